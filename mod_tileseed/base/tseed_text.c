@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Small helpers for text: numbers with units, strict integers, digests. */
+#include "base/tseed_text.h"
+
+#include <apr_lib.h>
+#include <apr_sha1.h>
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t highest)
+{
+    const char *digits = text + (*text == '-' || *text == '+');
+    char *end;
+    long long number;
+
+    if (!apr_isdigit(*digits)) {
+        return -1;
+    }
+    errno = 0;
+    number = strtoll(text, &end, 10);
+    if (*end || errno || number < lowest || number > highest) {
+        return -1;
+    }
+    *value = number;
+    return 0;
+}
+
+/* httpd and its children run in the C locale, so strtod's decimal point is a point. */
+int tseed_text_double(double *value, const char *text)
+{
+    char *end;
+    double number;
+
+    if (!*text || text[strspn(text, "0123456789+-.eE")]) {
+        return -1;
+    }
+    number = strtod(text, &end);
+    if (end == text || *end || !isfinite(number)) {
+        return -1;
+    }
+    *value = number;
+    return 0;
+}
+
+typedef struct {
+    const char *name;
+    int64_t factor;
+} unit_t;
+
+static const unit_t duration_units[] = {
+    { "", APR_USEC_PER_SEC },
+    { "ms", 1000 },
+    { "s", APR_USEC_PER_SEC },
+    { "m", 60 * APR_USEC_PER_SEC },
+    { "min", 60 * APR_USEC_PER_SEC },
+    { "h", 3600 * APR_USEC_PER_SEC },
+    { "d", 86400 * APR_USEC_PER_SEC },
+    { NULL, 0 }
+};
+
+static const unit_t size_units[] = {
+    { "", 1 },
+    { "B", 1 },
+    { "K", 1LL << 10 },
+    { "KB", 1LL << 10 },
+    { "KiB", 1LL << 10 },
+    { "M", 1LL << 20 },
+    { "MB", 1LL << 20 },
+    { "MiB", 1LL << 20 },
+    { "G", 1LL << 30 },
+    { "GB", 1LL << 30 },
+    { "GiB", 1LL << 30 },
+    { "T", 1LL << 40 },
+    { "TB", 1LL << 40 },
+    { "TiB", 1LL << 40 },
+    { NULL, 0 }
+};
+
+/* A number that is not negative, blanks, a unit of the table. Returns 0, or -1. */
+static int quantity(int64_t *value, const char *text, const unit_t *unit)
+{
+    char *end;
+    double number;
+
+    if (!apr_isdigit(*text)) {
+        return -1;
+    }
+    number = strtod(text, &end);
+    while (*end == ' ') {
+        end++;
+    }
+    while (unit->name && strcasecmp(unit->name, end) != 0) {
+        unit++;
+    }
+    if (!unit->name || number * (double)unit->factor >= 9.2e18) {
+        return -1;
+    }
+    *value = (int64_t)llround(number * (double)unit->factor);
+    return 0;
+}
+
+const char *tseed_text_duration(apr_interval_time_t *value, const char *text, apr_pool_t *pool)
+{
+    int64_t parsed;
+
+    if (quantity(&parsed, text, duration_units) != 0) {
+        return apr_psprintf(pool, "'%s' is no duration: a number with ms, s, m, h or d is expected",
+                            tseed_text_quote(text, 60, pool));
+    }
+    *value = parsed;
+    return NULL;
+}
+
+const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool)
+{
+    if (quantity(bytes, text, size_units) != 0) {
+        return apr_psprintf(pool, "'%s' is no size: a number with B, KiB, MiB, GiB or TiB is expected",
+                            tseed_text_quote(text, 60, pool));
+    }
+    return NULL;
+}
+
+void tseed_text_sha1(char hex[41], const void *data, size_t length)
+{
+    static const char digits[] = "0123456789abcdef";
+    unsigned char digest[APR_SHA1_DIGESTSIZE];
+    apr_sha1_ctx_t context;
+
+    apr_sha1_init(&context);
+    apr_sha1_update_binary(&context, data, (unsigned int)length);
+    apr_sha1_final(digest, &context);
+    for (int i = 0; i < APR_SHA1_DIGESTSIZE; i++) {
+        hex[2 * i] = digits[digest[i] >> 4];
+        hex[2 * i + 1] = digits[digest[i] & 15];
+    }
+    hex[40] = '\0';
+}
+
+const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
+{
+    size_t length;
+    char *quoted;
+
+    while (apr_isspace(*text)) {
+        text++;
+    }
+    length = strlen(text);
+    while (length > 0 && apr_isspace(text[length - 1])) {
+        length--;
+    }
+    if (length > most) {
+        length = most;
+        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
+            length--;
+        }
+    }
+    quoted = apr_pstrmemdup(pool, text, length);
+    for (char *p = quoted; *p; p++) {
+        if (apr_iscntrl(*p)) {
+            *p = '?';
+        }
+    }
+    return quoted;
+}
+
+const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool)
+{
+    apr_time_exp_t t;
+
+    apr_time_exp_gmt(&t, time);
+    return apr_psprintf(pool, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1,
+                        t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, t.tm_usec / 1000);
+}

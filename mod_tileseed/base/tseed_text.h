@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Small helpers for text: numbers with units, strict integers, digests. Pure functions.
+ *
+ * Where a person's input is judged, here and in the rooms above, the answer is a `const char *`:
+ * NULL when it is fine, else a sentence that says what is wrong and what would be right, without a
+ * full stop, in the pool given. httpd's directive handlers do the same.
+ */
+#ifndef TSEED_TEXT_H
+#define TSEED_TEXT_H
+
+#include <apr_pools.h>
+#include <apr_time.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decimal digits with an optional sign and nothing else, leading zeros allowed. Returns 0, or -1 when
+ * the text is not that or lies outside lowest..highest. */
+int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t highest);
+
+/* A finite decimal number (strtod's decimal form in the C locale, no hex, NaN or infinity). Returns
+ * 0, or -1 when the text is not wholly one. */
+int tseed_text_double(double *value, const char *text);
+
+/* "500ms", "30s", "15m", "24h", "30d", bare numbers are seconds. Returns NULL or a sentence. */
+const char *tseed_text_duration(apr_interval_time_t *value, const char *text, apr_pool_t *pool);
+
+/* "64KiB", "10MB" (read as MiB), "1.5 GiB", "4096": whole bytes. Returns NULL or a sentence. */
+const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool);
+
+/* Lower-case hexadecimal SHA-1 of `length` bytes, 40 digits and a NUL. */
+void tseed_text_sha1(char hex[41], const void *data, size_t length);
+
+/* A copy of at most `most` bytes, trimmed of white space, control characters as `?`; for quoting input
+ * in messages. Never cuts a UTF-8 sequence. */
+const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);
+
+/* RFC 3339 in UTC with milliseconds, "2026-11-21T09:30:00.000Z". */
+const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The board: one shared segment through which every httpd child sees tasks and quota configuration without a lock.
+ *
+ *      +-----------------+ 0      frozen for ever: magic, layout id, size, fence
+ *      | head            | 64     seeder: epoch, pid, state, heartbeat, deaths
+ *      |                 |        commit_seq (children) · applied_seq (seeder)
+ *      +-----------------+
+ *      | quota           |        sequence-locked text of the quota configuration
+ *      +-----------------+
+ *      | workers         |        what each worker works on (blame after a crash)
+ *      +-----------------+
+ *      | slot 0          |        identity · two copies of the progress, `turn` says which is valid
+ *      | slot 1          |
+ *      | …               |
+ *      +-----------------+
+ *
+ * One writer, the seeder (its main thread); children write commit_seq alone. No pointers. A slot's progress is written
+ * into the copy that is not valid and then `turn` is moved on with one store, so a writer that dies at any
+ * instant leaves the last whole record behind; counters and finished positions can never disagree. A reader copies the valid
+ * one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and generations of children;
+ * whoever attaches to one of another layout id sets the fence and makes a new one.
+ */
+#ifndef TSEED_BOARD_H
+#define TSEED_BOARD_H
+
+#include <apr_pools.h>
+#include <apr_tables.h>
+
+#include "layer/tseed_layer.h"
+#include "protocol/tseed_task.h"
+
+typedef struct tseed_board_t tseed_board_t; /* the segment itself */
+
+typedef enum {
+    TSEED_SEEDER_NONE,       /* never started, or gone */
+    TSEED_SEEDER_STARTING,
+    TSEED_SEEDER_WORKING,
+    TSEED_SEEDER_LOCKED_OUT, /* another seeder holds the state directory */
+    TSEED_SEEDER_NO_STATE,   /* the state database can't be used; see the log */
+    TSEED_SEEDER_STOPPED     /* left on request */
+} tseed_seeder_state_t;
+
+/* What a slot says of its task. */
+typedef struct {
+    int64_t id, tiles_total;
+    tseed_task_type_t type;
+    int terminating; /* terminated, not yet confirmed: no more in the lists */
+    char layer[TSEED_NAME_MAX + 1];
+    tseed_progress_t progress;
+} tseed_row_t;
+
+/* Bytes of a segment for that many tasks and workers. */
+apr_size_t tseed_board_size(unsigned slots, unsigned workers);
+
+/* Lays out a fresh board in zeroed memory of that size, 64-byte aligned. Parent, before any fork. */
+tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers);
+
+/* The board in memory that some earlier build made; NULL (and the old one's fence set) if its layout is not ours. */
+tseed_board_t *tseed_board_attach(void *memory);
+
+/* Whether a newer build has taken over: the state of tasks is elsewhere now, answer 503 to changes. Any process. */
+int tseed_board_is_fenced(const tseed_board_t *board);
+
+unsigned tseed_board_slots(const tseed_board_t *board);
+
+/* ---- seeder, main thread ---- */
+
+/* Begins an incarnation: epoch + 1, pid, state STARTING, all slots released, workers idle. */
+void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
+void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
+void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
+
+/* A free slot shows the task from now on; -1 when the board is full. */
+int tseed_board_slot_claim(tseed_board_t *board, const tseed_task_t *task,
+                           const tseed_progress_t *progress);
+void tseed_board_slot_update(tseed_board_t *board, int slot, const tseed_progress_t *progress);
+void tseed_board_slot_terminating(tseed_board_t *board, int slot);
+void tseed_board_slot_release(tseed_board_t *board, int slot);
+
+/* Everything committed up to `seq` has been acted upon. */
+void tseed_board_apply(tseed_board_t *board, uint64_t seq);
+
+/* The quota configuration as tseed_quota_config_save wrote it; too long for the board: APR_ENOSPC. */
+apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int64_t version);
+
+/* ---- seeder, worker `worker` ---- */
+void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
+                              int64_t position);
+void tseed_board_worker_end(tseed_board_t *board, unsigned worker);
+
+/* ---- any process and thread ---- */
+
+/* Says that a change has been committed; returns its sequence number. Ring the doorbell afterwards. */
+uint64_t tseed_board_commit(tseed_board_t *board);
+uint64_t tseed_board_committed(const tseed_board_t *board);
+uint64_t tseed_board_applied(const tseed_board_t *board);
+
+/* State, pid, epoch and last heartbeat (0: never) of the seeder. Outputs may be NULL. */
+tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid, uint64_t *epoch,
+                                        apr_time_t *heartbeat);
+
+/* Copies a slot; 0 if it is free or can't be read just now. */
+int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
+
+/* The rows of a layer (NULL: all), ascending by id, as an array of tseed_row_t in `pool`. With `terminating` those in
+ * termination too. */
+apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *layer,
+                                     int terminating, apr_pool_t *pool);
+
+/* The row of a task; 0 when the board has none. */
+int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row);
+
+/* The saved quota configuration and its version in `pool`; NULL before the seeder has put one there. */
+const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
+
+/* Supervision in the parent: deaths less than a minute after the start, for the back-off of the next incarnation. */
+unsigned tseed_board_fast_deaths(const tseed_board_t *board);
+void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths);
+
+/* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and within the total, window
+ * bit 0 clear, applied <= committed, texts terminated. NULL or a sentence. Tests run it after every churn. */
+const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
+
+#endif

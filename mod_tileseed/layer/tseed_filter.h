@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Parameter filters: which GetMap parameters a client may choose, and from which values. */
+#ifndef TSEED_FILTER_H
+#define TSEED_FILTER_H
+
+#include <apr_pools.h>
+#include <apr_tables.h>
+
+typedef enum { TSEED_CASE_KEEP, TSEED_CASE_UPPER, TSEED_CASE_LOWER } tseed_case_t;
+
+typedef struct {
+    const char *name;           /* upper case: STYLES, CQL_FILTER, … */
+    const char *default_value;  /* "" unless configured */
+    apr_array_header_t *values; /* of const char *; empty: only the default and what regex takes */
+    const char *regex;          /* POSIX extended, matched against the whole value; NULL: none */
+    void *compiled;             /* regex_t of regex, anchored, freed with the pool */
+    tseed_case_t letter_case;   /* what a value is turned into before it is compared and used */
+} tseed_filter_t;
+
+/* Compiles filter->regex, if any. NULL or a sentence. */
+const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool);
+
+/* Judges one submitted value (NULL: not submitted) and gives the one to use. The default always passes; without
+ * values and regex everything passes. NULL or a sentence that names the values there are. */
+const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter,
+                                const char *submitted, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What the administrator configured: layers with their grid subsets, formats, filters, source and store.
+ *
+ * Plain data that the configuration phase fills in the configuration's pool; immutable afterwards, so
+ * every process and thread reads it without a lock.
+ */
+#ifndef TSEED_LAYER_H
+#define TSEED_LAYER_H
+
+#include <apr_hash.h>
+#include <apr_tables.h>
+#include <apr_time.h>
+
+#include "layer/tseed_filter.h"
+#include "tiling/tseed_gridset.h"
+
+/* Longest layer, grid set and upstream name in bytes: records on the board hold them. */
+#define TSEED_NAME_MAX 191
+
+/* A layer's part of a grid set. */
+typedef struct {
+    const tseed_gridset_t *gridset;
+    int zoom_first, zoom_last; /* within the grid set's levels */
+    tseed_bounds_t extent;     /* within the grid set's extent */
+    const char *srs;           /* what the upstream is asked for: "EPSG:4326" */
+} tseed_subset_t;
+
+typedef enum { TSEED_CODEC_PNG, TSEED_CODEC_PNG8, TSEED_CODEC_JPEG } tseed_codec_t;
+
+typedef enum {
+    TSEED_PALETTE_KEEP, /* a palette stays one, true colour stays true colour */
+    TSEED_PALETTE_AUTO, /* also: a true-colour tile of at most 256 colours gets one */
+    TSEED_PALETTE_NONE  /* always true colour */
+} tseed_palette_t;
+
+typedef struct {
+    const char *mime;      /* "image/png" */
+    const char *extension; /* of the file, GeoWebCache's: png, png8, jpeg */
+    tseed_codec_t codec;
+    const char *from; /* MIME type that the upstream is asked for */
+    int quality;      /* JPEG, 1..100 */
+    int level;        /* libdeflate level of PNG, 1..12 */
+    tseed_palette_t palette;
+} tseed_format_t;
+
+/* Sets a format's fields from its MIME type with every default. NULL or a sentence that names the
+ * formats there are. */
+const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool);
+
+/* An upstream server and the politeness towards it; shared by the layers that name it. */
+typedef struct {
+    const char *name; /* as configured, or "host:port" of a source without one */
+    const char *url;
+    int connections; /* most requests at once */
+    apr_interval_time_t timeout, connect_timeout;
+    const char *credentials;           /* "user:password" read from auth=FILE, or NULL; never logged */
+    const apr_array_header_t *headers; /* of const char *: "Key: value" */
+    const char *ca;                    /* PEM file, or NULL for the system's */
+    const char *proxy;                 /* URL, or NULL */
+} tseed_upstream_t;
+
+typedef enum { TSEED_SOURCE_WMS } tseed_source_kind_t;
+
+typedef struct {
+    tseed_source_kind_t kind;
+    const char *url;                  /* of the service, with its own query if it has one */
+    const tseed_upstream_t *upstream; /* never NULL once the configuration is through */
+    const apr_table_t *parameters;    /* GetMap parameters, keys in upper case: LAYERS, STYLES, … */
+} tseed_source_t;
+
+typedef enum {
+    TSEED_LAYOUT_GEOWEBCACHE,
+    TSEED_LAYOUT_XYZ,
+    TSEED_LAYOUT_TMS,
+    TSEED_LAYOUT_ARCGIS,
+    TSEED_LAYOUT_QUADKEY,
+    TSEED_LAYOUT_TILECACHE,
+    TSEED_LAYOUT_TEMPLATE
+} tseed_layout_t;
+
+typedef struct {
+    const char *root; /* absolute path */
+    tseed_layout_t layout;
+    const char *path_template; /* of TSEED_LAYOUT_TEMPLATE, relative to root */
+    int link_uniform;          /* a uniform tile is a hard link to the first of its kind */
+    int mode, dirmode;         /* permission bits, applied whatever the umask */
+} tseed_store_config_t;
+
+typedef struct tseed_layer_t {
+    const char *name;
+    apr_array_header_t *subsets; /* of tseed_subset_t, at least one, the first is the default */
+    apr_array_header_t *formats; /* of tseed_format_t, likewise */
+    apr_array_header_t *filters; /* of tseed_filter_t, sorted by name, may be empty */
+    int meta_width, meta_height; /* tiles */
+    int gutter;                  /* pixels on each side of a metatile */
+    tseed_source_t source;
+    tseed_store_config_t store;
+    int retries;           /* of a metatile */
+    int64_t failure_limit; /* failed metatiles before a task is aborted */
+} tseed_layer_t;
+
+/* NULL when the layer has none of that name. Format by MIME type; parameters of the MIME type ("; mode=8bit") count. */
+const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const char *gridset);
+const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime);
+const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const char *key);
+
+/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. A task whose
+ * print differs from its layer's was accepted for another store. */
+const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool);
+
+/* All layers of a server. */
+typedef struct {
+    apr_array_header_t *order; /* of tseed_layer_t *, as configured */
+    apr_hash_t *layers;        /* name -> tseed_layer_t * */
+    apr_hash_t *gridsets;      /* name -> tseed_gridset_t *, the administrator's own */
+    apr_hash_t *upstreams;     /* name -> tseed_upstream_t * */
+} tseed_catalog_t;
+
+tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool);
+const tseed_layer_t *tseed_catalog_find_layer(const tseed_catalog_t *catalog, const char *name);
+/* Own grid sets first, then the built-in ones. */
+const tseed_gridset_t *tseed_catalog_find_gridset(const tseed_catalog_t *catalog, const char *name);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A tile set: layer x grid set x format x parameters, the unit that tasks and files agree on. */
+#ifndef TSEED_TILESET_H
+#define TSEED_TILESET_H
+
+#include "layer/tseed_layer.h"
+
+typedef struct {
+    const tseed_layer_t *layer;
+    const tseed_subset_t *subset;
+    const tseed_format_t *format;
+    const apr_table_t *parameters; /* every filter of the layer, upper-case key -> value */
+    const char *hash;              /* NULL when every parameter has its default */
+    const char *key;               /* names the tile set uniquely: equal keys, equal files */
+} tseed_tileset_t;
+
+/* Fills parameters, hash and key; `submitted` maps keys in any case to values and may be NULL. Everything lands in
+ * `pool`. NULL or a sentence: a key that is none of the layer's filters, or a value that its filter refuses. */
+const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *layer,
+                               const tseed_subset_t *subset, const tseed_format_t *format,
+                               const apr_table_t *submitted, apr_pool_t *pool);
+
+/* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key. */
+const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);
+
+#endif

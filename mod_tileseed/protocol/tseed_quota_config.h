@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The disk quota configuration: the document of CONTRACT.md section 5, read, merged and written. */
+#ifndef TSEED_QUOTA_CONFIG_H
+#define TSEED_QUOTA_CONFIG_H
+
+#include "layer/tseed_layer.h"
+#include "protocol/tseed_document.h"
+
+typedef enum { TSEED_POLICY_LRU, TSEED_POLICY_LFU } tseed_policy_t;
+
+typedef struct {
+    int64_t bytes;     /* what is enforced */
+    const char *value; /* what is shown: the number as it was given */
+    const char *units; /* B, KiB, MiB, GiB, TiB */
+} tseed_quota_t;
+
+typedef struct {
+    const char *layer;
+    int has_policy;
+    tseed_policy_t policy;
+    tseed_quota_t quota;
+} tseed_layer_quota_t;
+
+typedef struct {
+    int enabled;
+    int64_t block_size;           /* bytes */
+    int64_t frequency;            /* of clean-ups, in units; 0: only when a write needs room */
+    const char *frequency_units;  /* SECONDS … DAYS */
+    int64_t concurrent_cleanups;
+    tseed_policy_t policy;
+    tseed_quota_t quota;
+    apr_array_header_t *layers; /* of tseed_layer_quota_t, may be empty */
+} tseed_quota_config_t;
+
+/* Defaults of the contract: false, file system's block size as given, 10 SECONDS, 2, LFU, 500 MiB. */
+void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool);
+
+/* A PUT: reads the body, checks every member, and only then changes `config` (so an error changes nothing). `root` gets the
+ * root's name, to be used in the answer; `ignored` the unknown members joined by ", " or NULL. NULL or the whole body of
+ * a 400. */
+const char *tseed_quota_config_merge(tseed_quota_config_t *config, const char **root,
+                                     const char **ignored, tseed_format_of_body_t format,
+                                     const char *body, size_t length,
+                                     const tseed_catalog_t *catalog, apr_pool_t *pool);
+
+/* The document, pure ASCII. `after_put` keeps an empty layerQuotas in JSON as []. */
+const char *tseed_quota_config_write(const tseed_quota_config_t *config, const char *root,
+                                     tseed_format_of_body_t format, int after_put,
+                                     apr_pool_t *pool);
+
+/* The form in which the database keeps it (JSON with every member), and back. NULL or a sentence. */
+const char *tseed_quota_config_save(const tseed_quota_config_t *config, apr_pool_t *pool);
+const char *tseed_quota_config_load(tseed_quota_config_t *config, const char *saved,
+                                    apr_pool_t *pool);
+
+#endif

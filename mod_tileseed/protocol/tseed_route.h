@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Routing: address and method to what is meant. A pure function over a table. */
+#ifndef TSEED_ROUTE_H
+#define TSEED_ROUTE_H
+
+#include <apr_pools.h>
+
+#include "protocol/tseed_document.h"
+
+/* The actions, one handler each. NONE: 404. */
+typedef enum {
+    TSEED_ACTION_NONE,
+    TSEED_ACTION_SEED,       /* POST seed/<layer>.xml|json */
+    TSEED_ACTION_LIST,       /* GET seed/<layer>.xml|json, seed.json */
+    TSEED_ACTION_KILL,       /* POST seed, seed/<layer> */
+    TSEED_ACTION_QUOTA_GET,  /* GET diskquota.xml|json */
+    TSEED_ACTION_QUOTA_PUT,
+    TSEED_ACTION_TASK_GET    /* GET tasks/<id>.json */
+} tseed_action_t;
+
+typedef enum {
+    TSEED_METHOD_GET = 1, /* and HEAD */
+    TSEED_METHOD_POST = 2,
+    TSEED_METHOD_PUT = 4,
+    TSEED_METHOD_DELETE = 8,
+    TSEED_METHOD_OTHER = 16
+} tseed_method_t;
+
+typedef struct {
+    tseed_action_t action; /* NONE with allowed != 0: 405, with allowed == 0: 404 */
+    unsigned allowed;      /* mask of the address's methods */
+    const char *layer;     /* decoded; NULL: the address names none */
+    tseed_format_of_body_t format;
+    int64_t task; /* of tasks/<id>.json */
+} tseed_route_t;
+
+/* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without query. Everything lands in
+ * `pool`. Whether the layer exists is not looked at. */
+tseed_route_t tseed_route(const char *path, tseed_method_t method, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seed request: an XML or JSON document, judged against its layer, becomes a task. */
+#ifndef TSEED_SEED_REQUEST_H
+#define TSEED_SEED_REQUEST_H
+
+#include "layer/tseed_tileset.h"
+#include "protocol/tseed_document.h"
+#include "protocol/tseed_task.h"
+
+/* What the document said, before any layer was looked at. Texts are trimmed; NULL: absent or empty. */
+typedef struct {
+    const char *name;
+    const char *gridset;
+    const char *srs;
+    const char *format;
+    const char *type; /* "" when the element is there and empty */
+    const char *zoom_start, *zoom_stop, *thread_count;
+    const char *retry_count, *retry_wait, *failure_limit;
+    apr_array_header_t *coords;   /* of const char *; NULL: no bounds */
+    apr_table_t *parameters;      /* NULL: none */
+} tseed_seed_document_t;
+
+/* Reads a document. NULL or a sentence (always 400). Everything lands in `pool`. Any thread. */
+const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,
+                                     const char *body, size_t length, apr_pool_t *pool);
+
+/* Judges the document against the layer and fills `task` (but id, requested_by and created) and `tileset`.
+ * NULL or a sentence (always 400). */
+const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *tileset,
+                                        const tseed_seed_document_t *document,
+                                        const tseed_layer_t *layer, apr_pool_t *pool);
+
+/* The tile set of an accepted task in today's configuration. NULL, or a sentence that says what is gone or has
+ * changed since (layer, grid set, format, filter, store): the task can't go on. */
+const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
+                               const tseed_catalog_t *catalog, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A task: what was accepted, and how far it is. The record that the wire, the state database, the
+ * board and the seeder share. */
+#ifndef TSEED_TASK_H
+#define TSEED_TASK_H
+
+#include <apr_tables.h>
+#include <apr_time.h>
+#include <stdint.h>
+
+#include "tiling/tseed_gridset.h"
+
+typedef enum { TSEED_SEED, TSEED_RESEED, TSEED_TRUNCATE } tseed_task_type_t;
+
+/* The numbers are the wire's (status list) and the database's. */
+typedef enum {
+    TSEED_ABORTED = -1,
+    TSEED_PENDING = 0,
+    TSEED_RUNNING = 1,
+    TSEED_DONE = 2
+} tseed_task_state_t;
+
+/* The snapshot a task was accepted with; never changes. Pointers into the pool it was made in. */
+typedef struct {
+    int64_t id; /* 0 until the database gave one */
+    tseed_task_type_t type;
+    const char *layer, *gridset, *format; /* names; format is the MIME type */
+    const apr_table_t *parameters;        /* every filter of the layer, upper-case key -> value */
+    tseed_bounds_t bounds;                /* already cut to the layer's extent */
+    int has_area;                         /* 0: nothing of the bounds was left, 0 tiles */
+    int zoom_start, zoom_stop;
+    int thread_count; /* at least 1 */
+    int meta_width, meta_height, gutter;
+    int retries;                    /* of a metatile */
+    apr_interval_time_t retry_wait; /* between them; 0: the seeder's own back-off */
+    int64_t failure_limit;          /* failed metatiles before the task is aborted; -1: no limit */
+    int64_t tiles_total;            /* exact */
+    const char *gridset_print;      /* tseed_gridset_print of the grid set */
+    const char *store_print;        /* tseed_store_print of the layer's store */
+    const char *requested_by;       /* user name, or "" */
+    apr_time_t created;
+} tseed_task_t;
+
+/* A metatile more than this far above the lowest unfinished one is not begun. */
+#define TSEED_WINDOW      4096
+#define TSEED_REASON_SIZE 240
+
+/* How far a task is: plain data without pointers, copied whole between database, board and seeder.
+ * Invariant: made + skipped + removed + failed <= tiles_total, equal when state is DONE. */
+typedef struct {
+    int32_t state; /* tseed_task_state_t */
+    int32_t reserved;
+    int64_t made, skipped, removed, failed; /* tiles */
+    int64_t bytes;                          /* written into the cache */
+    int64_t requests;                       /* sent to the upstream */
+    int64_t failures;                       /* metatiles given up on */
+    apr_time_t started, finished;           /* 0: not yet */
+    int64_t low;                            /* lowest position that is not finished */
+    uint64_t window[TSEED_WINDOW / 64]; /* bit i: position low + i is finished; bit 0 is never set */
+    char reason[TSEED_REASON_SIZE];     /* UTF-8, why it waits or ended; "" when there is nothing to say */
+} tseed_progress_t;
+
+/* "seed", "reseed", "truncate"; "PENDING" and so on. Static text. */
+const char *tseed_task_type_name(tseed_task_type_t type);
+const char *tseed_task_state_name(tseed_task_state_t state);
+
+/* made + skipped + removed + failed. */
+int64_t tseed_progress_processed(const tseed_progress_t *progress);
+
+/* Whether a position is finished. */
+int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position);
+
+/* Marks low <= position < low + TSEED_WINDOW as finished and moves `low` on over what is. */
+void tseed_progress_finish(tseed_progress_t *progress, int64_t position);
+
+#endif
