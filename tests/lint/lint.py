@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What the lints share: the tree they look at, and TAP.
+
+A lint is a function from a tree (path -> text) to complaints. Each one runs twice: over the real
+tree, where every complaint fails, and over small broken trees, where a missing complaint fails.
+"""
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PLACES = ('.ci', 'conf', 'mod_tileseed', 'tests')
+TOP_FILES = ('configure.ac', 'Makefile.am', 'quickstart', 'README.md', 'ChangeLog')
+DATA = re.compile(r'/(?:corpus|data|__pycache__|\.\w+)/|\.(?:geojson|png|jpg|pyc|o|lo)$|/\.')
+TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
+
+
+def read_tree(root=ROOT):
+    """The texts of the project, by path below its top; data and built files are left out."""
+    paths = [name for name in TOP_FILES if os.path.exists(os.path.join(root, name))]
+    for place in PLACES:
+        for folder, _, names in os.walk(os.path.join(root, place)):
+            paths += [os.path.relpath(os.path.join(folder, name), root) for name in names]
+    tree = {}
+    for path in sorted(paths):
+        if not DATA.search(path):
+            with open(os.path.join(root, path), encoding='utf-8') as file:
+                tree[path] = file.read()
+    return tree
+
+
+def sources(tree, ending=('.c', '.h'), below='mod_tileseed/'):
+    """The files of a tree with one of the endings below a folder."""
+    return {path: text for path, text in tree.items()
+            if path.endswith(ending) and path.startswith(below)}
+
+
+def blank_code(text, keep_strings=False):
+    """C without its comments and (unless kept) the insides of its literals, line for line."""
+    def blank(match):
+        token = match.group()
+        if token[0] == '/':
+            return ' ' + '\n' * token.count('\n')
+        return token if keep_strings else token[0] * 2
+    return TOKEN.sub(blank, text)
+
+
+def numbered(text):
+    """The lines of a text with their numbers."""
+    return enumerate(text.split('\n'), start=1)
+
+
+def run(check, broken, intact=()):
+    """Prints TAP: the real tree, then each broken tree, then each that looks broken and is not.
+
+    `broken` holds (what it breaks, tree, part of the complaint), `intact` (what it shows, tree).
+    """
+    results = []
+
+    def report(passed, title, details=()):
+        results.append(passed)
+        print(f"{'ok' if passed else 'not ok'} {len(results)} - {title}")
+        for line in () if passed else details:
+            print(f'# {line}')
+
+    print(f'1..{1 + len(broken) + len(intact)}')
+    complaints = check(read_tree())
+    report(not complaints, 'the tree keeps the rule', complaints)
+    for title, tree, expected in broken:
+        found = check(tree)
+        report(any(expected in one for one in found), f'finds {title}', found)
+    for title, tree in intact:
+        found = check(tree)
+        report(not found, f'accepts {title}', found)
+    sys.exit(0 if all(results) else 1)

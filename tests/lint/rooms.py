@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Rooms include only what lies below them, and each foreign library is seen by one room."""
+import re
+
+import lint
+
+LEVELS = (('base',), ('tiling',), ('layer',), ('protocol',),
+          ('board', 'image', 'quota', 'source', 'state', 'store'), ('seeder',), ('httpd',))
+LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+OWNED = (
+    (re.compile(r'libxml/|json'), 'protocol'),
+    (re.compile(r'curl/'), 'source'),
+    (re.compile(r'png|jpeglib|turbojpeg|libdeflate|zlib|webp/'), 'image'),
+    (re.compile(r'apr_dbd|sqlite3'), 'state'),
+    (re.compile(r'httpd|http_\w+|ap_\w+|util_\w+|mod_\w+|unixd|scoreboard|mpm_common'), 'httpd'),
+)
+SQL = re.compile(r'"\s*(?:SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE)\b')
+INCLUDE = re.compile(r'\s*#\s*include\s+([<"])([^>"]+)[>"]')
+
+
+def judge_own(room, name, tree):
+    """A complaint about an include of one of the project's headers, or None."""
+    if 'mod_tileseed/' + name not in tree:
+        return f'"{name}" is no header of the project; write "room/tseed_noun.h"'
+    other = name.split('/')[0]
+    if other != room and LEVEL_OF.get(other, 99) >= LEVEL_OF[room]:
+        return f'{room}/ must not include "{name}": only rooms below it'
+    return None
+
+
+def judge_foreign(room, name):
+    """A complaint about an include of a library's header, or None."""
+    for pattern, owner in OWNED:
+        if pattern.match(name) and room != owner:
+            return f'only {owner}/ may include <{name}>'
+    return None
+
+
+def check_file(path, text, tree):
+    """The complaints about one source."""
+    room = path.split('/')[1]
+    if room not in LEVEL_OF:
+        return [f'{path}: {room}/ is no room of this house']
+    complaints = []
+    for number, line in lint.numbered(lint.blank_code(text, keep_strings=True)):
+        found = INCLUDE.match(line)
+        problem = None
+        if found and found[1] == '"':
+            problem = judge_own(room, found[2], tree)
+        elif found:
+            problem = judge_foreign(room, found[2])
+        elif SQL.search(line) and room != 'state':
+            problem = 'SQL stands in state/ only'
+        if problem:
+            complaints.append(f'{path}:{number}: {problem}')
+    return complaints
+
+
+def check(tree):
+    """Every include and every statement of the rooms."""
+    complaints = []
+    for path, text in lint.sources(tree).items():
+        complaints += check_file(path, text, tree)
+    return complaints
+
+
+def one(path, line, header='mod_tileseed/board/tseed_board.h'):
+    """A tree of one header and one source with one line."""
+    return {header: '', path: line + '\n'}
+
+
+if __name__ == '__main__':
+    lint.run(check, broken=[
+        ('an include of a room above',
+         one('mod_tileseed/tiling/a.c', '#include "board/tseed_board.h"'), 'only rooms below'),
+        ('an include between neighbours',
+         one('mod_tileseed/state/a.c', '#include "board/tseed_board.h"'), 'only rooms below'),
+        ('a header without its room', one('mod_tileseed/board/a.c', '#include "tseed_board.h"'),
+         'write "room/tseed_noun.h"'),
+        ('a header that is not there',
+         one('mod_tileseed/seeder/a.c', '#include "board/tseed_bord.h"'), 'no header of the'),
+        ('httpd outside its room', one('mod_tileseed/seeder/a.c', '#include <http_log.h>'),
+         'only httpd/'),
+        ('json-c outside protocol', one('mod_tileseed/httpd/a.c', '# include <json-c/json.h>'),
+         'only protocol/'),
+        ('curl outside source', one('mod_tileseed/seeder/a.c', '#include <curl/curl.h>'),
+         'only source/'),
+        ('an image library in source', one('mod_tileseed/source/a.c', '#include <png.h>'),
+         'only image/'),
+        ('apr_dbd outside state', one('mod_tileseed/seeder/a.c', '#include <apr_dbd.h>'),
+         'only state/'),
+        ('SQL outside state', one('mod_tileseed/seeder/a.c', 'q("SELECT id FROM task");'),
+         'SQL stands in'),
+        ('an unknown room', one('mod_tileseed/util/a.c', ''), 'no room of this house'),
+    ], intact=[
+        ('an include of a room below',
+         one('mod_tileseed/seeder/a.c', '#include "board/tseed_board.h"')),
+        ('an include in a comment', one('mod_tileseed/base/a.c', '/*\n#include <png.h>\n*/')),
+    ])
