@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The module record and its hooks.
+ *
+ *      pre_config     a clean configuration for each reading of it
+ *      check_config   every mistake, with file and line; no side effect (httpd -t runs it)
+ *      post_config    board, doorbell, seeder: in the real pass only, after every other module
+ *      child_init     a child's own log sink and database mutex
+ *      monitor        once in a while: is the seeder alive?
+ *      fixups/handler REST below a location with TileSeedRest on
+ */
+#include "mod_tileseed.h"
+
+#include <ap_mpm.h>
+#include <apr_optional_hooks.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <http_request.h>
+#include <mod_status.h>
+
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_config.h"
+#include "mod_tileseed_rest.h"
+#include "mod_tileseed_status.h"
+#include "mod_tileseed_supervise.h"
+#include "protocol/tseed_document.h"
+
+APLOG_USE_MODULE(tileseed);
+
+void tseed_httpd_log(void *server, tseed_log_level_t level, apr_status_t rv, const char *line)
+{
+    ap_log_error(APLOG_MARK, (int)level, rv, server, "tileseed: %s", line);
+}
+
+/* Without a layer there is nothing to do, and nothing is made. */
+static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    const tseed_server_conf_t *conf = tseed_conf_get(server);
+
+    (void)plog;
+    (void)ptemp;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
+        conf->catalog->order->nelts > 0) {
+        tseed_supervise_start(&conf->settings, conf->catalog, pconf, server);
+    }
+    return OK;
+}
+
+static void child_init(apr_pool_t *pchild, server_rec *server)
+{
+    tseed_log_sink_set(tseed_httpd_log, server);
+    tseed_document_init();
+    tseed_child_init(&tseed_conf_get(server)->settings, pchild, server);
+}
+
+static int monitor(apr_pool_t *pool, server_rec *server)
+{
+    (void)pool;
+    (void)server;
+    tseed_supervise_watch();
+    return DECLINED;
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_pre_config(tseed_config_pre, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(tseed_config_check, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
+    ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(tseed_rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+AP_DECLARE_MODULE(tileseed) = {
+    STANDARD20_MODULE_STUFF,
+    tseed_dir_conf_create,
+    tseed_dir_conf_merge,
+    NULL,
+    NULL,
+    tseed_directives,
+    register_hooks,
+#if defined(AP_MODULE_FLAG_NONE)
+    AP_MODULE_FLAG_NONE,
+#endif
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A child's way to the state database. Lock 3 of the internals README. */
+#include "mod_tileseed_child.h"
+
+#include <apr_thread_mutex.h>
+#include <http_log.h>
+
+#include "mod_tileseed.h"
+
+#define PATIENCE (2 * APR_USEC_PER_SEC)
+
+APLOG_USE_MODULE(tileseed);
+
+/* One a process; everything but the mutex is guarded by it. */
+static struct {
+    const tseed_settings_t *settings;
+    apr_thread_mutex_t *lock;
+    apr_pool_t *pool; /* own allocator: request threads take turns with it */
+    tseed_state_t *state;
+} child;
+
+void tseed_child_init(const tseed_settings_t *settings, apr_pool_t *pchild, server_rec *server)
+{
+    apr_allocator_t *allocator;
+    apr_status_t rv;
+
+    child.settings = settings;
+    apr_allocator_create(&allocator);
+    apr_pool_create_ex(&child.pool, pchild, NULL, allocator);
+    apr_allocator_owner_set(allocator, child.pool);
+    rv = apr_thread_mutex_create(&child.lock, APR_THREAD_MUTEX_TIMED, child.pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     "tileseed: no mutex for the state database; REST answers 503");
+        child.lock = NULL;
+    }
+}
+
+tseed_state_t *tseed_child_acquire(apr_status_t *rv)
+{
+    *rv = child.lock ? apr_thread_mutex_timedlock(child.lock, PATIENCE) : APR_ENOLOCK;
+    if (*rv != APR_SUCCESS) {
+        return NULL;
+    }
+    if (!child.state) {
+        *rv = tseed_state_open(&child.state, child.settings->state_dir,
+                               child.settings->db_driver, child.settings->db_params, child.pool);
+    }
+    if (!child.state) {
+        apr_thread_mutex_unlock(child.lock);
+    }
+    return child.state;
+}
+
+void tseed_child_release(void)
+{
+    apr_thread_mutex_unlock(child.lock);
+}

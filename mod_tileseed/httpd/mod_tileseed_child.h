@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A child's way to the state database: one connection a process, opened at the first need, used by one thread at a time. */
+#ifndef MOD_TILESEED_CHILD_H
+#define MOD_TILESEED_CHILD_H
+
+#include <httpd.h>
+
+#include "layer/tseed_settings.h"
+#include "state/tseed_state.h"
+
+/* Makes the mutex; nothing is opened. child_init hook. */
+void tseed_child_init(const tseed_settings_t *settings, apr_pool_t *pchild, server_rec *server);
+
+/* Takes the connection, waiting for at most two seconds. NULL: busy or it can't be opened, rv says why. Request thread; give it back with
+ * release. */
+tseed_state_t *tseed_child_acquire(apr_status_t *rv);
+void tseed_child_release(void);
+
+#endif

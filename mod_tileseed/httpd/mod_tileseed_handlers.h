@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The REST face's handlers, one an action. All run on request threads and return what a handler hook returns. */
+#ifndef MOD_TILESEED_HANDLERS_H
+#define MOD_TILESEED_HANDLERS_H
+
+#include <httpd.h>
+
+#include "mod_tileseed.h"
+#include "mod_tileseed_config.h"
+#include "mod_tileseed_supervise.h"
+#include "protocol/tseed_route.h"
+
+/* A request that has been routed; on the stack of the request's thread. */
+typedef struct {
+    request_rec *r;
+    const tseed_server_conf_t *conf;
+    const tseed_dir_conf_t *dir;
+    tseed_board_t *board;
+    const char *base; /* path of the location, without trailing slash */
+    tseed_route_t route;
+    const char *body; /* NUL behind it; of actions that have one */
+    apr_size_t length;
+} tseed_rest_t;
+
+int tseed_handle_seed(tseed_rest_t *rest);
+int tseed_handle_list(tseed_rest_t *rest);
+int tseed_handle_kill(tseed_rest_t *rest);
+int tseed_handle_task_get(tseed_rest_t *rest);
+int tseed_handle_quota_get(tseed_rest_t *rest);
+int tseed_handle_quota_put(tseed_rest_t *rest);
+
+/* Whether this location may see the layer (TileSeedLayers). */
+int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
+
+/* The 400 for the route's layer. */
+int tseed_rest_unknown_layer(tseed_rest_t *rest);
+
+/* Rings the doorbell for a change that has been committed and waits until the seeder has acted on it, `most` at the longest. Returns
+ * whether it has. */
+int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Handlers of the disk quota configuration: read and change. */
+#include "mod_tileseed_handlers.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_reply.h"
+#include "protocol/tseed_quota_config.h"
+
+APLOG_USE_MODULE(tileseed);
+
+#define WAIT_CHANGE APR_USEC_PER_SEC
+#define TRIES       16 /* of a compare-and-set against other clients */
+
+/* The configuration in force from the database: what was saved, or the directive's before anything was. */
+static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state,
+                               tseed_quota_config_t *config, int64_t *version)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const char *saved, *directive;
+    apr_status_t rv = tseed_state_quota_get(state, &saved, &directive, version, pool);
+
+    if (rv == APR_NOTFOUND) {
+        *config = rest->conf->settings.quota;
+        *version = 0;
+        return APR_SUCCESS;
+    }
+    if (rv == APR_SUCCESS && tseed_quota_config_load(config, saved, pool) != NULL) {
+        return APR_EINVAL;
+    }
+    return rv;
+}
+
+static const char *root_of(const tseed_rest_t *rest)
+{
+    return rest->dir->dialect == TSEED_DIALECT_GEOWEBCACHE ? "gwcQuotaConfiguration"
+                                                           : "cacheQuotaConfiguration";
+}
+
+int tseed_handle_quota_get(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_quota_config_t config;
+    int64_t version;
+    const char *why = "it is busy";
+    const char *saved = tseed_board_quota_get(rest->board, &version, r->pool);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!saved || tseed_board_applied(rest->board) < tseed_board_committed(rest->board) ||
+        tseed_quota_config_load(&config, saved, r->pool) != NULL) {
+        tseed_state_t *state = tseed_child_acquire(&rv);
+
+        if (state) {
+            rv = load_saved(rest, state, &config, &version);
+            why = apr_pstrdup(r->pool, tseed_state_error(state));
+            tseed_child_release();
+        }
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read the disk quota");
+    }
+    return tseed_reply_document(r, rest->route.format,
+                                tseed_quota_config_write(&config, root_of(rest), rest->route.format,
+                                                         0, r->pool));
+}
+
+/* What a PUT came to. */
+typedef struct {
+    tseed_quota_config_t config;
+    const char *root, *ignored;
+    const char *error; /* of a 400 */
+} change_t;
+
+/* Merges and replaces until no other client was faster. */
+static apr_status_t change_saved(const tseed_rest_t *rest, tseed_state_t *state, change_t *change)
+{
+    apr_pool_t *pool = rest->r->pool;
+    apr_status_t rv = APR_EAGAIN;
+
+    for (int i = 0; i < TRIES && APR_STATUS_IS_EAGAIN(rv); i++) {
+        int64_t version;
+
+        rv = load_saved(rest, state, &change->config, &version);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+        change->error = tseed_quota_config_merge(&change->config, &change->root, &change->ignored,
+                                                 rest->route.format, rest->body, rest->length,
+                                                 rest->conf->catalog, pool);
+        if (change->error) {
+            return APR_SUCCESS;
+        }
+        rv = tseed_state_quota_set(state, tseed_quota_config_save(&change->config, pool),
+                                   rest->conf->settings.quota_directive, version);
+    }
+    return rv;
+}
+
+int tseed_handle_quota_put(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    change_t change = { 0 };
+    const char *why = "it is busy";
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = change_saved(rest, state, &change);
+        why = apr_pstrdup(r->pool, tseed_state_error(state));
+        tseed_child_release();
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "change the disk quota");
+    }
+    if (change.error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", change.error);
+    }
+    if (change.ignored) {
+        apr_table_setn(r->headers_out, "TileSeed-Warning",
+                       tseed_escape_plain(apr_psprintf(r->pool, "ignored: %s", change.ignored),
+                                          r->pool));
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: disk quota changed by %s: %s",
+                  r->user ? r->user : "anybody", tseed_quota_config_save(&change.config, r->pool));
+    tseed_rest_announce(rest, WAIT_CHANGE);
+    return tseed_reply_document(r, rest->route.format,
+                                tseed_quota_config_write(&change.config, change.root,
+                                                         rest->route.format, 1, r->pool));
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* How the REST face reads bodies and sends answers. */
+#include "mod_tileseed_reply.h"
+
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <util_filter.h>
+
+#include "mod_tileseed.h"
+
+APLOG_USE_MODULE(tileseed);
+
+int tseed_reply_send(request_rec *r, int status, const char *type, const char *body)
+{
+    apr_size_t length = strlen(body);
+
+    r->status = status;
+    r->content_encoding = NULL; /* mod_mime may have seen one in a layer's name */
+    r->content_languages = NULL;
+    ap_set_content_type(r, apr_pstrcat(r->pool, type, ";charset=ISO-8859-1", NULL));
+    ap_set_content_length(r, (apr_off_t)length);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    if (!r->header_only) {
+        ap_rwrite(body, (int)length, r);
+    }
+    return OK;
+}
+
+int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body)
+{
+    return tseed_reply_send(r, HTTP_OK,
+                             format == TSEED_BODY_JSON ? "application/json" : "text/xml", body);
+}
+
+int tseed_reply_error(request_rec *r, int status, const char *format, ...)
+{
+    va_list args;
+    const char *text;
+
+    va_start(args, format);
+    text = apr_pvsprintf(r->pool, format, args);
+    va_end(args);
+    return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
+}
+
+int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "tileseed: can't %s: %s", what, why);
+    apr_table_setn(r->headers_out, "Retry-After", "5");
+    if (APR_STATUS_IS_ENOSPC(rv)) {
+        return tseed_reply_error(r, HTTP_INSUFFICIENT_STORAGE,
+                                  "no space is left to %s; nothing was changed, make room in the "
+                                  "state directory and send it again",
+                                  what);
+    }
+    return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                              "can't %s: the state database can't be used now; nothing was changed, "
+                              "send it again; the error log says why",
+                              what);
+}
+
+/* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was seen. */
+static int append_brigade(request_rec *r, apr_bucket_brigade *from, apr_bucket_brigade *to,
+                          apr_off_t *total, int *ended)
+{
+    apr_bucket *bucket = APR_BRIGADE_FIRST(from);
+
+    while (bucket != APR_BRIGADE_SENTINEL(from) && !*ended) {
+        const char *data;
+        apr_size_t length;
+        apr_status_t rv;
+
+        *ended = APR_BUCKET_IS_EOS(bucket);
+        rv = APR_BUCKET_IS_METADATA(bucket)
+                 ? APR_SUCCESS
+                 : apr_bucket_read(bucket, &data, &length, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS) {
+            return ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+        }
+        if (!APR_BUCKET_IS_METADATA(bucket)) {
+            *total += (apr_off_t)length;
+            apr_brigade_write(to, NULL, NULL, data, length);
+        }
+        bucket = APR_BUCKET_NEXT(bucket);
+    }
+    apr_brigade_cleanup(from);
+    (void)r;
+    return OK;
+}
+
+int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_off_t most)
+{
+    apr_bucket_brigade *in = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_bucket_brigade *all = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_off_t total = 0;
+    int ended = 0;
+    char *flat;
+
+    while (!ended) {
+        apr_status_t rv = ap_get_brigade(r->input_filters, in, AP_MODE_READBYTES, APR_BLOCK_READ,
+                                         HUGE_STRING_LEN);
+        int status = rv == APR_SUCCESS ? append_brigade(r, in, all, &total, &ended)
+                                       : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
+
+        if (status == OK && total > most) {
+            status = HTTP_REQUEST_ENTITY_TOO_LARGE;
+        }
+        if (status != OK) {
+            r->connection->keepalive = AP_CONN_CLOSE; /* the rest is not worth reading */
+            return status;
+        }
+    }
+    apr_brigade_pflatten(all, &flat, length, r->pool);
+    *body = apr_pstrmemdup(r->pool, flat ? flat : "", *length);
+    return OK;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The REST face: from address and method to one of the handlers. What each handler does stands in
+ * mod_tileseed_tasks.c and mod_tileseed_quota.c.
+ */
+#include "mod_tileseed_rest.h"
+
+#include <apr_strings.h>
+#include <apr_uri.h>
+#include <http_config.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <string.h>
+
+#include "mod_tileseed_handlers.h"
+
+APLOG_USE_MODULE(tileseed);
+
+#define HANDLER "tileseed"
+
+int tseed_rest_fixups(request_rec *r)
+{
+    const tseed_dir_conf_t *dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
+
+    if (dir->rest == TSEED_ON) {
+        r->handler = HANDLER;
+    }
+    return DECLINED;
+}
+
+/* ---- address ---- */
+
+/* With SetHandler alone the location's path is not known: everything up to the last segment "rest". */
+static const char *find_base(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    const char *last = NULL;
+
+    if (dir->rest == TSEED_ON) {
+        return dir->base;
+    }
+    for (const char *at = r->uri; (at = strstr(at, "/rest")) != NULL; at++) {
+        if (at[5] == '/' || at[5] == '\0') {
+            last = at + 5;
+        }
+    }
+    return last ? apr_pstrmemdup(r->pool, r->uri, (apr_size_t)(last - r->uri)) : NULL;
+}
+
+static tseed_method_t method_of(const request_rec *r)
+{
+    switch (r->method_number) {
+    case M_GET:
+        return TSEED_METHOD_GET;
+    case M_POST:
+        return TSEED_METHOD_POST;
+    case M_PUT:
+        return TSEED_METHOD_PUT;
+    case M_DELETE:
+        return TSEED_METHOD_DELETE;
+    default:
+        return TSEED_METHOD_OTHER;
+    }
+}
+
+/* ---- refusals ---- */
+
+static int not_allowed(tseed_rest_t *rest, unsigned allowed)
+{
+    static const struct {
+        unsigned bit;
+        const char *names;
+    } methods[] = {
+        { TSEED_METHOD_GET, "GET, HEAD" },
+        { TSEED_METHOD_POST, "POST" },
+        { TSEED_METHOD_PUT, "PUT" },
+        { TSEED_METHOD_DELETE, "DELETE" },
+    };
+    request_rec *r = rest->r;
+    const char *allow = NULL;
+
+    for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
+        if (allowed & methods[i].bit) {
+            allow = apr_pstrcat(r->pool, allow ? allow : "", allow ? ", " : "", methods[i].names,
+                                NULL);
+        }
+    }
+    if (rest->dir->dialect == TSEED_DIALECT_GEOWEBCACHE) {
+        allow = apr_pstrcat(r->pool, allow, ", OPTIONS", NULL);
+    }
+    apr_table_setn(r->headers_out, "Allow", allow);
+    if (r->method_number == M_OPTIONS && rest->dir->dialect == TSEED_DIALECT_GEOWEBCACHE) {
+        return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    }
+    return tseed_reply_error(r, HTTP_METHOD_NOT_ALLOWED, "%s is not possible here, only %s",
+                             r->method, allow);
+}
+
+/* "host:port" of an URL, with the scheme's port if it names none; NULL when it is no http(s) URL. */
+static const char *host_of(const char *url, apr_pool_t *pool)
+{
+    apr_uri_t uri;
+
+    if (apr_uri_parse(pool, url, &uri) != APR_SUCCESS || !uri.hostname || !uri.scheme) {
+        return NULL;
+    }
+    return apr_psprintf(pool, "%s:%d", uri.hostname,
+                        uri.port ? uri.port : apr_uri_port_of_scheme(uri.scheme));
+}
+
+/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere could terminate everything. */
+static int origin_is_fine(const tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const tseed_dir_conf_t *dir = rest->dir;
+    const char *origin = apr_table_get(r->headers_in, "Origin");
+    const char *theirs, *ours;
+
+    if (!origin || dir->check_origin == TSEED_OFF || r->method_number == M_GET) {
+        return 1;
+    }
+    for (int i = 0; dir->origins && i < dir->origins->nelts; i++) {
+        if (strcasecmp(origin, APR_ARRAY_IDX(dir->origins, i, const char *)) == 0) {
+            return 1;
+        }
+    }
+    theirs = host_of(origin, r->pool);
+    ours = host_of(ap_construct_url(r->pool, "/", r), r->pool);
+    return theirs && ours && strcasecmp(theirs, ours) == 0;
+}
+
+int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
+{
+    const apr_array_header_t *only = rest->dir->layers;
+
+    for (int i = 0; only && i < only->nelts; i++) {
+        if (strcmp(layer, APR_ARRAY_IDX(only, i, const char *)) == 0) {
+            return 1;
+        }
+    }
+    return only == NULL;
+}
+
+int tseed_rest_unknown_layer(tseed_rest_t *rest)
+{
+    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s", rest->route.layer);
+}
+
+/* ---- handlers ---- */
+
+typedef int handler_t(tseed_rest_t *rest);
+
+/* One row an action; those with a body get it read before. */
+static const struct {
+    handler_t *handle;
+    int has_body;
+} actions[] = {
+    [TSEED_ACTION_SEED] = { tseed_handle_seed, 1 },
+    [TSEED_ACTION_LIST] = { tseed_handle_list, 0 },
+    [TSEED_ACTION_KILL] = { tseed_handle_kill, 1 },
+    [TSEED_ACTION_QUOTA_GET] = { tseed_handle_quota_get, 0 },
+    [TSEED_ACTION_QUOTA_PUT] = { tseed_handle_quota_put, 1 },
+    [TSEED_ACTION_TASK_GET] = { tseed_handle_task_get, 0 },
+};
+
+static int run_action(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_action_t action = rest->route.action;
+    apr_off_t most = (apr_off_t)rest->conf->settings.max_request_body;
+    int status;
+
+    if (actions[action].has_body) {
+        status = tseed_reply_body(r, &rest->body, &rest->length, most);
+        if (status == HTTP_REQUEST_ENTITY_TOO_LARGE) {
+            return tseed_reply_error(r, status,
+                                     "the body is longer than %" APR_OFF_T_FMT
+                                     " bytes, the limit of TileSeedMaxRequestBody",
+                                     most);
+        }
+        if (status != OK) {
+            return status;
+        }
+    }
+    return actions[action].handle(rest);
+}
+
+int tseed_rest_handler(request_rec *r)
+{
+    tseed_rest_t rest = { .r = r };
+    const char *base;
+
+    if (!r->handler || strcmp(r->handler, HANDLER) != 0) {
+        return DECLINED;
+    }
+    rest.conf = tseed_conf_get(r->server);
+    rest.dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
+    rest.board = tseed_supervise_board();
+    base = find_base(r, rest.dir);
+    if (!base || !rest.board) {
+        return base ? HTTP_SERVICE_UNAVAILABLE : HTTP_NOT_FOUND;
+    }
+    rest.base = base;
+    rest.route = tseed_route(r->uri + strlen(base), method_of(r), r->pool);
+    if (rest.route.action == TSEED_ACTION_NONE && !rest.route.allowed) {
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address");
+    }
+    if (rest.route.action == TSEED_ACTION_NONE) {
+        return not_allowed(&rest, rest.route.allowed);
+    }
+    if (!origin_is_fine(&rest)) {
+        return tseed_reply_error(r, HTTP_FORBIDDEN,
+                                 "a page of another site (%s) may not do this; "
+                                 "TileSeedCheckOrigin can allow it",
+                                 apr_table_get(r->headers_in, "Origin"));
+    }
+    return run_action(&rest);
+}

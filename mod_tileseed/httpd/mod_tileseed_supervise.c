@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The parent's part: board, doorbell, and the supervision of the seeder.
+ *
+ * Board and doorbell belong to the process pool and are found again through retained data, so that the children of
+ * two generations see one table. Everything that has to do with the seeder's process belongs to a sub-pool of
+ * pconf, because its callback lives in a shared object that is unloaded with pconf.
+ */
+#include "mod_tileseed_supervise.h"
+
+#include <ap_listen.h>
+#include <ap_mpm.h>
+#include <apr_shm.h>
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <mpm_common.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <unixd.h>
+
+#include "base/tseed_clock.h"
+#include "mod_tileseed.h"
+#include "seeder/tseed_seeder.h"
+
+#define RETAINED_KEY    "mod_tileseed-board"
+#define FAST_DEATH      (60 * APR_USEC_PER_SEC)
+#define BACK_OFF_SHIFTS 6 /* at most a minute */
+
+APLOG_USE_MODULE(tileseed);
+
+/* Lives in the process pool across generations: plain data only, nothing of this shared object. */
+typedef struct {
+    void *segment;
+    apr_size_t size;
+    int doorbell;
+} retained_t;
+
+/* This generation's supervision; in pconf. */
+typedef struct {
+    tseed_seeder_setup_t setup;
+    server_rec *server;
+    apr_pool_t *pconf;
+    apr_pool_t *pool; /* of the present incarnation, below pconf */
+    apr_proc_t process;
+    pid_t pid; /* -1: none */
+    apr_time_t started;
+} supervisor_t;
+
+static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
+
+/* ---- board and doorbell ---- */
+
+static tseed_board_t *board_make(retained_t *retained, const tseed_settings_t *settings,
+                                 server_rec *server)
+{
+    apr_pool_t *pool = server->process->pool;
+    apr_size_t size = tseed_board_size((unsigned)settings->max_tasks + TSEED_SPARE_SLOTS,
+                                       (unsigned)settings->workers);
+    apr_shm_t *shm;
+    apr_status_t rv = apr_shm_create(&shm, size + 64, NULL, pool);
+
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
+                     "tileseed: no shared memory of %" APR_SIZE_T_FMT " bytes for the task table; "
+                     "lower TileSeedMaxTasks",
+                     size);
+        return NULL;
+    }
+    /* the segment begins 8 bytes behind a cache line */
+    retained->segment = (void *)(((uintptr_t)apr_shm_baseaddr_get(shm) + 63) & ~(uintptr_t)63);
+    retained->size = size;
+    return tseed_board_init(retained->segment, (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS,
+                            (unsigned)settings->workers);
+}
+
+static retained_t *retained_get(server_rec *server)
+{
+    retained_t *retained = ap_retained_data_get(RETAINED_KEY);
+
+    if (!retained) {
+        retained = ap_retained_data_create(RETAINED_KEY, sizeof(*retained));
+        retained->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (retained->doorbell < 0) {
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, server, "tileseed: no doorbell");
+        }
+    }
+    return retained;
+}
+
+/* The board of an earlier generation, or a new one: on the first start, and when another build laid it out. */
+static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *settings,
+                                server_rec *server)
+{
+    tseed_board_t *board = retained->segment ? tseed_board_attach(retained->segment) : NULL;
+
+    if (!board) {
+        return board_make(retained, settings, server);
+    }
+    if (tseed_board_slots(board) != (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "tileseed: a changed TileSeedMaxTasks takes effect when httpd is stopped and "
+                     "started");
+    }
+    return board;
+}
+
+/* ---- state directory ---- */
+
+static void make_state_dir(const tseed_settings_t *settings, server_rec *server, apr_pool_t *pool)
+{
+    struct stat there;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (stat(settings->state_dir, &there) == 0) {
+        return;
+    }
+    rv = apr_dir_make_recursive(settings->state_dir, APR_FPROT_UREAD | APR_FPROT_UWRITE |
+                                APR_FPROT_UEXECUTE, pool);
+    if (rv == APR_SUCCESS && geteuid() == 0 &&
+        chown(settings->state_dir, ap_unixd_config.user_id, ap_unixd_config.group_id) != 0) {
+        rv = errno;
+    }
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
+                     "tileseed: can't make TileSeedStateDir %s; tasks can't be recorded until it "
+                     "exists and belongs to User",
+                     settings->state_dir);
+    }
+}
+
+/* ---- the seeder's process ---- */
+
+/* Children of a graceful restart inherit the MPM's handlers: all are reset, then read through a descriptor. */
+static int take_signals(void)
+{
+    static const int ignored[] = { SIGHUP, SIGUSR1, SIGWINCH, SIGPIPE, SIGXFSZ };
+    sigset_t all, stops;
+
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    for (int number = 1; number < NSIG; number++) {
+        signal(number, SIG_DFL);
+    }
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
+        signal(ignored[i], SIG_IGN);
+    }
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    sigdelset(&all, SIGABRT);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    return signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* After deaths in quick succession the new incarnation waits before it touches anything. */
+static void back_off(const supervisor_t *supervisor)
+{
+    unsigned deaths = tseed_board_fast_deaths(supervisor->setup.board);
+    unsigned shifts = deaths < BACK_OFF_SHIFTS + 1 ? deaths : BACK_OFF_SHIFTS + 1;
+    struct timespec wait;
+    sigset_t stops;
+
+    if (deaths < 2) {
+        return; /* the first fast death is restarted at once */
+    }
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    wait = (struct timespec) { .tv_sec = 1L << (shifts - 2) };
+    if (sigtimedwait(&stops, NULL, &wait) > 0) {
+        _exit(TSEED_EXIT_STOPPED);
+    }
+}
+
+static void seeder_main(supervisor_t *supervisor, pid_t parent)
+{
+    const tseed_settings_t *settings = supervisor->setup.settings;
+    apr_pool_t *pool;
+
+    supervisor->setup.stop = take_signals();
+    prctl(PR_SET_NAME, "tileseed", 0, 0, 0);
+    ap_close_listeners();
+    setpriority(PRIO_PROCESS, 0, settings->nice);
+    apr_pool_create(&pool, supervisor->server->process->pool);
+    if (ap_run_drop_privileges(pool, supervisor->server) != OK) {
+        ap_log_error(APLOG_MARK, APLOG_CRIT, 0, supervisor->server,
+                     "tileseed: the seeder can't become the configured User");
+        _exit(TSEED_EXIT_SETUP);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGTERM); /* the change of user would have cleared it */
+    if (getppid() != parent) {
+        _exit(TSEED_EXIT_STOPPED);
+    }
+    back_off(supervisor);
+    supervisor->setup.parent = parent;
+    tseed_log_sink_set(tseed_httpd_log, supervisor->server);
+    _exit((int)tseed_seeder_run(&supervisor->setup, pool));
+}
+
+static void maintain(int reason, void *data, int status);
+
+static void seeder_start(supervisor_t *supervisor)
+{
+    apr_pool_t *last = supervisor->pool;
+    pid_t parent = getpid();
+    apr_status_t rv;
+
+    apr_pool_create(&supervisor->pool, supervisor->pconf);
+    rv = apr_proc_fork(&supervisor->process, supervisor->pool);
+    if (rv == APR_INCHILD) {
+        seeder_main(supervisor, parent);
+    }
+    if (rv != APR_INPARENT) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, rv, supervisor->server,
+                     "tileseed: can't start the seeder");
+        supervisor->pid = -1;
+        return;
+    }
+    supervisor->pid = supervisor->process.pid;
+    supervisor->started = tseed_clock_monotonic();
+    apr_pool_note_subprocess(supervisor->pool, &supervisor->process, APR_KILL_AFTER_TIMEOUT);
+    apr_proc_other_child_register(&supervisor->process, maintain, supervisor, NULL,
+                                  supervisor->pool);
+    if (last) {
+        apr_pool_destroy(last);
+    }
+}
+
+/* Only a server that is running and not about to stop starts another seeder. */
+static int may_start(void)
+{
+    int state;
+
+    return ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_RUN_MPM &&
+           ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state != AP_MPMQ_STOPPING;
+}
+
+static void seeder_died(supervisor_t *supervisor)
+{
+    tseed_board_t *board = supervisor->setup.board;
+    int fast = tseed_clock_monotonic() - supervisor->started < FAST_DEATH;
+
+    supervisor->pid = -1;
+    apr_proc_other_child_unregister(supervisor);
+    if (!may_start()) {
+        return;
+    }
+    tseed_board_fast_deaths_set(board, fast ? tseed_board_fast_deaths(board) + 1 : 0);
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
+                 "tileseed: the seeder ended unexpectedly and is started again; its tasks go on");
+    seeder_start(supervisor);
+}
+
+/* `status` is not looked at: one caller passes it decoded, another raw. */
+static void maintain(int reason, void *data, int status)
+{
+    supervisor_t *supervisor = data;
+
+    (void)status;
+    switch (reason) {
+    case APR_OC_REASON_DEATH:
+    case APR_OC_REASON_LOST:
+        seeder_died(supervisor);
+        break;
+    case APR_OC_REASON_RESTART:
+        if (supervisor->pid > 0) {
+            kill(supervisor->pid, SIGTERM);
+        }
+        apr_proc_other_child_unregister(supervisor);
+        break;
+    case APR_OC_REASON_UNREGISTER:
+        if (supervisor->pid > 0) {
+            kill(supervisor->pid, SIGTERM);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- public ---- */
+
+void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
+                           apr_pool_t *pconf, server_rec *server)
+{
+    retained_t *retained = retained_get(server);
+    tseed_board_t *board = board_get(retained, settings, server);
+
+    current = apr_pcalloc(pconf, sizeof(*current));
+    current->server = server;
+    current->pconf = pconf;
+    current->pid = -1;
+    current->setup.settings = settings;
+    current->setup.catalog = catalog;
+    current->setup.board = board;
+    current->setup.doorbell = retained->doorbell;
+    make_state_dir(settings, server, pconf);
+    if (board && retained->doorbell >= 0) {
+        tseed_board_fast_deaths_set(board, 0);
+        seeder_start(current);
+    }
+}
+
+void tseed_supervise_watch(void)
+{
+    apr_time_t beat;
+    int64_t pid;
+
+    if (!current || current->pid <= 0) {
+        return;
+    }
+    tseed_board_seeder(current->setup.board, &pid, NULL, &beat);
+    if (pid == current->pid && beat > 0 &&
+        tseed_clock_monotonic() - beat > current->setup.settings->hang_timeout) {
+        ap_log_error(APLOG_MARK, APLOG_ERR, 0, current->server,
+                     "tileseed: the seeder gave no sign of life for %d s and is killed",
+                     (int)apr_time_sec(current->setup.settings->hang_timeout));
+        kill(current->pid, SIGKILL);
+    }
+}
+
+tseed_board_t *tseed_supervise_board(void)
+{
+    return current ? current->setup.board : NULL;
+}
+
+void tseed_supervise_ring(void)
+{
+    static const uint64_t one = 1;
+
+    if (current && write(current->setup.doorbell, &one, sizeof(one)) < 0) {
+        /* the counter is full: the seeder has been rung for already */
+    }
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Handlers of tasks: seed, list, terminate, look at one.
+ *
+ * A change is committed to the state database first, then announced. The board answers reads as long as it shows
+ * everything that was committed; when it lags, the database does, with the higher of both counts, so that nobody
+ * reads less than was answered before.
+ */
+#include "mod_tileseed_handlers.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_reply.h"
+#include "protocol/tseed_answer.h"
+#include "protocol/tseed_seed_request.h"
+
+APLOG_USE_MODULE(tileseed);
+
+#define WAIT_CHANGE    APR_USEC_PER_SEC
+#define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
+#define POLL_FIRST     500 /* microseconds, doubled up to … */
+#define POLL_MOST      8000
+
+/* ---- waiting for the seeder ---- */
+
+int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most)
+{
+    uint64_t change = tseed_board_commit(rest->board);
+    apr_time_t deadline = tseed_clock_monotonic() + most;
+    apr_interval_time_t pause = POLL_FIRST;
+
+    tseed_supervise_ring();
+    while (tseed_board_applied(rest->board) < change) {
+        if (tseed_clock_monotonic() > deadline) {
+            return 0;
+        }
+        apr_sleep(pause);
+        pause = pause < POLL_MOST ? pause * 2 : pause;
+    }
+    return 1;
+}
+
+/* Whether the seeder has this task on the board still, be it in termination. */
+static int is_on_board(const tseed_rest_t *rest, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(rest->board, id, &row);
+}
+
+/* Waits until the seeder lets go of terminated tasks: nothing is written for them any more. */
+static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + WAIT_TERMINATE;
+    int heard = terminated->nelts > 0 && tseed_rest_announce(rest, WAIT_TERMINATE);
+
+    for (int i = 0; i < terminated->nelts; i++) {
+        tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
+
+        while (heard && is_on_board(rest, task->id) && tseed_clock_monotonic() < deadline) {
+            apr_sleep(POLL_FIRST);
+        }
+        task->confirmed = heard && !is_on_board(rest, task->id);
+    }
+}
+
+/* ---- seed ---- */
+
+static void log_accepted(const tseed_rest_t *rest, const tseed_task_t *task)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, rest->r,
+                  "tileseed: task %" APR_INT64_T_FMT
+                  " accepted: %s of layer '%s' by %s, %s zoom %d to %d, %s, %" APR_INT64_T_FMT
+                  " tiles",
+                  task->id, tseed_task_type_name(task->type), task->layer,
+                  *task->requested_by ? task->requested_by : "anybody", task->gridset,
+                  task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
+}
+
+static int record(tseed_rest_t *rest, tseed_task_t *task)
+{
+    request_rec *r = rest->r;
+    int64_t most = rest->conf->settings.max_tasks;
+    const char *why = "it is busy";
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_task_insert(state, task, most);
+        why = apr_pstrdup(r->pool, tseed_state_error(state));
+        tseed_child_release();
+    }
+    if (state && APR_STATUS_IS_EAGAIN(rv)) {
+        apr_table_setn(r->headers_out, "Retry-After", "30");
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "%" APR_INT64_T_FMT " tasks are pending or running, the most that "
+                                 "TileSeedMaxTasks allows; send it again when some are done",
+                                 most);
+    }
+    return rv == APR_SUCCESS ? OK : tseed_reply_no_state(r, rv, why, "record the task");
+}
+
+static void set_headers(const tseed_rest_t *rest, const tseed_seed_document_t *document,
+                        const tseed_task_t *task)
+{
+    request_rec *r = rest->r;
+    const char *id = apr_psprintf(r->pool, "%" APR_INT64_T_FMT, task->id);
+
+    apr_table_setn(r->headers_out, "TileSeed-Task", id);
+    apr_table_setn(r->headers_out, "Link",
+                   apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
+                                ap_escape_uri(r->pool, rest->base), id));
+    if (document->name && strcmp(document->name, task->layer) != 0) {
+        const char *warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", document->name,
+                                           task->layer);
+
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %s: %s", id,
+                      tseed_escape_plain(warning, r->pool));
+        apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
+    }
+}
+
+static const tseed_layer_t *find_layer(const tseed_rest_t *rest)
+{
+    return tseed_rest_sees(rest, rest->route.layer)
+               ? tseed_catalog_find_layer(rest->conf->catalog, rest->route.layer)
+               : NULL;
+}
+
+static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
+{
+    request_rec *r = rest->r;
+    const tseed_layer_t *layer = find_layer(rest);
+    tseed_seed_document_t document;
+    tseed_task_t task = { 0 };
+    tseed_tileset_t tileset;
+    const char *error;
+    int status;
+
+    if (!layer) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    error = tseed_seed_document_read(&document, format, rest->body, rest->length, r->pool);
+    if (!error) {
+        error = tseed_seed_document_resolve(&task, &tileset, &document, layer, r->pool);
+    }
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    task.requested_by = r->user ? r->user : "";
+    task.created = apr_time_now();
+    status = record(rest, &task);
+    if (status != OK || task.id == 0) {
+        return status;
+    }
+    log_accepted(rest, &task);
+    tseed_rest_announce(rest, WAIT_CHANGE);
+    set_headers(rest, &document, &task);
+    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+}
+
+int tseed_handle_seed(tseed_rest_t *rest)
+{
+    return seed(rest, rest->route.format);
+}
+
+/* ---- list ---- */
+
+static tseed_status_row_t row_of(const tseed_row_t *row)
+{
+    return (tseed_status_row_t) {
+        .id = row->id,
+        .total = row->tiles_total,
+        .processed = tseed_progress_processed(&row->progress),
+        .state = (tseed_task_state_t)row->progress.state,
+    };
+}
+
+static apr_array_header_t *list_board(const tseed_rest_t *rest)
+{
+    apr_pool_t *pool = rest->r->pool;
+    apr_array_header_t *all = tseed_board_list(rest->board, rest->route.layer, 0, pool);
+    apr_array_header_t *rows = apr_array_make(pool, all->nelts, sizeof(tseed_status_row_t));
+
+    for (int i = 0; i < all->nelts; i++) {
+        const tseed_row_t *row = &APR_ARRAY_IDX(all, i, tseed_row_t);
+
+        if (tseed_rest_sees(rest, row->layer)) {
+            APR_ARRAY_PUSH(rows, tseed_status_row_t) = row_of(row);
+        }
+    }
+    return rows;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    int64_t left = ((const tseed_status_row_t *)a)->id;
+    int64_t right = ((const tseed_status_row_t *)b)->id;
+
+    return (left > right) - (left < right);
+}
+
+/* What the board shows of a task is never more than there is, but may be ahead of the last checkpoint. */
+static void take_higher(const tseed_rest_t *rest, apr_array_header_t *rows)
+{
+    for (int i = 0; i < rows->nelts; i++) {
+        tseed_status_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_status_row_t);
+        tseed_row_t live;
+
+        if (tseed_board_find(rest->board, row->id, &live)) {
+            int64_t processed = tseed_progress_processed(&live.progress);
+
+            row->processed = processed > row->processed ? processed : row->processed;
+        }
+    }
+}
+
+static apr_status_t list_state(const tseed_rest_t *rest, tseed_state_t *state,
+                               apr_array_header_t **rows)
+{
+    const apr_array_header_t *only = rest->dir->layers;
+    apr_pool_t *pool = rest->r->pool;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (rest->route.layer || !only) {
+        return tseed_state_list(state, rows, rest->route.layer, pool);
+    }
+    *rows = apr_array_make(pool, 16, sizeof(tseed_status_row_t));
+    for (int i = 0; rv == APR_SUCCESS && i < only->nelts; i++) {
+        apr_array_header_t *some;
+
+        rv = tseed_state_list(state, &some, APR_ARRAY_IDX(only, i, const char *), pool);
+        if (rv == APR_SUCCESS) {
+            apr_array_cat(*rows, some);
+        }
+    }
+    qsort((*rows)->elts, (size_t)(*rows)->nelts, (size_t)(*rows)->elt_size, by_id);
+    return rv;
+}
+
+/* Whether the board shows everything that has been answered. */
+static int board_is_current(const tseed_rest_t *rest)
+{
+    return tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
+}
+
+/* A layer that was taken out of the configuration can be listed and terminated as long as it has tasks. */
+static int layer_is_known(const tseed_rest_t *rest)
+{
+    const char *layer = rest->route.layer;
+    apr_status_t rv;
+    tseed_state_t *state;
+    int has = 0;
+
+    if (!layer || find_layer(rest)) {
+        return 1;
+    }
+    state = tseed_rest_sees(rest, layer) ? tseed_child_acquire(&rv) : NULL;
+    if (state) {
+        tseed_state_has_tasks(state, &has, layer);
+        tseed_child_release();
+    }
+    return has;
+}
+
+int tseed_handle_list(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    apr_array_header_t *rows = NULL;
+    const char *why = "it is busy";
+
+    if (!layer_is_known(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    if (board_is_current(rest)) {
+        rows = list_board(rest);
+    } else {
+        apr_status_t rv;
+        tseed_state_t *state = tseed_child_acquire(&rv);
+
+        if (state) {
+            rv = list_state(rest, state, &rows);
+            why = apr_pstrdup(r->pool, tseed_state_error(state));
+            tseed_child_release();
+        }
+        if (rv != APR_SUCCESS) {
+            return tseed_reply_no_state(r, rv, why, "list the tasks");
+        }
+        take_higher(rest, rows);
+    }
+    return tseed_reply_document(r, TSEED_BODY_JSON,
+                                tseed_answer_status((tseed_status_row_t *)rows->elts, rows->nelts,
+                                                    r->pool));
+}
+
+/* ---- terminate ---- */
+
+/* The layers that a termination is about; NULL: all. */
+static const apr_array_header_t *layers_of(const tseed_rest_t *rest)
+{
+    apr_array_header_t *one;
+
+    if (!rest->route.layer) {
+        return rest->dir->layers;
+    }
+    one = apr_array_make(rest->r->pool, 1, sizeof(const char *));
+    APR_ARRAY_PUSH(one, const char *) = rest->route.layer;
+    return one;
+}
+
+static void log_terminated(const tseed_rest_t *rest, const apr_array_header_t *terminated)
+{
+    for (int i = 0; i < terminated->nelts; i++) {
+        const tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
+
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, rest->r,
+                      "tileseed: task %" APR_INT64_T_FMT " of layer '%s' was terminated by %s",
+                      task->id, task->layer, rest->r->user ? rest->r->user : "anybody");
+    }
+}
+
+int tseed_handle_kill(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const char *code, *error, *reason, *why = "it is busy";
+    apr_array_header_t *terminated;
+    unsigned mask;
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (rest->route.layer && rest->length > 0 && (*rest->body == '{' || *rest->body == '<')) {
+        return seed(rest, *rest->body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML);
+    }
+    if (!layer_is_known(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    error = tseed_kill_code_read(&mask, &code, rest->body, rest->length, r->args, r->pool);
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_state_terminate(state, &terminated, layers_of(rest), mask, reason,
+                                   apr_time_now(), r->pool);
+        why = apr_pstrdup(r->pool, tseed_state_error(state));
+        tseed_child_release();
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "terminate tasks");
+    }
+    log_terminated(rest, terminated);
+    confirm(rest, terminated);
+    return tseed_reply_send(r, HTTP_OK, "text/html",
+                            tseed_answer_kill(code, (tseed_terminated_t *)terminated->elts,
+                                              terminated->nelts, r->pool));
+}
+
+/* ---- one task ---- */
+
+int tseed_handle_task_get(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const char *why = "it is busy";
+    tseed_task_t *task = NULL;
+    tseed_progress_t progress;
+    tseed_row_t live;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_task_get(state, &task, &progress, rest->route.task, r->pool);
+        why = apr_pstrdup(r->pool, tseed_state_error(state));
+        tseed_child_release();
+    }
+    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, task->layer))) {
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
+                                 rest->route.task);
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read the task");
+    }
+    if (progress.state != TSEED_ABORTED && progress.state != TSEED_DONE &&
+        tseed_board_find(rest->board, task->id, &live) && !live.terminating &&
+        tseed_progress_processed(&live.progress) >= tseed_progress_processed(&progress)) {
+        progress = live.progress;
+    }
+    return tseed_reply_document(r, TSEED_BODY_JSON,
+                                tseed_answer_task(task, &progress, apr_time_now(), r->pool));
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What the parts of the main thread share. Private to the seeder room; only the main thread comes here.
+ *
+ *      tseed_seeder.c   the loop: wait, hear, tick
+ *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
+ *      tseed_pump.c     jobs of running tasks from stage to stage
+ *      tseed_ledger.c   what goes into the database, and when
+ */
+#ifndef TSEED_HOUSE_H
+#define TSEED_HOUSE_H
+
+#include <apr_file_io.h>
+
+#include "seeder/tseed_crew.h"
+#include "seeder/tseed_seeder.h"
+#include "state/tseed_state.h"
+
+/* An unfinished task, running or not. PENDING ones cost no more than this. malloc'd. */
+typedef struct tseed_entry_t {
+    int64_t id;
+    tseed_task_type_t type;
+    int slot;         /* on the board */
+    int terminated;   /* by a client, not yet confirmed */
+    char *tileset;    /* its key; "" when the configuration has it no more */
+    tseed_run_t *run; /* NULL: PENDING */
+    struct tseed_entry_t *next;
+} tseed_entry_t;
+
+/* A metatile given up on, until the database has it: its position is finished only then. malloc'd. */
+typedef struct tseed_loss_t {
+    tseed_run_t *run;
+    int64_t position, tiles;
+    tseed_failure_t record; /* its cause points to `cause` */
+    char cause[TSEED_CAUSE_SIZE];
+    struct tseed_loss_t *next;
+} tseed_loss_t;
+
+typedef struct tseed_seeder_t {
+    const tseed_seeder_setup_t *setup;
+    const tseed_settings_t *settings;
+    tseed_board_t *board;
+    apr_pool_t *pool, *scratch; /* scratch is cleared every turn of the loop */
+    tseed_state_t *state;       /* NULL: can't be opened at the moment */
+    tseed_mailbox_t mailbox;
+    tseed_fetcher_t *fetcher;
+    tseed_crew_t *crew;
+    apr_file_t *lock;
+
+    tseed_entry_t *entries, **entries_end; /* ascending by id */
+    int64_t last_id;                       /* newest task that was taken in */
+    int pending;                           /* entries without a run, not terminated */
+    tseed_run_t *runs, **runs_end;         /* in turn */
+    int run_count;
+    int fetching;      /* jobs with the fetcher, of all runs */
+    tseed_job_t *idle; /* jobs to be used again */
+
+    tseed_loss_t *losses;
+    int must_record;      /* an ending or a loss waits for the database */
+    apr_time_t retry_at;  /* monotonic; the database failed, not before this */
+    apr_time_t next_tick; /* monotonic */
+    unsigned ticks;
+    int64_t quota_version;
+    int state_failing; /* its failure has been logged */
+} tseed_seeder_t;
+
+/* ---- roster ---- */
+
+/* Takes in all unfinished tasks at the start, with the progress that an earlier seeder left on the board. */
+apr_status_t tseed_roster_recover(tseed_seeder_t *seeder);
+/* Takes in what children have committed since: new tasks and terminations. */
+apr_status_t tseed_roster_sync(tseed_seeder_t *seeder);
+/* Claims PENDING tasks for free seeding threads, then lends what is left. */
+void tseed_roster_schedule(tseed_seeder_t *seeder);
+/* Forgets an entry that never ran, and its slot on the board. */
+void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry);
+/* Forgets a run that has been recorded, and its entry. */
+void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
+
+/* ---- pump ---- */
+
+/* Takes back a job whose stage is over. */
+void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Begins whatever may begin now, one job of each run in turn. */
+void tseed_pump_feed(tseed_seeder_t *seeder);
+/* No more of this run: its transfers end at once, its workers at the next file. */
+void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run);
+/* Moves a run on to ENDING if nothing of it is left to do. */
+void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run);
+/* Shows the run's progress on the board. */
+void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run);
+/* Once a tick: live counts of truncates, summaries of upstream errors, pauses. */
+void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
+
+/* ---- ledger ---- */
+
+/* Records what has ended and what was lost, and with `checkpoint` the progress of all running tasks, in one transaction. On failure all
+ * stays as it is and is tried again at the next tick. */
+void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint);
+/* PENDING -> RUNNING for `count` entries in one commit; those that a termination met first become NULL. */
+apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries, int count);
+/* Brings quota configuration, directive and board together. */
+apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);
+/* Says once that the database fails, and once that it works again. */
+void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *what);
+
+#endif

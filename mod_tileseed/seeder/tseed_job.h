@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A job: one metatile on its way through the house. It is malloc'd, used again, and belongs to exactly one
+ * thread at a time: the main thread gives it to a worker or to the fetcher, and gets it back through the
+ * mailbox.
+ *
+ *      seed      CHECK (worker) -> FETCH (fetcher) -> CUT (worker)
+ *      reseed                      FETCH           -> CUT
+ *      truncate  REMOVE (worker), one job a level
+ */
+#ifndef TSEED_JOB_H
+#define TSEED_JOB_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "source/tseed_fetcher.h"
+#include "tiling/tseed_positions.h"
+
+/* Most tiles of a metatile: 32 x 32, a page of the quota's books. */
+#define TSEED_METATILE_SIDE_MAX  32
+#define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
+
+struct tseed_run_t;
+
+typedef enum {
+    TSEED_STAGE_CHECK,
+    TSEED_STAGE_FETCH,
+    TSEED_STAGE_CUT,
+    TSEED_STAGE_REMOVE
+} tseed_stage_t;
+
+typedef enum {
+    TSEED_JOB_OK,
+    TSEED_JOB_BAD_ANSWER, /* the upstream's: fetch again, then give up */
+    TSEED_JOB_NO_STORE,   /* the cache directory's: nothing is wrong with the metatile, wait */
+    TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
+} tseed_outcome_t;
+
+typedef struct tseed_job_t {
+    struct tseed_run_t *run;
+    int64_t position;
+    tseed_metatile_t metatile;
+    int width, height; /* pixels of the answer that is expected */
+    int attempts;      /* fetches that failed so far */
+    tseed_stage_t stage;
+
+    /* what the last stage found */
+    tseed_outcome_t outcome;
+    apr_status_t rv; /* of TSEED_JOB_NO_STORE */
+    char cause[TSEED_CAUSE_SIZE];
+    int64_t made, skipped, bytes;
+    uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* of CHECK: which wanted tiles exist */
+
+    tseed_transfer_t transfer;
+    char *url; /* malloc'd, kept for the next use */
+    size_t url_size;
+    struct tseed_job_t *next;    /* in a queue or the mailbox */
+    struct tseed_job_t *sibling; /* in its run's list of jobs under way */
+} tseed_job_t;
+
+/* A first-in first-out queue of jobs. Zeroed is empty. */
+typedef struct {
+    tseed_job_t *head, *tail;
+    int count;
+} tseed_queue_t;
+
+static inline void tseed_queue_put(tseed_queue_t *queue, tseed_job_t *job)
+{
+    job->next = NULL;
+    if (queue->tail) {
+        queue->tail->next = job;
+    } else {
+        queue->head = job;
+    }
+    queue->tail = job;
+    queue->count++;
+}
+
+static inline tseed_job_t *tseed_queue_take(tseed_queue_t *queue)
+{
+    tseed_job_t *job = queue->head;
+
+    if (job) {
+        queue->head = job->next;
+        queue->tail = queue->head ? queue->tail : NULL;
+        queue->count--;
+    }
+    return job;
+}
+
+/* Where finished stages are announced to the main thread. Lock 1 of the internals README. */
+typedef struct {
+    pthread_mutex_t lock;
+    tseed_queue_t queue;
+    int wake; /* eventfd that the main thread polls */
+} tseed_mailbox_t;
+
+apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox);
+
+/* Any thread. Wakes the main thread when the box was empty. */
+void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_job_t *job);
+
+/* Main thread: everything that has come, in order; the box is empty afterwards. */
+tseed_queue_t tseed_mailbox_drain(tseed_mailbox_t *mailbox);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The ledger: what goes into the database, and when.
+ *
+ * One short transaction for all that has happened: endings, losses, and once a second the progress of what goes
+ * on. When it fails everything stays in memory and on the board and is tried again a second later; nothing
+ * is forgotten before the database has it.
+ */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "protocol/tseed_quota_config.h"
+#include "seeder/tseed_house.h"
+
+#define RETRY_AFTER APR_USEC_PER_SEC
+
+void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *what)
+{
+    seeder->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
+    if (!seeder->state_failing) {
+        tseed_log(TSEED_LOG_ERROR, rv,
+                  "can't %s in the state database below %s: %s; running tasks go on, new ones wait, "
+                  "it is tried again every second",
+                  what, seeder->settings->state_dir, tseed_state_error(seeder->state));
+    }
+    seeder->state_failing = 1;
+}
+
+static void works_again(tseed_seeder_t *seeder)
+{
+    if (seeder->state_failing) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the state database works again");
+    }
+    seeder->state_failing = 0;
+}
+
+/* ---- claims ---- */
+
+static apr_status_t claim_all(tseed_seeder_t *seeder, tseed_entry_t **entries, int count)
+{
+    apr_status_t rv = tseed_state_begin(seeder->state);
+
+    for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+        int won;
+
+        rv = tseed_state_task_claim(seeder->state, entries[i]->id, apr_time_now(), &won);
+        if (!won) {
+            entries[i] = NULL;
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_commit(seeder->state);
+    } else {
+        tseed_state_rollback(seeder->state);
+    }
+    return rv;
+}
+
+apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries, int count)
+{
+    apr_status_t rv = claim_all(seeder, entries, count);
+
+    if (rv != APR_SUCCESS) {
+        tseed_ledger_trouble(seeder, rv, "claim a task");
+    }
+    return rv;
+}
+
+/* ---- records ---- */
+
+static apr_status_t write_losses(tseed_seeder_t *seeder)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (tseed_loss_t *loss = seeder->losses; rv == APR_SUCCESS && loss; loss = loss->next) {
+        rv = tseed_state_failure_add(seeder->state, &loss->record);
+    }
+    return rv;
+}
+
+/* A run whose ending a termination has forestalled is confirmed in the next transaction. */
+static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    int won = 1;
+    apr_status_t rv;
+
+    if (run->terminated) {
+        return tseed_state_task_confirm(seeder->state, run->task->id, &run->progress);
+    }
+    run->progress.finished = run->progress.finished ? run->progress.finished : apr_time_now();
+    rv = tseed_state_task_finish(seeder->state, run->task->id, &run->progress, &won);
+    if (rv == APR_SUCCESS && !won) {
+        run->terminated = 1;
+        rv = tseed_state_task_confirm(seeder->state, run->task->id, &run->progress);
+    }
+    return rv;
+}
+
+/* A run with losses that are only now being written ends in a later transaction, with them in its counts. */
+static int may_end(const tseed_run_t *run)
+{
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0;
+}
+
+static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (tseed_run_t *run = seeder->runs; rv == APR_SUCCESS && run; run = run->next_run) {
+        if (may_end(run)) {
+            rv = write_ending(seeder, run);
+        } else if (checkpoint && run->dirty && !run->terminated) {
+            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, &run->progress);
+        }
+    }
+    return rv;
+}
+
+static apr_status_t write_terminations(tseed_seeder_t *seeder)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (tseed_entry_t *entry = seeder->entries; rv == APR_SUCCESS && entry; entry = entry->next) {
+        if (entry->terminated && !entry->run) {
+            rv = tseed_state_task_confirm(seeder->state, entry->id, NULL);
+        }
+    }
+    return rv;
+}
+
+static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
+{
+    apr_status_t rv = tseed_state_begin(seeder->state);
+
+    if (rv == APR_SUCCESS) {
+        rv = write_losses(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_runs(seeder, checkpoint);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_terminations(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(seeder->state);
+    }
+    tseed_state_rollback(seeder->state);
+    return rv;
+}
+
+/* ---- what follows from a record ---- */
+
+static void log_ending(const tseed_run_t *run)
+{
+    const tseed_progress_t *progress = &run->progress;
+    double seconds = (double)(tseed_clock_monotonic() - run->started) / APR_USEC_PER_SEC;
+    int aborted = progress->state == TSEED_ABORTED && !run->terminated;
+
+    tseed_log(aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
+              " tiles made, %" APR_INT64_T_FMT " skipped, %" APR_INT64_T_FMT
+              " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+              " requests%s%s",
+              run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
+              *run->task->requested_by ? run->task->requested_by : "anybody",
+              run->terminated ? "terminated" : aborted ? "aborted" : "done", seconds,
+              progress->made, progress->skipped, progress->removed, progress->failed,
+              run->task->tiles_total, progress->requests, *progress->reason ? ": " : "",
+              progress->reason);
+}
+
+/* The losses are durable: their positions are finished now, and a task with too many of them ends. */
+static void settle_losses(tseed_seeder_t *seeder)
+{
+    tseed_loss_t *loss;
+
+    while ((loss = seeder->losses) != NULL) {
+        tseed_run_t *run = loss->run;
+
+        seeder->losses = loss->next;
+        run->losses--;
+        run->progress.failures++;
+        run->progress.failed += loss->tiles;
+        tseed_progress_finish(&run->progress, loss->position);
+        if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
+            run->progress.failures > run->task->failure_limit) {
+            run->progress.state = TSEED_ABORTED;
+            apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                         "more than %" APR_INT64_T_FMT " metatiles failed, the last one: %.150s",
+                         run->task->failure_limit, loss->cause);
+            tseed_pump_drain(seeder, run);
+        }
+        tseed_pump_show(seeder, run);
+        tseed_pump_settle(seeder, run);
+        free(loss);
+    }
+}
+
+static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
+{
+    tseed_run_t *run = seeder->runs;
+
+    while (run) {
+        tseed_run_t *next = run->next_run;
+
+        run->dirty = run->dirty && !checkpoint;
+        if (may_end(run)) {
+            log_ending(run);
+            tseed_roster_dismiss(seeder, run);
+        }
+        run = next;
+    }
+    for (tseed_entry_t *entry = seeder->entries, *next; entry; entry = next) {
+        next = entry->next;
+        if (entry->terminated && !entry->run) {
+            tseed_roster_drop(seeder, entry);
+        }
+    }
+}
+
+void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
+{
+    apr_status_t rv;
+
+    if (tseed_clock_monotonic() < seeder->retry_at) {
+        return;
+    }
+    rv = write_all(seeder, checkpoint);
+    if (rv != APR_SUCCESS) {
+        tseed_ledger_trouble(seeder, rv, "record the progress of tasks");
+        return;
+    }
+    works_again(seeder);
+    seeder->must_record = 0;
+    dismiss_ended(seeder, checkpoint);
+    settle_losses(seeder);
+}
+
+/* ---- quota ---- */
+
+/* The directive has a new value, or there is nothing in the database yet: the directive's value stands. */
+static apr_status_t adopt_directive(tseed_seeder_t *seeder, const char *old, int64_t version)
+{
+    const char *saved = tseed_quota_config_save(&seeder->settings->quota, seeder->scratch);
+    apr_status_t rv = tseed_state_quota_set(seeder->state, saved,
+                                            seeder->settings->quota_directive, version);
+
+    if (rv == APR_SUCCESS && version > 0) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was set over REST",
+                  old, seeder->settings->quota_directive);
+    }
+    return rv;
+}
+
+apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
+{
+    const char *saved, *directive = "";
+    int64_t version = 0;
+    apr_status_t rv;
+
+    rv = tseed_state_quota_get(seeder->state, &saved, &directive, &version, seeder->scratch);
+    if (rv == APR_NOTFOUND ||
+        (rv == APR_SUCCESS && strcmp(directive, seeder->settings->quota_directive) != 0)) {
+        rv = adopt_directive(seeder, directive, version);
+        if (rv == APR_SUCCESS) {
+            rv = tseed_state_quota_get(seeder->state, &saved, &directive, &version,
+                                       seeder->scratch);
+        }
+    }
+    if (rv == APR_SUCCESS && version != seeder->quota_version) {
+        rv = tseed_board_quota_set(seeder->board, saved, version);
+        seeder->quota_version = version;
+    }
+    return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;
+}

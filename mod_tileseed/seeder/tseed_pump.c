@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The pump: jobs of running tasks from stage to stage.
+ *
+ * Of one run, at most `threads` requests and at most `threads` worker jobs are under way; what is fetched and waits for
+ * a worker counts with the requests, so the fetch of the next metatile overlaps the work on the last and memory is
+ * bounded by two metatiles a thread.
+ */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+#include "source/tseed_wms.h"
+
+#define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
+#define BACK_OFF_FIRST   APR_USEC_PER_SEC
+#define BACK_OFF_MOST    (30 * APR_USEC_PER_SEC)
+#define SUMMARY_EVERY    (60 * APR_USEC_PER_SEC)
+
+void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    run->dirty = 1;
+    if (run->slot >= 0 && !run->terminated) {
+        tseed_board_slot_update(seeder->board, run->slot, &run->progress);
+    }
+}
+
+/* ---- jobs ---- */
+
+static tseed_job_t *job_get(tseed_seeder_t *seeder)
+{
+    tseed_job_t *job = seeder->idle;
+
+    if (job) {
+        seeder->idle = job->next;
+    } else {
+        job = calloc(1, sizeof(*job));
+    }
+    job->attempts = 0;
+    job->cause[0] = '\0';
+    memset(job->present, 0, sizeof(job->present));
+    return job;
+}
+
+static void job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_job_remove(job->run, job);
+    job->run = NULL;
+    job->next = seeder->idle;
+    seeder->idle = job;
+}
+
+static void work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
+{
+    job->stage = stage;
+    job->run->working++;
+    job->run->checking += stage == TSEED_STAGE_CHECK;
+    if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
+        job->outcome = TSEED_JOB_NO_STORE;
+        job->rv = APR_ENOMEM;
+        tseed_mailbox_put(&seeder->mailbox, job);
+    }
+}
+
+static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    const char *url = tseed_wms_url(&job->width, &job->height, &job->run->tileset,
+                                    &job->metatile.whole, job->run->task->gutter, seeder->scratch);
+    size_t size = strlen(url) + 1;
+
+    if (size > job->url_size) {
+        job->url = realloc(job->url, size);
+        job->url_size = size;
+    }
+    memcpy(job->url, url, size);
+}
+
+static void fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay)
+{
+    set_url(seeder, job);
+    job->stage = TSEED_STAGE_FETCH;
+    job->transfer.url = job->url;
+    job->transfer.upstream = job->run->tileset.layer->source.upstream;
+    job->transfer.owner = job->run;
+    job->transfer.delay = delay;
+    job->transfer.most = ANSWER_BYTES_MAX;
+    job->run->fetching++;
+    seeder->fetching++;
+    tseed_fetcher_submit(seeder->fetcher, &job->transfer);
+}
+
+/* ---- the ends of a metatile ---- */
+
+static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    run->progress.made += job->made;
+    run->progress.skipped += job->skipped;
+    run->progress.bytes += job->bytes;
+    tseed_progress_finish(&run->progress, job->position);
+    run->pauses = 0;
+    run->progress.reason[0] = '\0';
+    job_put_back(seeder, job);
+    tseed_pump_show(seeder, run);
+}
+
+/* Exponential, with a quarter of jitter so that failed metatiles do not come back in step. */
+static apr_interval_time_t back_off(const tseed_run_t *run, int attempts)
+{
+    apr_interval_time_t wait = run->task->retry_wait;
+
+    if (wait <= 0) {
+        wait = BACK_OFF_FIRST << (attempts < 6 ? attempts - 1 : 5);
+        wait = wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST;
+        wait += (apr_interval_time_t)(drand48() * (double)(wait / 2)) - wait / 4;
+    }
+    return wait;
+}
+
+/* Counts an upstream error; the first is logged at once, more of them once a minute. */
+static void note_error(tseed_run_t *run, const char *cause, apr_time_t now)
+{
+    run->errors++;
+    apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
+    if (now < run->next_summary) {
+        return;
+    }
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " of layer '%s': %" APR_INT64_T_FMT
+              " failed answers of the upstream, the last one: %s",
+              run->task->id, run->task->layer, run->errors, cause);
+    run->errors = 0;
+    run->next_summary = now + SUMMARY_EVERY;
+}
+
+static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+    tseed_loss_t *loss = calloc(1, sizeof(*loss));
+
+    loss->run = run;
+    loss->position = job->position;
+    loss->tiles = tseed_range_count(&job->metatile.wanted);
+    memcpy(loss->cause, job->cause, sizeof(loss->cause));
+    loss->record = (tseed_failure_t) {
+        .task = run->task->id,
+        .z = job->metatile.whole.z,
+        .x = job->metatile.whole.minx,
+        .y = job->metatile.whole.miny,
+        .cause = loss->cause,
+        .http_status = job->transfer.http_status,
+        .attempts = job->attempts,
+        .time = apr_time_now(),
+    };
+    loss->next = seeder->losses;
+    seeder->losses = loss;
+    seeder->must_record = 1;
+    run->losses++;
+    job_put_back(seeder, job);
+}
+
+static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    job->attempts++;
+    note_error(job->run, job->cause, tseed_clock_monotonic());
+    if (job->attempts <= job->run->task->retries) {
+        fetch(seeder, job, back_off(job->run, job->attempts));
+    } else {
+        give_up(seeder, job);
+    }
+}
+
+/* The store can't be written: the task keeps what it has fetched, says why and tries again by and by. */
+static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+    char why[120];
+
+    apr_strerror(job->rv, why, sizeof(why));
+    if (run->pauses == 0) {
+        tseed_log(TSEED_LOG_ERROR, job->rv,
+                  "task %" APR_INT64_T_FMT " of layer '%s' is paused: its store %s can't be used; "
+                  "the task goes on by itself when it can",
+                  run->task->id, run->task->layer, run->tileset.layer->store.root);
+    }
+    run->pauses++;
+    run->pause_until = tseed_clock_monotonic() + back_off(run, run->pauses);
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "paused: the layer's store can't be used: %s", why);
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_queue_put(&run->ready, job);
+    } else {
+        run->next = job->position < run->next ? job->position : run->next;
+        job_put_back(seeder, job);
+    }
+    tseed_pump_show(seeder, run);
+}
+
+/* ---- stages ---- */
+
+static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    int64_t tiles = tseed_range_count(&job->metatile.wanted);
+    int64_t there = 0;
+
+    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
+        there += __builtin_popcountll(job->present[i]);
+    }
+    if (there < tiles) {
+        tseed_queue_put(&job->run->wanted, job);
+    } else {
+        job->skipped = tiles;
+        finish(seeder, job);
+    }
+}
+
+/* Tiles of a truncate's levels 0 .. position. */
+static int64_t tiles_up_to(const tseed_run_t *run, int64_t position)
+{
+    int64_t tiles = 0;
+
+    for (int64_t i = 0; i <= position; i++) {
+        tseed_range_t level = tseed_run_level(run, i);
+
+        tiles += tseed_range_count(&level);
+    }
+    return tiles;
+}
+
+/* Files removed so far, never more than the levels up to `position` hold: a resumed truncate may meet tiles that a
+ * running seed has put back. */
+static void count_removed(tseed_run_t *run, int64_t position)
+{
+    int64_t most = tiles_up_to(run, position) - run->progress.skipped;
+    int64_t removed = run->removed_before + atomic_load(&run->removed);
+
+    run->progress.removed = removed < most ? removed : most;
+}
+
+/* What the levels so far did not have counts as skipped. */
+static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    count_removed(run, job->position);
+    atomic_store(&run->removed, 0);
+    run->removed_before = run->progress.removed;
+    job->skipped = tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress);
+    finish(seeder, job);
+}
+
+static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    run->fetching--;
+    seeder->fetching--;
+    run->progress.requests += job->transfer.sent;
+    if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
+        job_put_back(seeder, job);
+    } else if (job->transfer.result == TSEED_FETCH_OK) {
+        tseed_queue_put(&run->ready, job);
+    } else {
+        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        bad_answer(seeder, job);
+    }
+}
+
+static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    run->working--;
+    run->checking -= job->stage == TSEED_STAGE_CHECK;
+    if (job->stage == TSEED_STAGE_REMOVE && job->outcome != TSEED_JOB_OK) {
+        count_removed(run, job->position);
+    }
+    if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_CHECK &&
+        run->phase == TSEED_RUN_GOING) {
+        checked(seeder, job);
+    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_CUT) {
+        finish(seeder, job);
+    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_REMOVE) {
+        removed(seeder, job);
+    } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
+        job_put_back(seeder, job);
+    } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
+        bad_answer(seeder, job);
+    } else {
+        pause_run(seeder, job);
+    }
+}
+
+void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    if (job->stage == TSEED_STAGE_FETCH) {
+        fetched(seeder, job);
+    } else {
+        worked(seeder, job);
+    }
+    tseed_pump_settle(seeder, run);
+}
+
+void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    tseed_job_t *job;
+
+    if (run->phase == TSEED_RUN_GOING) {
+        run->phase = TSEED_RUN_DRAINING;
+    }
+    atomic_store(&run->stopped, 1);
+    tseed_fetcher_cancel(seeder->fetcher, run);
+    while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
+        job_put_back(seeder, job);
+    }
+    tseed_pump_settle(seeder, run);
+}
+
+void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    if (run->phase == TSEED_RUN_GOING && tseed_run_is_through(run)) {
+        run->progress.state = TSEED_DONE;
+        run->phase = TSEED_RUN_DRAINING;
+    }
+    if (run->phase == TSEED_RUN_DRAINING && !run->jobs) {
+        run->phase = TSEED_RUN_ENDING;
+    }
+    if (run->phase == TSEED_RUN_ENDING) {
+        seeder->must_record = 1;
+    }
+}
+
+/* ---- feeding ---- */
+
+/* Whether another run of the same tile set is at work on the metatile: then this one waits for it, and skips. */
+static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                    const tseed_metatile_t *metatile)
+{
+    for (const tseed_run_t *other = seeder->runs; other; other = other->next_run) {
+        if (other != run && other->jobs && other->tileset.key &&
+            strcmp(other->tileset.key, run->tileset.key) == 0 &&
+            other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    int64_t position = tseed_run_peek(run);
+    tseed_metatile_t metatile;
+    tseed_job_t *job;
+
+    if (position < 0) {
+        return 0;
+    }
+    metatile = tseed_positions_at(&run->positions, position);
+    if (is_taken(seeder, run, &metatile)) {
+        return 0;
+    }
+    job = job_get(seeder);
+    job->position = position;
+    job->metatile = metatile;
+    run->next = position + 1;
+    tseed_run_job_add(run, job);
+    if (run->task->type == TSEED_SEED) {
+        work(seeder, job, TSEED_STAGE_CHECK);
+    } else {
+        fetch(seeder, job, 0);
+    }
+    return 1;
+}
+
+static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    tseed_job_t *job;
+    int64_t position = tseed_run_peek(run);
+
+    if (run->working > 0 || position < 0) {
+        return 0;
+    }
+    job = job_get(seeder);
+    job->position = position;
+    job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
+    run->next = position + 1;
+    tseed_run_job_add(run, job);
+    work(seeder, job, TSEED_STAGE_REMOVE);
+    return 1;
+}
+
+/* Begins one thing of a run, the furthest along first. Returns whether there was one. */
+static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    int fetch_room = run->fetching + run->ready.count < run->threads &&
+                     seeder->fetching < seeder->settings->threads;
+
+    if (run->task->type == TSEED_TRUNCATE) {
+        return begin_level(seeder, run);
+    }
+    if (run->ready.count > 0 && run->working < run->threads) {
+        work(seeder, tseed_queue_take(&run->ready), TSEED_STAGE_CUT);
+        return 1;
+    }
+    if (run->wanted.count > 0 && fetch_room) {
+        fetch(seeder, tseed_queue_take(&run->wanted), 0);
+        return 1;
+    }
+    if (run->task->type == TSEED_SEED) {
+        return run->working < run->threads && run->wanted.count + run->checking < run->threads &&
+               begin_metatile(seeder, run);
+    }
+    return fetch_room && begin_metatile(seeder, run);
+}
+
+void tseed_pump_feed(tseed_seeder_t *seeder)
+{
+    apr_time_t now = tseed_clock_monotonic();
+    int begun;
+
+    do {
+        begun = 0;
+        for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+            if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
+                begun += feed_run(seeder, run);
+            }
+        }
+    } while (begun > 0);
+}
+
+void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->task->type == TSEED_TRUNCATE && run->jobs) {
+            count_removed(run, run->jobs->position);
+            tseed_pump_show(seeder, run);
+        }
+        if (run->errors > 0 && now >= run->next_summary) {
+            run->errors--;
+            note_error(run, apr_pstrdup(seeder->scratch, run->last_cause), now);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A run: the sequence of a task's metatiles and what is under way of it. */
+#include "seeder/tseed_run.h"
+
+int64_t tseed_run_count(const tseed_run_t *run)
+{
+    if (run->task->type == TSEED_TRUNCATE) {
+        return run->positions.tiles ? run->task->zoom_stop - run->task->zoom_start + 1 : 0;
+    }
+    return run->positions.count;
+}
+
+tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)
+{
+    return run->positions.range[run->task->zoom_start + position];
+}
+
+int64_t tseed_run_peek(const tseed_run_t *run)
+{
+    int64_t position = run->next < run->progress.low ? run->progress.low : run->next;
+    int64_t end = run->progress.low + TSEED_WINDOW;
+
+    if (end > tseed_run_count(run)) {
+        end = tseed_run_count(run);
+    }
+    while (position < end && tseed_progress_is_done(&run->progress, position)) {
+        position++;
+    }
+    return position < end ? position : -1;
+}
+
+int tseed_run_is_through(const tseed_run_t *run)
+{
+    return run->progress.low >= tseed_run_count(run);
+}
+
+void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job)
+{
+    job->run = run;
+    job->sibling = run->jobs;
+    run->jobs = job;
+}
+
+void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job)
+{
+    tseed_job_t **link = &run->jobs;
+
+    while (*link != job) {
+        link = &(*link)->sibling;
+    }
+    *link = job->sibling;
+}
+
+int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        tseed_range_t common = tseed_range_intersect(&job->metatile.whole, range);
+
+        if (tseed_range_count(&common) > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A run: a task that owns a seeding thread, with its sequence of metatiles and what is under way of it. */
+#ifndef TSEED_RUN_H
+#define TSEED_RUN_H
+
+#include <stdatomic.h>
+
+#include "layer/tseed_tileset.h"
+#include "protocol/tseed_task.h"
+#include "seeder/tseed_job.h"
+#include "store/tseed_store.h"
+
+/* One worker's view of the run's store, in a pool of its own. */
+typedef struct {
+    tseed_store_t *store; /* NULL until the worker's first job of the run */
+    apr_pool_t *pool;
+} tseed_view_t;
+
+typedef enum {
+    TSEED_RUN_GOING,
+    TSEED_RUN_DRAINING, /* no new job is begun; those under way come back first */
+    TSEED_RUN_ENDING,   /* nothing under way; progress.state is to be recorded */
+    TSEED_RUN_LEAVING   /* the process stops; the task goes on in the next one */
+} tseed_phase_t;
+
+typedef struct tseed_run_t {
+    /* set at the claim, read by every thread afterwards */
+    apr_pool_t *pool;
+    tseed_task_t *task;
+    tseed_tileset_t tileset;
+    tseed_positions_t positions;
+
+    /* shared */
+    _Atomic int stopped;     /* no tile is to be written or removed any more */
+    _Atomic int64_t removed; /* files that the REMOVE job under way has removed */
+    tseed_view_t *views;     /* views[i] is opened and used by worker i alone */
+
+    /* owned by the main thread */
+    struct tseed_run_t *next_run;
+    tseed_phase_t phase;
+    tseed_progress_t progress;
+    int64_t removed_before; /* progress.removed without the REMOVE job under way */
+    int slot;               /* on the board, -1: none */
+    int terminated;         /* by a client: recorded as such already, only to be confirmed */
+    int64_t next;           /* position that is handed out next */
+    int threads;            /* seeding threads: the one it owns and those it was lent */
+    int fetching, working;  /* jobs with the fetcher, with workers */
+    int checking;           /* those of the working that only look what is there */
+    tseed_queue_t wanted;   /* checked, to be fetched */
+    tseed_queue_t ready;    /* fetched, to be cut */
+    tseed_job_t *jobs;      /* all under way, by sibling */
+    apr_time_t started;     /* monotonic */
+    apr_time_t pause_until; /* monotonic; the store can't be written */
+    int pauses;             /* in a row, for the back-off */
+    int dirty;              /* progress has changed since the last checkpoint */
+    int losses;             /* given up on, not yet in the database */
+    int64_t errors;         /* upstream errors since the last line about them */
+    apr_time_t next_summary; /* monotonic */
+    char last_cause[TSEED_CAUSE_SIZE];
+} tseed_run_t;
+
+/* Positions of the run: metatiles, or levels for a truncate. */
+int64_t tseed_run_count(const tseed_run_t *run);
+
+/* The tiles of a truncate's level `position`. */
+tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position);
+
+/* The lowest position from `next` on that is not finished, or -1 when all have been handed out or the window is full. */
+int64_t tseed_run_peek(const tseed_run_t *run);
+
+/* Whether every position is finished. */
+int tseed_run_is_through(const tseed_run_t *run);
+
+/* Puts a job under way and takes it off again. */
+void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
+void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
+
+/* Whether a job of the run is at work on one of these tiles. */
+int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seeder's main thread: wait, hear, feed, tick. */
+#include "seeder/tseed_seeder.h"
+
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <malloc.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+
+#define TICK              APR_USEC_PER_SEC
+#define PRUNE_EVERY       60 /* ticks */
+#define LOCK_PATIENCE     (10 * APR_USEC_PER_SEC)
+#define LOCK_RETRY_MILLIS 100
+
+/* ---- the state directory is ours ---- */
+
+static const char *lock_path(const tseed_seeder_t *seeder, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, seeder->settings->state_dir, "/lock", NULL);
+}
+
+/* One seeder a state directory: an fcntl lock that dies with its holder. */
+static apr_status_t lock_try(tseed_seeder_t *seeder)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!seeder->lock) {
+        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->scratch),
+                           APR_FOPEN_WRITE | APR_FOPEN_CREATE, APR_FPROT_UREAD | APR_FPROT_UWRITE,
+                           seeder->pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = apr_file_lock(seeder->lock, APR_FLOCK_EXCLUSIVE | APR_FLOCK_NONBLOCK);
+    }
+    return rv;
+}
+
+/* Whether the lock file is still the one that we hold: another in its place would let a second seeder in. */
+static int lock_is_ours(tseed_seeder_t *seeder)
+{
+    apr_finfo_t held, there;
+
+    return apr_file_info_get(&held, APR_FINFO_IDENT, seeder->lock) == APR_SUCCESS &&
+           apr_stat(&there, lock_path(seeder, seeder->scratch), APR_FINFO_IDENT,
+                    seeder->scratch) == APR_SUCCESS &&
+           held.inode == there.inode && held.device == there.device;
+}
+
+/* ---- waiting ---- */
+
+static int parent_is_gone(const tseed_seeder_t *seeder)
+{
+    return seeder->setup->parent > 0 && getppid() != (pid_t)seeder->setup->parent;
+}
+
+/* Waits for at most that long. Returns nonzero when it is time to leave. */
+static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
+{
+    struct pollfd stop = { .fd = seeder->setup->stop, .events = POLLIN };
+
+    return poll(&stop, 1, milliseconds) > 0 || parent_is_gone(seeder);
+}
+
+/* Waits for the doorbell, the mailbox, or the next tick. Returns nonzero when it is time to leave. */
+static int wait_for_work(tseed_seeder_t *seeder, int *rung)
+{
+    struct pollfd fds[3] = {
+        { .fd = seeder->setup->stop, .events = POLLIN },
+        { .fd = seeder->setup->doorbell, .events = POLLIN },
+        { .fd = seeder->mailbox.wake, .events = POLLIN },
+    };
+    apr_time_t left = seeder->next_tick - tseed_clock_monotonic();
+    uint64_t rings;
+
+    poll(fds, 3, left > 0 ? (int)(left / 1000) + 1 : 0);
+    *rung = fds[1].revents && read(seeder->setup->doorbell, &rings, sizeof(rings)) > 0;
+    return fds[0].revents || parent_is_gone(seeder);
+}
+
+/* ---- start ---- */
+
+/* Memory of big answers goes back and forth between arenas and kernel otherwise; this is our own process. */
+static void prepare_process(void)
+{
+    struct rlimit files;
+
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
+/* Gets the lock and the database, however long it takes. Returns nonzero when it is time to leave. */
+static int open_state(tseed_seeder_t *seeder)
+{
+    const tseed_settings_t *settings = seeder->settings;
+    apr_time_t patience = tseed_clock_monotonic() + LOCK_PATIENCE;
+    int said = 0;
+
+    for (;;) {
+        apr_status_t rv = lock_try(seeder);
+        int locked_out = APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv);
+
+        if (rv == APR_SUCCESS) {
+            rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
+                                  settings->db_params, seeder->pool);
+            locked_out = 0;
+        }
+        if (rv == APR_SUCCESS) {
+            return 0;
+        }
+        if (!said && (!locked_out || tseed_clock_monotonic() > patience)) {
+            tseed_board_seeder_state_set(seeder->board, locked_out ? TSEED_SEEDER_LOCKED_OUT
+                                                                   : TSEED_SEEDER_NO_STATE);
+            tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
+                      locked_out ? "another seeder holds the state directory"
+                                 : "can't use the state directory",
+                      settings->state_dir);
+            said = 1;
+        }
+        tseed_board_heartbeat(seeder->board, tseed_clock_monotonic());
+        apr_pool_clear(seeder->scratch);
+        if (wait_for_stop(seeder, said ? TICK / 1000 : LOCK_RETRY_MILLIS)) {
+            return 1;
+        }
+    }
+}
+
+static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
+{
+    tseed_job_t *job = (tseed_job_t *)((char *)transfer - offsetof(tseed_job_t, transfer));
+
+    tseed_mailbox_put(mailbox, job);
+}
+
+static apr_status_t start_threads(tseed_seeder_t *seeder)
+{
+    apr_status_t rv = tseed_mailbox_init(&seeder->mailbox);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_fetcher_create(&seeder->fetcher, fetch_done, &seeder->mailbox, seeder->pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_crew_create(&seeder->crew, (unsigned)seeder->settings->workers,
+                               &seeder->mailbox, seeder->board, seeder->pool);
+    }
+    return rv;
+}
+
+/* ---- the loop ---- */
+
+/* What children have committed is read first and called applied then, never the other way round. */
+static void hear(tseed_seeder_t *seeder)
+{
+    uint64_t committed = tseed_board_committed(seeder->board);
+    apr_status_t rv = tseed_roster_sync(seeder);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_ledger_quota(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_board_apply(seeder->board, committed);
+    } else {
+        tseed_ledger_trouble(seeder, rv, "read what was committed");
+    }
+}
+
+static void tick(tseed_seeder_t *seeder)
+{
+    apr_time_t now = tseed_clock_monotonic();
+    const tseed_settings_t *settings = seeder->settings;
+
+    seeder->next_tick = now + TICK;
+    tseed_board_heartbeat(seeder->board, now);
+    tseed_pump_tick(seeder, now);
+    tseed_ledger_record(seeder, 1);
+    if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
+        tseed_state_prune(seeder->state, settings->history_most,
+                          apr_time_now() - settings->history_age);
+    }
+}
+
+static void take_mail(tseed_seeder_t *seeder)
+{
+    tseed_queue_t mail = tseed_mailbox_drain(&seeder->mailbox);
+    tseed_job_t *job;
+
+    while ((job = tseed_queue_take(&mail)) != NULL) {
+        tseed_pump_take(seeder, job);
+    }
+}
+
+/* Returns when it is time to leave, or when the lock file was taken from under our feet. */
+static tseed_exit_t loop(tseed_seeder_t *seeder)
+{
+    int rung = 1;
+
+    for (;;) {
+        int due = tseed_clock_monotonic() >= seeder->next_tick;
+
+        take_mail(seeder);
+        if (rung || due) {
+            hear(seeder);
+        }
+        if (due) {
+            tick(seeder);
+            if (!lock_is_ours(seeder)) {
+                tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+                          "the lock file of the state directory %s was removed or replaced; "
+                          "the seeder starts anew",
+                          seeder->settings->state_dir);
+                return TSEED_EXIT_FAILED;
+            }
+        } else if (seeder->must_record) {
+            tseed_ledger_record(seeder, 0);
+        }
+        tseed_roster_schedule(seeder);
+        tseed_pump_feed(seeder);
+        apr_pool_clear(seeder->scratch);
+        if (wait_for_work(seeder, &rung)) {
+            return TSEED_EXIT_STOPPED;
+        }
+    }
+}
+
+/* ---- stop ---- */
+
+static int is_working(const tseed_seeder_t *seeder)
+{
+    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->working > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Workers leave at their next file; what they finished meanwhile is counted; then one last transaction. */
+static void stop(tseed_seeder_t *seeder)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + seeder->settings->stop_timeout;
+    struct pollfd mail = { .fd = seeder->mailbox.wake, .events = POLLIN };
+
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        atomic_store(&run->stopped, 1);
+        run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
+    }
+    while (is_working(seeder) && tseed_clock_monotonic() < deadline) {
+        poll(&mail, 1, 10);
+        take_mail(seeder);
+    }
+    seeder->retry_at = 0;
+    tseed_ledger_record(seeder, 1);
+    tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_STOPPED);
+}
+
+tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
+{
+    tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
+    tseed_exit_t exit_code;
+    apr_status_t rv;
+
+    seeder->setup = setup;
+    seeder->settings = setup->settings;
+    seeder->board = setup->board;
+    seeder->pool = pool;
+    seeder->entries_end = &seeder->entries;
+    seeder->runs_end = &seeder->runs;
+    apr_pool_create(&seeder->scratch, pool);
+    prepare_process();
+    tseed_board_seeder_begin(seeder->board, getpid(), tseed_clock_monotonic());
+    if (open_state(seeder)) {
+        return TSEED_EXIT_STOPPED;
+    }
+    rv = start_threads(seeder);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_roster_recover(seeder);
+    }
+    if (rv != APR_SUCCESS) {
+        tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't begin: %s",
+                  tseed_state_error(seeder->state));
+        return TSEED_EXIT_FAILED;
+    }
+    tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
+    exit_code = loop(seeder);
+    stop(seeder);
+    return exit_code;
+}

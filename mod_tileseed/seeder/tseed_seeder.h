@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seeder: the process that owns every running task.
+ *
+ *      main thread   state database, board, doorbell; decides what is done next
+ *        |  ^
+ *        |  mailbox: jobs whose stage is over
+ *        v  |
+ *      fetcher (one thread, curl multi)     crew (APR thread pool: look, cut, store, remove)
+ *
+ * All that is known about tasks belongs to the main thread alone, so nothing here is locked but the mailbox.
+ */
+#ifndef TSEED_SEEDER_H
+#define TSEED_SEEDER_H
+
+#include "board/tseed_board.h"
+#include "layer/tseed_settings.h"
+
+typedef struct {
+    const tseed_settings_t *settings;
+    const tseed_catalog_t *catalog;
+    tseed_board_t *board;
+    int doorbell;   /* eventfd that children ring */
+    int stop;       /* readable: leave (a signalfd); -1: only when the parent is gone */
+    int64_t parent; /* pid of the process that started this one; 0: don't watch */
+} tseed_seeder_setup_t;
+
+/* The values are exit codes of the process. Never 15: httpd would take the server down with us. */
+typedef enum { TSEED_EXIT_STOPPED = 0, TSEED_EXIT_FAILED = 1, TSEED_EXIT_SETUP = 2 } tseed_exit_t;
+
+/* Works until it is told to stop or the parent is gone, then checkpoints and returns within settings->stop_timeout; the caller
+ * leaves with _exit (workers may still run). In the seeder's process, on its only thread, with all signals blocked and privileges
+ * dropped. Everything lives in `pool`. */
+tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool);
+
+#endif
