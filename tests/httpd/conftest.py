@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Fixtures: an httpd of each MPM that is installed, and a stub upstream."""
+import pytest
+
+import tileseed_httpd
+import upstream as stub
+
+
+@pytest.fixture(params=tileseed_httpd.MPMS)
+def mpm(request):
+    """The MPMs of this machine, one after the other."""
+    return request.param
+
+
+def run(server):
+    """Hands out a server and lets it report what it left behind."""
+    yield server
+    server.finish()
+
+
+@pytest.fixture
+def httpd(mpm):  # pylint: disable=redefined-outer-name
+    """An httpd with the module, of every MPM; the test starts it with its own configuration."""
+    yield from run(tileseed_httpd.Httpd(mpm))
+
+
+@pytest.fixture
+def plain_httpd(mpm):  # pylint: disable=redefined-outer-name
+    """An httpd without the module."""
+    yield from run(tileseed_httpd.Httpd(mpm, with_module=False))
+
+
+@pytest.fixture
+def upstream():
+    """A stub WMS whose faults are scripted."""
+    with stub.Upstream() as server:
+        yield server

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""The harness itself: MapServer answers in it, and it notices what a server leaves behind."""
+import http.client
+import io
+import os
+import subprocess
+import urllib.parse
+import urllib.request
+
+import pytest
+from PIL import Image
+
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault, picture
+
+WORLD = '-20037508.34,-20037508.34,20037508.34,20037508.34'
+
+
+def getmap(bbox=WORLD, style='political', size=256, **more):
+    """The query of a GetMap."""
+    return urllib.parse.urlencode({
+        'service': 'WMS', 'version': '1.1.1', 'request': 'GetMap', 'layers': 'world',
+        'styles': style, 'srs': 'EPSG:3857', 'bbox': bbox, 'width': size, 'height': size,
+        'format': 'image/png', **more})
+
+
+def image_of(answer):
+    """The picture in an answer."""
+    assert answer.status == 200, answer.body
+    assert answer.headers['Content-Type'] == 'image/png', answer.body
+    return Image.open(io.BytesIO(answer.body)).convert('RGB')
+
+
+def test_mapserver_draws_both_styles(plain_httpd):
+    """Land and sea have the colours of conf/demo/world.map."""
+    plain_httpd.start()
+    day = image_of(plain_httpd.get('/wms?' + getmap()))
+    night = image_of(plain_httpd.get('/wms?' + getmap(style='night')))
+    assert day.size == night.size == (256, 256)
+    atlantic, brazil = (100, 120), (92, 135)
+    assert day.getpixel(atlantic) == (168, 205, 226)
+    assert day.getpixel(brazil) == (222, 208, 228)
+    assert night.getpixel(atlantic) == (16, 24, 40)
+    assert night.getpixel(brazil) == (52, 66, 88)
+
+
+@one_mpm
+@pytest.mark.parametrize('srs, bbox', [
+    ('EPSG:4326', '-180,-90,180,90'), ('EPSG:900913', WORLD), ('EPSG:3857', WORLD)])
+def test_mapserver_knows_the_grid_sets(plain_httpd, srs, bbox):
+    """The systems of the built-in grid sets."""
+    plain_httpd.start()
+    image = image_of(plain_httpd.get('/wms?' + getmap(bbox=bbox, srs=srs)))
+    assert len(image.getcolors(65536)) > 5
+
+
+def test_restarts_and_stop(plain_httpd):
+    """The server answers after each kind of restart and leaves nobody behind."""
+    plain_httpd.start()
+    plain_httpd.graceful()
+    assert plain_httpd.get('/nothing').status == 403
+    plain_httpd.restart()
+    assert plain_httpd.get('/nothing').status == 403
+    plain_httpd.stop()
+    assert not plain_httpd.processes()
+    plain_httpd.expect('AH01630')
+
+
+def test_children_are_ordinary_users(plain_httpd):
+    """Root's httpd serves as somebody else."""
+    plain_httpd.start()
+    parent = plain_httpd.process.pid
+    children = wait_until(lambda: [pid for pid in plain_httpd.processes() if pid != parent])
+    if os.geteuid() == 0:
+        wait_until(lambda: any(os.stat(f'/proc/{pid}').st_uid != 0 for pid in children))
+    else:
+        assert all(os.stat(f'/proc/{pid}').st_uid == os.geteuid() for pid in children)
+
+
+def test_an_unexpected_line_is_a_complaint(plain_httpd):
+    """A refusal is logged as an error and must have been expected."""
+    plain_httpd.start()
+    assert plain_httpd.get('/nothing').status == 403
+    plain_httpd.stop()
+    assert any('AH01630' in line for line in plain_httpd.complaints())
+    plain_httpd.expect('AH01630')
+    assert not plain_httpd.complaints()
+
+
+@one_mpm
+def test_a_process_left_behind_is_a_complaint(plain_httpd):
+    """What stays in the server's session is found and ended."""
+    plain_httpd.start()
+    plain_httpd.stop()
+    with subprocess.Popen(['sleep', '60'], start_new_session=True) as stray:
+        plain_httpd.sessions.append(stray.pid)
+        plain_httpd.note_leftovers()
+        assert stray.wait(5) != 0
+    assert plain_httpd.complaints() == [f'left behind: process {stray.pid} (sleep)']
+    plain_httpd.leftovers.clear()
+
+
+@one_mpm
+def test_configtest_names_file_and_line(plain_httpd):
+    """A mistake in the test's snippet is found without a start."""
+    assert plain_httpd.configtest() == (0, 'Syntax OK\n')
+    status, words = plain_httpd.configtest('UseCanonicalName on\nNoSuchDirective on\n')
+    assert status == 1
+    assert f'line 2 of {plain_httpd.path("test.conf")}' in words
+
+
+def fetch(url):
+    """The status and the body of one request to the stub."""
+    with urllib.request.urlopen(url, timeout=5) as response:
+        return response.status, response.read()
+
+
+def test_upstream_stub_follows_its_script(upstream):
+    """Each fault is what it is called, and good answers follow."""
+    url = upstream.url + '?' + getmap(size=64)
+    upstream.faults = [Fault('xml'), Fault('empty'), Fault('size'), Fault('short'), None]
+    assert b'ServiceException' in fetch(url)[1]
+    assert fetch(url) == (200, b'')
+    assert Image.open(io.BytesIO(fetch(url)[1])).size == (63, 63)
+    with pytest.raises(http.client.IncompleteRead):
+        fetch(url)
+    good = fetch(url)[1]
+    assert good == picture([float(number) for number in WORLD.split(',')], 64, 64)
+    assert Image.open(io.BytesIO(good)).size == (64, 64)
+    assert [asked['STYLES'] for asked in upstream.requests] == ['political'] * 5

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A private httpd on a free loopback port, with MapServer in it, for one test.
+
+Everything it writes lies in a folder of its own. It runs in the foreground in a session of its own,
+so that whatever it leaves behind can be found; finish() says what that was.
+"""
+import base64
+import http.client
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import string
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+HTTPD = os.environ.get('HTTPD', '/usr/sbin/apache2')
+MODULES = pathlib.Path(os.environ.get('HTTPD_MODULES', '/usr/lib/apache2/modules'))
+MODULE = pathlib.Path(os.environ.get('TILESEED_MODULE', TOP / 'build/.libs/mod_tileseed.so'))
+MAPSERV = shutil.which('mapserv') or '/usr/lib/cgi-bin/mapserv'
+SANITIZED = bool(os.environ.get('TILESEED_SANITIZE'))
+MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
+        if (MODULES / f'mod_mpm_{mpm}.so').exists()]
+one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
+START_TIMEOUT = 60 if SANITIZED else 20
+STOP_TIMEOUT = 20
+
+# A line is expected when it is no worse than a notice, or one of these.
+HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] ')
+HARMLESS = (
+    r'AH00557|AH00558',                 # the host has no name of its own
+    r'^$',
+)
+
+CONFIG = string.Template('''\
+Define DEMO_DIR "$root/demo"
+Define DEMO_RUN "$root"
+Define MODULES "$modules"
+Define MAPSERV "$mapserv"
+ServerName localhost
+ServerRoot "$root"
+Listen 127.0.0.1:$port
+DefaultRuntimeDir "$root"
+PidFile "$root/httpd.pid"
+ErrorLog "$root/error.log"
+CoreDumpDirectory "$root"
+LogLevel notice
+StartServers 2
+Timeout 30
+GracefulShutdownTimeout 5
+$user
+$load
+TypesConfig /etc/mime.types
+LogFormat "%h %u \\"%r\\" %>s %b" plain
+CustomLog "$root/access.log" plain
+<Directory />
+    Require all denied
+</Directory>
+Include "$root/demo/wms.conf"
+IncludeOptional "$root/test.conf"
+''')
+LOADED = ('authn_core', 'authn_file', 'authz_core', 'authz_groupfile', 'authz_host', 'authz_user',
+          'auth_basic', 'access_compat', 'alias', 'env', 'headers', 'macro', 'mime', 'status')
+
+
+class Answer:
+    """What the server said to one request."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def text(self):
+        """The body, which is ASCII in every answer of the module."""
+        return self.body.decode('ascii')
+
+    def json(self):
+        """The body read as JSON."""
+        return json.loads(self.body)
+
+
+def wait_until(condition, timeout=10, what='the condition'):
+    """Waits until condition() is true and returns what it returned."""
+    deadline = time.monotonic() + timeout
+    while True:
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < deadline, f'{what} did not come true within {timeout} s'
+        time.sleep(0.02)
+
+
+def free_port():
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def ordinary_user():
+    """The account of a root's children: (name, uid, gid), or None for everybody else."""
+    if os.geteuid() != 0:
+        return None
+    for name in ('www-data', 'nobody'):
+        try:
+            entry = pwd.getpwnam(name)
+            return name, entry.pw_uid, entry.pw_gid
+        except KeyError:
+            pass
+    raise RuntimeError('no ordinary user for the children: neither www-data nor nobody exists')
+
+
+def session_processes(session):
+    """The processes of a session that still live, as {pid: name}."""
+    found = {}
+    for stat in pathlib.Path('/proc').glob('[0-9]*/stat'):
+        try:
+            pid, rest = stat.read_text().split(' (', 1)
+        except (OSError, ValueError):
+            continue
+        name, fields = rest.rsplit(') ', 1)
+        state, _, _, sid = fields.split()[:4]
+        if int(sid) == session and state != 'Z':
+            found[int(pid)] = name
+    return found
+
+
+def sanitizer_environment(root):
+    """What Debian's httpd needs to run a module built with sanitizers."""
+    libraries = [subprocess.run(['gcc', f'-print-file-name=lib{name}.so'], check=True, text=True,
+                                capture_output=True).stdout.strip() for name in ('asan', 'ubsan')]
+    return {
+        'LD_PRELOAD': ' '.join(libraries),
+        'ASAN_OPTIONS': f'detect_leaks=0:abort_on_error=0:log_path={root}/sanitizer',
+        'UBSAN_OPTIONS': f'print_stacktrace=1:log_path={root}/sanitizer',
+    }
+
+
+class Httpd:
+    """One private httpd. start() and stop() may be called several times, finish() once."""
+
+    def __init__(self, mpm, with_module=True):
+        self.mpm = mpm
+        self.with_module = with_module
+        self.user = ordinary_user()
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix='tileseed-test-'))
+        self.root.chmod(0o755)
+        if SANITIZED:
+            self.root.chmod(0o777)      # the children write sanitizer.<pid> as their own user
+        self.port = free_port()
+        self.process = None
+        self.sessions = []
+        self.leftovers = {}
+        self.expected = list(HARMLESS)
+        shutil.copytree(TOP / 'conf/demo', self.root / 'demo')
+        for path in [self.root / 'demo', *self.root.glob('demo/*')]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+    # Configuration
+
+    def write_config(self, snippet=''):
+        """Writes httpd.conf, and the test's own part as test.conf."""
+        modules = [f'mpm_{self.mpm}', *LOADED]
+        load = [f'LoadModule {name}_module {MODULES}/mod_{name}.so' for name in modules]
+        if self.with_module:
+            load.append(f'LoadModule tileseed_module "{MODULE}"\nLogLevel tileseed:info')
+        user = f'User {self.user[0]}\nGroup #{self.user[2]}' if self.user else ''
+        self.path('httpd.conf').write_text(CONFIG.substitute(
+            root=self.root, modules=MODULES, mapserv=MAPSERV, port=self.port, user=user,
+            load='\n'.join(load)))
+        self.path('test.conf').write_text(self.fill(snippet))
+
+    def fill(self, snippet):
+        """A snippet with @ROOT@, @PORT@ and @WMS@ replaced."""
+        return (snippet.replace('@ROOT@', str(self.root)).replace('@PORT@', str(self.port))
+                .replace('@WMS@', f'http://127.0.0.1:{self.port}/wms'))
+
+    def path(self, name):
+        """A path below the server's folder."""
+        return self.root / name
+
+    def folder(self, name):
+        """Makes a folder below the server's that its children may write to."""
+        made = self.path(name)
+        made.mkdir()
+        if self.user:
+            os.chown(made, self.user[1], self.user[2])
+        return made
+
+    def users(self, **passwords):
+        """Writes the file `users` for AuthUserFile; returns its path."""
+        file = self.path('users')
+        file.unlink(missing_ok=True)
+        for number, (name, password) in enumerate(passwords.items()):
+            flags = '-ib' if number else '-ic'
+            subprocess.run(['htpasswd', flags.replace('b', ''), str(file), name],
+                           input=password, text=True, check=True, capture_output=True)
+        file.chmod(0o644)
+        return file
+
+    def configtest(self, snippet=''):
+        """Runs httpd -t over a configuration: (exit status, its words)."""
+        self.write_config(snippet)
+        done = subprocess.run(self.command('-t'), capture_output=True, text=True, check=False,
+                              env=self.environment())
+        return done.returncode, done.stdout + done.stderr
+
+    # Life
+
+    def command(self, *more):
+        """The command line of this httpd."""
+        return [HTTPD, '-f', str(self.path('httpd.conf')), *more]
+
+    def environment(self):
+        """httpd's environment."""
+        extra = sanitizer_environment(self.root) if SANITIZED and self.with_module else {}
+        return {**os.environ, **extra}
+
+    def start(self, snippet=None):
+        """Starts httpd with a snippet (None: the one before) and waits until it answers."""
+        if snippet is not None or not self.path('httpd.conf').exists():
+            self.write_config(snippet or '')
+        for _ in range(3):
+            if self.try_start():
+                return self
+            self.port = free_port()     # somebody took it between the probe and the bind
+            self.write_config(snippet or '')
+        raise AssertionError(f'httpd found no port:\n{self.error_log()}')
+
+    def try_start(self):
+        """False when the port was taken."""
+        with open(self.path('output'), 'ab') as output:
+            self.process = subprocess.Popen(
+                self.command('-DFOREGROUND'), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True, env=self.environment())
+        self.sessions.append(self.process.pid)
+        wait_until(lambda: self.process.poll() is not None or self.listens(), START_TIMEOUT,
+                   'the start of httpd')
+        if self.process.poll() is None:
+            return True
+        words = self.path('output').read_text() + self.error_log()
+        assert 'AH00072' in words, f'httpd did not start:\n{words}'
+        return False
+
+    def listens(self):
+        """Whether something accepts connections on the port."""
+        with socket.socket() as probe:
+            return probe.connect_ex(('127.0.0.1', self.port)) == 0
+
+    def send_signal(self, number):
+        """Sends a signal to the parent."""
+        self.process.send_signal(number)
+
+    def graceful(self, snippet=None):
+        """A graceful restart, with another snippet if there is one; returns when it is done."""
+        self.reload(signal.SIGUSR1, snippet)
+
+    def restart(self, snippet=None):
+        """A restart that ends the requests under way."""
+        self.reload(signal.SIGHUP, snippet)
+
+    def reload(self, number, snippet):
+        """Sends the signal and waits for the line with which httpd says that it goes on."""
+        if snippet is not None:
+            self.path('test.conf').write_text(self.fill(snippet))
+        resumed = re.compile(r'resuming normal operations')
+        before = len(resumed.findall(self.error_log()))
+        self.send_signal(number)
+        wait_until(lambda: len(resumed.findall(self.error_log())) > before, START_TIMEOUT,
+                   'the restart of httpd')
+
+    def stop(self, number=signal.SIGTERM):
+        """Stops httpd and notes who did not end with it."""
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.send_signal(number)
+        try:
+            self.process.wait(STOP_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.leftovers[self.process.pid] = 'httpd itself'
+        self.process = None
+        self.note_leftovers()
+
+    def note_leftovers(self):
+        """Children get a moment to see that their parent has gone; then they are ended."""
+        deadline = time.monotonic() + 3
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for pid, name in self.processes().items():
+            self.leftovers[pid] = name
+            os.kill(pid, signal.SIGKILL)
+
+    def processes(self):
+        """Every living process that this httpd started, and itself: {pid: name}."""
+        found = {}
+        for session in self.sessions:
+            found.update(session_processes(session))
+        return found
+
+    # Requests
+
+    def request(self, method, path, body=None, headers=None, auth=None):
+        """One request on a connection of its own; auth is (user, password)."""
+        sent = dict(headers or {})
+        if auth:
+            sent['Authorization'] = 'Basic ' + base64.b64encode(':'.join(auth).encode()).decode()
+        if isinstance(body, str):
+            body = body.encode()
+        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=60)
+        try:
+            connection.request(method, path, body=body, headers=sent)
+            return Answer(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path, **more):
+        """GET."""
+        return self.request('GET', path, **more)
+
+    def post(self, path, body=b'', **more):
+        """POST."""
+        return self.request('POST', path, body=body, **more)
+
+    def put(self, path, body=b'', **more):
+        """PUT."""
+        return self.request('PUT', path, body=body, **more)
+
+    def url(self, path):
+        """The address of a path, for curl."""
+        return f'http://127.0.0.1:{self.port}{path}'
+
+    # What it left behind
+
+    def error_log(self):
+        """The error log so far."""
+        file = self.path('error.log')
+        return file.read_text(errors='replace') if file.exists() else ''
+
+    def expect(self, pattern):
+        """Allows lines of the error log that match a regular expression."""
+        self.expected.append(pattern)
+
+    def unexpected_lines(self):
+        """Lines of the error log, worse than a notice, that no test has allowed."""
+        allowed = re.compile('|'.join(f'(?:{pattern})' for pattern in self.expected))
+        return [line for line in self.error_log().splitlines()
+                if not HARMLESS_LEVEL.search(line) and not allowed.search(line)]
+
+    def complaints(self):
+        """Everything that is wrong after the end."""
+        found = [f'left behind: process {pid} ({name})' for pid, name in self.leftovers.items()]
+        found += [f'error log: {line}' for line in self.unexpected_lines()]
+        found += [f'core dump: {path.name}' for path in self.root.glob('core*')]
+        found += [f'{path.name}:\n{path.read_text(errors="replace")}'
+                  for path in self.root.glob('sanitizer.*')]
+        return found
+
+    def finish(self):
+        """Stops, removes the folder, and fails when something is wrong."""
+        self.stop()
+        found = self.complaints()
+        shutil.rmtree(self.root, ignore_errors=True)
+        assert not found, '\n'.join(found)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A stub WMS for the tests: an image whose pixels tell where they lie, and faults on demand.
+
+    with Upstream() as upstream:
+        upstream.faults = [Fault('xml'), None, Fault('delay', 2)]
+
+scripts the next answers in order of arrival (None: a good one); `always` is the fault of all the
+rest. What was asked is kept in `requests`, as one dictionary of upper-case keys a request.
+"""
+import dataclasses
+import http.server
+import io
+import threading
+import urllib.parse
+
+from PIL import Image
+
+EXCEPTION = (b'<?xml version="1.0"?>\n<ServiceExceptionReport version="1.1.1">'
+             b'<ServiceException>the stub was told to fail</ServiceException>'
+             b'</ServiceExceptionReport>\n')
+
+
+@dataclasses.dataclass
+class Fault:
+    """What goes wrong: a name of Handler.FAULTS, and its number (seconds or a status)."""
+    name: str
+    number: float = 0
+
+
+def picture(bbox, width, height, kind='PNG'):
+    """An image in which red counts columns and green rows, and blue depends on the bounds."""
+    blue = int(sum(abs(number) for number in bbox) * 7) % 256
+    image = Image.merge('RGB', (
+        Image.linear_gradient('L').rotate(90).resize((width, height)),
+        Image.linear_gradient('L').resize((width, height)),
+        Image.new('L', (width, height), blue)))
+    buffer = io.BytesIO()
+    image.save(buffer, kind)
+    return buffer.getvalue()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers GetMap, as well or as badly as the script says."""
+    protocol_version = 'HTTP/1.1'
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        """One GetMap."""
+        query = urllib.parse.urlsplit(self.path).query
+        asked = {key.upper(): value for key, value in
+                 urllib.parse.parse_qsl(query, keep_blank_values=True)}
+        fault = self.server.owner.next_fault(asked)
+        if fault is None:
+            self.answer(self.image(asked), self.mime(asked))
+        else:
+            self.FAULTS[fault.name](self, asked, fault.number)
+
+    def mime(self, asked):
+        """The format that was asked for."""
+        return asked.get('FORMAT', 'image/png')
+
+    def image(self, asked, smaller=0):
+        """The picture that was asked for."""
+        bbox = [float(number) for number in asked.get('BBOX', '0,0,1,1').split(',')]
+        size = [int(asked.get(key, '256')) - smaller for key in ('WIDTH', 'HEIGHT')]
+        return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
+
+    def answer(self, body, mime, status=200, claimed=None):
+        """One whole answer; `claimed` is another Content-Length than the true one."""
+        self.send_response(status)
+        self.send_header('Content-Type', mime)
+        self.send_header('Content-Length', str(len(body) if claimed is None else claimed))
+        self.end_headers()
+        self.wfile.write(body)
+        if claimed is not None:
+            self.close_connection = True
+
+    def fault_delay(self, asked, number):
+        """A good answer after some seconds."""
+        self.server.owner.ended.wait(number)
+        self.answer(self.image(asked), self.mime(asked))
+
+    def fault_hang(self, _asked, _number):
+        """No answer before the test ends."""
+        self.server.owner.ended.wait()
+        self.close_connection = True
+
+    def fault_xml(self, _asked, _number):
+        """A service exception under 200."""
+        self.answer(EXCEPTION, 'application/vnd.ogc.se_xml')
+
+    def fault_disguised(self, asked, _number):
+        """A service exception that is called an image."""
+        self.answer(EXCEPTION, self.mime(asked))
+
+    def fault_empty(self, asked, _number):
+        """An empty body under 200."""
+        self.answer(b'', self.mime(asked))
+
+    def fault_short(self, asked, _number):
+        """A connection that breaks in the middle of the image."""
+        body = self.image(asked)
+        self.answer(body[:len(body) // 2], self.mime(asked), claimed=len(body))
+
+    def fault_truncated(self, asked, _number):
+        """Half an image with a fitting length."""
+        body = self.image(asked)
+        self.answer(body[:len(body) // 2], self.mime(asked))
+
+    def fault_broken(self, asked, _number):
+        """An image with a damaged middle."""
+        body = bytearray(self.image(asked))
+        middle = len(body) // 2
+        body[middle:middle + 16] = bytes(16)
+        self.answer(bytes(body), self.mime(asked))
+
+    def fault_size(self, asked, _number):
+        """An image that is smaller than asked for."""
+        self.answer(self.image(asked, smaller=1), self.mime(asked))
+
+    def fault_status(self, _asked, number):
+        """An error status with a text."""
+        self.answer(b'the stub was told to fail\n', 'text/plain', status=int(number))
+
+    def fault_close(self, _asked, _number):
+        """A connection that is closed without a word."""
+        self.close_connection = True
+
+    def log_message(self, *_args):  # pylint: disable=arguments-differ
+        """The stub is silent."""
+
+    FAULTS = {name[len('fault_'):]: method for name, method in list(locals().items())
+              if name.startswith('fault_')}
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Its threads do not keep the tests from ending; clients that go away are no news."""
+    daemon_threads = True
+    request_queue_size = 128
+    owner = None
+
+    def handle_error(self, request, client_address):
+        """A client that closed its connection."""
+
+
+class Upstream:
+    """The stub, listening on a free port of 127.0.0.1 between __enter__ and __exit__."""
+
+    def __init__(self):
+        self.faults = []
+        self.always = None
+        self.requests = []
+        self.ended = threading.Event()
+        self.lock = threading.Lock()
+        self.server = Server(('127.0.0.1', 0), Handler)
+        self.server.owner = self
+        self.url = f'http://127.0.0.1:{self.server.server_address[1]}/wms'
+
+    def next_fault(self, asked):
+        """Notes a request and takes the next line of the script."""
+        with self.lock:
+            self.requests.append(asked)
+            return self.faults.pop(0) if self.faults else self.always
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.ended.set()
+        self.server.shutdown()
+        self.server.server_close()
