@@ -15,14 +15,16 @@ typedef struct {
     apr_array_header_t *values; /* of const char *; empty: only the default and what regex takes */
     const char *regex;          /* POSIX extended, matched against the whole value; NULL: none */
     void *compiled;             /* regex_t of regex, anchored, freed with the pool */
-    tseed_case_t letter_case;   /* what a value is turned into before it is compared and used */
+    tseed_case_t letter_case;   /* ASCII letters become this before a value is compared and used */
 } tseed_filter_t;
 
-/* Compiles filter->regex, if any. NULL or a sentence. */
+/* Compiles filter->regex, if any; `pool` frees it. NULL or a sentence. */
 const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool);
 
-/* Judges one submitted value (NULL: not submitted) and gives the one to use. The default always passes; without
- * values and regex everything passes. NULL or a sentence that names the values there are. */
+/* Judges one submitted value and gives the one to use: folded as letter_case says, or the default,
+ * as it was configured, for NULL and "" (as GeoWebCache takes them). The default always passes;
+ * without values and regex everything passes. NULL or a sentence that names the values there are.
+ */
 const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter,
                                 const char *submitted, apr_pool_t *pool);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the administrator configured: layers with their grid subsets, formats, filters, source and store.
+/* What the administrator configured: layers with grid subsets, formats, filters, source and store.
  *
- * Plain data that the configuration phase fills in the configuration's pool; immutable afterwards, so
- * every process and thread reads it without a lock.
+ * Plain data that the configuration phase fills in the configuration's pool; immutable afterwards,
+ * so every process and thread reads it without a lock.
  */
 #ifndef TSEED_LAYER_H
 #define TSEED_LAYER_H
@@ -44,8 +44,9 @@ typedef struct {
     tseed_palette_t palette;
 } tseed_format_t;
 
-/* Sets a format's fields from its MIME type with every default. NULL or a sentence that names the
- * formats there are. */
+/* Sets a format's fields from its MIME type, in any case, with every default: asked of the upstream
+ * under its own name, quality 85, level 1, palette auto. NULL or a sentence that names the formats
+ * there are. The format keeps nothing of `mime`. */
 const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool);
 
 /* An upstream server and the politeness towards it; shared by the layers that name it. */
@@ -54,7 +55,7 @@ typedef struct {
     const char *url;
     int connections; /* most requests at once */
     apr_interval_time_t timeout, connect_timeout;
-    const char *credentials;           /* "user:password" read from auth=FILE, or NULL; never logged */
+    const char *credentials; /* "user:password" read from auth=FILE, or NULL; never logged */
     const apr_array_header_t *headers; /* of const char *: "Key: value" */
     const char *ca;                    /* PEM file, or NULL for the system's */
     const char *proxy;                 /* URL, or NULL */
@@ -66,7 +67,7 @@ typedef struct {
     tseed_source_kind_t kind;
     const char *url;                  /* of the service, with its own query if it has one */
     const tseed_upstream_t *upstream; /* never NULL once the configuration is through */
-    const apr_table_t *parameters;    /* GetMap parameters, keys in upper case: LAYERS, STYLES, … */
+    const apr_table_t *parameters; /* GetMap parameters, keys in upper case: LAYERS, STYLES, … */
 } tseed_source_t;
 
 typedef enum {
@@ -100,13 +101,14 @@ typedef struct tseed_layer_t {
     int64_t failure_limit; /* failed metatiles before a task is aborted */
 } tseed_layer_t;
 
-/* NULL when the layer has none of that name. Format by MIME type; parameters of the MIME type ("; mode=8bit") count. */
+/* NULL when the layer has none of that name. Grid sets by their exact name; formats by MIME type in
+ * any case, parameters of the MIME type ("; mode=8bit") count; filters by key in any case. */
 const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const char *gridset);
 const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime);
 const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const char *key);
 
-/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. A task whose
- * print differs from its layer's was accepted for another store. */
+/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. A
+ * task whose print differs from its layer's was accepted for another store. */
 const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
 /* All layers of a server. */
@@ -117,9 +119,11 @@ typedef struct {
     apr_hash_t *upstreams;     /* name -> tseed_upstream_t * */
 } tseed_catalog_t;
 
+/* An empty one; everything in it lives in `pool` too. */
 tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool);
+
+/* NULL when there is none of that name. Own grid sets go before the built-in ones. */
 const tseed_layer_t *tseed_catalog_find_layer(const tseed_catalog_t *catalog, const char *name);
-/* Own grid sets first, then the built-in ones. */
 const tseed_gridset_t *tseed_catalog_find_gridset(const tseed_catalog_t *catalog, const char *name);
 
 #endif

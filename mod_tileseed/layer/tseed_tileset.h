@@ -15,13 +15,16 @@ typedef struct {
     const char *key;               /* names the tile set uniquely: equal keys, equal files */
 } tseed_tileset_t;
 
-/* Fills parameters, hash and key; `submitted` maps keys in any case to values and may be NULL. Everything lands in
- * `pool`. NULL or a sentence: a key that is none of the layer's filters, or a value that its filter refuses. */
+/* Fills parameters, hash and key; `submitted` maps keys in any case to values and may be NULL.
+ * The key is "layer/grid set/extension/hash", "default" without a hash, a '%' or '/' inside of a
+ * name as %25 or %2F. Everything lands in `pool`. NULL or a sentence: a key that is none of the
+ * layer's filters or comes twice, or a value that its filter refuses. */
 const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *layer,
                                const tseed_subset_t *subset, const tseed_format_t *format,
                                const apr_table_t *submitted, apr_pool_t *pool);
 
-/* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key. */
+/* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key;
+ * values as they are, not encoded. In `pool`. */
 const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);
 
 #endif

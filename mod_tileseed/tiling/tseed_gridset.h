@@ -2,11 +2,22 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Grid sets: how a coordinate reference system is divided into tiles. Pure arithmetic.
  *
- * The model is GeoWebCache's: levels of square pixels, tiles of a fixed size, columns counted from the
- * left and rows counted from the BOTTOM everywhere inside this project, whatever the origin. The
- * origin only says which edge the tiles are aligned to: with a top-left origin the top row is whole
- * and the bottom row may hang out of the extent. Layouts that count from the top turn rows over at
- * the file system's edge (store/).
+ * The model is GeoWebCache's: levels of square pixels, tiles of a fixed size, columns counted from
+ * the left and rows counted from the BOTTOM everywhere inside this project, whatever the origin.
+ * The origin only says which edge the tiles are aligned to: with a top-left origin the top row is
+ * whole and the bottom row may hang out of the extent. Layouts that count from the top turn rows
+ * over at the file system's edge (store/).
+ *
+ *      bottom-left origin            top-left origin
+ *
+ *      + - - + - - +  hangs out      O-----+-----+
+ *      |     |     |                 |     |     |
+ *      +=====+=====+ extent          |  row 1    |
+ *      |  row 1    |                 +-----+-----+
+ *      +-----+-----+                 |     |     |
+ *      |  row 0    |                 |  row 0    |
+ *      |     |     |                 +=====+=====+ extent
+ *      O-----+-----+                 + - - + - - +  hangs out
  *
  * Immutable after tseed_gridset_finish; lives in the pool of the configuration.
  */
@@ -28,7 +39,7 @@ typedef struct tseed_gridset_t {
     int srs;          /* EPSG code; 900913 stands as it was configured */
     tseed_bounds_t extent;
     int top_left; /* tiles are aligned to the top-left corner, else to the bottom-left one */
-    double origin_x, origin_y;
+    double origin_x, origin_y;   /* of column 0; the extent's corner or a point beyond it */
     int tile_width, tile_height; /* pixels */
     double meters_per_unit;
     int north_east; /* the reference system's own axis order is north, east (WMS 1.3.0) */
@@ -38,27 +49,33 @@ typedef struct tseed_gridset_t {
     int64_t rows[TSEED_LEVELS_MAX];
 } tseed_gridset_t;
 
-/* Built-in EPSG:4326 (22 levels), EPSG:900913 and EPSG:3857 (31 levels each), with GeoWebCache's extents and
- * resolutions; NULL for any other name. Static storage, any thread. */
+/* Built-in EPSG:4326 (22 levels), EPSG:900913 and EPSG:3857 (31 levels each), with GeoWebCache's
+ * extents and resolutions; NULL for any other name. Static storage, any thread. */
 const tseed_gridset_t *tseed_gridset_builtin(const char *name);
 
-/* Fills resolution[] by halving: level 0 is the coarsest at which `tiles` tiles... see the source. Used
- * for `TileSeedLevels N`: level 0 covers the extent with one tile along its shorter side. */
+/* For `TileSeedLevels N`: fills levels and resolution[]. Level 0 is the coarsest at which the
+ * extent's shorter side (counted in tiles) is exactly one tile; each further level halves it.
+ * Needs extent and tile size; what is wrong with those, or with N, is left to finish to say. */
 void tseed_gridset_levels(tseed_gridset_t *gridset, int levels);
 
 /* Resolution of a scale denominator: OGC's 0.28 mm pixel, WMTS 1.0.0 (OGC 07-057r7) 6.1. */
 double tseed_gridset_resolution_of_scale(const tseed_gridset_t *gridset, double denominator);
 
 /* Checks a grid set that was filled in and computes columns[] and rows[]. NULL or a sentence: no
- * levels, extent empty, resolutions not decreasing, origin that leaves the extent uncovered, or more than 2^63-1
- * tiles in all. */
+ * levels, extent empty, resolutions not decreasing, origin that leaves the extent uncovered, or
+ * more than 2^63-1 tiles in all. */
 const char *tseed_gridset_finish(tseed_gridset_t *gridset, apr_pool_t *pool);
+
+/* Both ways of counting tiles (here and in tseed_range_of) take an edge that is off a tile's edge
+ * by no more than this part of a tile as lying on it: a millionth, or more where tiles of `side`
+ * units are so small that the rounding of coordinates between `low` and `high` exceeds that. */
+double tseed_gridset_slack(double low, double high, double side);
 
 /* Whether two EPSG codes name one system: equal, or both among 900913, 3857, 102100, 102113. */
 int tseed_srs_same(int64_t a, int64_t b);
 
-/* Lower-case SHA-1 of everything that decides where a tile lies; two grid sets with one print give
- * every tile the same place. In `pool`. */
+/* Lower-case SHA-1 of everything that decides where a tile lies and which tiles there are; two grid
+ * sets with one print give every tile the same place, whatever they are called. In `pool`. */
 const char *tseed_gridset_print(const tseed_gridset_t *gridset, apr_pool_t *pool);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A task's metatiles as a numbered sequence: position <-> metatile in O(1), whatever the task's size.
+/* A task's metatiles as a numbered sequence: position <-> metatile in O(1), whatever its size.
  *
- * Level after level from the lowest zoom on; within a level in blocks of about 32 x 32 tiles, blocks
- * row by row from the bottom-left, metatiles row by row within a block. So neighbours in the sequence are
- * neighbours on disk and in the books of the quota, whose pages are the same 32 x 32. Metatiles and blocks are aligned
- * to the grid, not to the task, so that two tasks always agree where a metatile begins; blocks at the
- * range's edges are cut:
+ * Level after level from the lowest zoom on; within a level in blocks of about 32 x 32 tiles,
+ * blocks row by row from the bottom-left, metatiles row by row within a block. So neighbours in the
+ * sequence are neighbours on disk and in the books of the quota, whose pages are the same 32 x 32.
+ * Metatiles and blocks are aligned to the grid, not to the task, so that two tasks always agree
+ * where a metatile begins; blocks at the range's edges are cut:
  *
  *      +--+-----+---+
  *      | 6|  7  | 8 |     the first and last block of each axis may be narrower
@@ -15,20 +15,27 @@
  *      +--+-----+---+
  *      | 0|  1  | 2 |
  *      +--+-----+---+
+ *
+ * The numbers are written into checkpoints: another order is another schema version.
  */
 #ifndef TSEED_POSITIONS_H
 #define TSEED_POSITIONS_H
 
 #include "tiling/tseed_range.h"
 
+/* How a task cuts its bounds up. */
 typedef struct {
-    int zoom_start, zoom_stop;
-    int meta_width, meta_height;              /* tiles of a metatile */
-    int64_t tiles;                            /* exact number inside the ranges */
-    int64_t count;                            /* metatiles: positions are 0 .. count-1 */
-    tseed_range_t range[TSEED_LEVELS_MAX];    /* by zoom; empty outside start..stop */
-    int64_t first[TSEED_LEVELS_MAX + 1];      /* first position of a level */
-    const tseed_gridset_t *gridset;           /* borrowed */
+    int zoom_start, zoom_stop;   /* 0 <= start <= stop < the grid set's levels */
+    int meta_width, meta_height; /* tiles of a metatile, at least 1 */
+} tseed_shape_t;
+
+typedef struct {
+    tseed_shape_t shape;
+    int64_t tiles;                         /* exact number inside the ranges */
+    int64_t count;                         /* metatiles: positions are 0 .. count-1 */
+    tseed_range_t range[TSEED_LEVELS_MAX]; /* by zoom; empty outside start..stop */
+    int64_t first[TSEED_LEVELS_MAX + 1];   /* first position of a level */
+    const tseed_gridset_t *gridset;        /* borrowed */
 } tseed_positions_t;
 
 /* One metatile: what is asked of the upstream, and which of its tiles the task wants. */
@@ -38,10 +45,9 @@ typedef struct {
 } tseed_metatile_t;
 
 /* Prepares the sequence; `bounds` in the grid set's units. Ranges may be empty: count and tiles are
- * then 0. zoom_start <= zoom_stop < gridset->levels. */
+ * then 0. */
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
-                          const tseed_bounds_t *bounds, int zoom_start, int zoom_stop,
-                          int meta_width, int meta_height);
+                          const tseed_bounds_t *bounds, const tseed_shape_t *shape);
 
 /* The metatile at 0 <= position < count. */
 tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position);

@@ -6,15 +6,16 @@
 
 #include "tiling/tseed_gridset.h"
 
-/* Tiles of one level, edges included, rows from the bottom. Empty: maxx < minx (and maxy < miny). */
+/* Tiles of one level, edges included, rows from the bottom. Empty: maxx < minx and maxy < miny. */
 typedef struct {
     int z;
     int64_t minx, miny, maxx, maxy;
 } tseed_range_t;
 
 /* The tiles of level z that bounds touch, cut to the grid. A bound exactly on a tile edge (within a
- * millionth of a tile) does not add the neighbour; a point or line still takes the tile it lies in.
- * Bounds wholly outside the extent give an empty range. */
+ * millionth of a tile) does not add the neighbour; a point or line still takes the tile it lies in,
+ * on an edge the one to the right or above. Bounds that share nothing with the extent, or only an
+ * edge from outside, give an empty range. */
 tseed_range_t tseed_range_of(const tseed_gridset_t *gridset, int z, const tseed_bounds_t *bounds);
 
 /* Number of tiles, 0 when empty. The grid set's check keeps it below 2^63. */
@@ -26,7 +27,9 @@ tseed_bounds_t tseed_range_bounds(const tseed_gridset_t *gridset, const tseed_ra
 /* What both hold; empty when the levels differ. */
 tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t *b);
 
-/* Whether the bounds share an area, a line or a point. */
-int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a, const tseed_bounds_t *b);
+/* Whether the bounds share ground, and which. Neighbours whose edges merely meet share nothing; a
+ * line or a point on an edge belongs to either neighbour. */
+int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a,
+                           const tseed_bounds_t *b);
 
 #endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Parameter filters: a value is folded, looked for among the values there are, then matched. */
+#include "layer/tseed_filter.h"
+
+#include <apr_strings.h>
+#include <regex.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+/* What a refusal shows of a submitted value, and how many of the filter's own values it lists. */
+#define QUOTE_MAX  200
+#define LISTED_MAX 20
+
+static apr_status_t free_regex(void *compiled)
+{
+    regfree(compiled);
+    return APR_SUCCESS;
+}
+
+const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool)
+{
+    regex_t *compiled;
+    char reason[200];
+    int error;
+
+    if (!filter->regex) {
+        return NULL;
+    }
+    compiled = apr_palloc(pool, sizeof(*compiled));
+    error = regcomp(compiled, apr_pstrcat(pool, "^(", filter->regex, ")$", NULL),
+                    REG_EXTENDED | REG_NOSUB);
+    if (error) {
+        regerror(error, compiled, reason, sizeof(reason));
+        return apr_psprintf(pool, "the regex '%s' of parameter %s is not a POSIX extended one: %s",
+                            filter->regex, filter->name, reason);
+    }
+    apr_pool_cleanup_register(pool, compiled, free_regex, apr_pool_cleanup_null);
+    filter->compiled = compiled;
+    return NULL;
+}
+
+/* Folds ASCII letters only: a locale must not decide what a tile set is called. */
+static const char *fold(const char *value, tseed_case_t letter_case, apr_pool_t *pool)
+{
+    char *folded = apr_pstrdup(pool, value);
+
+    for (char *c = folded; *c; c++) {
+        if (letter_case == TSEED_CASE_UPPER && *c >= 'a' && *c <= 'z') {
+            *c += 'A' - 'a';
+        } else if (letter_case == TSEED_CASE_LOWER && *c >= 'A' && *c <= 'Z') {
+            *c += 'a' - 'A';
+        }
+    }
+    return folded;
+}
+
+static int same_folded(const tseed_filter_t *filter, const char *folded, const char *configured,
+                       apr_pool_t *pool)
+{
+    return strcmp(folded, fold(configured, filter->letter_case, pool)) == 0;
+}
+
+static int passes(const tseed_filter_t *filter, const char *folded, apr_pool_t *pool)
+{
+    if (filter->values->nelts == 0 && !filter->compiled) {
+        return 1;
+    }
+    for (int i = 0; i < filter->values->nelts; i++) {
+        if (same_folded(filter, folded, APR_ARRAY_IDX(filter->values, i, const char *), pool)) {
+            return 1;
+        }
+    }
+    return filter->compiled && regexec(filter->compiled, folded, 0, NULL, 0) == 0;
+}
+
+/* "'polygon', 'line'": the default and then the values, as far as a person reads on. */
+static const char *list_values(const tseed_filter_t *filter, apr_pool_t *pool)
+{
+    const apr_array_header_t *values = filter->values;
+    const char *list = apr_psprintf(pool, "'%s'", filter->default_value);
+
+    for (int i = 0; i < values->nelts; i++) {
+        const char *value = APR_ARRAY_IDX(values, i, const char *);
+
+        if (i == LISTED_MAX) {
+            return apr_psprintf(pool, "%s and %d more", list, values->nelts - i);
+        }
+        if (strcmp(value, filter->default_value) != 0) {
+            list = apr_psprintf(pool, "%s, '%s'", list, value);
+        }
+    }
+    return list;
+}
+
+static const char *refusal(const tseed_filter_t *filter, const char *submitted, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "parameter %s: '%s' is not allowed, one of %s%s%s is expected",
+                        filter->name, tseed_text_quote(submitted, QUOTE_MAX, pool),
+                        list_values(filter, pool), filter->regex ? " or what matches " : "",
+                        filter->regex ? filter->regex : "");
+}
+
+const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter,
+                                const char *submitted, apr_pool_t *pool)
+{
+    const char *folded;
+
+    *value = filter->default_value;
+    if (!submitted || !*submitted) {
+        return NULL;
+    }
+    folded = fold(submitted, filter->letter_case, pool);
+    if (same_folded(filter, folded, filter->default_value, pool)) {
+        return NULL;
+    }
+    *value = folded;
+    return passes(filter, folded, pool) ? NULL : refusal(filter, submitted, pool);
+}

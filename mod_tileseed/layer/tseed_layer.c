@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Layers, their formats and the catalog of them: looking things up by name. */
+#include "layer/tseed_layer.h"
+
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define QUOTE_MAX 200
+
+/* The formats there are, with GeoWebCache's file extensions. */
+static const tseed_format_t formats[] = {
+    {.mime = "image/png", .extension = "png", .codec = TSEED_CODEC_PNG},
+    {.mime = "image/png8", .extension = "png8", .codec = TSEED_CODEC_PNG8},
+    {.mime = "image/jpeg", .extension = "jpeg", .codec = TSEED_CODEC_JPEG},
+};
+
+#define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
+
+static const char *unknown_format(const char *mime, apr_pool_t *pool)
+{
+    const char *list = formats[0].mime;
+
+    for (size_t i = 1; i < FORMAT_COUNT; i++) {
+        list = apr_pstrcat(pool, list, ", ", formats[i].mime, NULL);
+    }
+    return apr_psprintf(pool, "format '%s' is unknown, one of %s is expected",
+                        tseed_text_quote(mime, QUOTE_MAX, pool), list);
+}
+
+const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool)
+{
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (apr_cstr_casecmp(formats[i].mime, mime) == 0) {
+            *format = formats[i];
+            format->from = format->mime;
+            format->quality = 85;
+            format->level = 1;
+            format->palette = TSEED_PALETTE_AUTO;
+            return NULL;
+        }
+    }
+    return unknown_format(mime, pool);
+}
+
+const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const char *gridset)
+{
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t);
+
+        if (strcmp(subset->gridset->name, gridset) == 0) {
+            return subset;
+        }
+    }
+    return NULL;
+}
+
+const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime)
+{
+    for (int i = 0; i < layer->formats->nelts; i++) {
+        const tseed_format_t *format = &APR_ARRAY_IDX(layer->formats, i, tseed_format_t);
+
+        if (apr_cstr_casecmp(format->mime, mime) == 0) {
+            return format;
+        }
+    }
+    return NULL;
+}
+
+const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const char *key)
+{
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+
+        if (apr_cstr_casecmp(filter->name, key) == 0) {
+            return filter;
+        }
+    }
+    return NULL;
+}
+
+const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool)
+{
+    int has_template = store->layout == TSEED_LAYOUT_TEMPLATE;
+    const char *text = apr_psprintf(pool, "%d\n%s\n%s", (int)store->layout, store->root,
+                                    has_template ? store->path_template : "");
+    char *print = apr_palloc(pool, 41);
+
+    tseed_text_sha1(print, text, strlen(text));
+    return print;
+}
+
+tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool)
+{
+    tseed_catalog_t *catalog = apr_pcalloc(pool, sizeof(*catalog));
+
+    catalog->order = apr_array_make(pool, 8, sizeof(tseed_layer_t *));
+    catalog->layers = apr_hash_make(pool);
+    catalog->gridsets = apr_hash_make(pool);
+    catalog->upstreams = apr_hash_make(pool);
+    return catalog;
+}
+
+const tseed_layer_t *tseed_catalog_find_layer(const tseed_catalog_t *catalog, const char *name)
+{
+    return apr_hash_get(catalog->layers, name, APR_HASH_KEY_STRING);
+}
+
+const tseed_gridset_t *tseed_catalog_find_gridset(const tseed_catalog_t *catalog, const char *name)
+{
+    const tseed_gridset_t *own = apr_hash_get(catalog->gridsets, name, APR_HASH_KEY_STRING);
+
+    return own ? own : tseed_gridset_builtin(name);
+}

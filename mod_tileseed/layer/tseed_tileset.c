@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tile sets: submitted parameters become the whole set of values, their hash and the key. */
+#include "layer/tseed_tileset.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define QUOTE_MAX 200
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const apr_table_entry_t *)a)->key, ((const apr_table_entry_t *)b)->key);
+}
+
+const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool)
+{
+    apr_array_header_t *entries = apr_array_copy(pool, apr_table_elts(parameters));
+    const char *text = "";
+    char *hash = apr_palloc(pool, 41);
+
+    qsort(entries->elts, (size_t)entries->nelts, sizeof(apr_table_entry_t), compare_keys);
+    for (int i = 0; i < entries->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+
+        text = apr_pstrcat(pool, text, i ? "&" : "?", entry->key, "=", entry->val, NULL);
+    }
+    tseed_text_sha1(hash, text, strlen(text));
+    return hash;
+}
+
+static const char *unknown_key(const tseed_layer_t *layer, const char *key, apr_pool_t *pool)
+{
+    const char *list = "";
+
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        list = apr_pstrcat(pool, list, i ? ", " : "it has ",
+                           APR_ARRAY_IDX(layer->filters, i, tseed_filter_t).name, NULL);
+    }
+    return apr_psprintf(pool, "layer %s has no parameter '%s', %s", layer->name,
+                        tseed_text_quote(key, QUOTE_MAX, pool), *list ? list : "it has none");
+}
+
+static const char *check_keys(const tseed_layer_t *layer, const apr_table_t *submitted,
+                              apr_pool_t *pool)
+{
+    const apr_array_header_t *entries = apr_table_elts(submitted);
+    apr_table_t *seen = apr_table_make(pool, entries->nelts);
+
+    for (int i = 0; i < entries->nelts; i++) {
+        const char *key = APR_ARRAY_IDX(entries, i, apr_table_entry_t).key;
+
+        if (!tseed_layer_find_filter(layer, key)) {
+            return unknown_key(layer, key, pool);
+        }
+        if (apr_table_get(seen, key)) {
+            return apr_psprintf(pool, "parameter '%s' is there twice, once is expected", key);
+        }
+        apr_table_setn(seen, key, "");
+    }
+    return NULL;
+}
+
+/* Puts the value of every filter into `values`; `*differs` when one is not its default. */
+static const char *take_values(apr_table_t *values, int *differs, const tseed_layer_t *layer,
+                               const apr_table_t *submitted, apr_pool_t *pool)
+{
+    *differs = 0;
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+        const char *value;
+        const char *problem =
+            tseed_filter_accept(&value, filter, apr_table_get(submitted, filter->name), pool);
+
+        if (problem) {
+            return problem;
+        }
+        apr_table_setn(values, filter->name, value);
+        *differs |= strcmp(value, filter->default_value) != 0;
+    }
+    return NULL;
+}
+
+/* A name as one segment of a key: no '/' stays in it, and no two names become one. */
+static const char *segment(const char *name, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, 3 * strlen(name) + 1);
+    char *end = escaped;
+
+    for (; *name; name++) {
+        if (*name == '%' || *name == '/') {
+            memcpy(end, *name == '%' ? "%25" : "%2F", 3);
+            end += 3;
+        } else {
+            *end++ = *name;
+        }
+    }
+    *end = '\0';
+    return escaped;
+}
+
+const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *layer,
+                               const tseed_subset_t *subset, const tseed_format_t *format,
+                               const apr_table_t *submitted, apr_pool_t *pool)
+{
+    apr_table_t *values = apr_table_make(pool, layer->filters->nelts);
+    const apr_table_t *given = submitted ? submitted : apr_table_make(pool, 1);
+    const char *problem = check_keys(layer, given, pool);
+    int differs;
+
+    if (!problem) {
+        problem = take_values(values, &differs, layer, given, pool);
+    }
+    if (problem) {
+        return problem;
+    }
+    tileset->layer = layer;
+    tileset->subset = subset;
+    tileset->format = format;
+    tileset->parameters = values;
+    tileset->hash = differs ? tseed_parameters_hash(values, pool) : NULL;
+    tileset->key =
+        apr_pstrcat(pool, segment(layer->name, pool), "/", segment(subset->gridset->name, pool),
+                    "/", format->extension, "/", differs ? tileset->hash : "default", NULL);
+    return NULL;
+}

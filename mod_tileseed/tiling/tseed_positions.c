@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Positions: a level is numbered in rows of blocks, blocks, rows of metatiles, metatiles.
+ *
+ * What precedes a block in its level is whole rows of blocks, as wide as the level's range, and
+ * then blocks as high as its own. So both directions need only the spans below and no list of
+ * blocks.
+ */
+#include "tiling/tseed_positions.h"
+
+#define BLOCK_TILES 32
+
+/* Neighbouring metatiles along one axis, numbered from the grid's left or bottom edge. */
+typedef struct {
+    int64_t first, count;
+} span_t;
+
+/* The metatiles that a range touches on each axis. */
+typedef struct {
+    span_t columns, rows;
+} area_t;
+
+static span_t span_of(int64_t first_tile, int64_t last_tile, int side)
+{
+    int64_t first = first_tile / side;
+
+    return (span_t){first, last_tile / side - first + 1};
+}
+
+static area_t area_of(const tseed_positions_t *positions, int z)
+{
+    const tseed_range_t *range = &positions->range[z];
+
+    return (area_t){
+        .columns = span_of(range->minx, range->maxx, positions->shape.meta_width),
+        .rows = span_of(range->miny, range->maxy, positions->shape.meta_height),
+    };
+}
+
+/* Block that holds metatile `at` of a span: aligned to the grid, cut at the span's ends. */
+static span_t block_of(span_t span, int64_t at, int meta_side)
+{
+    int64_t side = meta_side < BLOCK_TILES ? BLOCK_TILES / meta_side : 1;
+    int64_t first = at - at % side;
+    int64_t end = first + side;
+    int64_t span_end = span.first + span.count;
+
+    first = first > span.first ? first : span.first;
+    end = end < span_end ? end : span_end;
+    return (span_t){first, end - first};
+}
+
+void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
+                          const tseed_bounds_t *bounds, const tseed_shape_t *shape)
+{
+    *positions = (tseed_positions_t){.shape = *shape, .gridset = gridset};
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        tseed_range_t *range = &positions->range[z];
+
+        positions->first[z] = positions->count;
+        *range = (tseed_range_t){.z = z, .maxx = -1, .maxy = -1};
+        if (z >= shape->zoom_start && z <= shape->zoom_stop) {
+            *range = tseed_range_of(gridset, z, bounds);
+        }
+        if (tseed_range_count(range) > 0) {
+            area_t area = area_of(positions, z);
+
+            positions->tiles += tseed_range_count(range);
+            positions->count += area.columns.count * area.rows.count;
+        }
+    }
+    positions->first[TSEED_LEVELS_MAX] = positions->count;
+}
+
+/* The aligned metatile in column `mx` and row `my` of the metatiles of level z. */
+static tseed_metatile_t metatile_of(const tseed_positions_t *positions, int z, int64_t mx,
+                                    int64_t my)
+{
+    int64_t width = positions->shape.meta_width;
+    int64_t height = positions->shape.meta_height;
+    tseed_range_t aligned = {z, mx * width, my * height, (mx + 1) * width - 1,
+                             (my + 1) * height - 1};
+    tseed_range_t grid = {z, 0, 0, positions->gridset->columns[z] - 1,
+                          positions->gridset->rows[z] - 1};
+    tseed_metatile_t metatile;
+
+    metatile.whole = tseed_range_intersect(&aligned, &grid);
+    metatile.wanted = tseed_range_intersect(&aligned, &positions->range[z]);
+    return metatile;
+}
+
+static int level_of(const tseed_positions_t *positions, int64_t position)
+{
+    int z = positions->shape.zoom_start;
+
+    while (position >= positions->first[z + 1]) {
+        z++;
+    }
+    return z;
+}
+
+tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position)
+{
+    int z = level_of(positions, position);
+    area_t area = area_of(positions, z);
+    int64_t rest = position - positions->first[z];
+    span_t rows, columns;
+
+    /* Counting on as if there were no blocks lands in the right row of blocks, and then, with lines
+     * as long as that row is high, in the right block. */
+    rows = block_of(area.rows, area.rows.first + rest / area.columns.count,
+                    positions->shape.meta_height);
+    rest -= (rows.first - area.rows.first) * area.columns.count;
+    columns =
+        block_of(area.columns, area.columns.first + rest / rows.count, positions->shape.meta_width);
+    rest -= (columns.first - area.columns.first) * rows.count;
+    return metatile_of(positions, z, columns.first + rest % columns.count,
+                       rows.first + rest / columns.count);
+}
+
+int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y)
+{
+    tseed_range_t tile = {.z = z, .minx = x, .miny = y, .maxx = x, .maxy = y};
+    int64_t mx = x / positions->shape.meta_width;
+    int64_t my = y / positions->shape.meta_height;
+    area_t area;
+    span_t rows, columns;
+
+    if (z < 0 || z >= TSEED_LEVELS_MAX) {
+        return -1;
+    }
+    tile = tseed_range_intersect(&tile, &positions->range[z]);
+    if (tseed_range_count(&tile) == 0) {
+        return -1;
+    }
+    area = area_of(positions, z);
+    rows = block_of(area.rows, my, positions->shape.meta_height);
+    columns = block_of(area.columns, mx, positions->shape.meta_width);
+    return positions->first[z] + (rows.first - area.rows.first) * area.columns.count +
+           (columns.first - area.columns.first) * rows.count + (my - rows.first) * columns.count +
+           (mx - columns.first);
+}

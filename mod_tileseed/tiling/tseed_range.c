@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tile ranges. Everything is done axis by axis, since columns and rows follow the same rules. */
+#include "tiling/tseed_range.h"
+
+#include <math.h>
+
+/* A closed interval of an axis, in units or in tiles counted from the left or the bottom. */
+typedef struct {
+    double low, high;
+} stretch_t;
+
+static const tseed_range_t empty_range = {.minx = 0, .miny = 0, .maxx = -1, .maxy = -1};
+
+static int is_stretch(stretch_t stretch)
+{
+    return stretch.low <= stretch.high;
+}
+
+static int share(stretch_t *common, stretch_t a, stretch_t b)
+{
+    if (!is_stretch(a) || !is_stretch(b)) {
+        return 0;
+    }
+    common->low = fmax(a.low, b.low);
+    common->high = fmin(a.high, b.high);
+    if (common->low == common->high) {
+        return a.low == a.high || b.low == b.high;
+    }
+    return common->low < common->high;
+}
+
+int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a, const tseed_bounds_t *b)
+{
+    stretch_t x, y;
+
+    if (!share(&x, (stretch_t){a->minx, a->maxx}, (stretch_t){b->minx, b->maxx}) ||
+        !share(&y, (stretch_t){a->miny, a->maxy}, (stretch_t){b->miny, b->maxy})) {
+        return 0;
+    }
+    *common = (tseed_bounds_t){x.low, y.low, x.high, y.high};
+    return 1;
+}
+
+/* `number` lies near enough to the axis for int64: bounds are cut to the extent before. */
+static int64_t tile_at(double number, int64_t tiles)
+{
+    return (int64_t)fmin(fmax(number, 0), (double)(tiles - 1));
+}
+
+/* The tiles that a stretch touches. `slack` is what an edge may be off a tile's edge and still
+ * count as on it. */
+static void touched(int64_t *first, int64_t *last, stretch_t stretch, double slack, int64_t tiles)
+{
+    *first = tile_at(floor(stretch.low + slack), tiles);
+    *last = tile_at(ceil(stretch.high - slack) - 1, tiles);
+    if (*last < *first) {
+        *last = *first;
+    }
+}
+
+static stretch_t columns_of(const tseed_gridset_t *gridset, double side, const tseed_bounds_t *b)
+{
+    return (stretch_t){(b->minx - gridset->origin_x) / side, (b->maxx - gridset->origin_x) / side};
+}
+
+static stretch_t rows_of(const tseed_gridset_t *gridset, int z, double side,
+                         const tseed_bounds_t *b)
+{
+    double rows = (double)gridset->rows[z];
+
+    if (gridset->top_left) {
+        return (stretch_t){rows - (gridset->origin_y - b->miny) / side,
+                           rows - (gridset->origin_y - b->maxy) / side};
+    }
+    return (stretch_t){(b->miny - gridset->origin_y) / side, (b->maxy - gridset->origin_y) / side};
+}
+
+tseed_range_t tseed_range_of(const tseed_gridset_t *gridset, int z, const tseed_bounds_t *bounds)
+{
+    double width = gridset->resolution[z] * gridset->tile_width;
+    double height = gridset->resolution[z] * gridset->tile_height;
+    tseed_range_t range = empty_range;
+    tseed_bounds_t inside;
+
+    range.z = z;
+    if (!tseed_bounds_intersect(&inside, bounds, &gridset->extent)) {
+        return range;
+    }
+    touched(&range.minx, &range.maxx, columns_of(gridset, width, &inside),
+            tseed_gridset_slack(gridset->origin_x, inside.maxx, width), gridset->columns[z]);
+    touched(&range.miny, &range.maxy, rows_of(gridset, z, height, &inside),
+            tseed_gridset_slack(gridset->origin_y, inside.maxy, height), gridset->rows[z]);
+    return range;
+}
+
+int64_t tseed_range_count(const tseed_range_t *range)
+{
+    if (range->maxx < range->minx || range->maxy < range->miny) {
+        return 0;
+    }
+    return (range->maxx - range->minx + 1) * (range->maxy - range->miny + 1);
+}
+
+/* The lower edge of a row, always a whole number of tiles from the origin. */
+static double bottom_of(const tseed_gridset_t *gridset, int z, int64_t row)
+{
+    int64_t steps = gridset->top_left ? row - gridset->rows[z] : row;
+
+    return gridset->origin_y + (double)steps * (gridset->resolution[z] * gridset->tile_height);
+}
+
+static double left_of(const tseed_gridset_t *gridset, int z, int64_t column)
+{
+    return gridset->origin_x + (double)column * (gridset->resolution[z] * gridset->tile_width);
+}
+
+tseed_bounds_t tseed_range_bounds(const tseed_gridset_t *gridset, const tseed_range_t *range)
+{
+    return (tseed_bounds_t){
+        .minx = left_of(gridset, range->z, range->minx),
+        .miny = bottom_of(gridset, range->z, range->miny),
+        .maxx = left_of(gridset, range->z, range->maxx + 1),
+        .maxy = bottom_of(gridset, range->z, range->maxy + 1),
+    };
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t *b)
+{
+    tseed_range_t common = {
+        .z = a->z,
+        .minx = larger(a->minx, b->minx),
+        .miny = larger(a->miny, b->miny),
+        .maxx = smaller(a->maxx, b->maxx),
+        .maxy = smaller(a->maxy, b->maxy),
+    };
+
+    if (a->z != b->z || tseed_range_count(&common) == 0) {
+        common = empty_range;
+        common.z = a->z;
+    }
+    return common;
+}
