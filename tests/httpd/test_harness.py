@@ -88,6 +88,15 @@ def test_an_unexpected_line_is_a_complaint(plain_httpd):
     assert not plain_httpd.complaints()
 
 
+def test_the_module_loads(httpd):
+    """Without a layer it is there, does nothing, and survives a graceful restart."""
+    httpd.start()
+    assert b'tileseed_module' in subprocess.run(
+        httpd.command('-M'), env=httpd.environment(), capture_output=True, check=True).stdout
+    httpd.graceful()
+    assert httpd.get('/wms?' + getmap()).status == 200
+
+
 @one_mpm
 def test_a_process_left_behind_is_a_complaint(plain_httpd):
     """What stays in the server's session is found and ended."""
@@ -99,6 +108,16 @@ def test_a_process_left_behind_is_a_complaint(plain_httpd):
         assert stray.wait(5) != 0
     assert plain_httpd.complaints() == [f'left behind: process {stray.pid} (sleep)']
     plain_httpd.leftovers.clear()
+
+
+@one_mpm
+@pytest.mark.parametrize('name', ['core', 'sanitizer.4711'])
+def test_a_trace_of_a_crash_is_a_complaint(plain_httpd, name):
+    """Cores and reports of sanitizers lie in the server's folder."""
+    trace = plain_httpd.path(name)
+    trace.write_text('heap-use-after-free')
+    assert any(name in line for line in plain_httpd.complaints())
+    trace.unlink()
 
 
 @one_mpm
