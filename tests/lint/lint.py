@@ -12,19 +12,20 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACES = ('.ci', 'conf', 'mod_tileseed', 'tests')
 TOP_FILES = ('configure.ac', 'Makefile.am', 'quickstart', 'README.md', 'ChangeLog')
-DATA = re.compile(r'/(?:corpus|data|__pycache__|\.\w+)/|\.(?:geojson|png|jpg|pyc|o|lo)$|/\.')
+TEXT = re.compile(r'\.(?:ac|am|c|conf|h|load|map|md|py|sh)$|^(?:quickstart|ChangeLog|\.ci/run)$')
+DATA = re.compile(r'/(?:corpus|data)/')
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
 def read_tree(root=ROOT):
-    """The texts of the project, by path below its top; data and built files are left out."""
+    """The texts of the project, by path below its top; data and what was built are left out."""
     paths = [name for name in TOP_FILES if os.path.exists(os.path.join(root, name))]
     for place in PLACES:
         for folder, _, names in os.walk(os.path.join(root, place)):
             paths += [os.path.relpath(os.path.join(folder, name), root) for name in names]
     tree = {}
     for path in sorted(paths):
-        if not DATA.search(path):
+        if TEXT.search(path) and not DATA.search(path):
             with open(os.path.join(root, path), encoding='utf-8') as file:
                 tree[path] = file.read()
     return tree
