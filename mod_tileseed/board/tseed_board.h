@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The board: one shared segment through which every httpd child sees tasks and quota configuration without a lock.
+/* The board: one shared segment through which every httpd child sees tasks and quota
+ * configuration without a lock.
  *
  *      +-----------------+ 0      frozen for ever: magic, layout id, size, fence
  *      | head            | 64     seeder: epoch, pid, state, heartbeat, deaths
  *      |                 |        commit_seq (children) · applied_seq (seeder)
- *      +-----------------+
- *      | quota           |        sequence-locked text of the quota configuration
+ *      |                 |        two copies of the quota configuration, `turn` says which is valid
  *      +-----------------+
  *      | workers         |        what each worker works on (blame after a crash)
  *      +-----------------+
@@ -15,11 +15,13 @@
  *      | …               |
  *      +-----------------+
  *
- * One writer, the seeder (its main thread); children write commit_seq alone. No pointers. A slot's progress is written
- * into the copy that is not valid and then `turn` is moved on with one store, so a writer that dies at any
- * instant leaves the last whole record behind; counters and finished positions can never disagree. A reader copies the valid
- * one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and generations of children;
- * whoever attaches to one of another layout id sets the fence and makes a new one.
+ * One writer, the seeder (its main thread); workers write their own records, children commit_seq
+ * alone. No pointers. A slot's progress is written into the copy that is not valid and then
+ * `turn` is moved on with one store, so a writer that dies at any instant leaves the last whole
+ * record behind; counters and finished positions can never disagree. A reader copies the valid
+ * one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and
+ * generations of children; whoever attaches to one of another layout id sets the fence and makes
+ * a new one. Pages of slots that were never used are never touched.
  */
 #ifndef TSEED_BOARD_H
 #define TSEED_BOARD_H
@@ -33,7 +35,7 @@
 typedef struct tseed_board_t tseed_board_t; /* the segment itself */
 
 typedef enum {
-    TSEED_SEEDER_NONE,       /* never started, or gone */
+    TSEED_SEEDER_NONE, /* never started, or gone */
     TSEED_SEEDER_STARTING,
     TSEED_SEEDER_WORKING,
     TSEED_SEEDER_LOCKED_OUT, /* another seeder holds the state directory */
@@ -53,20 +55,24 @@ typedef struct {
 /* Bytes of a segment for that many tasks and workers. */
 apr_size_t tseed_board_size(unsigned slots, unsigned workers);
 
-/* Lays out a fresh board in zeroed memory of that size, 64-byte aligned. Parent, before any fork. */
+/* Lays out a fresh board in zeroed memory of that size, 64-byte aligned. Parent, before any
+ * fork. */
 tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers);
 
-/* The board in memory that some earlier build made; NULL (and the old one's fence set) if its layout is not ours. */
+/* The board in memory that some earlier build made; NULL (and the old one's fence set) if its
+ * layout is not ours. */
 tseed_board_t *tseed_board_attach(void *memory);
 
-/* Whether a newer build has taken over: the state of tasks is elsewhere now, answer 503 to changes. Any process. */
+/* Whether a newer build has taken over: the state of tasks is elsewhere now, answer 503 to
+ * changes. Any process. */
 int tseed_board_is_fenced(const tseed_board_t *board);
 
 unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
 
-/* Begins an incarnation: epoch + 1, pid, state STARTING, all slots released, workers idle. */
+/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle. Slots stay as the last
+ * seeder left them: their progress may be ahead of the database's. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
@@ -81,7 +87,8 @@ void tseed_board_slot_release(tseed_board_t *board, int slot);
 /* Everything committed up to `seq` has been acted upon. */
 void tseed_board_apply(tseed_board_t *board, uint64_t seq);
 
-/* The quota configuration as tseed_quota_config_save wrote it; too long for the board: APR_ENOSPC. */
+/* The quota configuration as tseed_quota_config_save wrote it; too long for the board:
+ * APR_ENOSPC. */
 apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int64_t version);
 
 /* ---- seeder, worker `worker` ---- */
@@ -91,7 +98,7 @@ void tseed_board_worker_end(tseed_board_t *board, unsigned worker);
 
 /* ---- any process and thread ---- */
 
-/* Says that a change has been committed; returns its sequence number. Ring the doorbell afterwards. */
+/* Says that a change has been committed; returns its sequence number. Ring the doorbell after. */
 uint64_t tseed_board_commit(tseed_board_t *board);
 uint64_t tseed_board_committed(const tseed_board_t *board);
 uint64_t tseed_board_applied(const tseed_board_t *board);
@@ -103,23 +110,27 @@ tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid
 /* Copies a slot; 0 if it is free or can't be read just now. */
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
 
-/* The rows of a layer (NULL: all), ascending by id, as an array of tseed_row_t in `pool`. With `terminating` those in
- * termination too. */
-apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *layer,
-                                     int terminating, apr_pool_t *pool);
+/* The rows of a layer (NULL: all), ascending by id, as an array of tseed_row_t in `pool`. With
+ * `terminating` those in termination too. NULL when a row can't be read just now: ask the
+ * database. */
+apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *layer, int terminating,
+                                     apr_pool_t *pool);
 
 /* The row of a task; 0 when the board has none. */
 int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row);
 
-/* The saved quota configuration and its version in `pool`; NULL before the seeder has put one there. */
+/* The saved quota configuration and its version in `pool`; NULL before the seeder has put one
+ * there, or when it can't be read just now. */
 const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
 
-/* Supervision in the parent: deaths less than a minute after the start, for the back-off of the next incarnation. */
+/* Supervision in the parent: deaths less than a minute after the start, for the back-off of the
+ * next incarnation. */
 unsigned tseed_board_fast_deaths(const tseed_board_t *board);
 void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths);
 
-/* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and within the total, window
- * bit 0 clear, applied <= committed, texts terminated. NULL or a sentence. Tests run it after every churn. */
+/* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and
+ * within the total, window bit 0 clear, applied <= committed, texts terminated. NULL or a
+ * sentence. Tests run it after every churn. */
 const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
 
 #endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* How the board lies in memory. Private to the board room; the drawing is in tseed_board.h. */
+#ifndef TSEED_BOARD_LAYOUT_H
+#define TSEED_BOARD_LAYOUT_H
+
+#include "board/tseed_board.h"
+#include "board/tseed_pair.h"
+
+#define TSEED_BOARD_MAGIC           UINT64_C(0x6472616f42645354) /* "TSdBoard" */
+#define TSEED_BOARD_LINE            64
+#define TSEED_BOARD_QUOTA_TEXT_SIZE 16384
+
+/* What of a slot stays the same as long as the task holds it. */
+typedef struct {
+    int64_t tiles_total;
+    int64_t type;
+    char layer[TSEED_NAME_MAX + 1];
+} tseed_board_identity_t;
+
+typedef struct {
+    int64_t version;
+    char text[TSEED_BOARD_QUOTA_TEXT_SIZE];
+} tseed_board_quota_t;
+
+static_assert(sizeof(tseed_board_identity_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_board_quota_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_progress_t) % 8 == 0, "records are copied in whole words");
+
+typedef struct {
+    _Alignas(TSEED_BOARD_LINE) _Atomic int64_t id; /* 0: free */
+    tseed_word_t terminating;
+    tseed_word_t identity[TSEED_WORDS(tseed_board_identity_t)];
+    tseed_word_t turn;
+    tseed_word_t progress[2 * TSEED_WORDS(tseed_progress_t)];
+} tseed_board_slot_t;
+
+typedef struct {
+    _Alignas(TSEED_BOARD_LINE) _Atomic int64_t task; /* 0: idle */
+    _Atomic int64_t position;
+} tseed_board_worker_t;
+
+struct tseed_board_t {
+    /* frozen: every build finds these four at the same place */
+    uint64_t magic, layout, size;
+    tseed_word_t fence;
+    uint64_t frozen[4];
+
+    /* set once by init */
+    uint64_t slots, workers;
+
+    /* seeder, main thread */
+    _Alignas(TSEED_BOARD_LINE) tseed_word_t epoch;
+    _Atomic int64_t pid, heartbeat;
+    tseed_word_t state;
+    tseed_word_t used; /* no slot from here on is taken */
+    tseed_word_t hint; /* no slot before this one is free */
+
+    /* parent */
+    tseed_word_t fast_deaths;
+
+    /* children */
+    _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
+
+    /* seeder, main thread */
+    _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
+    tseed_word_t quota_turn; /* 0: nothing yet */
+    tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
+};
+
+static_assert(offsetof(tseed_board_t, slots) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
+
+/* A number that no other layout has. */
+uint64_t tseed_board_layout(void);
+
+static inline tseed_board_worker_t *tseed_board_worker_at(tseed_board_t *board, unsigned worker)
+{
+    return (tseed_board_worker_t *)(board + 1) + worker;
+}
+
+static inline tseed_board_slot_t *tseed_board_slot_at(const tseed_board_t *board, unsigned slot)
+{
+    return (tseed_board_slot_t *)((const tseed_board_worker_t *)(board + 1) + board->workers) +
+           slot;
+}
+
+static inline unsigned tseed_board_used(const tseed_board_t *board)
+{
+    return (unsigned)atomic_load_explicit(&board->used, memory_order_acquire);
+}
+
+static inline int tseed_board_slot_is_free(const tseed_board_slot_t *slot)
+{
+    return atomic_load_explicit(&slot->id, memory_order_acquire) == 0;
+}
+
+#endif

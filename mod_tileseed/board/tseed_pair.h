@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Pairs: records in shared memory that one writer replaces as a whole while others read, without
+ * a lock.
+ *
+ * A pair is two copies and a turn. Copy turn % 2 is valid. The writer fills the other copy, then
+ * moves the turn on with one store:
+ *
+ *      turn 6:  [valid copy 0] [ being filled ]
+ *      turn 7:  [ free again ] [valid copy 1]
+ *
+ * A writer that dies at any instant leaves the last whole record behind. Every word is stored
+ * with release and loaded with acquire: a reader that met a word of a later filling therefore
+ * also sees the turn that was set before it, and tries again. On x86-64 these are plain moves;
+ * fences would do as well, but thread sanitizers don't understand them.
+ */
+#ifndef TSEED_PAIR_H
+#define TSEED_PAIR_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Lock-free means address-free: good between processes. */
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "the board needs lock-free 64-bit atomics");
+static_assert(sizeof(_Atomic uint64_t) == 8, "atomic words are plain words in memory");
+
+typedef _Atomic uint64_t tseed_word_t;
+
+/* Words of a record, whose size must be a multiple of eight. */
+#define TSEED_WORDS(type) (sizeof(type) / sizeof(uint64_t))
+
+static inline void tseed_words_store(tseed_word_t *to, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)from + i * sizeof(word), sizeof(word));
+        atomic_store_explicit(&to[i], word, memory_order_release);
+    }
+}
+
+static inline void tseed_words_load(void *to, const tseed_word_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t word = atomic_load_explicit(&from[i], memory_order_acquire);
+
+        memcpy((char *)to + i * sizeof(word), &word, sizeof(word));
+    }
+}
+
+/* The only writer: `copies` are two records of `words` words. */
+static inline void tseed_pair_write(tseed_word_t *turn, tseed_word_t *copies, const void *record,
+                                    size_t words)
+{
+    uint64_t next = atomic_load_explicit(turn, memory_order_relaxed) + 1;
+
+    tseed_words_store(copies + (next % 2) * words, record, words);
+    atomic_store_explicit(turn, next, memory_order_release);
+}
+
+/* One attempt to read; 0 when the writer came in between. */
+static inline int tseed_pair_read(void *record, const tseed_word_t *turn,
+                                  const tseed_word_t *copies, size_t words)
+{
+    uint64_t now = atomic_load_explicit(turn, memory_order_acquire);
+
+    tseed_words_load(record, copies + (now % 2) * words, words);
+    return atomic_load_explicit(turn, memory_order_relaxed) == now;
+}
+
+#endif

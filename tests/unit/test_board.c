@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The board: what is shown is what was written, whoever reads while the writer writes, or dies. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "board/tseed_board.h"
+
+#define SLOTS   64
+#define WORKERS 4
+
+static apr_pool_t *pool;
+
+static void *map_segment(apr_size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return memory;
+}
+
+static tseed_board_t *board_new(unsigned slots)
+{
+    return tseed_board_init(map_segment(tseed_board_size(slots, WORKERS)), slots, WORKERS);
+}
+
+static tseed_task_t task_of(int64_t id, const char *layer)
+{
+    return (tseed_task_t){.id = id, .layer = layer, .type = TSEED_RESEED, .tiles_total = INT64_MAX};
+}
+
+/* Progress whose every part follows from `step`, so that a mixture of two steps shows. */
+static tseed_progress_t progress_of(int64_t step)
+{
+    tseed_progress_t progress = {.state = TSEED_RUNNING};
+
+    progress.made = progress.skipped = progress.removed = progress.failed = step;
+    progress.bytes = progress.requests = progress.failures = progress.low = step;
+    progress.started = progress.finished = step;
+    for (int i = 0; i < TSEED_WINDOW / 64; i++) {
+        progress.window[i] = (uint64_t)step << 1;
+    }
+    snprintf(progress.reason, sizeof(progress.reason), "step %lld", (long long)step);
+    return progress;
+}
+
+static int is_whole(const tseed_row_t *row)
+{
+    tseed_progress_t expected = progress_of(row->progress.made);
+
+    return memcmp(&row->progress, &expected, sizeof(expected)) == 0;
+}
+
+static int claim(tseed_board_t *board, int64_t id, const char *layer, int64_t step)
+{
+    tseed_task_t task = task_of(id, layer);
+    tseed_progress_t progress = progress_of(step);
+
+    return tseed_board_slot_claim(board, &task, &progress);
+}
+
+static void assert_valid(const tseed_board_t *board)
+{
+    const char *problem = tseed_board_validate(board, pool);
+
+    if (problem) {
+        fail_msg("%s", problem);
+    }
+}
+
+/* ---- one process ---- */
+
+static void test_board__shows_what_was_claimed_and_updated(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    tseed_progress_t later = progress_of(9007199254740993);
+    tseed_row_t row;
+    int slot = claim(board, 7, "topp:states", 3);
+
+    (void)state;
+    assert_true(slot >= 0);
+    assert_true(tseed_board_find(board, 7, &row));
+    assert_int_equal(row.id, 7);
+    assert_int_equal(row.tiles_total, INT64_MAX);
+    assert_int_equal(row.type, TSEED_RESEED);
+    assert_int_equal(row.terminating, 0);
+    assert_string_equal(row.layer, "topp:states");
+    assert_int_equal(row.progress.made, 3);
+
+    tseed_board_slot_update(board, slot, &later);
+    assert_true(tseed_board_read(board, (unsigned)slot, &row));
+    assert_memory_equal(&row.progress, &later, sizeof(later));
+    assert_false(tseed_board_find(board, 8, &row));
+    assert_valid(board);
+}
+
+static void test_board__lists_ascending_by_layer_without_terminating(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    apr_array_header_t *rows;
+    int first = claim(board, 1, "a", 0);
+
+    (void)state;
+    claim(board, 2, "b", 0);
+    tseed_board_slot_terminating(board, claim(board, 3, "a", 0));
+    tseed_board_slot_release(board, first);
+    assert_int_equal(claim(board, 4, "a", 0), first);
+    claim(board, 5, "ab", 0);
+
+    rows = tseed_board_list(board, NULL, 0, pool);
+    assert_int_equal(rows->nelts, 3);
+    assert_int_equal(APR_ARRAY_IDX(rows, 0, tseed_row_t).id, 2);
+    assert_int_equal(APR_ARRAY_IDX(rows, 1, tseed_row_t).id, 4);
+    assert_int_equal(APR_ARRAY_IDX(rows, 2, tseed_row_t).id, 5);
+
+    rows = tseed_board_list(board, "a", 1, pool);
+    assert_int_equal(rows->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(rows, 0, tseed_row_t).id, 3);
+    assert_int_equal(APR_ARRAY_IDX(rows, 0, tseed_row_t).terminating, 1);
+    assert_int_equal(APR_ARRAY_IDX(rows, 1, tseed_row_t).id, 4);
+    assert_int_equal(tseed_board_list(board, "c", 1, pool)->nelts, 0);
+}
+
+static void test_board__is_full_and_takes_again_what_was_released(void **state)
+{
+    tseed_board_t *board = board_new(3);
+    tseed_row_t row;
+
+    (void)state;
+    for (int64_t id = 1; id <= 3; id++) {
+        assert_int_equal(claim(board, id, "a", 0), (int)id - 1);
+    }
+    assert_int_equal(claim(board, 4, "a", 0), -1);
+    tseed_board_slot_terminating(board, 1);
+    tseed_board_slot_release(board, 1);
+    assert_false(tseed_board_read(board, 1, &row));
+    assert_int_equal(claim(board, 4, "a", 0), 1);
+    assert_true(tseed_board_read(board, 1, &row));
+    assert_int_equal(row.terminating, 0);
+    assert_valid(board);
+}
+
+static void test_board__keeps_the_longest_layer_name(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    char name[TSEED_NAME_MAX + 1];
+    tseed_row_t row;
+
+    (void)state;
+    memset(name, 'x', TSEED_NAME_MAX);
+    name[TSEED_NAME_MAX] = '\0';
+    claim(board, 1, name, 0);
+    assert_true(tseed_board_find(board, 1, &row));
+    assert_string_equal(row.layer, name);
+    assert_int_equal(tseed_board_list(board, name, 0, pool)->nelts, 1);
+}
+
+static void test_board__survives_its_seeder(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    apr_time_t heartbeat;
+    uint64_t epoch;
+    int64_t pid;
+    tseed_row_t row;
+
+    (void)state;
+    assert_int_equal(tseed_board_seeder(board, &pid, &epoch, &heartbeat), TSEED_SEEDER_NONE);
+    assert_int_equal(heartbeat, 0);
+    tseed_board_seeder_begin(board, 4711, 10);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_WORKING);
+    claim(board, 5, "a", 77);
+    tseed_board_worker_begin(board, WORKERS - 1, 5, 77);
+
+    tseed_board_seeder_begin(board, 4712, 20);
+    tseed_board_heartbeat(board, 30);
+    assert_int_equal(tseed_board_seeder(board, &pid, &epoch, &heartbeat), TSEED_SEEDER_STARTING);
+    assert_int_equal(pid, 4712);
+    assert_int_equal(epoch, 2);
+    assert_int_equal(heartbeat, 30);
+    assert_true(tseed_board_find(board, 5, &row));
+    assert_int_equal(row.progress.made, 77);
+    assert_int_equal(tseed_board_seeder(board, NULL, NULL, NULL), TSEED_SEEDER_STARTING);
+}
+
+static void test_board__counts_changes(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    assert_int_equal(tseed_board_commit(board), 1);
+    assert_int_equal(tseed_board_commit(board), 2);
+    tseed_board_apply(board, 2);
+    tseed_board_apply(board, 1);
+    assert_int_equal(tseed_board_applied(board), 2);
+    assert_int_equal(tseed_board_committed(board), 2);
+    tseed_board_fast_deaths_set(board, 3);
+    assert_int_equal(tseed_board_fast_deaths(board), 3);
+}
+
+static void test_board__keeps_the_quota_with_its_version(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    char *longest = malloc(16384);
+    int64_t version = 0;
+
+    (void)state;
+    assert_null(tseed_board_quota_get(board, &version, pool));
+    assert_int_equal(tseed_board_quota_set(board, "{\"enabled\":false}", 1), APR_SUCCESS);
+    assert_string_equal(tseed_board_quota_get(board, &version, pool), "{\"enabled\":false}");
+    assert_int_equal(version, 1);
+
+    memset(longest, 'q', 16383);
+    longest[16383] = '\0';
+    assert_int_equal(tseed_board_quota_set(board, longest, 2), APR_SUCCESS);
+    assert_string_equal(tseed_board_quota_get(board, &version, pool), longest);
+    free(longest);
+    longest = calloc(1, 16385);
+    memset(longest, 'q', 16384);
+    assert_int_equal(tseed_board_quota_set(board, longest, 3), APR_ENOSPC);
+    tseed_board_quota_get(board, &version, pool);
+    assert_int_equal(version, 2);
+    free(longest);
+    assert_valid(board);
+}
+
+/* ---- other builds ---- */
+
+static void test_board__is_found_again_by_the_same_build(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    tseed_row_t row;
+
+    (void)state;
+    claim(board, 1, "a", 1);
+    assert_ptr_equal(tseed_board_attach(board), board);
+    assert_int_equal(tseed_board_slots(board), SLOTS);
+    assert_false(tseed_board_is_fenced(board));
+    assert_true(tseed_board_find(board, 1, &row));
+}
+
+static void test_board__of_another_layout_is_fenced(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    uint64_t *head = (uint64_t *)(void *)board;
+
+    (void)state;
+    head[1] ^= 1; /* the layout id is the second word of the frozen head */
+    assert_null(tseed_board_attach(board));
+    assert_true(tseed_board_is_fenced(board));
+    assert_int_equal(head[3], 1); /* the fence is the fourth */
+}
+
+static void test_board__foreign_memory_is_left_alone(void **state)
+{
+    uint64_t *memory = map_segment(4096);
+
+    (void)state;
+    assert_null(tseed_board_attach(memory));
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(memory[i], 0);
+    }
+}
+
+static void test_board__touches_no_page_of_a_slot_before_it_is_used(void **state)
+{
+    const unsigned slots = 16384;
+    apr_size_t size = tseed_board_size(slots, WORKERS);
+    size_t pages = size / 4096, resident = 0;
+    unsigned char *there = malloc(pages + 1);
+    tseed_board_t *board = board_new(slots);
+
+    (void)state;
+    tseed_board_seeder_begin(board, 1, 1);
+    for (int64_t id = 1; id <= 4; id++) {
+        claim(board, id, "a", 0);
+    }
+    tseed_board_list(board, NULL, 0, pool);
+    assert_int_equal(mincore(board, size, there), 0);
+    for (size_t i = 0; i < pages; i++) {
+        resident += there[i] & 1;
+    }
+    free(there);
+    assert_true(size >= slots * 2 * sizeof(tseed_progress_t));
+    assert_in_range(resident, 1, 8);
+}
+
+/* ---- the validator can fail ---- */
+
+typedef void damage_t(tseed_task_t *task, tseed_progress_t *progress);
+
+static void damage_counter(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->skipped = -1;
+}
+
+static void damage_total(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)progress;
+    task->tiles_total = 3;
+}
+
+static void damage_sum(tseed_task_t *task, tseed_progress_t *progress)
+{
+    progress->made = progress->skipped = INT64_MAX; /* a sum that overflows */
+    task->tiles_total = 10;
+}
+
+static void damage_window(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->window[0] |= 1;
+}
+
+static void damage_reason(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    memset(progress->reason, 'r', sizeof(progress->reason));
+}
+
+static void damage_state(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)task;
+    progress->state = 3;
+}
+
+static void damage_done(tseed_task_t *task, tseed_progress_t *progress)
+{
+    task->tiles_total = 5;
+    progress->state = TSEED_DONE;
+}
+
+static void damage_id(tseed_task_t *task, tseed_progress_t *progress)
+{
+    (void)progress;
+    task->id = 2;
+}
+
+static void test_board__validator_sees_each_damage(void **state)
+{
+    static damage_t *const damages[] = {damage_counter, damage_total, damage_sum,  damage_window,
+                                        damage_reason,  damage_state, damage_done, damage_id};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+        tseed_board_t *board = board_new(SLOTS);
+        tseed_task_t task = task_of(1, "a");
+        tseed_progress_t progress = progress_of(1);
+
+        claim(board, 2, "a", 0);
+        assert_valid(board);
+        damages[i](&task, &progress);
+        assert_true(tseed_board_slot_claim(board, &task, &progress) >= 0);
+        assert_non_null(tseed_board_validate(board, pool));
+    }
+}
+
+static void test_board__validator_sees_changes_applied_before_their_commit(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    tseed_board_apply(board, 1);
+    assert_non_null(tseed_board_validate(board, pool));
+}
+
+/* ---- many readers, one writer ---- */
+
+#define BUSY_SLOTS 8
+
+static const char *layer_of(int64_t id)
+{
+    return id % 2 ? "odd" : "even";
+}
+
+/* Works on the slots until it is told to stop or killed: updates, now and then another task. */
+static void write_on(tseed_board_t *board, const atomic_int *stop, unsigned seed)
+{
+    int slots[BUSY_SLOTS];
+    int64_t id = (int64_t)seed * 1000000;
+    char text[64];
+
+    for (int i = 0; i < (int)tseed_board_slots(board); i++) {
+        tseed_board_slot_release(board, i);
+    }
+    for (int i = 0; i < BUSY_SLOTS; i++) {
+        id++;
+        slots[i] = claim(board, id, layer_of(id), 0);
+    }
+    for (int64_t step = 1; !atomic_load(stop); step++) {
+        int i = (int)(step % BUSY_SLOTS);
+        tseed_progress_t progress = progress_of(step);
+
+        tseed_board_slot_update(board, slots[i], &progress);
+        if (rand_r(&seed) % 32 == 0) {
+            tseed_board_slot_release(board, slots[i]);
+            id++;
+            slots[i] = claim(board, id, layer_of(id), step);
+            snprintf(text, sizeof(text), "%lld", (long long)id);
+            tseed_board_quota_set(board, text, id);
+        }
+    }
+}
+
+/* Reads until it is told to stop; returns the number of rows, or -1 when one was not whole. */
+static int64_t read_on(const tseed_board_t *board, const atomic_int *stop)
+{
+    apr_pool_t *mine;
+    int64_t rows = 0;
+    tseed_row_t row;
+
+    apr_pool_create(&mine, NULL);
+    while (!atomic_load(stop)) {
+        int64_t version = 0;
+        const char *quota;
+
+        for (unsigned i = 0; i < BUSY_SLOTS; i++) {
+            if (tseed_board_read(board, i, &row)) {
+                rows++;
+                if (!is_whole(&row) || strcmp(row.layer, layer_of(row.id)) != 0) {
+                    return -1;
+                }
+            }
+        }
+        quota = tseed_board_quota_get(board, &version, mine);
+        if (quota && strtoll(quota, NULL, 10) != version) {
+            return -1;
+        }
+        apr_pool_clear(mine);
+    }
+    apr_pool_destroy(mine);
+    return rows;
+}
+
+typedef struct {
+    tseed_board_t *board;
+    atomic_int *stop;
+    int64_t rows;
+} reader_t;
+
+static void *reader_main(void *data)
+{
+    reader_t *reader = data;
+
+    reader->rows = read_on(reader->board, reader->stop);
+    return NULL;
+}
+
+static void *writer_main(void *data)
+{
+    reader_t *writer = data;
+
+    write_on(writer->board, writer->stop, 1);
+    return NULL;
+}
+
+static void test_board__readers_in_threads_see_whole_records(void **state)
+{
+    atomic_int stop = 0;
+    reader_t parts[3];
+    pthread_t threads[3];
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        parts[i] = (reader_t){board, &stop, 0};
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, i ? reader_main : writer_main, &parts[i]), 0);
+    }
+    usleep(300 * 1000); /* how long the churn lasts, not something awaited */
+    atomic_store(&stop, 1);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    assert_true(parts[1].rows > 0);
+    assert_true(parts[2].rows > 0);
+    assert_valid(board);
+}
+
+static pid_t fork_reader(tseed_board_t *board, atomic_int *stop)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        _exit(read_on(board, stop) > 0 ? 0 : 1);
+    }
+    return pid;
+}
+
+static void test_board__readers_in_processes_survive_writers_that_are_killed(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    atomic_int *stop = map_segment(4096);
+    unsigned seed = 20260101;
+    pid_t readers[2];
+    int status;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        readers[i] = fork_reader(board, stop);
+    }
+    for (unsigned round = 1; round <= 25; round++) {
+        pid_t writer = fork();
+
+        if (writer == 0) {
+            tseed_board_seeder_begin(board, getpid(), 1);
+            write_on(board, stop, round);
+            _exit(0);
+        }
+        usleep(2000 + (unsigned)rand_r(&seed) % 20000);
+        assert_int_equal(kill(writer, SIGKILL), 0);
+        assert_int_equal(waitpid(writer, &status, 0), writer);
+        assert_true(WIFSIGNALED(status));
+        assert_valid(board);
+    }
+    atomic_store(stop, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(waitpid(readers[i], &status, 0), readers[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    apr_initialize();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    apr_terminate();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_board__shows_what_was_claimed_and_updated),
+        cmocka_unit_test(test_board__lists_ascending_by_layer_without_terminating),
+        cmocka_unit_test(test_board__is_full_and_takes_again_what_was_released),
+        cmocka_unit_test(test_board__keeps_the_longest_layer_name),
+        cmocka_unit_test(test_board__survives_its_seeder),
+        cmocka_unit_test(test_board__counts_changes),
+        cmocka_unit_test(test_board__keeps_the_quota_with_its_version),
+        cmocka_unit_test(test_board__is_found_again_by_the_same_build),
+        cmocka_unit_test(test_board__of_another_layout_is_fenced),
+        cmocka_unit_test(test_board__foreign_memory_is_left_alone),
+        cmocka_unit_test(test_board__touches_no_page_of_a_slot_before_it_is_used),
+        cmocka_unit_test(test_board__validator_sees_each_damage),
+        cmocka_unit_test(test_board__validator_sees_changes_applied_before_their_commit),
+        cmocka_unit_test(test_board__readers_in_threads_see_whole_records),
+        cmocka_unit_test(test_board__readers_in_processes_survive_writers_that_are_killed),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
