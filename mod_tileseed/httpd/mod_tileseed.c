@@ -17,6 +17,7 @@
 #include <http_log.h>
 #include <http_request.h>
 #include <mod_status.h>
+#include <mpm_common.h>
 
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
@@ -74,7 +75,7 @@ static void register_hooks(apr_pool_t *pool)
     APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
 }
 
-AP_DECLARE_MODULE(tileseed) = {
+module AP_MODULE_DECLARE_DATA tileseed_module = {
     STANDARD20_MODULE_STUFF,
     tseed_dir_conf_create,
     tseed_dir_conf_merge,

@@ -6,7 +6,7 @@
 
 #include <httpd.h>
 
-#include "layer/tseed_settings.h"
+#include "protocol/tseed_settings.h"
 #include "state/tseed_state.h"
 
 /* Makes the mutex; nothing is opened. child_init hook. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "mod_tileseed_handlers.h"
+#include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
 

@@ -10,7 +10,7 @@
 #include <httpd.h>
 
 #include "board/tseed_board.h"
-#include "layer/tseed_settings.h"
+#include "protocol/tseed_settings.h"
 
 /* Finds the board and the doorbell of this server, or makes them, and starts the seeder. post_config of the real pass, parent. Never
  * fails: what goes wrong is logged, and the REST face answers 503. */

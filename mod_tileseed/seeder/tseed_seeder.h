@@ -14,7 +14,7 @@
 #define TSEED_SEEDER_H
 
 #include "board/tseed_board.h"
-#include "layer/tseed_settings.h"
+#include "protocol/tseed_settings.h"
 
 typedef struct {
     const tseed_settings_t *settings;
