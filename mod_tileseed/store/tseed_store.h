@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Where tiles go: files in one of several layouts, written beside and renamed over, removed by range.
+/* Where tiles go: files in one of several layouts, written beside and renamed over, removed by
+ * range.
  *
- * A tseed_store_t is a worker thread's own view of one tile set: it remembers directory descriptors between calls and is used by
- * one thread. Rows are counted from the bottom in every call; layouts that count from the top turn them over here.
+ * A tseed_store_t is a worker thread's own view of one tile set: it remembers directory descriptors
+ * between calls and is used by one thread. Rows are counted from the bottom in every call; layouts
+ * that count from the top turn them over here.
+ *
+ * No call leaves half a tile under a tile's name. A crash leaves at most one hidden file a thread,
+ * which the next put in that directory by the same thread overwrites, and a removal drops when it
+ * is an hour old.
+ *
+ * Statuses are the system's (APR_FROM_OS_ERROR); those a caller must tell apart stand at each call.
  */
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
@@ -13,41 +21,50 @@
 
 typedef struct tseed_store_t tseed_store_t;
 
-/* Checks a store's configuration: absolute root, a template with {z} {x} or {y} forms that give every tile its own file and stay below
- * the root. NULL or a sentence. Configuration phase, no file system access. */
+/* Checks a store's configuration: an absolute root, and a template that gives every tile its own
+ * file below it. NULL or a sentence. Configuration phase, no file system access. */
 const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *pool);
 
-/* The path below the root of one tile: LAYOUTS.md. In `pool`. */
+/* Checks a finished layer against its store, which has passed tseed_store_check: tiles of its grid
+ * sets, formats and parameters must not share files. NULL or a sentence. Configuration phase, no
+ * file system access. */
+const char *tseed_store_check_layer(const tseed_layer_t *layer, apr_pool_t *pool);
+
+/* The path below the root of one tile (tseed_layout.h). In `pool`. */
 const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
                              apr_pool_t *pool);
 
-/* Opens a view. `tileset` outlives it. `id` tells this thread's temporary files from another's. APR_SUCCESS also when the root does not exist
- * yet; it is made by the first put. */
+/* Opens a view, in a child of `pool`. `tileset` outlives it. `id` tells this thread's temporary
+ * files from another's. APR_SUCCESS also when the root does not exist yet; it is made by the first
+ * put. */
 apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tileset, unsigned id,
                               apr_pool_t *pool);
 void tseed_store_close(tseed_store_t *store);
 
-/* Bit i is set if the i-th tile of the range (row by row from the bottom-left) exists with a size above 0; at most 64 * words tiles.
- */
-apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range,
-                                 uint64_t *bits, unsigned words);
+/* Bit i is set if the i-th tile of the range (row by row from the bottom-left) exists with a size
+ * above 0. APR_EINVAL: more than 64 * words tiles. */
+apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
+                                 unsigned words);
 
 /* Asked right before a rename or an unlink; nonzero: leave it (the task was terminated). */
 typedef int tseed_store_stop_t(void *baton);
 
-/* Puts a tile there: written beside, mode set, renamed over. Missing directories are made. `stop` may be NULL. APR_EINTR: stop said so, nothing
- * changed. */
+/* Puts a tile there: written beside, mode set, renamed over. Missing directories are made. `stop`
+ * may be NULL. APR_EINTR: stop said so, nothing changed. */
 apr_status_t tseed_store_put(tseed_store_t *store, int z, int64_t x, int64_t y, const void *data,
                              size_t length, tseed_store_stop_t *stop, void *baton);
 
-/* Makes tile (z, x, y) another name of tile (z, from_x, from_y), replacing what was there. APR_ENOTIMPL when the file system will not (EMLINK, EXDEV,
- * EPERM): put it instead. */
+/* Makes tile (z, x, y) another name of tile (z, from_x, from_y), replacing what was there.
+ * APR_ENOTIMPL: put it instead; the file system will not (EMLINK, EXDEV, EPERM, ENOTSUP), or the
+ * other tile is gone. APR_EINTR as for put. */
 apr_status_t tseed_store_link(tseed_store_t *store, int z, int64_t x, int64_t y, int64_t from_x,
                               int64_t from_y, tseed_store_stop_t *stop, void *baton);
 
-/* Removes the tiles of a range and the directories below the root that became empty. Walks what exists when that is less than what could exist.
- * *removed counts up while it runs (atomically, so that another thread may look). `examined` is told nothing: what was not there is no
- * failure. APR_EINTR: stopped in the middle. */
+/* Removes the tiles of a range and the directories below the root that became empty by it. Where
+ * less exists than could exist it walks what exists. Symbolic links to directories are not
+ * followed. *removed counts up while it runs (atomically, so that another thread may look). What
+ * was not there is no failure. `stop` is asked for every name examined. APR_EINTR: stopped in the
+ * middle. */
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
                                 _Atomic int64_t *removed, tseed_store_stop_t *stop, void *baton);
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Folders: the directories below a store's root that one thread used last, kept open.
+ *
+ * A descriptor saves the kernel the walk along the path for every tile, and mkdir is only tried
+ * when a directory turns out to be missing. Somebody else may remove a directory that is remembered
+ * here: find() notices by itself, after make() the first use fails with ENOENT and the caller
+ * forgets everything and tries again.
+ */
+#ifndef TSEED_FOLDERS_H
+#define TSEED_FOLDERS_H
+
+#include "layer/tseed_layer.h"
+
+/* A metatile's columns in layouts with a directory a column; times the views of all tasks it must
+ * stay below the usual limit of open files. */
+#define TSEED_FOLDERS_MAX 8
+
+typedef struct {
+    int fd; /* -1: free */
+    char *path;
+    size_t length;
+    uint64_t used; /* the clock at the last use */
+} tseed_folder_t;
+
+/* Lives in the store's view, used by one thread. */
+typedef struct {
+    const char *root;
+    int dirmode;
+    int root_fd; /* -1: not open */
+    uint64_t clock;
+    tseed_folder_t slots[TSEED_FOLDERS_MAX];
+} tseed_folders_t;
+
+/* `longest`: bytes that hold any path that will be asked for. */
+void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *config,
+                        size_t longest, apr_pool_t *pool);
+
+/* The descriptor of a directory relative to the root ("": the root itself), borrowed until the
+ * eighth other one is asked for. find: ENOENT when it does not exist. make: it is made, with all
+ * above it, and may turn out to have been removed since. */
+apr_status_t tseed_folders_find(int *fd, tseed_folders_t *folders, const char *path, size_t length);
+apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *path, size_t length);
+
+/* Closes everything. */
+void tseed_folders_forget(tseed_folders_t *folders);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Layouts: which file a tile goes to, and which tile a file is. Pure functions, no file system
+ * access.
+ *
+ * Each layout is a template: text, names (layer, grid set, parameter hash, extension) and fields
+ * (parts of a tile's address). A pattern is a template with one tile set's names filled in, cut at
+ * its slashes into components: depth 0 is the first directory below the root, the last depth is the
+ * file.
+ *
+ *      topp_states / EPSG_4326_10 / 02_09 / 0168_0611.jpeg
+ *      depth 0       depth 1        2       3
+ *
+ * Every component divides the tiles that its directory may hold into cells: blocks of columns and
+ * rows that share a name there. Cells nest and the last depth's hold one tile, so that a walk
+ * narrows a range down name by name.
+ *
+ * In names ':' and ' ' become '_', as GeoWebCache does it. So that no name can leave the root, '/'
+ * becomes "%2F" and a leading '.' becomes
+ * "%2E". All other bytes stay, UTF-8 among them.
+ *
+ * Rows are counted from the top by xyz, arcgis, quadkey and {y}; from the bottom by geowebcache,
+ * tms, tilecache and {-y}.
+ */
+#ifndef TSEED_LAYOUT_H
+#define TSEED_LAYOUT_H
+
+#include "layer/tseed_tileset.h"
+#include "tiling/tseed_range.h"
+
+/* Files that are being written begin and end so; no layout makes such a name. */
+#define TSEED_LEFTOVER_PREFIX ".tseed-"
+#define TSEED_LEFTOVER_SUFFIX ".tmp"
+
+typedef struct tseed_pattern_t tseed_pattern_t;
+
+/* The pattern of a tile set whose configuration has been checked. In `pool`; `tileset` outlives it.
+ */
+tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t *pool);
+
+/* Number of components. */
+int tseed_layout_depth(const tseed_pattern_t *pattern);
+
+/* Bytes that hold any path of the pattern and its NUL. */
+size_t tseed_layout_longest(const tseed_pattern_t *pattern);
+
+/* Writes a tile's component, or its whole relative path, and returns the length without the NUL. */
+size_t tseed_layout_name(char *name, const tseed_pattern_t *pattern, int depth, int z, int64_t x,
+                         int64_t y);
+size_t tseed_layout_path(char *path, const tseed_pattern_t *pattern, int z, int64_t x, int64_t y);
+
+/* Whether `name` is exactly what some tile of the range is called at that depth, the names above it
+ * being those of the range; then narrows the range to the tiles called so. */
+int tseed_layout_narrow(tseed_range_t *range, const tseed_pattern_t *pattern, int depth,
+                        const char *name);
+
+/* Columns and rows of a cell; cells are aligned to the bottom-left. INT64_MAX: not divided. */
+void tseed_layout_cell(int64_t *columns, int64_t *rows, const tseed_pattern_t *pattern, int depth,
+                       int z);
+
+/* The tile whose path this is exactly; 0 when it is none of the tile set's. */
+int tseed_layout_tile(int *z, int64_t *x, int64_t *y, const tseed_pattern_t *pattern,
+                      const char *path);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The store: looks whether tiles are there, puts and links them.
+ *
+ * System calls a tile once the directory is known: 5 for a put (open, write, chmod, close, rename),
+ * 1 for a link where nothing was, 1 for a look.
+ */
+#include "store/tseed_store.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/tseed_store_view.h"
+
+/* How often a call begins again because a directory was removed under it. A remover that is busy
+ * beside a seed can win several times in a row, yet not for ever: a directory with a file in it
+ * stays. */
+#define ATTEMPTS 16
+
+/* A tile's place: the directory is the first `length` bytes of path. */
+typedef struct {
+    const char *path;
+    size_t length;
+    const char *name;
+} place_t;
+
+const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
+                             apr_pool_t *pool)
+{
+    const tseed_pattern_t *pattern = tseed_layout_compile(tileset, pool);
+    char *path = apr_palloc(pool, tseed_layout_longest(pattern));
+
+    tseed_layout_path(path, pattern, z, x, y);
+    return path;
+}
+
+static apr_status_t forget(void *store)
+{
+    tseed_folders_forget(&((tseed_store_t *)store)->folders);
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tileset, unsigned id,
+                              apr_pool_t *pool)
+{
+    tseed_store_t *made;
+    apr_pool_t *own;
+    apr_status_t rv = apr_pool_create(&own, pool);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    made = apr_pcalloc(own, sizeof(*made));
+    made->pool = own;
+    made->config = &tileset->layer->store;
+    made->pattern = tseed_layout_compile(tileset, own);
+    made->longest = tseed_layout_longest(made->pattern);
+    made->path = apr_palloc(own, made->longest);
+    made->other_path = apr_palloc(own, made->longest);
+    made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
+    apr_snprintf(made->leftover, sizeof(made->leftover),
+                 TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
+    tseed_folders_init(&made->folders, made->config, made->longest, own);
+    apr_pool_cleanup_register(own, made, forget, apr_pool_cleanup_null);
+    *store = made;
+    return APR_SUCCESS;
+}
+
+void tseed_store_close(tseed_store_t *store)
+{
+    apr_pool_destroy(store->pool);
+}
+
+static place_t place_of(const tseed_store_t *store, char *path, int z, int64_t x, int64_t y)
+{
+    char *slash;
+
+    tseed_layout_path(path, store->pattern, z, x, y);
+    slash = strrchr(path, '/');
+    return (place_t){path, slash ? (size_t)(slash - path) : 0, slash ? slash + 1 : path};
+}
+
+static int same_folder(const place_t *a, const place_t *b)
+{
+    return a->length == b->length && memcmp(a->path, b->path, a->length) == 0;
+}
+
+/* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
+ * or too many files are open and the remembered ones are among them. */
+static int begin_again(tseed_store_t *store, apr_status_t rv, int *attempts)
+{
+    if ((rv != ENOENT && rv != ESTALE && rv != EMFILE && rv != ENFILE) || ++*attempts >= ATTEMPTS) {
+        return 0;
+    }
+    tseed_folders_forget(&store->folders);
+    return 1;
+}
+
+/* Looking */
+
+typedef struct {
+    place_t last;
+    int folder;      /* of last */
+    apr_status_t rv; /* what finding that folder came to */
+} look_t;
+
+static apr_status_t look_at(int *present, look_t *look, tseed_store_t *store, const place_t *place)
+{
+    struct stat st;
+    apr_status_t rv;
+
+    if (!same_folder(&look->last, place)) {
+        look->rv = tseed_folders_find(&look->folder, &store->folders, place->path, place->length);
+    }
+    look->last = *place;
+    rv = look->rv;
+    *present = 0;
+    if (rv == APR_SUCCESS && fstatat(look->folder, place->name, &st, 0) != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
+    } else if (rv == APR_SUCCESS) {
+        *present = S_ISREG(st.st_mode) && st.st_size > 0;
+    }
+    return APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv) ? APR_SUCCESS : rv;
+}
+
+/* Column by column: neighbours above each other share a directory in nearly every layout, so that
+ * one question about the directory serves them all. */
+static apr_status_t look_all(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits)
+{
+    int64_t width = range->maxx - range->minx + 1;
+    look_t look = {.last = {"", SIZE_MAX, ""}};
+    char *buffer = store->path;
+
+    for (int64_t x = range->minx; x <= range->maxx; x++) {
+        for (int64_t y = range->miny; y <= range->maxy; y++) {
+            int64_t i = (y - range->miny) * width + (x - range->minx);
+            place_t place = place_of(store, buffer, range->z, x, y);
+            int present;
+            apr_status_t rv = look_at(&present, &look, store, &place);
+
+            if (rv != APR_SUCCESS) {
+                return rv;
+            }
+            bits[i / 64] |= (uint64_t)present << (i % 64);
+            buffer = buffer == store->path ? store->other_path : store->path;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
+                                 unsigned words)
+{
+    int64_t most = 64 * (int64_t)words;
+    int64_t width = range->maxx - range->minx + 1, height = range->maxy - range->miny + 1;
+    int attempts = 0;
+    apr_status_t rv;
+
+    if (width > most || height > most || width * height > most) {
+        return APR_EINVAL;
+    }
+    do {
+        memset(bits, 0, words * sizeof(*bits));
+        rv = look_all(store, range, bits);
+    } while (begin_again(store, rv, &attempts));
+    return rv;
+}
+
+/* Putting */
+
+static apr_status_t write_all(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, data, length);
+
+        if (written < 0 && errno != EINTR) {
+            return APR_FROM_OS_ERROR(errno);
+        }
+        if (written > 0) {
+            data += written;
+            length -= (size_t)written;
+        }
+    }
+    return APR_SUCCESS;
+}
+
+/* Never opens what a crash has left: it may be another name of a good tile. */
+static int create_leftover(tseed_store_t *store, int folder)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(folder, store->leftover, flags, 0600);
+
+    if (fd < 0 && errno == EEXIST && unlinkat(folder, store->leftover, 0) == 0) {
+        fd = openat(folder, store->leftover, flags, 0600);
+    }
+    return fd;
+}
+
+/* The whole content in this thread's hidden file. What close says counts: network file systems
+ * report a full disk there. */
+static apr_status_t write_leftover(tseed_store_t *store, int folder, const void *data,
+                                   size_t length)
+{
+    int fd = create_leftover(store, folder);
+    apr_status_t rv;
+
+    if (fd < 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    rv = write_all(fd, data, length);
+    if (rv == APR_SUCCESS && fchmod(fd, (mode_t)store->config->mode) != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    if (close(fd) != 0 && rv == APR_SUCCESS && errno != EINTR) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    if (rv != APR_SUCCESS) {
+        unlinkat(folder, store->leftover, 0);
+    }
+    return rv;
+}
+
+static int stopped(tseed_store_stop_t *stop, void *baton)
+{
+    return stop && stop(baton);
+}
+
+/* Gives the hidden file its name, or drops it. */
+static apr_status_t finish_leftover(tseed_store_t *store, int folder, const char *name,
+                                    tseed_store_stop_t *stop, void *baton)
+{
+    apr_status_t rv = APR_EINTR;
+
+    if (!stopped(stop, baton)) {
+        if (renameat(folder, store->leftover, folder, name) == 0) {
+            return APR_SUCCESS;
+        }
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    unlinkat(folder, store->leftover, 0);
+    return rv;
+}
+
+apr_status_t tseed_store_put(tseed_store_t *store, int z, int64_t x, int64_t y, const void *data,
+                             size_t length, tseed_store_stop_t *stop, void *baton)
+{
+    place_t place = place_of(store, store->path, z, x, y);
+    int attempts = 0, folder;
+    apr_status_t rv;
+
+    do {
+        rv = tseed_folders_make(&folder, &store->folders, place.path, place.length);
+        if (rv == APR_SUCCESS) {
+            rv = write_leftover(store, folder, data, length);
+        }
+        if (rv == APR_SUCCESS) {
+            rv = finish_leftover(store, folder, place.name, stop, baton);
+        }
+    } while (begin_again(store, rv, &attempts));
+    return rv;
+}
+
+/* Linking */
+
+typedef struct {
+    int from_folder, folder;
+    place_t from, to;
+} link_t;
+
+static apr_status_t open_folders(link_t *link, tseed_store_t *store)
+{
+    const place_t *from = &link->from, *to = &link->to;
+    apr_status_t rv = tseed_folders_make(&link->folder, &store->folders, to->path, to->length);
+
+    link->from_folder = link->folder;
+    if (rv == APR_SUCCESS && !same_folder(from, to)) {
+        rv = tseed_folders_find(&link->from_folder, &store->folders, from->path, from->length);
+    }
+    return rv;
+}
+
+static apr_status_t make_link(const link_t *link, const char *name)
+{
+    return linkat(link->from_folder, link->from.name, link->folder, name, 0) == 0
+               ? APR_SUCCESS
+               : APR_FROM_OS_ERROR(errno);
+}
+
+/* A rename does nothing, and leaves both names, when both are one file already (POSIX): so the
+ * hidden one is dropped in any case. */
+static apr_status_t replace_by_link(tseed_store_t *store, const link_t *link,
+                                    tseed_store_stop_t *stop, void *baton)
+{
+    apr_status_t rv = make_link(link, store->leftover);
+
+    if (APR_STATUS_IS_EEXIST(rv) && unlinkat(link->folder, store->leftover, 0) == 0) {
+        rv = make_link(link, store->leftover);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = finish_leftover(store, link->folder, link->to.name, stop, baton);
+        if (rv == APR_SUCCESS) {
+            unlinkat(link->folder, store->leftover, 0);
+        }
+    }
+    return rv;
+}
+
+static int needs_copy(apr_status_t rv)
+{
+    return rv == EMLINK || rv == EXDEV || rv == EPERM || rv == ENOTSUP || rv == EOPNOTSUPP ||
+           rv == ENOSYS || rv == ENOENT;
+}
+
+apr_status_t tseed_store_link(tseed_store_t *store, int z, int64_t x, int64_t y, int64_t from_x,
+                              int64_t from_y, tseed_store_stop_t *stop, void *baton)
+{
+    link_t link = {.from = place_of(store, store->other_path, z, from_x, from_y),
+                   .to = place_of(store, store->path, z, x, y)};
+    int attempts = 0;
+    apr_status_t rv;
+
+    if (x == from_x && y == from_y) {
+        return APR_SUCCESS;
+    }
+    do {
+        rv = open_folders(&link, store);
+        if (rv == APR_SUCCESS) {
+            rv = stopped(stop, baton) ? APR_EINTR : make_link(&link, link.to.name);
+        }
+        if (APR_STATUS_IS_EEXIST(rv)) {
+            rv = replace_by_link(store, &link, stop, baton);
+        }
+    } while (begin_again(store, rv, &attempts));
+    return needs_copy(rv) ? APR_ENOTIMPL : rv;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Stores as administrators configure them: what would let two tiles share a file is refused. */
+#include <apr_strings.h>
+
+#include "store/tseed_store.h"
+#include "store/tseed_template.h"
+
+const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *pool)
+{
+    if (!config->root || config->root[0] != '/') {
+        return apr_psprintf(pool, "the store's directory '%s' must be an absolute path",
+                            config->root ? config->root : "");
+    }
+    if (config->layout != TSEED_LAYOUT_TEMPLATE) {
+        return NULL;
+    }
+    return tseed_template_check(config->path_template ? config->path_template : "", pool);
+}
+
+/* What a layer has several of must stand in its template. */
+static const char *check_names(const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    const struct {
+        const char *placeholder, *what;
+        int needed;
+    } names[] = {
+        {"gridset", "several grid sets", layer->subsets->nelts > 1},
+        {"ext", "several formats", layer->formats->nelts > 1},
+        {"hash", "parameters", layer->filters->nelts > 0},
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (names[i].needed &&
+            !tseed_template_holds(layer->store.path_template, names[i].placeholder)) {
+            return apr_psprintf(pool,
+                                "layer '%s' has %s, so its path template '%s' needs {%s} to keep "
+                                "their tiles apart",
+                                layer->name, names[i].what, layer->store.path_template,
+                                names[i].placeholder);
+        }
+    }
+    return NULL;
+}
+
+/* A quadkey has one binary digit a level for the column and one for the row. */
+static const char *check_quadkey(const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t);
+        const tseed_gridset_t *gridset = subset->gridset;
+
+        for (int z = subset->zoom_first; z <= subset->zoom_last && z < 63; z++) {
+            if (gridset->columns[z] > INT64_C(1) << z || gridset->rows[z] > INT64_C(1) << z) {
+                return apr_psprintf(pool,
+                                    "layer '%s' can't use quadkeys with grid set '%s': level %d "
+                                    "has %" APR_INT64_T_FMT " x %" APR_INT64_T_FMT
+                                    " tiles, quadkeys tell at most 2^%d x 2^%d apart",
+                                    layer->name, gridset->name, z, gridset->columns[z],
+                                    gridset->rows[z], z, z);
+            }
+        }
+    }
+    return NULL;
+}
+
+const char *tseed_store_check_layer(const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    const tseed_store_config_t *store = &layer->store;
+    const char *error = NULL;
+
+    if (store->layout == TSEED_LAYOUT_QUADKEY) {
+        return check_quadkey(layer, pool);
+    }
+    if (store->layout == TSEED_LAYOUT_TEMPLATE) {
+        error = check_names(layer, pool);
+        if (!error && tseed_template_holds(store->path_template, "quadkey")) {
+            error = check_quadkey(layer, pool);
+        }
+    }
+    return error;
+}
