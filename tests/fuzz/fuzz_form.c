@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Fuzzes the form of a termination: a body, or with a leading '?' a query. */
+#include <string.h>
+
+#include "protocol/tseed_answer.h"
+#include "target.h"
+
+static void check_code(unsigned mask, const char *code)
+{
+    if (strcmp(code, "pending") == 0) {
+        assert(mask == 1);
+    } else if (strcmp(code, "running") == 0) {
+        assert(mask == 2);
+    } else {
+        assert(strcmp(code, "all") == 0);
+        assert(mask == 3);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    apr_pool_t *pool = target_pool();
+    const char *text = apr_pstrmemdup(pool, (const char *)data, size);
+    const char *query = *text == '?' ? text + 1 : NULL;
+    const char *code = NULL;
+    unsigned mask = 0;
+
+    if (!tseed_kill_code_read(&mask, &code, query ? NULL : text, query ? 0 : size, query, pool)) {
+        check_code(mask, code);
+    }
+    apr_pool_destroy(pool);
+    return 0;
+}
