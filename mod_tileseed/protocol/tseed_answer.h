@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What we answer with: status list, task document, page of a termination. Pure ASCII text in a pool. */
+/* What we answer with: status list, task document, page of a termination. Pure ASCII in a pool. */
 #ifndef TSEED_ANSWER_H
 #define TSEED_ANSWER_H
 
+#include "protocol/tseed_form.h"
 #include "protocol/tseed_task.h"
 
 typedef struct {
@@ -15,7 +16,8 @@ typedef struct {
 /* {"long-array-array":[[processed,total,remaining,id,state],…]}; rows ascending by id. */
 const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool);
 
-/* The document of tasks/<id>.json. `now` decides rate and remaining time; NULL members are null. */
+/* The document of tasks/<id>.json. `now` decides rate and remaining time; what is not known, or has
+ * no meaning in the task's state, is null. */
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_time_t now, apr_pool_t *pool);
 
@@ -31,14 +33,6 @@ typedef struct {
 /* The page of a kill_all; `code` is running, pending or all. */
 const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks, int count,
                               apr_pool_t *pool);
-
-/* application/x-www-form-urlencoded into a table, keys as sent. Malformed escapes stay as they are. */
-apr_table_t *tseed_form_read(const char *body, size_t length, apr_pool_t *pool);
-
-/* kill_all of a body or, if the body has none, of a query (either may be NULL): sets the mask of states to terminate
- * (bit 0 PENDING, bit 1 RUNNING) and the code's lower-case name. NULL or the text of the 400. */
-const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body,
-                                 size_t length, const char *query, apr_pool_t *pool);
 
 /* Parameters as the JSON object that the database keeps, and back (NULL when it is not one). */
 const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The disk quota configuration: the document of CONTRACT.md section 5, read, merged and written. */
+/* The disk quota configuration: the document of the REST interface, read, merged and written. */
 #ifndef TSEED_QUOTA_CONFIG_H
 #define TSEED_QUOTA_CONFIG_H
 
@@ -24,23 +24,29 @@ typedef struct {
 
 typedef struct {
     int enabled;
-    int64_t block_size;           /* bytes */
-    int64_t frequency;            /* of clean-ups, in units; 0: only when a write needs room */
-    const char *frequency_units;  /* SECONDS … DAYS */
+    int64_t block_size;          /* bytes */
+    int64_t frequency;           /* of clean-ups, in units; 0: only when a write needs room */
+    const char *frequency_units; /* NANOSECONDS … DAYS */
     int64_t concurrent_cleanups;
     tseed_policy_t policy;
     tseed_quota_t quota;
-    apr_array_header_t *layers; /* of tseed_layer_quota_t, may be empty */
+    apr_array_header_t *layers; /* of tseed_layer_quota_t, may be empty; replaced, never changed */
 } tseed_quota_config_t;
 
-/* Defaults of the contract: false, file system's block size as given, 10 SECONDS, 2, LFU, 500 MiB. */
+/* Defaults of the contract: false, file system's block size as given, 10 SECONDS, 2, LFU, 500 MiB.
+ */
 void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool);
 
-/* A PUT: reads the body, checks every member, and only then changes `config` (so an error changes nothing). `root` gets the
- * root's name, to be used in the answer; `ignored` the unknown members joined by ", " or NULL. NULL or the whole body of
- * a 400. */
-const char *tseed_quota_config_merge(tseed_quota_config_t *config, const char **root,
-                                     const char **ignored, tseed_format_of_body_t format,
+/* A change by a PUT. */
+typedef struct {
+    tseed_quota_config_t config; /* before and, if all went well, after */
+    const char *root;            /* out: the root's name, to be used in the answer */
+    const char *ignored;         /* out: the unknown members joined by ", ", or NULL */
+} tseed_quota_change_t;
+
+/* Reads the body, checks every member, and only then changes anything. NULL or the whole body of a
+ * 400, which may have several lines. `catalog`: the layers that may be named; NULL: any. */
+const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_of_body_t format,
                                      const char *body, size_t length,
                                      const tseed_catalog_t *catalog, apr_pool_t *pool);
 
@@ -49,9 +55,13 @@ const char *tseed_quota_config_write(const tseed_quota_config_t *config, const c
                                      tseed_format_of_body_t format, int after_put,
                                      apr_pool_t *pool);
 
-/* The form in which the database keeps it (JSON with every member), and back. NULL or a sentence. */
+/* The form in which the database keeps it (JSON with every member), and back into any `config`,
+ * initialised or not. load: NULL or a sentence. */
 const char *tseed_quota_config_save(const tseed_quota_config_t *config, apr_pool_t *pool);
 const char *tseed_quota_config_load(tseed_quota_config_t *config, const char *saved,
                                     apr_pool_t *pool);
+
+/* "LRU" or "LFU". */
+const char *tseed_policy_name(tseed_policy_t policy);
 
 #endif

@@ -8,15 +8,16 @@
 
 #include "protocol/tseed_document.h"
 
-/* The actions, one handler each. NONE: 404. */
+/* The actions, one handler each. NONE: 404 or 405. */
 typedef enum {
     TSEED_ACTION_NONE,
-    TSEED_ACTION_SEED,       /* POST seed/<layer>.xml|json */
-    TSEED_ACTION_LIST,       /* GET seed/<layer>.xml|json, seed.json */
-    TSEED_ACTION_KILL,       /* POST seed, seed/<layer> */
-    TSEED_ACTION_QUOTA_GET,  /* GET diskquota.xml|json */
+    TSEED_ACTION_SEED,      /* POST seed/<layer>.xml|json */
+    TSEED_ACTION_LIST,      /* GET seed/<layer>.xml|json, seed.json */
+    TSEED_ACTION_KILL,      /* POST seed, seed/<layer>; a body that begins with { or < is a seed
+                             * request for that layer, which is the handler's to see */
+    TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json */
     TSEED_ACTION_QUOTA_PUT,
-    TSEED_ACTION_TASK_GET    /* GET tasks/<id>.json */
+    TSEED_ACTION_TASK_GET /* GET tasks/<id>.json */
 } tseed_action_t;
 
 typedef enum {
@@ -30,13 +31,14 @@ typedef enum {
 typedef struct {
     tseed_action_t action; /* NONE with allowed != 0: 405, with allowed == 0: 404 */
     unsigned allowed;      /* mask of the address's methods */
-    const char *layer;     /* decoded; NULL: the address names none */
-    tseed_format_of_body_t format;
+    const char *layer;     /* decoded, not empty; NULL: the address names none */
+    tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
     int64_t task; /* of tasks/<id>.json */
 } tseed_route_t;
 
-/* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without query. Everything lands in
- * `pool`. Whether the layer exists is not looked at. */
+/* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without
+ * query. Everything lands in `pool`. The layer is one segment of any bytes; whether it exists, or
+ * could, is not looked at. */
 tseed_route_t tseed_route(const char *path, tseed_method_t method, apr_pool_t *pool);
 
 #endif

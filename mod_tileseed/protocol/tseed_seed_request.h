@@ -8,31 +8,34 @@
 #include "protocol/tseed_document.h"
 #include "protocol/tseed_task.h"
 
-/* What the document said, before any layer was looked at. Texts are trimmed; NULL: absent or empty. */
+/* What the document said, before any layer was looked at. Texts are trimmed; NULL: absent or
+ * empty. A form fills it as well. */
 typedef struct {
-    const char *name;
+    const char *name; /* the address decides; kept for a warning */
     const char *gridset;
     const char *srs;
     const char *format;
     const char *type; /* "" when the element is there and empty */
     const char *zoom_start, *zoom_stop, *thread_count;
     const char *retry_count, *retry_wait, *failure_limit;
-    apr_array_header_t *coords;   /* of const char *; NULL: no bounds */
-    apr_table_t *parameters;      /* NULL: none */
+    apr_array_header_t *coords; /* of const char *; NULL: no bounds */
+    apr_table_t *parameters;    /* NULL: none; a key may be there twice */
 } tseed_seed_document_t;
 
 /* Reads a document. NULL or a sentence (always 400). Everything lands in `pool`. Any thread. */
 const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,
                                      const char *body, size_t length, apr_pool_t *pool);
 
-/* Judges the document against the layer and fills `task` (but id, requested_by and created) and `tileset`.
- * NULL or a sentence (always 400). */
+/* Judges the document against the layer and fills `task` (but id, requested_by and created) and
+ * `tileset`. Levels of which the layer has none are an error, bounds of which nothing lies in the
+ * layer's extent a task of 0 tiles. NULL or a sentence (always 400). */
 const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *tileset,
                                         const tseed_seed_document_t *document,
                                         const tseed_layer_t *layer, apr_pool_t *pool);
 
-/* The tile set of an accepted task in today's configuration. NULL, or a sentence that says what is gone or has
- * changed since (layer, grid set, format, filter, store): the task can't go on. */
+/* The tile set of an accepted task in today's configuration. NULL, or a sentence that says what is
+ * gone or has changed since (layer, grid set, format, parameter filter, store): the task can't go
+ * on. */
 const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
                                const tseed_catalog_t *catalog, apr_pool_t *pool);
 

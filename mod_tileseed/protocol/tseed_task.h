@@ -57,8 +57,9 @@ typedef struct {
     int64_t failures;                       /* metatiles given up on */
     apr_time_t started, finished;           /* 0: not yet */
     int64_t low;                            /* lowest position that is not finished */
-    uint64_t window[TSEED_WINDOW / 64]; /* bit i: position low + i is finished; bit 0 is never set */
-    char reason[TSEED_REASON_SIZE];     /* UTF-8, why it waits or ended; "" when there is nothing to say */
+    uint64_t window[TSEED_WINDOW / 64];     /* bit i: position low + i is finished; never bit 0 */
+    char reason[TSEED_REASON_SIZE];         /* UTF-8, why it waits or ended; "" when nothing is to
+                                             * be said */
 } tseed_progress_t;
 
 /* "seed", "reseed", "truncate"; "PENDING" and so on. Static text. */

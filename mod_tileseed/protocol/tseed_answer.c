@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What we answer with, written piece by piece into an array and joined once. */
+#include "protocol/tseed_answer.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "protocol/tseed_document.h"
+
+#define I64 "%" APR_INT64_T_FMT
+
+static void add(apr_array_header_t *pieces, const char *piece)
+{
+    APR_ARRAY_PUSH(pieces, const char *) = piece;
+}
+
+const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, count + 2, sizeof(const char *));
+
+    add(pieces, "{\"long-array-array\":[");
+    for (int i = 0; i < count; i++) {
+        const tseed_status_row_t *row = &rows[i];
+
+        add(pieces, apr_psprintf(pool, "%s[" I64 "," I64 "," I64 "," I64 ",%d]", i ? "," : "",
+                                 row->processed, row->total, row->total - row->processed, row->id,
+                                 row->state));
+    }
+    add(pieces, "]}");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+/* ---- termination ---- */
+
+static const char *list_item(const tseed_terminated_t *task, apr_pool_t *pool)
+{
+    static const char *const types[] = { "SEED", "RESEED", "TRUNCATE" };
+
+    return apr_psprintf(pool, "<li>[" I64 ": %s, %s, %s]</li>\n", task->id,
+                        tseed_escape_xml(task->layer, pool), types[task->type],
+                        tseed_task_state_name(task->before));
+}
+
+/* The tasks that are confirmed, or those that are not, below a title; nothing if there are none. */
+static void add_list(apr_array_header_t *pieces, const char *title, int confirmed,
+                     const tseed_terminated_t *tasks, int count)
+{
+    int listed = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (!tasks[i].confirmed != !confirmed) {
+            continue;
+        }
+        if (!listed++) {
+            add(pieces, apr_pstrcat(pieces->pool, "<p>", title, ":</p>\n<ul>\n", NULL));
+        }
+        add(pieces, list_item(&tasks[i], pieces->pool));
+    }
+    if (listed) {
+        add(pieces, "</ul>\n");
+    }
+}
+
+const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks, int count,
+                              apr_pool_t *pool)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, count + 8, sizeof(const char *));
+
+    add(pieces, "<html>\n<head><title>Tile seeding: terminate</title></head>\n<body>\n");
+    add(pieces, apr_psprintf(pool, "<p>Requested to terminate tasks: %s.</p>\n", code));
+    add_list(pieces, "terminated", 1, tasks, count);
+    add_list(pieces, "being terminated", 0, tasks, count);
+    if (count == 0) {
+        add(pieces, "<p>There was nothing to terminate.</p>\n");
+    }
+    add(pieces, "</body>\n</html>\n");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+/* ---- one task ---- */
+
+static void add_string(apr_array_header_t *pieces, const char *name, const char *text)
+{
+    add(pieces, apr_psprintf(pieces->pool, ",\"%s\":%s", name,
+                             text && *text ? tseed_escape_json(text, pieces->pool) : "null"));
+}
+
+static void add_number(apr_array_header_t *pieces, const char *name, int64_t number)
+{
+    add(pieces, apr_psprintf(pieces->pool, ",\"%s\":" I64, name, number));
+}
+
+static void add_time(apr_array_header_t *pieces, const char *name, apr_time_t time)
+{
+    add_string(pieces, name, time ? tseed_text_rfc3339(time, pieces->pool) : NULL);
+}
+
+/* The shortest decimal that reads back as the same number. */
+static const char *shortest(double number, apr_pool_t *pool)
+{
+    char text[32];
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    return apr_pstrdup(pool, text);
+}
+
+static void add_bounds(apr_array_header_t *pieces, const tseed_task_t *task)
+{
+    const tseed_bounds_t *bounds = &task->bounds;
+    apr_pool_t *pool = pieces->pool;
+
+    if (!task->has_area) {
+        add(pieces, ",\"bounds\":null");
+        return;
+    }
+    add(pieces, apr_psprintf(pool, ",\"bounds\":[%s,%s,%s,%s]", shortest(bounds->minx, pool),
+                             shortest(bounds->miny, pool), shortest(bounds->maxx, pool),
+                             shortest(bounds->maxy, pool)));
+}
+
+/* Rate since the task was started, and what it makes of the rest. A clock that was set back leaves
+ * both unknown, never negative. */
+static void add_pace(apr_array_header_t *pieces, const tseed_task_t *task,
+                     const tseed_progress_t *progress, apr_time_t now)
+{
+    const apr_time_t until = progress->finished ? progress->finished : now;
+    const apr_time_t elapsed = progress->started ? until - progress->started : 0;
+    const int64_t processed = tseed_progress_processed(progress);
+    const double rate =
+        elapsed > 0 ? (double)processed * (double)APR_USEC_PER_SEC / (double)elapsed : 0;
+    const double seconds = rate > 0 ? ceil((double)(task->tiles_total - processed) / rate) : 0;
+    const int is_going = progress->state == TSEED_RUNNING && rate > 0 && seconds < 9e15;
+
+    add(pieces, elapsed > 0 ? apr_psprintf(pieces->pool, ",\"tilesPerSecond\":%.1f", rate)
+                            : ",\"tilesPerSecond\":null");
+    if (is_going || progress->state == TSEED_DONE) {
+        add_number(pieces, "secondsRemaining", is_going ? (int64_t)seconds : 0);
+    } else {
+        add(pieces, ",\"secondsRemaining\":null");
+    }
+}
+
+static void add_request(apr_array_header_t *pieces, const tseed_task_t *task)
+{
+    add_string(pieces, "layer", task->layer);
+    add_string(pieces, "gridSetId", task->gridset);
+    add_string(pieces, "format", task->format);
+    add_string(pieces, "type", tseed_task_type_name(task->type));
+    add_bounds(pieces, task);
+    add_number(pieces, "zoomStart", task->zoom_start);
+    add_number(pieces, "zoomStop", task->zoom_stop);
+    add_number(pieces, "threadCount", task->thread_count);
+    add(pieces, apr_pstrcat(pieces->pool, ",\"parameters\":",
+                            tseed_parameters_save(task->parameters, pieces->pool), NULL));
+}
+
+static void add_counts(apr_array_header_t *pieces, const tseed_task_t *task,
+                       const tseed_progress_t *progress)
+{
+    add_number(pieces, "tilesTotal", task->tiles_total);
+    add_number(pieces, "tilesProcessed", tseed_progress_processed(progress));
+    add_number(pieces, "tilesMade", progress->made);
+    add_number(pieces, "tilesSkipped", progress->skipped);
+    add_number(pieces, "tilesRemoved", progress->removed);
+    add_number(pieces, "tilesFailed", progress->failed);
+    add_number(pieces, "bytes", progress->bytes);
+    add_number(pieces, "upstreamRequests", progress->requests);
+}
+
+const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
+                              apr_time_t now, apr_pool_t *pool)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, 32, sizeof(const char *));
+
+    add(pieces, apr_psprintf(pool, "{\"id\":" I64, task->id));
+    add_request(pieces, task);
+    add_string(pieces, "state", tseed_task_state_name(progress->state));
+    add_string(pieces, "reason", progress->reason);
+    add_counts(pieces, task, progress);
+    add_pace(pieces, task, progress, now);
+    add_string(pieces, "requestedBy", task->requested_by);
+    add_time(pieces, "created", task->created);
+    add_time(pieces, "started", progress->started);
+    add_time(pieces, "finished", progress->finished);
+    add(pieces, "}");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+/* ---- parameters ---- */
+
+const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool)
+{
+    const apr_array_header_t *entries = apr_table_elts(parameters);
+    apr_array_header_t *pieces = apr_array_make(pool, entries->nelts + 2, sizeof(const char *));
+
+    add(pieces, "{");
+    for (int i = 0; i < entries->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+
+        add(pieces, apr_pstrcat(pool, i ? "," : "", tseed_escape_json(entry->key, pool), ":",
+                                tseed_escape_json(entry->val, pool), NULL));
+    }
+    add(pieces, "}");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+apr_table_t *tseed_parameters_load(const char *saved, apr_pool_t *pool)
+{
+    const char *document = apr_pstrcat(pool, "{\"parameters\":", saved, "}", NULL);
+    apr_table_t *parameters = apr_table_make(pool, 4);
+    tseed_node_t *root;
+
+    if (tseed_document_read(&root, TSEED_BODY_JSON, document, strlen(document), pool) != NULL) {
+        return NULL;
+    }
+    for (const tseed_node_t *node = root->children; node; node = node->next) {
+        apr_table_addn(parameters, node->name, node->text);
+    }
+    return parameters;
+}

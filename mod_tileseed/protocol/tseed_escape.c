@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Text as pure ASCII: one walk over UTF-8, one writer for each format. */
+#include "protocol/tseed_escape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define REPLACEMENT 0xFFFD
+
+/* Number of continuation bytes behind a first byte, the bits it holds itself, and the lowest
+ * character that may take so many (RFC 3629). */
+typedef struct {
+    unsigned char mask, lead;
+    int more;
+    uint32_t lowest;
+} utf8_form_t;
+
+static const utf8_form_t utf8_forms[] = {
+    { 0x80, 0x00, 0, 0 },
+    { 0xE0, 0xC0, 1, 0x80 },
+    { 0xF0, 0xE0, 2, 0x800 },
+    { 0xF8, 0xF0, 3, 0x10000 }
+};
+
+static const utf8_form_t *form_of(unsigned char lead)
+{
+    for (int i = 0; i < 4; i++) {
+        if ((lead & utf8_forms[i].mask) == utf8_forms[i].lead) {
+            return &utf8_forms[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t tseed_utf8_next(const char **at)
+{
+    const unsigned char *bytes = (const unsigned char *)*at;
+    const utf8_form_t *form = form_of(*bytes);
+    uint32_t c;
+
+    if (!*bytes) {
+        return 0;
+    }
+    *at += 1;
+    if (!form) {
+        return REPLACEMENT;
+    }
+    c = *bytes & ~form->mask;
+    for (int i = 1; i <= form->more; i++) {
+        if ((bytes[i] & 0xC0) != 0x80) {
+            return REPLACEMENT;
+        }
+        c = c << 6 | (bytes[i] & 0x3F);
+    }
+    if (c < form->lowest || c > 0x10FFFF || (c >= 0xD800 && c <= 0xDFFF)) {
+        return REPLACEMENT;
+    }
+    *at += form->more;
+    return c;
+}
+
+/* Writes one character and returns the place behind it. */
+typedef char *writer_t(char *out, uint32_t c);
+
+/* Writes all of `text` and a NUL, and returns the NUL's place. */
+static char *escape(char *out, const char *text, writer_t *write)
+{
+    uint32_t c;
+
+    while ((c = tseed_utf8_next(&text)) != 0) {
+        out = write(out, c);
+    }
+    *out = '\0';
+    return out;
+}
+
+static char *write_json(char *out, uint32_t c)
+{
+    if (c == '"' || c == '\\') {
+        *out++ = '\\';
+    } else if (c > 0xFFFF) {
+        return out + sprintf(out, "\\u%04x\\u%04x", 0xD800 + ((c - 0x10000) >> 10),
+                             0xDC00 + ((c - 0x10000) & 0x3FF));
+    } else if (c < 0x20 || c > 0x7E) {
+        return out + sprintf(out, "\\u%04x", c);
+    }
+    *out++ = (char)c;
+    return out;
+}
+
+const char *tseed_escape_json(const char *text, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, 6 * strlen(text) + 3);
+
+    escaped[0] = '"';
+    strcpy(escape(escaped + 1, text, write_json), "\"");
+    return escaped;
+}
+
+static int is_xml_character(uint32_t c)
+{
+    return c >= 0x20 ? c < 0xFFFE || c > 0xFFFF : c == '\t' || c == '\n' || c == '\r';
+}
+
+static char *write_xml(char *out, uint32_t c)
+{
+    if (!is_xml_character(c)) {
+        c = REPLACEMENT;
+    }
+    if (c > 0x7E || strchr("<>&\"'\r", (int)c)) {
+        return out + sprintf(out, "&#%u;", c);
+    }
+    *out++ = (char)c;
+    return out;
+}
+
+const char *tseed_escape_xml(const char *text, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, 8 * strlen(text) + 1);
+
+    escape(escaped, text, write_xml);
+    return escaped;
+}
+
+static char *write_plain(char *out, uint32_t c)
+{
+    *out++ = c > 0x7E ? '?' : (char)c;
+    return out;
+}
+
+const char *tseed_escape_plain(const char *text, apr_pool_t *pool)
+{
+    char *escaped = apr_palloc(pool, strlen(text) + 1);
+
+    escape(escaped, text, write_plain);
+    return escaped;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The disk quota configuration: defaults, and how a document changes it. */
+#include "protocol/tseed_quota_config.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define QUOTE_MAX 200 /* of a submitted value in a message */
+
+/* ---- words ---- */
+
+static const char *const policies[] = { "LRU", "LFU", NULL };
+static const char *const times[] = { "NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
+                                     "MINUTES",     "HOURS",        "DAYS",         NULL };
+/* Each 1024 of the one before. */
+static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", NULL };
+
+/* Place of a word in its list, case counts; -1: it is none of them. */
+static int find_word(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static const char *join_words(const char *const *words, apr_pool_t *pool)
+{
+    const char *joined = words[0];
+
+    for (int i = 1; words[i]; i++) {
+        joined = apr_pstrcat(pool, joined, "|", words[i], NULL);
+    }
+    return joined;
+}
+
+const char *tseed_policy_name(tseed_policy_t policy)
+{
+    return policies[policy];
+}
+
+void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool)
+{
+    *config = (tseed_quota_config_t) {
+        .enabled = 0,
+        .block_size = block_size,
+        .frequency = 10,
+        .frequency_units = "SECONDS",
+        .concurrent_cleanups = 2,
+        .policy = TSEED_POLICY_LFU,
+        .quota = { INT64_C(500) << 20, "500", "MiB" },
+        .layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t)),
+    };
+}
+
+/* ---- values ---- */
+
+/* A document on its way into the configuration. */
+typedef struct {
+    tseed_quota_config_t *config;
+    const tseed_catalog_t *catalog;
+    const char *ignored; /* unknown members, or NULL */
+    apr_pool_t *pool;
+} merge_t;
+
+/* The value as it may stand in a message: `null` is what was sent, and a character is one. */
+static const char *shown(const tseed_node_t *node, apr_pool_t *pool)
+{
+    return tseed_text_quote(tseed_escape_plain(node->text, pool), QUOTE_MAX, pool);
+}
+
+static const char *read_integer(int64_t *value, const tseed_node_t *node, int lowest,
+                                apr_pool_t *pool)
+{
+    if (tseed_text_int64(value, tseed_node_trimmed(node, pool), lowest, INT_MAX) == 0) {
+        return NULL;
+    }
+    return apr_psprintf(pool, "%s shall be a positive integer: %s", node->name, shown(node, pool));
+}
+
+static const char *read_word(int *place, const tseed_node_t *node, const char *const *words,
+                             apr_pool_t *pool)
+{
+    *place = find_word(words, tseed_node_trimmed(node, pool));
+    return *place >= 0 ? NULL
+                       : apr_psprintf(pool, "Unknown %s: '%s'. One of %s is expected", node->name,
+                                      shown(node, pool), join_words(words, pool));
+}
+
+static const char *read_policy(tseed_policy_t *policy, const tseed_node_t *node, apr_pool_t *pool)
+{
+    int place;
+    const char *problem = read_word(&place, node, policies, pool);
+
+    if (!problem) {
+        *policy = place;
+    }
+    return problem;
+}
+
+/* GeoWebCache's users know this block: their tools look for its lines. */
+static const char *unknown_unit(const tseed_node_t *node, apr_pool_t *pool)
+{
+    const char *names[] = { "message",        "cause-exception", "cause-message", "class",
+                            "required-type", "line number" };
+    const char *what = apr_psprintf(pool, "Unknown unit: '%s'. One of %s is expected",
+                                    shown(node, pool), join_words(units, pool));
+    const char *values[] = { what,  "unknown unit", shown(node, pool), "tseed_quota_t", "unit",
+                             apr_itoa(pool, node->line) };
+    const char *body = apr_pstrcat(pool, what, "\n---- Debugging information ----\n", NULL);
+
+    for (int i = 0; i < 6; i++) {
+        body = apr_psprintf(pool, "%s%-20s: %s\n", body, names[i], values[i]);
+    }
+    return apr_pstrcat(pool, body, "-------------------------------", NULL);
+}
+
+/* Whole bytes of value x factor, rounded down. Returns 0, or -1: no number from 0 on, or more than
+ * 2^63-1. Whole values are computed exactly, whatever their size. */
+static int count_bytes(int64_t *bytes, const char *value, int64_t factor)
+{
+    int64_t whole;
+    double number;
+
+    if (*value == '-') {
+        return -1;
+    }
+    if (tseed_text_int64(&whole, value, 0, INT64_MAX) == 0) {
+        return __builtin_mul_overflow(whole, factor, bytes) ? -1 : 0;
+    }
+    if (tseed_text_double(&number, value) != 0 || number * (double)factor >= 0x1p63) {
+        return -1;
+    }
+    *bytes = (int64_t)(number * (double)factor);
+    return 0;
+}
+
+/* An unknown member, for the warning; a long list of them is cut. */
+static void note_unknown(merge_t *merge, const char *prefix, const char *name)
+{
+    const char *quoted = tseed_text_quote(name, 100, merge->pool);
+
+    if (!merge->ignored) {
+        merge->ignored = apr_pstrcat(merge->pool, prefix, quoted, NULL);
+    } else if (strlen(merge->ignored) < 500) {
+        merge->ignored = apr_pstrcat(merge->pool, merge->ignored, ", ", prefix, quoted, NULL);
+    }
+}
+
+static const char *stands_twice(const tseed_node_t *node, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s stands twice, again in line %d", node->name, node->line);
+}
+
+/* Whether each member of a part stands once; those that are none of `known` are noted. */
+static const char *check_members(merge_t *merge, const tseed_node_t *part,
+                                 const char *const *known)
+{
+    unsigned seen = 0;
+
+    for (const tseed_node_t *node = part->children; node; node = node->next) {
+        int place = find_word(known, node->name);
+
+        if (place < 0) {
+            note_unknown(merge, apr_pstrcat(merge->pool, part->name, ".", NULL), node->name);
+        } else if (seen & 1u << place) {
+            return stands_twice(node, merge->pool);
+        } else {
+            seen |= 1u << place;
+        }
+    }
+    return NULL;
+}
+
+/* value and units; `whose` names them in messages: "globalQuota". */
+static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_node_t *node,
+                              const char *whose)
+{
+    static const char *const known[] = { "value", "units", NULL };
+    const tseed_node_t *value = node ? tseed_node_find(node, "value") : NULL;
+    const tseed_node_t *unit = node ? tseed_node_find(node, "units") : NULL;
+    apr_pool_t *pool = merge->pool;
+    int power;
+
+    if (!value || !unit || tseed_node_is_empty(value) || tseed_node_is_empty(unit)) {
+        return apr_psprintf(pool, "%s needs value and units", whose);
+    }
+    power = find_word(units, tseed_node_trimmed(unit, pool));
+    if (power < 0) {
+        return unknown_unit(unit, pool);
+    }
+    quota->units = units[power];
+    quota->value = tseed_node_trimmed(value, pool);
+    if (count_bytes(&quota->bytes, quota->value, INT64_C(1) << (10 * power)) != 0 ||
+        strlen(quota->value) > 64) {
+        return apr_psprintf(pool, "%s: value must be a number from 0 on, at most 2^63-1 bytes in "
+                                  "all, not %s %s",
+                            whose, shown(value, pool), quota->units);
+    }
+    return check_members(merge, node, known);
+}
+
+/* ---- members ---- */
+
+static const char *merge_enabled(merge_t *merge, const tseed_node_t *node)
+{
+    static const char *const words[] = { "false", "true", NULL };
+
+    return read_word(&merge->config->enabled, node, words, merge->pool);
+}
+
+static const char *merge_block_size(merge_t *merge, const tseed_node_t *node)
+{
+    return read_integer(&merge->config->block_size, node, 1, merge->pool);
+}
+
+static const char *merge_frequency(merge_t *merge, const tseed_node_t *node)
+{
+    return read_integer(&merge->config->frequency, node, 0, merge->pool);
+}
+
+static const char *merge_frequency_units(merge_t *merge, const tseed_node_t *node)
+{
+    int place;
+    const char *problem = read_word(&place, node, times, merge->pool);
+
+    if (!problem) {
+        merge->config->frequency_units = times[place];
+    }
+    return problem;
+}
+
+static const char *merge_cleanups(merge_t *merge, const tseed_node_t *node)
+{
+    return read_integer(&merge->config->concurrent_cleanups, node, 1, merge->pool);
+}
+
+static const char *merge_policy(merge_t *merge, const tseed_node_t *node)
+{
+    return read_policy(&merge->config->policy, node, merge->pool);
+}
+
+static const char *merge_quota(merge_t *merge, const tseed_node_t *node)
+{
+    return read_quota(merge, &merge->config->quota, node, node->name);
+}
+
+static const char *check_layer(const merge_t *merge, const char *layer)
+{
+    const apr_array_header_t *layers = merge->config->layers;
+
+    if (merge->catalog && !tseed_catalog_find_layer(merge->catalog, layer)) {
+        return apr_psprintf(merge->pool, "Unknown layer: %s",
+                            tseed_text_quote(layer, QUOTE_MAX, merge->pool));
+    }
+    for (int i = 0; i < layers->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(layers, i, tseed_layer_quota_t).layer, layer) == 0) {
+            return apr_psprintf(merge->pool, "layerQuotas names the layer %s twice", layer);
+        }
+    }
+    return NULL;
+}
+
+static const char *read_layer_quota(merge_t *merge, const tseed_node_t *node)
+{
+    static const char *const known[] = { "layer", "expirationPolicyName", "quota", NULL };
+    const tseed_node_t *layer = tseed_node_find(node, "layer");
+    const tseed_node_t *policy = tseed_node_find(node, "expirationPolicyName");
+    tseed_layer_quota_t entry = { .has_policy = policy && !tseed_node_is_empty(policy) };
+    const char *problem;
+
+    if (!layer || tseed_node_is_empty(layer)) {
+        return apr_psprintf(merge->pool, "A LayerQuota needs layer, that of line %d has none",
+                            node->line);
+    }
+    entry.layer = tseed_node_trimmed(layer, merge->pool);
+    problem = check_layer(merge, entry.layer);
+    if (!problem && entry.has_policy) {
+        problem = read_policy(&entry.policy, policy, merge->pool);
+    }
+    if (!problem) {
+        problem = read_quota(merge, &entry.quota, tseed_node_find(node, "quota"),
+                             apr_psprintf(merge->pool, "quota of layer %s", entry.layer));
+    }
+    if (!problem) {
+        APR_ARRAY_PUSH(merge->config->layers, tseed_layer_quota_t) = entry;
+        problem = check_members(merge, node, known);
+    }
+    return problem;
+}
+
+/* Members <LayerQuota>, or one entry itself: an array of JSON comes as siblings. */
+static const char *merge_layer_quotas(merge_t *merge, const tseed_node_t *node)
+{
+    const char *problem = NULL;
+
+    if (tseed_node_is_empty(node)) {
+        return NULL;
+    }
+    if (!tseed_node_find(node, "LayerQuota")) {
+        return read_layer_quota(merge, node);
+    }
+    for (const tseed_node_t *entry = node->children; entry && !problem; entry = entry->next) {
+        if (strcmp(entry->name, "LayerQuota") == 0) {
+            problem = read_layer_quota(merge, entry);
+        } else {
+            note_unknown(merge, "layerQuotas.", entry->name);
+        }
+    }
+    return problem;
+}
+
+/* ---- the whole ---- */
+
+static const char *const roots[] = { "cacheQuotaConfiguration", "gwcQuotaConfiguration",
+                                     "org.geowebcache.diskquota.DiskQuotaConfig", NULL };
+
+static const struct {
+    const char *name;
+    const char *(*merge)(merge_t *, const tseed_node_t *);
+    int is_list;
+} members[] = {
+    { "enabled", merge_enabled, 0 },
+    { "diskBlockSize", merge_block_size, 0 },
+    { "cacheCleanUpFrequency", merge_frequency, 0 },
+    { "cacheCleanUpUnits", merge_frequency_units, 0 },
+    { "maxConcurrentCleanUps", merge_cleanups, 0 },
+    { "globalExpirationPolicyName", merge_policy, 0 },
+    { "globalQuota", merge_quota, 0 },
+    { "layerQuotas", merge_layer_quotas, 1 }
+};
+#define MEMBERS (sizeof(members) / sizeof(members[0]))
+
+static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsigned *seen)
+{
+    size_t i = 0;
+
+    while (i < MEMBERS && strcmp(members[i].name, node->name) != 0) {
+        i++;
+    }
+    if (i == MEMBERS) {
+        note_unknown(merge, "", node->name);
+        return NULL;
+    }
+    if (!members[i].is_list && *seen & 1u << i) {
+        return stands_twice(node, merge->pool);
+    }
+    if (members[i].is_list && !(*seen & 1u << i)) {
+        merge->config->layers = apr_array_make(merge->pool, 4, sizeof(tseed_layer_quota_t));
+    }
+    *seen |= 1u << i;
+    return members[i].merge(merge, node);
+}
+
+const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_of_body_t format,
+                                     const char *body, size_t length,
+                                     const tseed_catalog_t *catalog, apr_pool_t *pool)
+{
+    tseed_quota_config_t next = change->config;
+    merge_t merge = { .config = &next, .catalog = catalog, .pool = pool };
+    unsigned seen = 0;
+    tseed_node_t *top;
+    const char *problem = tseed_document_read(&top, format, body, length, pool);
+
+    if (problem) {
+        return problem;
+    }
+    if (find_word(roots, top->name) < 0) {
+        return apr_psprintf(pool, "The root must be %s, not '%s'", join_words(roots, pool),
+                            tseed_text_quote(top->name, QUOTE_MAX, pool));
+    }
+    if (!top->children && !tseed_node_is_empty(top)) {
+        return apr_psprintf(pool, "%s must hold elements, not a text", top->name);
+    }
+    for (const tseed_node_t *node = top->children; node && !problem; node = node->next) {
+        problem = merge_member(&merge, node, &seen);
+    }
+    if (!problem) {
+        *change = (tseed_quota_change_t) { next, top->name, merge.ignored };
+    }
+    return problem;
+}

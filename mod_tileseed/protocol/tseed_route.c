@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Routing: one row an address, the first that fits decides.
+ *
+ * An address is a prefix, at most one variable, and a suffix. The order of the rows is what makes
+ * seed/a.xml a document of layer a, not the forms' address of a layer "a.xml".
+ */
+#include "protocol/tseed_route.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+/* What stands between prefix and suffix. */
+typedef enum { NOTHING, LAYER, TASK } variable_t;
+
+/* A suffix that tells the format of the body: .xml or .json. */
+static const char either_format[] = ".*";
+
+typedef struct {
+    const char *prefix;
+    variable_t variable;
+    const char *suffix;
+    tseed_action_t get, post, put, delete;
+} row_t;
+
+static const row_t rows[] = {
+    { "/seed", NOTHING, "", .post = TSEED_ACTION_KILL },
+    { "/seed/", NOTHING, "", .post = TSEED_ACTION_KILL },
+    { "/seed", NOTHING, ".json", .get = TSEED_ACTION_LIST },
+    { "/seed/", LAYER, either_format, .get = TSEED_ACTION_LIST, .post = TSEED_ACTION_SEED },
+    { "/seed/", LAYER, "", .post = TSEED_ACTION_KILL },
+    { "/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
+      .put = TSEED_ACTION_QUOTA_PUT },
+    { "/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET },
+};
+
+/* Length of `text` before `suffix`, or -1 if it does not end so. */
+static long length_before(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), behind = strlen(suffix);
+
+    return length >= behind && strcmp(text + length - behind, suffix) == 0 ? (long)(length - behind)
+                                                                          : -1;
+}
+
+/* The same for a row's suffix; tells the format. */
+static long cut_suffix(tseed_route_t *route, const char *text, const char *suffix)
+{
+    if (suffix != either_format) {
+        return length_before(text, suffix);
+    }
+    route->format = length_before(text, ".xml") >= 0 ? TSEED_BODY_XML : TSEED_BODY_JSON;
+    return length_before(text, route->format == TSEED_BODY_XML ? ".xml" : ".json");
+}
+
+/* A slash that httpd left encoded, because it belongs to the name. */
+static void decode_slashes(char *name)
+{
+    char *out = name;
+
+    for (; *name; name++) {
+        if (strncasecmp(name, "%2F", 3) == 0) {
+            *out++ = '/';
+            name += 2;
+        } else {
+            *out++ = *name;
+        }
+    }
+    *out = '\0';
+}
+
+static int read_variable(tseed_route_t *route, variable_t variable, char *text)
+{
+    if (variable == NOTHING || !*text || strchr(text, '/')) {
+        return variable == NOTHING && !*text;
+    }
+    if (variable == TASK) {
+        return apr_isdigit(*text) && tseed_text_int64(&route->task, text, 1, INT64_MAX) == 0;
+    }
+    decode_slashes(text);
+    route->layer = text;
+    return 1;
+}
+
+static int fits(tseed_route_t *route, const row_t *row, const char *path, apr_pool_t *pool)
+{
+    const size_t prefix = strlen(row->prefix);
+    long length;
+
+    if (strncmp(path, row->prefix, prefix) != 0) {
+        return 0;
+    }
+    length = cut_suffix(route, path + prefix, row->suffix);
+    return length >= 0 && read_variable(route, row->variable,
+                                        apr_pstrmemdup(pool, path + prefix, (apr_size_t)length));
+}
+
+static void take_action(tseed_route_t *route, const row_t *row, tseed_method_t method)
+{
+    const struct {
+        tseed_method_t method;
+        tseed_action_t action;
+    } actions[] = { { TSEED_METHOD_GET, row->get },
+                    { TSEED_METHOD_POST, row->post },
+                    { TSEED_METHOD_PUT, row->put },
+                    { TSEED_METHOD_DELETE, row->delete } };
+
+    for (int i = 0; i < 4; i++) {
+        if (actions[i].action != TSEED_ACTION_NONE) {
+            route->allowed |= actions[i].method;
+        }
+        if (actions[i].method == method) {
+            route->action = actions[i].action;
+        }
+    }
+}
+
+tseed_route_t tseed_route(const char *path, tseed_method_t method, apr_pool_t *pool)
+{
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        tseed_route_t route = { .action = TSEED_ACTION_NONE };
+
+        if (fits(&route, &rows[i], path, pool)) {
+            take_action(&route, &rows[i], method);
+            return route;
+        }
+    }
+    return (tseed_route_t) { .action = TSEED_ACTION_NONE };
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seed request, second half: its members judged against the layer. */
+#include "protocol/tseed_seed_request.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "tiling/tseed_positions.h"
+
+#define QUOTE_MAX 100
+
+/* What is filled, from what. */
+typedef struct {
+    tseed_task_t *task;
+    const tseed_seed_document_t *document;
+    const tseed_layer_t *layer;
+    const tseed_subset_t *subset;
+    const tseed_format_t *format;
+    apr_pool_t *pool;
+} request_t;
+
+/* A whole number from `lowest` on; `value` stays as it is when there is none. What an int can't
+ * hold counts as the nearest one that it can. */
+static const char *read_whole(int *value, const char *name, const char *text, int lowest,
+                              apr_pool_t *pool)
+{
+    int64_t number;
+
+    if (!text) {
+        return NULL;
+    }
+    if (tseed_text_int64(&number, text, lowest == INT_MIN ? INT64_MIN : lowest, INT64_MAX) != 0) {
+        return apr_psprintf(pool, "%s must be a whole number%s, not '%s'", name,
+                            lowest == 0 ? " from 0 on" : lowest == -1 ? " from -1 on" : "",
+                            tseed_text_quote(text, QUOTE_MAX, pool));
+    }
+    *value = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+    return NULL;
+}
+
+/* ---- grid set ---- */
+
+/* The names of the layer's grid sets, or of those of one reference system. */
+static const char *list_gridsets(const tseed_layer_t *layer, const int64_t *srs, apr_pool_t *pool)
+{
+    const char *list = NULL;
+
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        const tseed_gridset_t *gridset = APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t).gridset;
+
+        if (!srs || tseed_srs_same(gridset->srs, *srs)) {
+            list = list ? apr_pstrcat(pool, list, ", ", gridset->name, NULL) : gridset->name;
+        }
+    }
+    return list;
+}
+
+static const char *find_by_srs(request_t *request)
+{
+    const apr_array_header_t *subsets = request->layer->subsets;
+    const char *text = request->document->srs;
+    apr_pool_t *pool = request->pool;
+    int64_t srs;
+
+    if (tseed_text_int64(&srs, text, 0, INT64_MAX) != 0) {
+        return apr_psprintf(pool, "srs number must be an EPSG code such as 4326, not '%s'",
+                            tseed_text_quote(text, QUOTE_MAX, pool));
+    }
+    for (int i = 0; i < subsets->nelts; i++) {
+        const tseed_subset_t *subset = &APR_ARRAY_IDX(subsets, i, tseed_subset_t);
+
+        if (!tseed_srs_same(subset->gridset->srs, srs)) {
+            continue;
+        }
+        if (request->subset) {
+            return apr_psprintf(pool, "gridSetId must be specified: srs %" APR_INT64_T_FMT
+                                      " fits %s",
+                                srs, list_gridsets(request->layer, &srs, pool));
+        }
+        request->subset = subset;
+    }
+    return request->subset ? NULL
+                           : apr_psprintf(pool, "No grid set for srs %" APR_INT64_T_FMT
+                                                ". Layer %s has %s",
+                                          srs, request->layer->name,
+                                          list_gridsets(request->layer, NULL, pool));
+}
+
+static const char *resolve_gridset(request_t *request)
+{
+    const tseed_layer_t *layer = request->layer;
+    const char *name = request->document->gridset;
+
+    if (!name && request->document->srs) {
+        return find_by_srs(request);
+    }
+    request->subset = name ? tseed_layer_find_subset(layer, name)
+                           : &APR_ARRAY_IDX(layer->subsets, 0, tseed_subset_t);
+    return request->subset ? NULL
+                           : apr_psprintf(request->pool, "Unknown gridSetId: '%s'. Layer %s has %s",
+                                          tseed_text_quote(name, QUOTE_MAX, request->pool),
+                                          layer->name, list_gridsets(layer, NULL, request->pool));
+}
+
+/* ---- where: zooms and bounds ---- */
+
+static const char *resolve_zooms(request_t *request)
+{
+    const tseed_seed_document_t *document = request->document;
+    const int first = request->subset->zoom_first, last = request->subset->zoom_last;
+    int start = first, stop = last;
+    const char *problem = read_whole(&start, "zoomStart", document->zoom_start, INT_MIN,
+                                     request->pool);
+
+    if (!problem) {
+        problem = read_whole(&stop, "zoomStop", document->zoom_stop, INT_MIN, request->pool);
+    }
+    if (problem) {
+        return problem;
+    }
+    if (document->zoom_start && document->zoom_stop && start > stop) {
+        return apr_psprintf(request->pool, "zoomStart %d is greater than zoomStop %d", start, stop);
+    }
+    if (start > last || stop < first) {
+        return apr_psprintf(request->pool, "%s %d: layer %s has no such level in %s, but %d to %d",
+                            start > last ? "zoomStart" : "zoomStop", start > last ? start : stop,
+                            request->layer->name, request->subset->gridset->name, first, last);
+    }
+    request->task->zoom_start = start < first ? first : start;
+    request->task->zoom_stop = stop > last ? last : stop;
+    return NULL;
+}
+
+static const char *read_coords(tseed_bounds_t *bounds, const apr_array_header_t *coords,
+                               apr_pool_t *pool)
+{
+    double *const fields[] = { &bounds->minx, &bounds->miny, &bounds->maxx, &bounds->maxy };
+
+    if (coords->nelts != 4) {
+        return apr_psprintf(pool, "bounds must be four numbers, minx, miny, maxx, maxy: %d found",
+                            coords->nelts);
+    }
+    for (int i = 0; i < 4; i++) {
+        const char *text = APR_ARRAY_IDX(coords, i, const char *);
+
+        if (tseed_text_double(fields[i], text) != 0) {
+            return apr_psprintf(pool, "bounds must be four numbers, minx, miny, maxx, maxy: '%s' "
+                                      "is none",
+                                tseed_text_quote(text, QUOTE_MAX, pool));
+        }
+    }
+    if (bounds->minx > bounds->maxx || bounds->miny > bounds->maxy) {
+        const int x = bounds->minx > bounds->maxx;
+
+        return apr_psprintf(pool, "bounds: %s %s is greater than %s %s", x ? "minx" : "miny",
+                            APR_ARRAY_IDX(coords, x ? 0 : 1, const char *), x ? "maxx" : "maxy",
+                            APR_ARRAY_IDX(coords, x ? 2 : 3, const char *));
+    }
+    return NULL;
+}
+
+/* An area that only touches the extent from outside is cut to a line: nothing is left of it. */
+static int is_area_lost(const tseed_bounds_t *before, const tseed_bounds_t *after)
+{
+    return (after->minx == after->maxx && before->minx < before->maxx) ||
+           (after->miny == after->maxy && before->miny < before->maxy);
+}
+
+static const char *resolve_bounds(request_t *request)
+{
+    tseed_task_t *task = request->task;
+    tseed_bounds_t asked;
+    const char *problem;
+
+    task->bounds = request->subset->extent;
+    task->has_area = 1;
+    if (!request->document->coords) {
+        return NULL;
+    }
+    problem = read_coords(&asked, request->document->coords, request->pool);
+    if (problem) {
+        return problem;
+    }
+    task->has_area = tseed_bounds_intersect(&task->bounds, &asked, &request->subset->extent) &&
+                     !is_area_lost(&asked, &task->bounds);
+    if (!task->has_area) {
+        task->bounds = asked;
+    }
+    return NULL;
+}
+
+/* ---- what and how ---- */
+
+static const char *resolve_type(request_t *request)
+{
+    const char *type = request->document->type;
+
+    if (!type) {
+        return NULL; /* 0 is a seed */
+    }
+    for (int i = TSEED_SEED; i <= TSEED_TRUNCATE; i++) {
+        if (strcasecmp(type, tseed_task_type_name(i)) == 0) {
+            request->task->type = i;
+            return NULL;
+        }
+    }
+    return apr_psprintf(request->pool,
+                        "Unknown type: '%s'. One of seed|reseed|truncate is expected",
+                        tseed_text_quote(type, QUOTE_MAX, request->pool));
+}
+
+static const char *resolve_format(request_t *request)
+{
+    const apr_array_header_t *formats = request->layer->formats;
+    const char *mime = request->document->format;
+    const char *list = "";
+
+    request->format = mime ? tseed_layer_find_format(request->layer, mime)
+                           : &APR_ARRAY_IDX(formats, 0, tseed_format_t);
+    if (request->format) {
+        return NULL;
+    }
+    for (int i = 0; i < formats->nelts; i++) {
+        list = apr_pstrcat(request->pool, list, i ? ", " : "",
+                           APR_ARRAY_IDX(formats, i, tseed_format_t).mime, NULL);
+    }
+    return apr_psprintf(request->pool, "Unknown format: '%s'. Layer %s has %s",
+                        tseed_text_quote(mime, QUOTE_MAX, request->pool), request->layer->name,
+                        list);
+}
+
+static const char *resolve_threads(request_t *request)
+{
+    tseed_task_t *task = request->task;
+    const char *problem;
+
+    task->thread_count = 1;
+    problem = read_whole(&task->thread_count, "threadCount", request->document->thread_count,
+                         INT_MIN, request->pool);
+    if (task->thread_count < 1 || task->type == TSEED_TRUNCATE) {
+        task->thread_count = 1;
+    }
+    return problem;
+}
+
+static const char *resolve_failures(request_t *request)
+{
+    const tseed_seed_document_t *document = request->document;
+    tseed_task_t *task = request->task;
+    int wait = 0, limit = -1;
+    const char *problem;
+
+    task->retries = request->layer->retries;
+    task->failure_limit = request->layer->failure_limit;
+    problem = read_whole(&task->retries, "tileFailureRetryCount", document->retry_count, 0,
+                         request->pool);
+    if (!problem) {
+        problem = read_whole(&wait, "tileFailureRetryWaitTime", document->retry_wait, 0,
+                             request->pool);
+        task->retry_wait = apr_time_from_msec((apr_interval_time_t)wait);
+    }
+    if (!problem && document->failure_limit) {
+        problem = read_whole(&limit, "totalFailuresBeforeAborting", document->failure_limit, -1,
+                             request->pool);
+        task->failure_limit = limit;
+    }
+    return problem;
+}
+
+/* ---- the task ---- */
+
+/* What the task remembers of the configuration it was accepted with. */
+static void take_snapshot(request_t *request)
+{
+    const tseed_layer_t *layer = request->layer;
+    const tseed_gridset_t *gridset = request->subset->gridset;
+    tseed_task_t *task = request->task;
+    const tseed_shape_t shape = { task->zoom_start, task->zoom_stop, layer->meta_width,
+                                  layer->meta_height };
+    tseed_positions_t positions;
+
+    task->layer = layer->name;
+    task->gridset = gridset->name;
+    task->format = request->format->mime;
+    task->meta_width = layer->meta_width;
+    task->meta_height = layer->meta_height;
+    task->gutter = layer->gutter;
+    task->gridset_print = tseed_gridset_print(gridset, request->pool);
+    task->store_print = tseed_store_print(&layer->store, request->pool);
+    task->requested_by = "";
+    if (task->has_area) {
+        tseed_positions_init(&positions, gridset, &task->bounds, &shape);
+        task->tiles_total = positions.tiles;
+    }
+}
+
+const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *tileset,
+                                        const tseed_seed_document_t *document,
+                                        const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    static const char *(*const steps[])(request_t *) = { resolve_type,   resolve_gridset,
+                                                         resolve_zooms,  resolve_bounds,
+                                                         resolve_format, resolve_threads,
+                                                         resolve_failures };
+    request_t request = { .task = task, .document = document, .layer = layer, .pool = pool };
+    const char *problem = NULL;
+
+    memset(task, 0, sizeof(*task));
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !problem; i++) {
+        problem = steps[i](&request);
+    }
+    if (!problem) {
+        problem = tseed_tileset_init(tileset, layer, request.subset, request.format,
+                                     document->parameters, pool);
+    }
+    if (!problem) {
+        task->parameters = tileset->parameters;
+        take_snapshot(&request);
+    }
+    return problem;
+}
+
+/* ---- an accepted task in today's configuration ---- */
+
+static const char *check_parameters(const tseed_tileset_t *tileset, const tseed_task_t *task,
+                                    apr_pool_t *pool)
+{
+    const apr_array_header_t *today = apr_table_elts(tileset->parameters);
+
+    for (int i = 0; i < today->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(today, i, apr_table_entry_t);
+        const char *then = apr_table_get(task->parameters, entry->key);
+
+        if (!then) {
+            return apr_psprintf(pool, "layer %s has got the parameter %s since the task was "
+                                      "accepted: send the request again",
+                                task->layer, entry->key);
+        }
+        if (strcmp(then, entry->val) != 0) {
+            return apr_psprintf(pool, "parameter %s turns '%s' into '%s' since the task was "
+                                      "accepted: send the request again",
+                                entry->key, then, entry->val);
+        }
+    }
+    return NULL;
+}
+
+const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
+                               const tseed_catalog_t *catalog, apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = tseed_catalog_find_layer(catalog, task->layer);
+    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, task->gridset) : NULL;
+    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, task->format) : NULL;
+    const char *problem;
+
+    if (!layer) {
+        return apr_psprintf(pool, "layer %s is no longer configured", task->layer);
+    }
+    if (!subset) {
+        return apr_psprintf(pool, "layer %s no longer has the grid set %s", task->layer,
+                            task->gridset);
+    }
+    if (strcmp(tseed_gridset_print(subset->gridset, pool), task->gridset_print) != 0) {
+        return apr_psprintf(pool, "the grid set %s has changed since the task was accepted: send "
+                                  "the request again",
+                            task->gridset);
+    }
+    if (!format) {
+        return apr_psprintf(pool, "layer %s no longer has the format %s", task->layer,
+                            task->format);
+    }
+    if (strcmp(tseed_store_print(&layer->store, pool), task->store_print) != 0) {
+        return apr_psprintf(pool, "the store of layer %s has changed since the task was accepted: "
+                                  "send the request again",
+                            task->layer);
+    }
+    problem = tseed_tileset_init(tileset, layer, subset, format, task->parameters, pool);
+    return problem ? problem : check_parameters(tileset, task, pool);
+}

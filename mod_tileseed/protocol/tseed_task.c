@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A task's words, and the window of its finished positions. */
+#include "protocol/tseed_task.h"
+
+#define WORDS (TSEED_WINDOW / 64)
+
+const char *tseed_task_type_name(tseed_task_type_t type)
+{
+    static const char *const names[] = { "seed", "reseed", "truncate" };
+
+    return names[type];
+}
+
+const char *tseed_task_state_name(tseed_task_state_t state)
+{
+    static const char *const names[] = { "ABORTED", "PENDING", "RUNNING", "DONE" };
+
+    return names[state - TSEED_ABORTED];
+}
+
+int64_t tseed_progress_processed(const tseed_progress_t *progress)
+{
+    return progress->made + progress->skipped + progress->removed + progress->failed;
+}
+
+int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position)
+{
+    int64_t bit = position - progress->low;
+
+    if (bit < 0 || bit >= TSEED_WINDOW) {
+        return bit < 0;
+    }
+    return progress->window[bit / 64] >> (bit % 64) & 1;
+}
+
+/* Number of finished positions in a row from `low` on. */
+static int finished_run(const tseed_progress_t *progress)
+{
+    int words = 0;
+
+    while (words < WORDS && progress->window[words] == UINT64_MAX) {
+        words++;
+    }
+    return 64 * words + (words < WORDS ? __builtin_ctzll(~progress->window[words]) : 0);
+}
+
+/* Moves the window `count` positions up. */
+static void advance(tseed_progress_t *progress, int count)
+{
+    const int words = count / 64, bits = count % 64;
+
+    for (int i = 0; i < WORDS; i++) {
+        uint64_t here = i + words < WORDS ? progress->window[i + words] : 0;
+        uint64_t above = i + words + 1 < WORDS ? progress->window[i + words + 1] : 0;
+
+        progress->window[i] = bits ? here >> bits | above << (64 - bits) : here;
+    }
+    progress->low += count;
+}
+
+void tseed_progress_finish(tseed_progress_t *progress, int64_t position)
+{
+    int64_t bit = position - progress->low;
+
+    if (bit < 0 || bit >= TSEED_WINDOW) {
+        return;
+    }
+    progress->window[bit / 64] |= UINT64_C(1) << (bit % 64);
+    if (bit == 0) {
+        advance(progress, finished_run(progress));
+    }
+}
