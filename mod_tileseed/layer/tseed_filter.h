@@ -12,7 +12,7 @@ typedef enum { TSEED_CASE_KEEP, TSEED_CASE_UPPER, TSEED_CASE_LOWER } tseed_case_
 typedef struct {
     const char *name;           /* upper case: STYLES, CQL_FILTER, … */
     const char *default_value;  /* "" unless configured */
-    apr_array_header_t *values; /* of const char *; empty: only the default and what regex takes */
+    apr_array_header_t *values; /* of const char *; never NULL, may be empty */
     const char *regex;          /* POSIX extended, matched against the whole value; NULL: none */
     void *compiled;             /* regex_t of regex, anchored, freed with the pool */
     tseed_case_t letter_case;   /* ASCII letters become this before a value is compared and used */

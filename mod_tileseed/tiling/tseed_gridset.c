@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -93,6 +94,15 @@ double tseed_gridset_resolution_of_scale(const tseed_gridset_t *gridset, double 
     return denominator * PIXEL_METERS / gridset->meters_per_unit;
 }
 
+/* For sentences: APR's own %g loses its way with very large and very small numbers. */
+static const char *shown(double number, apr_pool_t *pool)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%.12g", number);
+    return apr_pstrdup(pool, text);
+}
+
 static const char *check_extent(const tseed_gridset_t *gridset, apr_pool_t *pool)
 {
     const tseed_bounds_t *extent = &gridset->extent;
@@ -103,9 +113,10 @@ static const char *check_extent(const tseed_gridset_t *gridset, apr_pool_t *pool
         return NULL;
     }
     return apr_psprintf(pool,
-                        "the extent %.12g %.12g %.12g %.12g is empty, "
+                        "the extent %s %s %s %s is empty, "
                         "minx miny maxx maxy with minx < maxx and miny < maxy is expected",
-                        extent->minx, extent->miny, extent->maxx, extent->maxy);
+                        shown(extent->minx, pool), shown(extent->miny, pool),
+                        shown(extent->maxx, pool), shown(extent->maxy, pool));
 }
 
 static const char *check_tile(const tseed_gridset_t *gridset, apr_pool_t *pool)
@@ -118,8 +129,8 @@ static const char *check_tile(const tseed_gridset_t *gridset, apr_pool_t *pool)
                             height, TILE_SIDE_MAX, TILE_SIDE_MAX);
     }
     if (!isfinite(gridset->meters_per_unit) || gridset->meters_per_unit <= 0) {
-        return apr_psprintf(pool, "%.12g meters per unit are not possible, a number above 0 is",
-                            gridset->meters_per_unit);
+        return apr_psprintf(pool, "%s meters per unit are not possible, a number above 0 is",
+                            shown(gridset->meters_per_unit, pool));
     }
     return NULL;
 }
@@ -135,10 +146,11 @@ static const char *check_origin(const tseed_gridset_t *gridset, apr_pool_t *pool
         return NULL;
     }
     return apr_psprintf(pool,
-                        "tiles from the %s origin %.12g %.12g do not cover the extent, "
-                        "x %.12g or less and y %.12g or %s is expected",
-                        gridset->top_left ? "top-left" : "bottom-left", x, y, extent->minx,
-                        gridset->top_left ? extent->maxy : extent->miny,
+                        "tiles from the %s origin %s %s do not cover the extent, "
+                        "x %s or less and y %s or %s is expected",
+                        gridset->top_left ? "top-left" : "bottom-left", shown(x, pool),
+                        shown(y, pool), shown(extent->minx, pool),
+                        shown(gridset->top_left ? extent->maxy : extent->miny, pool),
                         gridset->top_left ? "more" : "less");
 }
 
@@ -155,15 +167,16 @@ static const char *check_levels(const tseed_gridset_t *gridset, apr_pool_t *pool
 
         if (!isfinite(resolution) || resolution <= 0) {
             return apr_psprintf(pool,
-                                "the resolution %.12g of level %d is not possible, "
+                                "the resolution %s of level %d is not possible, "
                                 "a number above 0 is",
-                                resolution, z);
+                                shown(resolution, pool), z);
         }
         if (z > 0 && resolution >= gridset->resolution[z - 1]) {
             return apr_psprintf(pool,
-                                "the resolution %.12g of level %d is not below the %.12g of "
+                                "the resolution %s of level %d is not below the %s of "
                                 "level %d, levels go from coarse to fine",
-                                resolution, z, gridset->resolution[z - 1], z - 1);
+                                shown(resolution, pool), z, shown(gridset->resolution[z - 1], pool),
+                                z - 1);
         }
     }
     return NULL;
@@ -194,9 +207,9 @@ static const char *count_level(int64_t *total, tseed_gridset_t *gridset, int z, 
 
     if (!(columns <= TILES_ACROSS_MAX && rows <= TILES_ACROSS_MAX)) {
         return apr_psprintf(pool,
-                            "level %d would be %.6g tiles wide and %.6g high, at most 2^53 "
+                            "level %d would be %s tiles wide and %s high, at most 2^53 "
                             "can be told apart: leave it out",
-                            z, columns, rows);
+                            z, shown(columns, pool), shown(rows, pool));
     }
     gridset->columns[z] = (int64_t)columns;
     gridset->rows[z] = (int64_t)rows;

@@ -258,6 +258,8 @@ static void test_gridset__refuses_an_empty_extent(void **state)
     set = swiss();
     set.extent.miny = 1350001;
     assert_refused(set, "miny < maxy");
+    set.extent.miny = 1e300;
+    assert_refused(set, "the extent 2420000 1e+300 2900000 1350000");
     set.extent.miny = NAN;
     assert_refused(set, "the extent");
     set.extent.miny = -INFINITY;

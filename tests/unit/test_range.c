@@ -250,6 +250,31 @@ static void test_range__every_tile_covers_itself_alone(void **state)
     }
 }
 
+static void test_range__tiles_as_small_as_rounding_cover_themselves(void **state)
+{
+    /* A surveyor's metres, and tiles of a quarter of a millimetre: 9e-10 between two doubles. */
+    tseed_gridset_t set = {
+        .name = "Labor 7.1",
+        .extent = {500000.1, 5000000.1, 500010.1, 5000010.1},
+        .origin_x = 500000.1,
+        .origin_y = 5000000.1,
+        .tile_width = 256,
+        .tile_height = 256,
+        .meters_per_unit = 1,
+        .levels = 1,
+        .resolution = {1e-6},
+    };
+
+    (void)state;
+    assert_null(tseed_gridset_finish(&set, pool));
+    for (int64_t x = 7; x < 39000; x += 311) {
+        int64_t y = 39000 - x;
+        tseed_range_t tile = {0, x, y, x, y};
+
+        assert_tiles(&set, 0, tseed_range_bounds(&set, &tile), (int64_t[]){x, y, x, y});
+    }
+}
+
 static void test_range__points_and_lines_take_the_tile_they_lie_in(void **state)
 {
     (void)state;
@@ -475,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_range__cities_lie_in_their_slippy_map_tiles),
         cmocka_unit_test(test_range__an_edge_on_a_tile_edge_adds_no_neighbour),
         cmocka_unit_test(test_range__every_tile_covers_itself_alone),
+        cmocka_unit_test(test_range__tiles_as_small_as_rounding_cover_themselves),
         cmocka_unit_test(test_range__points_and_lines_take_the_tile_they_lie_in),
         cmocka_unit_test(test_range__bounds_are_cut_to_the_extent),
         cmocka_unit_test(test_range__nothing_outside_or_upside_down),
