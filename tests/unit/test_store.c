@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The store on a real file system: what is there afterwards, what is not, and what was left alone.
+ */
+#include "store_fixture.h"
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/tseed_store.h"
+
+/* Each test has a fixture, a root below a temporary directory of its own, and a view of it. */
+typedef struct {
+    apr_pool_t *pool;
+    const char *top;
+    fixture_t f;
+    tseed_store_t *store;
+} house_t;
+
+static int setup(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    apr_pool_t *pool;
+    house_t *house;
+
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    house = apr_pcalloc(pool, sizeof(*house));
+    house->pool = pool;
+    house->top = mkdtemp(apr_pstrcat(pool, tmp ? tmp : "/tmp", "/tseed-store-XXXXXX", NULL));
+    fixture_init(&house->f, apr_pstrcat(pool, house->top, "/tiles", NULL),
+                 TSEED_LAYOUT_GEOWEBCACHE);
+    *state = house;
+    return house->top ? 0 : -1;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)st;
+    (void)kind;
+    (void)ftw;
+    return remove(path);
+}
+
+static int teardown(void **state)
+{
+    house_t *house = *state;
+
+    nftw(house->top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    apr_pool_destroy(house->pool);
+    apr_terminate();
+    return 0;
+}
+
+/* A house whose view is open. */
+static house_t *open_house(void **state, tseed_layout_t layout)
+{
+    house_t *house = *state;
+
+    house->f.layer.store.layout = layout;
+    assert_int_equal(tseed_store_open(&house->store, &house->f.tileset, 7, house->pool), 0);
+    return house;
+}
+
+static apr_status_t put(house_t *house, int z, int64_t x, int64_t y, const char *content)
+{
+    return tseed_store_put(house->store, z, x, y, content, strlen(content), NULL, NULL);
+}
+
+static const char *full(const house_t *house, const char *path)
+{
+    return apr_pstrcat(house->pool, house->f.layer.store.root, "/", path, NULL);
+}
+
+static const char *tile(const house_t *house, int z, int64_t x, int64_t y)
+{
+    return full(house, tseed_store_path(&house->f.tileset, z, x, y, house->pool));
+}
+
+static int exists(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+static struct stat stat_of(const char *path)
+{
+    struct stat st = {0};
+
+    assert_int_equal(lstat(path, &st), 0);
+    return st;
+}
+
+static void assert_content(const char *path, const char *expected)
+{
+    char content[64] = "";
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    assert_true(fread(content, 1, sizeof(content) - 1, file) < sizeof(content));
+    fclose(file);
+    assert_string_equal(content, expected);
+}
+
+/* Somebody else's file; its directory exists. */
+static const char *plant(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs("foreign", file);
+    fclose(file);
+    return path;
+}
+
+static int entries;
+
+static int count_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)path;
+    (void)st;
+    (void)ftw;
+    entries += kind == FTW_F || kind == FTW_SL;
+    return 0;
+}
+
+/* Files below the root, hidden ones included. */
+static int count_files(const house_t *house)
+{
+    entries = 0;
+    nftw(house->f.layer.store.root, count_entry, 16, FTW_PHYS);
+    return entries;
+}
+
+/* Counts how often it is asked, and says stop from the limit on. */
+typedef struct {
+    int64_t asked, limit;
+} counter_t;
+
+static int count_to(void *baton)
+{
+    counter_t *counter = baton;
+
+    return counter->asked++ >= counter->limit;
+}
+
+static int64_t remove_range(house_t *house, tseed_range_t range)
+{
+    _Atomic int64_t removed = 0;
+
+    assert_int_equal(tseed_store_remove(house->store, &range, &removed, NULL, NULL), APR_SUCCESS);
+    return removed;
+}
+
+static tseed_range_t level(const house_t *house, int z)
+{
+    return (tseed_range_t){z, 0, 0, house->f.gridset.columns[z] - 1, house->f.gridset.rows[z] - 1};
+}
+
+static void test_store__put_makes_the_root_and_its_parents(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    house->f.layer.store.root = apr_pstrcat(house->pool, house->top, "/srv/maps/tiles", NULL);
+    assert_int_equal(tseed_store_open(&house->store, &house->f.tileset, 1, house->pool), 0);
+    assert_int_equal(put(house, 12, 1000, 1002, "tile"), APR_SUCCESS);
+    assert_content(apr_pstrcat(house->pool, house->top,
+                               "/srv/maps/tiles/topp_states/EPSG_900913_12/007_007/"
+                               "0001000_0001002.png",
+                               NULL),
+                   "tile");
+    assert_int_equal(count_files(house), 1);
+}
+
+static void test_store__put_replaces(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "the first and longer one"), APR_SUCCESS);
+    assert_int_equal(put(house, 3, 1, 2, "second"), APR_SUCCESS);
+    assert_content(tile(house, 3, 1, 2), "second");
+    assert_int_equal(count_files(house), 1);
+}
+
+static void test_store__put_sets_modes_whatever_the_umask(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    mode_t before = umask(077);
+
+    house->f.layer.store.mode = 0664;
+    house->f.layer.store.dirmode = 02775;
+    assert_int_equal(tseed_store_open(&house->store, &house->f.tileset, 1, house->pool), 0);
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    umask(before);
+    assert_int_equal(stat_of(tile(house, 3, 1, 2)).st_mode & 07777, 0664);
+    assert_int_equal(stat_of(full(house, "topp_states/EPSG_900913/3/1")).st_mode & 07777, 02775);
+    assert_int_equal(stat_of(full(house, "topp_states")).st_mode & 07777, 02775);
+    assert_int_equal(stat_of(house->f.layer.store.root).st_mode & 07777, 02775);
+}
+
+static void test_store__put_stopped_changes_nothing(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    counter_t now = {0, 0};
+
+    assert_int_equal(put(house, 3, 1, 2, "old"), APR_SUCCESS);
+    assert_int_equal(tseed_store_put(house->store, 3, 1, 2, "new", 3, count_to, &now), APR_EINTR);
+    assert_int_equal(tseed_store_put(house->store, 3, 1, 3, "new", 3, count_to, &now), APR_EINTR);
+    assert_content(tile(house, 3, 1, 2), "old");
+    assert_int_equal(count_files(house), 1);
+    assert_int_equal(now.asked, 2);
+}
+
+/* A crash between linkat and rename leaves a hidden name of a good tile: it must not be written
+ * into. */
+static void test_store__put_survives_its_own_leftover(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "good"), APR_SUCCESS);
+    assert_int_equal(
+        link(tile(house, 3, 1, 2), full(house, "topp_states/EPSG_900913/3/1/.tseed-7.tmp")), 0);
+    assert_int_equal(put(house, 3, 1, 3, "next"), APR_SUCCESS);
+    assert_content(tile(house, 3, 1, 2), "good");
+    assert_content(tile(house, 3, 1, 3), "next");
+    assert_int_equal(count_files(house), 2);
+}
+
+static void test_store__put_after_the_directory_was_removed(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(put(house, 3, 1, 3, "again"), APR_SUCCESS);
+    assert_content(tile(house, 3, 1, 3), "again");
+}
+
+/* The error is the system's own, and the unfinished file goes. A file size limit stands for a full
+ * disk; root may write into read-only directories, not over this limit. */
+static void test_store__put_that_fails_leaves_nothing(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    struct rlimit before, small;
+    apr_status_t rv;
+
+    assert_int_equal(put(house, 3, 1, 2, "old"), APR_SUCCESS);
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){4, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    rv = put(house, 3, 1, 2, "longer than that");
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(rv, EFBIG);
+    assert_content(tile(house, 3, 1, 2), "old");
+    assert_int_equal(count_files(house), 1);
+}
+
+static void test_store__put_where_a_file_is_in_the_way(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    mkdir(house->f.layer.store.root, 0755);
+    plant(full(house, "topp_states"));
+    assert_int_equal(put(house, 3, 1, 2, "tile"), ENOTDIR);
+    assert_content(full(house, "topp_states"), "foreign");
+}
+
+/* Root may write everywhere: then the directory of another user can't be tested, and the test says
+ * so. */
+static void test_store__put_into_a_read_only_directory(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    int is_root = geteuid() == 0;
+    apr_status_t rv;
+
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    chmod(full(house, "topp_states/EPSG_900913/3/1"), 0555);
+    if (is_root) {
+        assert_int_equal(chmod(house->top, 0755), 0);
+        assert_int_equal(seteuid(65534), 0);
+    }
+    rv = put(house, 3, 1, 3, "tile");
+    if (is_root) {
+        assert_int_equal(seteuid(0), 0);
+    }
+    chmod(full(house, "topp_states/EPSG_900913/3/1"), 0755);
+    assert_int_equal(rv, EACCES);
+    assert_int_equal(count_files(house), 1);
+}
+
+static void test_store__more_directories_than_are_remembered(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    for (int round = 0; round < 2; round++) {
+        for (int64_t x = 0; x < 40; x++) {
+            assert_int_equal(put(house, 6, x, round, "tile"), APR_SUCCESS);
+        }
+    }
+    assert_int_equal(count_files(house), 80);
+    assert_true(exists(tile(house, 6, 39, 1)));
+}
+
+static void test_store__present_is_row_by_row_from_the_bottom_left(void **state)
+{
+    static const tseed_layout_t layouts[] = {TSEED_LAYOUT_GEOWEBCACHE, TSEED_LAYOUT_XYZ,
+                                             TSEED_LAYOUT_QUADKEY};
+    house_t *house = *state;
+    tseed_range_t range = {5, 14, 7, 18, 9};
+
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        uint64_t bits[2] = {~UINT64_C(0), ~UINT64_C(0)};
+
+        open_house(state, layouts[i]);
+        assert_int_equal(tseed_store_present(house->store, &range, bits, 2), APR_SUCCESS);
+        assert_int_equal(bits[0] | bits[1], 0);
+        assert_int_equal(put(house, 5, 14, 7, "a"), APR_SUCCESS);
+        assert_int_equal(put(house, 5, 18, 7, "b"), APR_SUCCESS);
+        assert_int_equal(put(house, 5, 15, 9, "c"), APR_SUCCESS);
+        assert_int_equal(put(house, 5, 13, 7, "outside"), APR_SUCCESS);
+        assert_int_equal(put(house, 5, 15, 8, ""), APR_SUCCESS);
+        assert_int_equal(tseed_store_present(house->store, &range, bits, 2), APR_SUCCESS);
+        assert_int_equal(bits[0], UINT64_C(1) << 0 | UINT64_C(1) << 4 | UINT64_C(1) << 11);
+        assert_int_equal(bits[1], 0);
+    }
+}
+
+static void test_store__present_takes_as_many_tiles_as_bits(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+    tseed_range_t exact = {20, 0, 0, 15, 7}, more = {20, 0, 0, 128, 0}, huge = level(house, 30);
+    uint64_t bits[2];
+
+    assert_int_equal(put(house, 20, 15, 7, "last"), APR_SUCCESS);
+    assert_int_equal(tseed_store_present(house->store, &exact, bits, 2), APR_SUCCESS);
+    assert_true(bits[1] == UINT64_C(1) << 63);
+    assert_int_equal(tseed_store_present(house->store, &more, bits, 2), APR_EINVAL);
+    assert_int_equal(tseed_store_present(house->store, &huge, bits, 2), APR_EINVAL);
+}
+
+/* A view that remembers a directory must not take its removed ghost for the truth. */
+static void test_store__present_sees_a_directory_made_anew(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    tseed_range_t range = {3, 1, 2, 1, 3};
+    tseed_store_t *other;
+    uint64_t bits;
+
+    assert_int_equal(tseed_store_open(&other, &house->f.tileset, 8, house->pool), 0);
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(tseed_store_put(other, 3, 1, 3, "x", 1, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_present(house->store, &range, &bits, 1), APR_SUCCESS);
+    assert_int_equal(bits, 2);
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+    assert_int_equal(stat_of(a).st_ino, stat_of(b).st_ino);
+}
+
+static void test_store__link_new_and_over_another(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    assert_int_equal(put(house, 3, 5, 2, "old"), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 4, 4, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 5, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 4, 4));
+    assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 5, 2));
+    assert_int_equal(count_files(house), 3);
+}
+
+/* rename(2) does nothing when both names are one file: the hidden one must not stay. */
+static void test_store__link_again_leaves_no_leftover(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_SUCCESS);
+    }
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(count_files(house), 2);
+    assert_int_equal(stat_of(tile(house, 3, 1, 2)).st_nlink, 2);
+}
+
+/* A tile that shares its file is replaced alone. */
+static void test_store__put_over_a_link_leaves_the_others(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(put(house, 3, 1, 3, "new"), APR_SUCCESS);
+    assert_content(tile(house, 3, 1, 2), "uniform");
+    assert_content(tile(house, 3, 1, 3), "new");
+}
+
+static void test_store__link_to_what_is_gone_asks_for_a_put(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_ENOTIMPL);
+    assert_int_equal(put(house, 3, 1, 3, "old"), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 4, 2, NULL, NULL), APR_ENOTIMPL);
+    assert_content(tile(house, 3, 1, 3), "old");
+    assert_int_equal(count_files(house), 1);
+}
+
+static void test_store__link_across_file_systems_asks_for_a_put(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    char away[] = "/dev/shm/tseed-store-XXXXXX";
+    struct stat here, there;
+
+    if (!mkdtemp(away)) {
+        skip();
+    }
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    stat(away, &there);
+    stat(house->top, &here);
+    assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/3/2")), 0);
+    if (here.st_dev != there.st_dev) {
+        assert_int_equal(tseed_store_link(house->store, 3, 2, 2, 1, 2, NULL, NULL), APR_ENOTIMPL);
+    }
+    assert_int_equal(rmdir(away), 0);
+}
+
+static void test_store__link_stopped_changes_nothing(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    counter_t now = {0, 0}, later = {0, 1};
+
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    assert_int_equal(put(house, 3, 1, 4, "old"), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, count_to, &now), APR_EINTR);
+    assert_int_equal(tseed_store_link(house->store, 3, 1, 4, 1, 2, count_to, &later), APR_EINTR);
+    assert_content(tile(house, 3, 1, 4), "old");
+    assert_int_equal(count_files(house), 2);
+}
+
+/* Removes the middle of a 12 x 12 block: exactly that goes, in every layout. */
+static void test_store__remove_exactly_the_range(void **state)
+{
+    house_t *house = *state;
+    tseed_range_t range = {5, 9, 10, 15, 18};
+
+    house->f.layer.store.path_template = "{x}_{z}/{layer}/{-y}.{ext}";
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout <= TSEED_LAYOUT_TEMPLATE; layout++) {
+        open_house(state, (tseed_layout_t)layout);
+        for (int i = 0; i < 144; i++) {
+            assert_int_equal(put(house, 5, 8 + i % 12, 8 + i / 12, "tile"), APR_SUCCESS);
+        }
+        assert_int_equal(remove_range(house, range), 7 * 9);
+        for (int i = 0; i < 144; i++) {
+            int64_t x = 8 + i % 12, y = 8 + i / 12;
+            int gone = x >= 9 && x <= 15 && y >= 10 && y <= 18;
+
+            assert_int_equal(exists(tile(house, 5, x, y)), !gone);
+        }
+        assert_int_equal(remove_range(house, level(house, 5)), 144 - 7 * 9);
+        assert_int_equal(count_files(house), 0);
+        assert_true(exists(house->f.layer.store.root));
+        assert_int_equal(rmdir(house->f.layer.store.root), 0);
+    }
+}
+
+static void put_neighbour(house_t *house, const char *extension, const char *hash, int z)
+{
+    fixture_t other = house->f;
+    tseed_store_t *store;
+
+    other.format.extension = extension;
+    other.tileset.hash = hash;
+    other.tileset.layer = &other.layer;
+    other.tileset.subset = &other.subset;
+    other.tileset.format = &other.format;
+    other.subset.gridset = &other.gridset;
+    assert_int_equal(tseed_store_open(&store, &other.tileset, 9, house->pool), 0);
+    assert_int_equal(tseed_store_put(store, z, 2, 2, "n", 1, NULL, NULL), APR_SUCCESS);
+    tseed_store_close(store);
+}
+
+static void test_store__remove_spares_the_neighbours(void **state)
+{
+    house_t *house = *state;
+
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
+        open_house(state, (tseed_layout_t)layout);
+        assert_int_equal(put(house, 3, 2, 2, "tile"), APR_SUCCESS);
+        assert_int_equal(put(house, 3, 2, 3, "tile"), APR_SUCCESS);
+        put_neighbour(house, "jpeg", NULL, 3);
+        put_neighbour(house, "png", "7510004a12f49fdd49a2ba366e9c4594be7e4358", 3);
+        put_neighbour(house, "png", NULL, 2);
+        put_neighbour(house, "png", NULL, 4);
+        assert_int_equal(remove_range(house, level(house, 3)), 2);
+        assert_int_equal(count_files(house), 4);
+        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+static void test_store__remove_spares_what_is_no_tile(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    const char *foreign[8];
+
+    for (int y = 0; y < 8; y++) {
+        assert_int_equal(put(house, 3, 1, y, "tile"), APR_SUCCESS);
+    }
+    foreign[0] = plant(full(house, "topp_states/EPSG_900913/3/1/01.png"));
+    foreign[1] = plant(full(house, "topp_states/EPSG_900913/3/1/8.png"));
+    foreign[2] = plant(full(house, "topp_states/EPSG_900913/3/1/2.png.bak"));
+    foreign[3] = plant(full(house, "topp_states/EPSG_900913/3/1/.tseed-3.tmp"));
+    foreign[4] = plant(full(house, "topp_states/EPSG_900913/3/2"));
+    foreign[5] = plant(full(house, "topp_states/metadata.xml"));
+    mkdir(full(house, "topp_states/EPSG_900913/3/1/5.png.d"), 0755);
+    foreign[6] = full(house, "topp_states/EPSG_900913/3/1/5.png.d");
+    mkdir(full(house, "topp_states/EPSG_900913/3/4"), 0755);
+    foreign[7] = full(house, "topp_states/EPSG_900913/3/4");
+    assert_int_equal(remove_range(house, level(house, 3)), 8);
+    for (int i = 0; i < 8; i++) {
+        assert_true(exists(foreign[i]));
+    }
+}
+
+/* A directory that bears a tile's name is no tile. */
+static void test_store__remove_spares_a_directory_called_like_a_tile(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    mkdir(tile(house, 3, 1, 3), 0755);
+    assert_int_equal(remove_range(house, level(house, 3)), 1);
+    assert_true(exists(tile(house, 3, 1, 3)));
+}
+
+static void test_store__remove_nothing_is_success(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    assert_int_equal(remove_range(house, level(house, 30)), 0);
+    assert_false(exists(house->f.layer.store.root));
+    mkdir(house->f.layer.store.root, 0755);
+    assert_int_equal(remove_range(house, level(house, 30)), 0);
+    assert_int_equal(remove_range(house, (tseed_range_t){3, 0, 0, -1, -1}), 0);
+    assert_true(exists(house->f.layer.store.root));
+}
+
+static void test_store__remove_takes_empty_tiles_and_links_too(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
+    assert_int_equal(put(house, 3, 1, 3, ""), APR_SUCCESS);
+    assert_int_equal(tseed_store_link(house->store, 3, 2, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(symlink("2.png", tile(house, 3, 1, 4)), 0);
+    assert_int_equal(remove_range(house, level(house, 3)), 4);
+    assert_int_equal(count_files(house), 0);
+}
+
+static void test_store__remove_does_not_follow_links_to_directories(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    const char *away = apr_pstrcat(house->pool, house->top, "/away", NULL);
+    const char *kept;
+
+    mkdir(away, 0755);
+    kept = plant(apr_pstrcat(house->pool, away, "/2.png", NULL));
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/3/5")), 0);
+    assert_int_equal(remove_range(house, level(house, 3)), 1);
+    assert_true(exists(kept));
+    assert_true(exists(full(house, "topp_states/EPSG_900913/3/5")));
+}
+
+static void test_store__remove_below_a_root_that_is_a_link(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    const char *disk = apr_pstrcat(house->pool, house->top, "/disk", NULL);
+
+    mkdir(disk, 0755);
+    assert_int_equal(symlink(disk, house->f.layer.store.root), 0);
+    assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
+    assert_int_equal(remove_range(house, level(house, 3)), 1);
+    assert_false(exists(full(house, "topp_states")));
+    assert_true(exists(disk));
+}
+
+static void age(const char *path, time_t seconds)
+{
+    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/* A crash's file is dropped with the directory that only it keeps, whether names are asked for or
+ * read. */
+static void test_store__remove_drops_old_leftovers(void **state)
+{
+    static const int64_t tops[] = {0, 511};
+
+    for (int i = 0; i < 2; i++) {
+        house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+        const char *old;
+
+        assert_int_equal(put(house, 9, 1, 0, "tile"), APR_SUCCESS);
+        old = plant(full(house, "topp_states/EPSG_900913/9/1/.tseed-3.tmp"));
+        age(old, 2 * 3600);
+        assert_int_equal(remove_range(house, (tseed_range_t){9, 1, 0, 1, tops[i]}), 1);
+        assert_false(exists(full(house, "topp_states")));
+    }
+}
+
+/* Level 20 has 1.1 * 10^12 tiles, of which ten are there. What is examined is counted, not timed.
+ */
+static void test_store__remove_few_of_a_million_million(void **state)
+{
+    house_t *house = *state;
+
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
+        counter_t counter = {0, INT64_MAX};
+        _Atomic int64_t removed = 0;
+        tseed_range_t range = level(open_house(state, (tseed_layout_t)layout), 20);
+
+        for (int64_t i = 0; i < 10; i++) {
+            assert_int_equal(put(house, 20, i * 104729 % 1048576, i * 7919, "tile"), APR_SUCCESS);
+        }
+        assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter),
+                         APR_SUCCESS);
+        assert_int_equal(removed, 10);
+        assert_true(counter.asked < 1000);
+    }
+}
+
+/* 16 tiles of one directory with thousands of others: those are not looked at. */
+static void test_store__remove_few_among_many(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_QUADKEY);
+    counter_t counter = {0, INT64_MAX};
+    tseed_range_t range = {6, 8, 8, 11, 11};
+    _Atomic int64_t removed = 0;
+
+    for (int i = 0; i < 64 * 64; i++) {
+        assert_int_equal(put(house, 6, i % 64, i / 64, "t"), APR_SUCCESS);
+    }
+    assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter), 0);
+    assert_int_equal(removed, 16);
+    assert_true(counter.asked < 30);
+    assert_int_equal(count_files(house), 64 * 64 - 16);
+}
+
+static void test_store__remove_stopped_in_the_middle(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+    tseed_range_t range = level(house, 4);
+    _Atomic int64_t removed = 0;
+    counter_t counter = {0, 20};
+
+    for (int i = 0; i < 256; i++) {
+        assert_int_equal(put(house, 4, i % 16, i / 16, "t"), APR_SUCCESS);
+    }
+    assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter),
+                     APR_EINTR);
+    assert_true(removed > 0 && removed < 20);
+    assert_int_equal(counter.asked, 21);
+    assert_int_equal(count_files(house), 256 - removed);
+}
+
+/* Threads */
+
+typedef struct {
+    house_t *house;
+    unsigned id;
+    apr_pool_t *pool;
+    _Atomic int *done;
+    apr_status_t rv;
+} thread_t;
+
+/* Columns of its own in directories that all threads share. */
+static void *put_many(void *data)
+{
+    thread_t *self = data;
+    tseed_store_t *store;
+
+    self->rv = tseed_store_open(&store, &self->house->f.tileset, self->id, self->pool);
+    for (int i = 0; i < 400 && self->rv == APR_SUCCESS; i++) {
+        self->rv =
+            tseed_store_put(store, 12, i % 100 * 40 + self->id, i / 100, "tile", 4, NULL, NULL);
+    }
+    tseed_store_close(store);
+    atomic_fetch_add(self->done, 1);
+    return NULL;
+}
+
+/* Four threads that put; meanwhile this one removes what is not theirs, when asked to. */
+static void run_threads(house_t *house, int also_remove)
+{
+    thread_t threads[4];
+    pthread_t ids[4];
+    _Atomic int done = 0;
+
+    for (unsigned i = 0; i < 4; i++) {
+        threads[i] = (thread_t){.house = house, .id = i, .done = &done};
+        apr_pool_create(&threads[i].pool, NULL);
+        assert_int_equal(pthread_create(&ids[i], NULL, put_many, &threads[i]), 0);
+    }
+    while (also_remove && atomic_load(&done) < 4) {
+        remove_range(house, level(house, 12));
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(ids[i], NULL);
+        assert_int_equal(threads[i].rv, APR_SUCCESS);
+        apr_pool_destroy(threads[i].pool);
+    }
+}
+
+static void test_store__threads_put_into_the_same_new_directories(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    run_threads(house, 0);
+    assert_int_equal(count_files(house), 1600);
+    assert_int_equal(remove_range(house, level(house, 12)), 1600);
+}
+
+static void test_store__threads_put_while_another_removes(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    run_threads(house, 1);
+    remove_range(house, level(house, 12));
+    assert_int_equal(count_files(house), 0);
+    assert_false(exists(full(house, "topp_states")));
+}
+
+static int open_descriptors(void)
+{
+    int count = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        count += fcntl(fd, F_GETFD) >= 0;
+    }
+    return count;
+}
+
+static void test_store__close_gives_every_descriptor_back(void **state)
+{
+    int before = open_descriptors();
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    uint64_t bits;
+    tseed_range_t range = {5, 0, 0, 7, 7};
+
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(put(house, 5, i, 0, "tile"), APR_SUCCESS);
+    }
+    assert_int_equal(tseed_store_present(house->store, &range, &bits, 1), APR_SUCCESS);
+    remove_range(house, level(house, 5));
+    assert_int_equal(open_descriptors() - before, 9);
+    tseed_store_close(house->store);
+    assert_int_equal(open_descriptors(), before);
+}
+
+#define HOUSE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOUSE_TEST(test_store__put_makes_the_root_and_its_parents),
+        HOUSE_TEST(test_store__put_replaces),
+        HOUSE_TEST(test_store__put_sets_modes_whatever_the_umask),
+        HOUSE_TEST(test_store__put_stopped_changes_nothing),
+        HOUSE_TEST(test_store__put_survives_its_own_leftover),
+        HOUSE_TEST(test_store__put_after_the_directory_was_removed),
+        HOUSE_TEST(test_store__put_that_fails_leaves_nothing),
+        HOUSE_TEST(test_store__put_where_a_file_is_in_the_way),
+        HOUSE_TEST(test_store__put_into_a_read_only_directory),
+        HOUSE_TEST(test_store__more_directories_than_are_remembered),
+        HOUSE_TEST(test_store__present_is_row_by_row_from_the_bottom_left),
+        HOUSE_TEST(test_store__present_takes_as_many_tiles_as_bits),
+        HOUSE_TEST(test_store__present_sees_a_directory_made_anew),
+        HOUSE_TEST(test_store__link_new_and_over_another),
+        HOUSE_TEST(test_store__link_again_leaves_no_leftover),
+        HOUSE_TEST(test_store__put_over_a_link_leaves_the_others),
+        HOUSE_TEST(test_store__link_to_what_is_gone_asks_for_a_put),
+        HOUSE_TEST(test_store__link_across_file_systems_asks_for_a_put),
+        HOUSE_TEST(test_store__link_stopped_changes_nothing),
+        HOUSE_TEST(test_store__remove_exactly_the_range),
+        HOUSE_TEST(test_store__remove_spares_the_neighbours),
+        HOUSE_TEST(test_store__remove_spares_what_is_no_tile),
+        HOUSE_TEST(test_store__remove_spares_a_directory_called_like_a_tile),
+        HOUSE_TEST(test_store__remove_nothing_is_success),
+        HOUSE_TEST(test_store__remove_takes_empty_tiles_and_links_too),
+        HOUSE_TEST(test_store__remove_does_not_follow_links_to_directories),
+        HOUSE_TEST(test_store__remove_below_a_root_that_is_a_link),
+        HOUSE_TEST(test_store__remove_drops_old_leftovers),
+        HOUSE_TEST(test_store__remove_few_of_a_million_million),
+        HOUSE_TEST(test_store__remove_few_among_many),
+        HOUSE_TEST(test_store__remove_stopped_in_the_middle),
+        HOUSE_TEST(test_store__threads_put_into_the_same_new_directories),
+        HOUSE_TEST(test_store__threads_put_while_another_removes),
+        HOUSE_TEST(test_store__close_gives_every_descriptor_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
