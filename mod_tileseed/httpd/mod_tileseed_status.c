@@ -37,7 +37,7 @@ int tseed_status_section(request_rec *r, int flags)
     const char *seeder = board ? seeder_states[tseed_board_seeder(board, NULL, NULL, NULL)] : NULL;
     int running = 0;
 
-    if (!board) {
+    if (!rows) {
         return OK;
     }
     for (int i = 0; i < rows->nelts; i++) {

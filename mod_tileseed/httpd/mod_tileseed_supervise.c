@@ -61,8 +61,8 @@ static tseed_board_t *board_make(retained_t *retained, const tseed_settings_t *s
                                  server_rec *server)
 {
     apr_pool_t *pool = server->process->pool;
-    apr_size_t size = tseed_board_size((unsigned)settings->max_tasks + TSEED_SPARE_SLOTS,
-                                       (unsigned)settings->workers);
+    unsigned slots = (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS;
+    apr_size_t size = tseed_board_size(slots, TSEED_WORKERS_MAX);
     apr_shm_t *shm;
     apr_status_t rv = apr_shm_create(&shm, size + 64, NULL, pool);
 
@@ -76,8 +76,7 @@ static tseed_board_t *board_make(retained_t *retained, const tseed_settings_t *s
     /* the segment begins 8 bytes behind a cache line */
     retained->segment = (void *)(((uintptr_t)apr_shm_baseaddr_get(shm) + 63) & ~(uintptr_t)63);
     retained->size = size;
-    return tseed_board_init(retained->segment, (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS,
-                            (unsigned)settings->workers);
+    return tseed_board_init(retained->segment, slots, TSEED_WORKERS_MAX);
 }
 
 static retained_t *retained_get(server_rec *server)

@@ -181,13 +181,25 @@ static tseed_status_row_t row_of(const tseed_row_t *row)
     };
 }
 
+/* Whether the board shows everything that has been answered. */
+static int board_is_current(const tseed_rest_t *rest)
+{
+    return tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
+}
+
+/* The rows as the board has them; NULL when it lags behind or can't be read: the database knows. */
 static apr_array_header_t *list_board(const tseed_rest_t *rest)
 {
     apr_pool_t *pool = rest->r->pool;
-    apr_array_header_t *all = tseed_board_list(rest->board, rest->route.layer, 0, pool);
-    apr_array_header_t *rows = apr_array_make(pool, all->nelts, sizeof(tseed_status_row_t));
+    apr_array_header_t *all, *rows;
 
-    for (int i = 0; i < all->nelts; i++) {
+    if (!board_is_current(rest)) {
+        return NULL;
+    }
+    all = tseed_board_list(rest->board, rest->route.layer, 0, pool);
+    rows = all ? apr_array_make(pool, all->nelts, sizeof(tseed_status_row_t)) : NULL;
+    for (int i = 0; all && i < all->nelts; i++) {
         const tseed_row_t *row = &APR_ARRAY_IDX(all, i, tseed_row_t);
 
         if (tseed_rest_sees(rest, row->layer)) {
@@ -243,13 +255,6 @@ static apr_status_t list_state(const tseed_rest_t *rest, tseed_state_t *state,
     return rv;
 }
 
-/* Whether the board shows everything that has been answered. */
-static int board_is_current(const tseed_rest_t *rest)
-{
-    return tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
-           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
-}
-
 /* A layer that was taken out of the configuration can be listed and terminated as long as it has tasks. */
 static int layer_is_known(const tseed_rest_t *rest)
 {
@@ -272,15 +277,14 @@ static int layer_is_known(const tseed_rest_t *rest)
 int tseed_handle_list(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    apr_array_header_t *rows = NULL;
+    apr_array_header_t *rows;
     const char *why = "it is busy";
 
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    if (board_is_current(rest)) {
-        rows = list_board(rest);
-    } else {
+    rows = list_board(rest);
+    if (!rows) {
         apr_status_t rv;
         tseed_state_t *state = tseed_child_acquire(&rv);
 
