@@ -25,7 +25,7 @@ typedef struct tseed_node_t {
     const char *name; /* local name, without prefix */
     const char *text; /* as it was sent, in UTF-8; "" when there are children */
     int is_null;      /* JSON null; its text is "null" */
-    int line;         /* of the body, from 1 */
+    int line;         /* from 1; XML: white space before the document not counted */
     struct tseed_node_t *children, *next;
 } tseed_node_t;
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* XML to a tree: libxml2's SAX events, encodings as libxml2 knows them.
+/* XML to a tree: libxml2 reads, in every encoding it knows, and its tree is copied and freed.
  *
  * httpd is one process with other users of libxml2 in it (mod_proxy_html, mod_security), so nothing
- * global is touched: handlers and options belong to the one parser context. It has the older SAX1
- * events for elements: they carry the name as it stands, so an undeclared prefix does no harm.
+ * global is touched: handlers and options belong to the one parser context.
  */
 #include <apr_lib.h>
 #include <apr_strings.h>
-#include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,94 +21,79 @@ typedef const xmlError libxml_error_t;
 
 typedef struct {
     xmlParserCtxtPtr parser;
-    xmlBufferPtr text; /* since the last start of an element */
-    int depth;         /* open elements */
-    tseed_node_t *open[TSEED_DOCUMENT_DEPTH];
-    tseed_node_t **slot[TSEED_DOCUMENT_DEPTH + 1]; /* where the next node of a depth is hung up */
-    const char *problem;
+    const char *problem; /* the first one, others follow from it */
     apr_pool_t *pool;
 } reader_t;
 
-/* The first problem counts, the others follow from it. */
-static void stop(reader_t *reader, const char *problem)
+static const char *too_deep(const reader_t *reader)
 {
-    if (!reader->problem) {
-        reader->problem = problem;
-    }
-    xmlStopParser(reader->parser);
-}
-
-static void start_element(void *data, const xmlChar *name, const xmlChar **attributes)
-{
-    reader_t *reader = data;
-    const char *colon = strchr((const char *)name, ':');
-    tseed_node_t *node;
-
-    (void)attributes;
-    if (reader->depth == TSEED_DOCUMENT_DEPTH) {
-        stop(reader, apr_psprintf(reader->pool, "Elements are nested deeper than %d levels",
-                                  TSEED_DOCUMENT_DEPTH));
-        return;
-    }
-    node = tseed_node_create(apr_pstrdup(reader->pool, colon ? colon + 1 : (const char *)name),
-                             xmlSAX2GetLineNumber(reader->parser), reader->pool);
-    *reader->slot[reader->depth] = node;
-    reader->slot[reader->depth] = &node->next;
-    reader->open[reader->depth++] = node;
-    reader->slot[reader->depth] = &node->children;
-    xmlBufferEmpty(reader->text);
-}
-
-static void end_element(void *data, const xmlChar *name)
-{
-    reader_t *reader = data;
-    tseed_node_t *node = reader->open[--reader->depth];
-
-    (void)name;
-    if (!node->children) {
-        node->text = apr_pstrmemdup(reader->pool, (const char *)xmlBufferContent(reader->text),
-                                    (apr_size_t)xmlBufferLength(reader->text));
-    }
-}
-
-static void characters(void *data, const xmlChar *text, int length)
-{
-    reader_t *reader = data;
-
-    xmlBufferAdd(reader->text, text, length);
+    return apr_psprintf(reader->pool, "Elements are nested deeper than %d levels",
+                        TSEED_DOCUMENT_DEPTH);
 }
 
 /* Called at a DOCTYPE's name, before its subsets are looked at. */
-static void doctype(void *data, const xmlChar *name, const xmlChar *public_id,
+static void doctype(void *context, const xmlChar *name, const xmlChar *public_id,
                     const xmlChar *system_id)
 {
+    xmlParserCtxtPtr parser = context;
+    reader_t *reader = parser->_private;
+
     (void)name;
     (void)public_id;
     (void)system_id;
-    stop(data, "A DOCTYPE is not allowed in a request");
+    reader->problem = "A DOCTYPE is not allowed in a request";
+    xmlStopParser(parser);
 }
 
-static void note_error(void *data, libxml_error_t *error)
+/* Only what is fatal counts: an undeclared prefix does no harm, since prefixes are dropped. */
+static void note_error(void *context, libxml_error_t *error)
 {
-    reader_t *reader = data;
+    xmlParserCtxtPtr parser = context;
+    reader_t *reader = parser->_private;
     const char *what = error->message ? error->message : "unreadable";
 
-    if (error->level > XML_ERR_WARNING && !reader->problem) {
-        reader->problem =
-            apr_psprintf(reader->pool, "The body is not well-formed XML, line %d: %.*s",
-                         error->line, (int)strcspn(what, "\r\n"), what);
+    if (error->level != XML_ERR_FATAL || reader->problem) {
+        return;
     }
+    reader->problem = parser->nameNr > TSEED_DOCUMENT_DEPTH
+                          ? too_deep(reader)
+                          : apr_psprintf(reader->pool,
+                                         "The body is not well-formed XML, line %d: %.*s",
+                                         error->line, (int)strcspn(what, "\r\n"), what);
 }
 
-static const xmlSAXHandler handlers = {
-    .initialized = XML_SAX2_MAGIC, /* else `serror` is not asked */
-    .internalSubset = doctype,
-    .startElement = start_element,
-    .endElement = end_element,
-    .characters = characters,
-    .ignorableWhitespace = characters,
-    .serror = note_error
-};
+static const char *local_name(const xmlNode *element, apr_pool_t *pool)
+{
+    const char *colon = strchr((const char *)element->name, ':'); /* of an undeclared prefix */
+
+    return apr_pstrdup(pool, colon ? colon + 1 : (const char *)element->name);
+}
+
+/* The element and what is in it; `depth` is its own level. */
+static tseed_node_t *copy_element(reader_t *reader, xmlNode *element, int depth)
+{
+    tseed_node_t *node = tseed_node_create(local_name(element, reader->pool),
+                                           (int)xmlGetLineNo(element), reader->pool);
+    tseed_node_t **slot = &node->children;
+
+    if (depth > TSEED_DOCUMENT_DEPTH) {
+        reader->problem = too_deep(reader);
+        return node;
+    }
+    for (xmlNode *child = element->children; child; child = child->next) {
+        if (child->type == XML_ELEMENT_NODE) {
+            *slot = copy_element(reader, child, depth + 1);
+            slot = &(*slot)->next;
+        }
+    }
+    if (!node->children) {
+        xmlChar *text = xmlNodeGetContent(element);
+
+        node->text = apr_pstrdup(reader->pool, text ? (const char *)text : "");
+        xmlFree(text);
+    }
+    return node;
+}
 
 void tseed_document_init(void)
 {
@@ -119,27 +102,27 @@ void tseed_document_init(void)
 
 const char *tseed_xml_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool)
 {
-    reader_t reader = { .pool = pool };
+    reader_t reader = { .parser = xmlNewParserCtxt(), .pool = pool };
+    xmlDoc *document;
 
+    if (!reader.parser) {
+        abort(); /* no memory: as an APR pool of httpd does */
+    }
     while (length > 0 && apr_isspace(*body)) { /* a prolog must stand first */
         body++;
         length--;
     }
-    *root = NULL;
-    reader.slot[0] = root;
-    reader.parser = xmlNewParserCtxt();
-    reader.text = xmlBufferCreate();
-    if (!reader.parser || !reader.text) {
-        abort(); /* no memory: as an APR pool of httpd does */
-    }
-    *reader.parser->sax = handlers;
-    reader.parser->userData = &reader;
-    xmlCtxtReadMemory(reader.parser, body, (int)length, NULL, NULL,
-                      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    if (!reader.problem && (!reader.parser->wellFormed || !*root)) {
+    reader.parser->_private = &reader;
+    reader.parser->sax->internalSubset = doctype;
+    reader.parser->sax->serror = note_error;
+    document = xmlCtxtReadMemory(reader.parser, body, (int)length, NULL, NULL,
+                                 XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    if (document && !reader.problem) {
+        *root = copy_element(&reader, xmlDocGetRootElement(document), 1);
+    } else if (!reader.problem) {
         reader.problem = "The body is not well-formed XML";
     }
-    xmlBufferFree(reader.text);
+    xmlFreeDoc(document);
     xmlFreeParserCtxt(reader.parser);
     return reader.problem;
 }

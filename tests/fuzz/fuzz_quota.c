@@ -18,15 +18,13 @@ static void check_config(const tseed_quota_config_t *config)
 static void check_round_trip(const tseed_quota_config_t *config, const tseed_catalog_t *catalog,
                              tseed_format_of_body_t format, apr_pool_t *pool)
 {
-    const char *root = NULL, *ignored = NULL;
     const char *once = tseed_quota_config_write(config, "cacheQuotaConfiguration", format, 1, pool);
     const char *twice;
-    tseed_quota_config_t again;
+    tseed_quota_change_t again;
 
-    tseed_quota_config_init(&again, 4096, pool);
-    assert(!tseed_quota_config_merge(&again, &root, &ignored, format, once, strlen(once), catalog,
-                                     pool));
-    twice = tseed_quota_config_write(&again, root, format, 1, pool);
+    tseed_quota_config_init(&again.config, 4096, pool);
+    assert(!tseed_quota_config_merge(&again, format, once, strlen(once), catalog, pool));
+    twice = tseed_quota_config_write(&again.config, again.root, format, 1, pool);
     assert(strcmp(once, twice) == 0);
 }
 
@@ -34,17 +32,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = target_pool();
     tseed_catalog_t *catalog = tseed_catalog_create(pool);
-    const char *root = NULL, *ignored = NULL;
-    tseed_quota_config_t config;
+    tseed_quota_change_t change;
 
     apr_hash_set(catalog->layers, "l", APR_HASH_KEY_STRING, target_layer(pool));
-    tseed_quota_config_init(&config, 4096, pool);
-    if (size > 0 &&
-        !tseed_quota_config_merge(&config, &root, &ignored, target_format(data[0]),
-                                  (const char *)data + 1, size - 1, catalog, pool)) {
-        check_config(&config);
-        check_round_trip(&config, catalog, TSEED_BODY_XML, pool);
-        check_round_trip(&config, catalog, TSEED_BODY_JSON, pool);
+    tseed_quota_config_init(&change.config, 4096, pool);
+    if (size > 0 && !tseed_quota_config_merge(&change, target_format(data[0]),
+                                              (const char *)data + 1, size - 1, catalog, pool)) {
+        check_config(&change.config);
+        check_round_trip(&change.config, catalog, TSEED_BODY_XML, pool);
+        check_round_trip(&change.config, catalog, TSEED_BODY_JSON, pool);
     }
     apr_pool_destroy(pool);
     return 0;
