@@ -34,10 +34,14 @@ static int replay_file(const char *path)
     return 0;
 }
 
+/* The name goes out first: it is the last word before a crash. */
 static int report(int number, const char *path)
 {
-    int failed = replay_file(path);
+    int failed;
 
+    printf("# %s\n", path);
+    fflush(stdout);
+    failed = replay_file(path);
     printf("%sok %d - %s\n", failed ? "not " : "", number, path);
     return failed;
 }
