@@ -16,8 +16,7 @@
  * narrows a range down name by name.
  *
  * In names ':' and ' ' become '_', as GeoWebCache does it. So that no name can leave the root, '/'
- * becomes "%2F" and a leading '.' becomes
- * "%2E". All other bytes stay, UTF-8 among them.
+ * becomes "%2F" and a leading '.' becomes "%2E". All other bytes stay, UTF-8 among them.
  *
  * Rows are counted from the top by xyz, arcgis, quadkey and {y}; from the bottom by geowebcache,
  * tms, tilecache and {-y}.
@@ -34,8 +33,8 @@
 
 typedef struct tseed_pattern_t tseed_pattern_t;
 
-/* The pattern of a tile set whose configuration has been checked. In `pool`; `tileset` outlives it.
- */
+/* The pattern of a tile set whose configuration has been checked. In `pool`; `tileset` outlives
+ * it. */
 tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t *pool);
 
 /* Number of components. */

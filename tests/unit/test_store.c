@@ -627,6 +627,22 @@ static void test_store__remove_drops_old_leftovers(void **state)
     }
 }
 
+/* It may be the file of a put that is under way. */
+static void test_store__remove_spares_young_leftovers(void **state)
+{
+    static const int64_t tops[] = {0, 511};
+
+    for (int i = 0; i < 2; i++) {
+        house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+        const char *young;
+
+        assert_int_equal(put(house, 9, 1, 0, "tile"), APR_SUCCESS);
+        young = plant(full(house, "topp_states/EPSG_900913/9/1/.tseed-3.tmp"));
+        assert_int_equal(remove_range(house, (tseed_range_t){9, 1, 0, 1, tops[i]}), 1);
+        assert_true(exists(young));
+    }
+}
+
 /* Level 20 has 1.1 * 10^12 tiles, of which ten are there. What is examined is counted, not timed.
  */
 static void test_store__remove_few_of_a_million_million(void **state)
@@ -648,21 +664,24 @@ static void test_store__remove_few_of_a_million_million(void **state)
     }
 }
 
-/* 16 tiles of one directory with thousands of others: those are not looked at. */
+/* 16, then 64 tiles of one directory with a thousand others: those are not looked at. */
 static void test_store__remove_few_among_many(void **state)
 {
+    static const tseed_range_t ranges[] = {{5, 8, 8, 11, 11}, {5, 16, 16, 23, 23}};
     house_t *house = open_house(state, TSEED_LAYOUT_QUADKEY);
     counter_t counter = {0, INT64_MAX};
-    tseed_range_t range = {6, 8, 8, 11, 11};
     _Atomic int64_t removed = 0;
 
-    for (int i = 0; i < 64 * 64; i++) {
-        assert_int_equal(put(house, 6, i % 64, i / 64, "t"), APR_SUCCESS);
+    for (int i = 0; i < 32 * 32; i++) {
+        assert_int_equal(put(house, 5, i % 32, i / 32, "t"), APR_SUCCESS);
     }
-    assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter), 0);
-    assert_int_equal(removed, 16);
-    assert_true(counter.asked < 30);
-    assert_int_equal(count_files(house), 64 * 64 - 16);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tseed_store_remove(house->store, &ranges[i], &removed, count_to, &counter),
+                         0);
+    }
+    assert_int_equal(removed, 16 + 64);
+    assert_true(counter.asked < 100);
+    assert_int_equal(count_files(house), 32 * 32 - 16 - 64);
 }
 
 static void test_store__remove_stopped_in_the_middle(void **state)
@@ -809,6 +828,7 @@ int main(void)
         HOUSE_TEST(test_store__remove_does_not_follow_links_to_directories),
         HOUSE_TEST(test_store__remove_below_a_root_that_is_a_link),
         HOUSE_TEST(test_store__remove_drops_old_leftovers),
+        HOUSE_TEST(test_store__remove_spares_young_leftovers),
         HOUSE_TEST(test_store__remove_few_of_a_million_million),
         HOUSE_TEST(test_store__remove_few_among_many),
         HOUSE_TEST(test_store__remove_stopped_in_the_middle),
