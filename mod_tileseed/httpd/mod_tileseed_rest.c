@@ -210,6 +210,11 @@ int tseed_rest_handler(request_rec *r)
     if (rest.route.action == TSEED_ACTION_NONE) {
         return not_allowed(&rest, rest.route.allowed);
     }
+    if (actions[rest.route.action].has_body && tseed_board_is_fenced(rest.board)) {
+        apr_table_setn(r->headers_out, "Retry-After", "2");
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "a new build of the module is taking over; send it again");
+    }
     if (!origin_is_fine(&rest)) {
         return tseed_reply_error(r, HTTP_FORBIDDEN,
                                  "a page of another site (%s) may not do this; "

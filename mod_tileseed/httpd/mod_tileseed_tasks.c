@@ -184,7 +184,8 @@ static tseed_status_row_t row_of(const tseed_row_t *row)
 /* Whether the board shows everything that has been answered. */
 static int board_is_current(const tseed_rest_t *rest)
 {
-    return tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+    return !tseed_board_is_fenced(rest->board) &&
+           tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
 }
 
