@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* WMS as a source: which GetMap request fetches a metatile. Pure text, no network. */
+/* WMS as a source: which GetMap request fetches a metatile. Pure text, no network, any thread.
+ *
+ * Standards: OGC 01-068r3 (WMS 1.1.1, and 1.1.0 before it) and 06-042 (1.3.0). They differ in two
+ * points that matter here: 1.3.0 calls the reference system CRS instead of SRS, and orders BBOX by
+ * the axes of that system, so that EPSG:4326 is asked for as miny,minx,maxy,maxx.
+ */
 #ifndef TSEED_WMS_H
 #define TSEED_WMS_H
 
 #include "layer/tseed_tileset.h"
-#include "tiling/tseed_positions.h"
+#include "tiling/tseed_range.h"
 
-/* Checks what the administrator wrote (URL's scheme http or https, version 1.1.0, 1.1.1 or 1.3.0, LAYERS there, no key that we set
- * ourselves). NULL or a sentence. Configuration phase. */
+/* Checks what the administrator wrote: the address's scheme, host, characters and query, VERSION
+ * (1.1.0, 1.1.1, 1.3.0, or none for 1.1.1), LAYERS there, no key that is set for each request.
+ * NULL or a sentence. Configuration phase. */
 const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool);
 
-/* The GetMap address of a block of tiles with `gutter` pixels around it: OGC 01-068r3 (1.1.1) and 06-042 (1.3.0, where CRS
- * replaces SRS and the axis order is the reference system's own). `width` and `height` get the pixels asked for.
- * Parameter filters of the tile set override the source's parameters. In `pool`. */
+/* Whether a GetMap parameter, in any case, may be set by an administrator, be it for all requests
+ * or as a parameter filter: NULL, or a sentence that says what decides its value instead. */
+const char *tseed_wms_check_key(const char *key, apr_pool_t *pool);
+
+/* The GetMap address of a block of tiles with `gutter` pixels around it. `width` and `height` get
+ * the pixels asked for. The tile set's parameters override the source's; an empty value leaves a
+ * parameter out, STYLES excepted. BBOX holds the shortest decimals that read back as the very
+ * doubles computed. In `pool`. */
 const char *tseed_wms_url(int *width, int *height, const tseed_tileset_t *tileset,
                           const tseed_range_t *whole, int gutter, apr_pool_t *pool);
 
