@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Routing: every address of the contract by every method, and what is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+
+#include "protocol/tseed_route.h"
+
+static apr_pool_t *pool;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+#define GET    TSEED_METHOD_GET
+#define POST   TSEED_METHOD_POST
+#define PUT    TSEED_METHOD_PUT
+
+typedef struct {
+    const char *path;
+    tseed_method_t method;
+    tseed_action_t action;
+    const char *layer;
+} case_t;
+
+static void test_route__addresses_and_methods_lead_to_actions(void **state)
+{
+    static const case_t cases[] = {
+        { "/seed", POST, TSEED_ACTION_KILL, NULL },
+        { "/seed/", POST, TSEED_ACTION_KILL, NULL },
+        { "/seed.json", GET, TSEED_ACTION_LIST, NULL },
+        { "/seed/topp:states.xml", POST, TSEED_ACTION_SEED, "topp:states" },
+        { "/seed/topp:states.json", POST, TSEED_ACTION_SEED, "topp:states" },
+        { "/seed/topp:states.xml", GET, TSEED_ACTION_LIST, "topp:states" },
+        { "/seed/topp:states.json", GET, TSEED_ACTION_LIST, "topp:states" },
+        { "/seed/topp:states", POST, TSEED_ACTION_KILL, "topp:states" },
+        { "/diskquota.xml", GET, TSEED_ACTION_QUOTA_GET, NULL },
+        { "/diskquota.json", GET, TSEED_ACTION_QUOTA_GET, NULL },
+        { "/diskquota.xml", PUT, TSEED_ACTION_QUOTA_PUT, NULL },
+        { "/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL },
+        { "/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        tseed_route_t route = tseed_route(cases[i].path, cases[i].method, pool);
+
+        assert_int_equal(route.action, cases[i].action);
+        assert_true(route.allowed & (unsigned)cases[i].method);
+        assert_true(!route.layer == !cases[i].layer);
+        if (cases[i].layer) {
+            assert_string_equal(route.layer, cases[i].layer);
+        }
+    }
+}
+
+static void test_route__other_methods_learn_which_are_allowed(void **state)
+{
+    static const struct {
+        const char *path;
+        unsigned allowed;
+    } cases[] = {
+        { "/seed", POST },
+        { "/seed/", POST },
+        { "/seed.json", GET },
+        { "/seed/nowhere.xml", GET | POST },
+        { "/seed/nowhere.json", GET | POST },
+        { "/seed/nowhere", POST },
+        { "/diskquota.xml", GET | PUT },
+        { "/diskquota.json", GET | PUT },
+        { "/tasks/1.json", GET },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (unsigned method = GET; method <= TSEED_METHOD_OTHER; method <<= 1) {
+            tseed_route_t route = tseed_route(cases[i].path, (tseed_method_t)method, pool);
+
+            assert_int_equal(route.allowed, cases[i].allowed);
+            assert_int_equal(route.action != TSEED_ACTION_NONE,
+                             (cases[i].allowed & method) != 0);
+        }
+    }
+}
+
+static void test_route__any_other_address_is_none(void **state)
+{
+    static const char *const paths[] = {
+        "", "/", "seed", "/seeds", "/seed.xml", "/seed.json/",
+        "/seed/a/", "/seed/a/b.xml", "/seed//", "//seed", "/seed.jsonx", "/SEED", "/diskquota",
+        "/diskquota/", "/diskquota.yaml", "/diskquota.xml/", "/diskquotas.xml", "/diskquotax.xml",
+        "/tasks", "/tasks/", "/tasks.json", "/tasks/.json", "/tasks/1", "/tasks/1.xml",
+        "/tasks/0.json", "/tasks/-1.json", "/tasks/+1.json", "/tasks/1a.json", "/tasks/ 1.json",
+        "/tasks/9223372036854775808.json", "/tasks/1/failures.json", "/layers.xml",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        tseed_route_t route = tseed_route(paths[i], GET, pool);
+
+        assert_int_equal(route.action, TSEED_ACTION_NONE);
+        assert_int_equal(route.allowed, 0);
+        assert_null(route.layer);
+    }
+}
+
+static void test_route__only_the_last_suffix_is_the_format(void **state)
+{
+    static const struct {
+        const char *path, *layer;
+        tseed_action_t action;
+        tseed_format_of_body_t format;
+    } cases[] = {
+        { "/seed/a.v2.xml", "a.v2", TSEED_ACTION_SEED, TSEED_BODY_XML },
+        { "/seed/a.xml.json", "a.xml", TSEED_ACTION_SEED, TSEED_BODY_JSON },
+        { "/seed/a.json.xml", "a.json", TSEED_ACTION_SEED, TSEED_BODY_XML },
+        { "/seed/a b .xml", "a b ", TSEED_ACTION_SEED, TSEED_BODY_XML },
+        { "/seed/..xml", ".", TSEED_ACTION_SEED, TSEED_BODY_XML },
+        { "/seed/a.XML", "a.XML", TSEED_ACTION_KILL, TSEED_BODY_XML },
+        { "/seed/axml", "axml", TSEED_ACTION_KILL, TSEED_BODY_XML },
+        { "/seed/ws%2Fa%2fb.json", "ws/a/b", TSEED_ACTION_SEED, TSEED_BODY_JSON },
+        { "/seed/100%.json", "100%", TSEED_ACTION_SEED, TSEED_BODY_JSON },
+        { "/seed/ws%3Aa%2.json", "ws%3Aa%2", TSEED_ACTION_SEED, TSEED_BODY_JSON },
+        { "/seed/stra\xC3\x9F" "en.xml", "stra\xC3\x9F" "en", TSEED_ACTION_SEED, TSEED_BODY_XML },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        tseed_route_t route = tseed_route(cases[i].path, POST, pool);
+
+        assert_int_equal(route.action, cases[i].action);
+        assert_string_equal(route.layer, cases[i].layer);
+        if (cases[i].action == TSEED_ACTION_SEED) {
+            assert_int_equal(route.format, cases[i].format);
+        }
+    }
+}
+
+static void test_route__task_ids_have_64_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(tseed_route("/tasks/1.json", GET, pool).task, 1);
+    assert_int_equal(tseed_route("/tasks/9223372036854775807.json", GET, pool).task, INT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_route__addresses_and_methods_lead_to_actions),
+        cmocka_unit_test(test_route__other_methods_learn_which_are_allowed),
+        cmocka_unit_test(test_route__any_other_address_is_none),
+        cmocka_unit_test(test_route__only_the_last_suffix_is_the_format),
+        cmocka_unit_test(test_route__task_ids_have_64_bits),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tasks: names, and the window of finished positions against a plain set. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "protocol/tseed_task.h"
+
+#define POSITIONS 20000
+
+static void test_task__names_are_the_wires(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_task_type_name(TSEED_SEED), "seed");
+    assert_string_equal(tseed_task_type_name(TSEED_RESEED), "reseed");
+    assert_string_equal(tseed_task_type_name(TSEED_TRUNCATE), "truncate");
+    assert_string_equal(tseed_task_state_name(-1), "ABORTED");
+    assert_string_equal(tseed_task_state_name(0), "PENDING");
+    assert_string_equal(tseed_task_state_name(1), "RUNNING");
+    assert_string_equal(tseed_task_state_name(2), "DONE");
+}
+
+static void test_task__every_outcome_is_processed(void **state)
+{
+    tseed_progress_t progress = { .made = 1, .skipped = 20, .removed = 300, .failed = 4000 };
+
+    (void)state;
+    assert_int_equal(tseed_progress_processed(&progress), 4321);
+}
+
+static void test_task__low_moves_over_what_is_finished(void **state)
+{
+    tseed_progress_t progress = { .low = INT64_C(1) << 40 };
+    const int64_t low = progress.low;
+
+    (void)state;
+    tseed_progress_finish(&progress, low + 1);
+    tseed_progress_finish(&progress, low + 3);
+    assert_int_equal(progress.low, low);
+    tseed_progress_finish(&progress, low);
+    assert_int_equal(progress.low, low + 2);
+    assert_true(tseed_progress_is_done(&progress, low + 3));
+    assert_false(tseed_progress_is_done(&progress, low + 2));
+}
+
+static void test_task__a_full_window_empties_at_once(void **state)
+{
+    tseed_progress_t progress = { 0 };
+
+    (void)state;
+    for (int i = TSEED_WINDOW - 1; i >= 0; i--) {
+        assert_int_equal(progress.low, 0);
+        tseed_progress_finish(&progress, i);
+    }
+    assert_int_equal(progress.low, TSEED_WINDOW);
+    for (int i = 0; i < TSEED_WINDOW / 64; i++) {
+        assert_true(progress.window[i] == 0);
+    }
+}
+
+static void test_task__positions_outside_the_window_change_nothing(void **state)
+{
+    tseed_progress_t progress = { .low = 100 }, before;
+
+    (void)state;
+    memcpy(&before, &progress, sizeof(before));
+    tseed_progress_finish(&progress, 99);
+    tseed_progress_finish(&progress, 100 + TSEED_WINDOW);
+    assert_memory_equal(&before, &progress, sizeof(before));
+    assert_true(tseed_progress_is_done(&progress, 99));
+    assert_false(tseed_progress_is_done(&progress, 100 + TSEED_WINDOW));
+}
+
+/* A generator of its own: the same numbers on every machine. */
+static unsigned next_random(unsigned *seed)
+{
+    *seed = *seed * 1103515245u + 12345u;
+    return *seed >> 16;
+}
+
+/* Around `low` the window must say what the set says, and low be the first that is not in it. */
+static void check_window(const tseed_progress_t *progress, const char *finished)
+{
+    for (int64_t i = 0; i < progress->low; i++) {
+        assert_true(finished[i]);
+    }
+    assert_false(finished[progress->low]);
+    for (int64_t i = progress->low; i < progress->low + 2 * TSEED_WINDOW; i++) {
+        assert_int_equal(tseed_progress_is_done(progress, i), finished[i]);
+    }
+}
+
+static void test_task__the_window_equals_a_set(void **state)
+{
+    static char finished[POSITIONS + 3 * TSEED_WINDOW];
+    tseed_progress_t progress = { 0 };
+    unsigned seed = 1;
+
+    (void)state;
+    for (int step = 0; progress.low < POSITIONS; step++) {
+        /* near the bottom, so that low moves, now and then anywhere, the last place too */
+        int reach = step % 7 ? 40 : TSEED_WINDOW;
+        int64_t position = progress.low + next_random(&seed) % (unsigned)reach;
+
+        tseed_progress_finish(&progress, position);
+        finished[position] = 1;
+        if (step % 97 == 0) {
+            check_window(&progress, finished);
+        }
+    }
+    check_window(&progress, finished);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_task__names_are_the_wires),
+        cmocka_unit_test(test_task__every_outcome_is_processed),
+        cmocka_unit_test(test_task__low_moves_over_what_is_finished),
+        cmocka_unit_test(test_task__a_full_window_empties_at_once),
+        cmocka_unit_test(test_task__positions_outside_the_window_change_nothing),
+        cmocka_unit_test(test_task__the_window_equals_a_set),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
