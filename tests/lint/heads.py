@@ -7,7 +7,7 @@ import lint
 
 ENDINGS = ('.c', '.h', '.py', '.sh', '.am', '.ac', '.conf', '.load', '.map')
 MARK = re.compile(r'^(?:/\*|#|//)\s*|\s*\*/$')
-COMMENT = re.compile(r'(?:/\* ?|# |""")[A-Z\'].{7}')
+COMMENT = re.compile(r'(?:/\* ?|# |""")[A-Z\'<].{7}')
 LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 OWNER = 'SPDX-FileCopyrightText: the mod_tileseed authors'
 
