@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Fuzzes the seed request: 'X' or 'J', then a document. What is accepted must be a possible task. */
+/* Fuzzes the seed request: 'X' or 'J', then a document. What is accepted must be a possible task.
+ */
 #include "protocol/tseed_seed_request.h"
 #include "target.h"
+
+static int lies_within(const tseed_bounds_t *inner, const tseed_bounds_t *outer)
+{
+    return inner->minx >= outer->minx && inner->maxx <= outer->maxx &&
+           inner->miny >= outer->miny && inner->maxy <= outer->maxy;
+}
 
 static void check_task(const tseed_task_t *task, const tseed_layer_t *layer)
 {
@@ -11,13 +18,12 @@ static void check_task(const tseed_task_t *task, const tseed_layer_t *layer)
     assert(subset);
     assert(tseed_layer_find_format(layer, task->format));
     assert(task->thread_count >= 1);
-    assert(task->tiles_total >= 0);
     assert(task->retries >= 0 && task->retry_wait >= 0);
     if (task->has_area) {
         assert(task->zoom_start >= subset->zoom_first && task->zoom_stop <= subset->zoom_last);
         assert(task->zoom_start <= task->zoom_stop);
-        assert(task->bounds.minx >= subset->extent.minx && task->bounds.maxx <= subset->extent.maxx);
-        assert(task->bounds.miny >= subset->extent.miny && task->bounds.maxy <= subset->extent.maxy);
+        assert(lies_within(&task->bounds, &subset->extent));
+        assert(task->tiles_total > 0);
     } else {
         assert(task->tiles_total == 0);
     }

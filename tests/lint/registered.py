@@ -44,7 +44,8 @@ def program(registered, groups=1, name='test_sum__adds', call=''):
     listed = ', '.join(f'cmocka_unit_test({one})' for one in registered)
     runs = 'return cmocka_run_group_tests(tests, NULL, NULL);\n' * groups
     return {'tests/unit/test_sum.c': f'static void {name}(void **state)\n{{\n}}\n\n'
-            f'int main(void)\n{{\nconst struct CMUnitTest tests[] = {{{listed}}};\n{call}{runs}}}\n'}
+            f'int main(void)\n{{\nconst struct CMUnitTest tests[] = {{{listed}}};\n'
+            f'{call}{runs}}}\n'}
 
 
 if __name__ == '__main__':
