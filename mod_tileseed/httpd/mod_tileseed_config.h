@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The configuration: what the directives leave behind, and when it is judged.
+ *
+ *      pre_config      a fresh tseed_server_conf_t, with every default
+ *      directives      each checks itself; layers are kept as drafts, because they may use grid
+ *                      sets and upstreams that stand further down
+ *      check_config    drafts become layers of the catalog; what only shows when all is there
+ *
+ * Everything lives in pconf and is immutable once check_config has returned OK.
+ */
+#ifndef MOD_TILESEED_CONFIG_H
+#define MOD_TILESEED_CONFIG_H
+
+#include <httpd.h>
+
+#include <http_config.h>
+
+#include "protocol/tseed_settings.h"
+
+typedef struct tseed_drafts_t tseed_drafts_t;
+
+/* One a process, shared by all virtual hosts. */
+typedef struct {
+    tseed_settings_t settings;
+    tseed_catalog_t *catalog;
+    tseed_drafts_t *drafts; /* the directives' own, see mod_tileseed_draft.h */
+} tseed_server_conf_t;
+
+typedef enum { TSEED_UNSET = -1, TSEED_OFF, TSEED_ON } tseed_switch_t;
+
+typedef enum {
+    TSEED_DIALECT_UNSET = -1, /* as good as document */
+    TSEED_DIALECT_DOCUMENT,
+    TSEED_DIALECT_GEOWEBCACHE
+} tseed_dialect_t;
+
+/* Of a <Location>. */
+typedef struct {
+    tseed_switch_t rest;
+    const char *base; /* path of the section that says TileSeedRest, no slash at its end */
+    tseed_dialect_t dialect;
+    const apr_array_header_t *layers;  /* of const char *; NULL: all */
+    tseed_switch_t check_origin;       /* unset is as good as on */
+    const apr_array_header_t *origins; /* of const char *, allowed besides our own; NULL: none */
+} tseed_dir_conf_t;
+
+extern const command_rec tseed_directives[];
+
+/* The configuration of any server_rec, from check_config on. */
+tseed_server_conf_t *tseed_conf_get(const server_rec *server);
+
+/* The same while directives are read, when virtual hosts don't share it yet. */
+tseed_server_conf_t *tseed_conf_main(void);
+
+/* Hooks of the same names. The check reports every mistake that it finds with file and line, and
+ * touches nothing; it reads the configuration alone. */
+int tseed_config_pre(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
+int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server);
+
+/* Names in the log each location with TileSeedRest that seems open to anybody. post_config. */
+void tseed_config_warn(const server_rec *server, apr_pool_t *pool);
+
+/* Members of the module record. */
+void *tseed_dir_conf_create(apr_pool_t *pool, char *path);
+void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner);
+
+#endif

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Directives of a layer: in its block, or before all layers as the default for those that don't
+ * say it themselves. */
+#include <apr_cstr.h>
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "mod_tileseed_draft.h"
+#include "seeder/tseed_job.h"
+#include "store/tseed_store.h"
+
+#define GUTTER_MAX 1024
+
+/* ---- drafts ---- */
+
+static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool)
+{
+    tseed_draft_t *draft = apr_pcalloc(pool, sizeof(*draft));
+    tseed_layer_t *layer = &draft->layer;
+
+    draft->where = where;
+    draft->grids = apr_array_make(pool, 2, sizeof(tseed_grid_choice_t));
+    layer->name = name;
+    layer->subsets = apr_array_make(pool, 2, sizeof(tseed_subset_t));
+    layer->formats = apr_array_make(pool, 2, sizeof(tseed_format_t));
+    layer->filters = apr_array_make(pool, 2, sizeof(tseed_filter_t));
+    layer->meta_width = layer->meta_height = 4;
+    layer->retries = 2;
+    layer->failure_limit = 1000;
+    return draft;
+}
+
+tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool)
+{
+    tseed_drafts_t *drafts = apr_pcalloc(pool, sizeof(*drafts));
+
+    drafts->defaults = draft_create(NULL, NULL, pool);
+    drafts->layers = apr_array_make(pool, 8, sizeof(tseed_draft_t *));
+    drafts->references = apr_array_make(pool, 4, sizeof(tseed_layer_reference_t));
+    drafts->locations = apr_array_make(pool, 2, sizeof(const ap_directive_t *));
+    return drafts;
+}
+
+static tseed_drafts_t *drafts_of_server(void)
+{
+    return tseed_conf_main()->drafts;
+}
+
+/* The draft that a directive speaks to: its block's or the defaults. */
+static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
+{
+    tseed_drafts_t *drafts = drafts_of_server();
+
+    *draft = drafts->current ? drafts->current : drafts->defaults;
+    if (drafts->current || drafts->layers->nelts == 0) {
+        return NULL;
+    }
+    return apr_psprintf(
+        cmd->pool,
+        "a default for all layers must stand before the first <TileSeedLayer>, "
+        "which is on %s",
+        tseed_directive_place(APR_ARRAY_IDX(drafts->layers, 0, tseed_draft_t *)->where, cmd->pool));
+}
+
+/* The same for what can be said several times. */
+static const char *say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
+{
+    const char *error = find_draft(draft, cmd);
+
+    if (!error && !(*draft)->said[what]) {
+        (*draft)->said[what] = cmd->directive;
+    }
+    return error;
+}
+
+/* The same for what can be said once. */
+static const char *say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
+{
+    const char *error = find_draft(draft, cmd);
+
+    if (!error && (*draft)->said[what]) {
+        return apr_psprintf(cmd->pool, "it is there twice, the first is on %s",
+                            tseed_directive_place((*draft)->said[what], cmd->pool));
+    }
+    return error ? error : say_again(draft, what, cmd);
+}
+
+static const char *check_new_layer(const tseed_drafts_t *drafts, const char *name, apr_pool_t *pool)
+{
+    const char *error = tseed_name_check("layer", name, pool);
+
+    for (int i = 0; !error && i < drafts->layers->nelts; i++) {
+        const tseed_draft_t *other = APR_ARRAY_IDX(drafts->layers, i, tseed_draft_t *);
+
+        if (strcmp(other->layer.name, name) == 0) {
+            error = apr_psprintf(pool, "there is a layer '%s' already, on %s", name,
+                                 tseed_directive_place(other->where, pool));
+        }
+    }
+    return error;
+}
+
+const char *tseed_set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    tseed_drafts_t *drafts = drafts_of_server();
+    const char *name = APR_ARRAY_IDX(words, 0, const char *);
+    const char *error = check_new_layer(drafts, name, cmd->pool);
+
+    (void)dir;
+    if (error) {
+        return error;
+    }
+    drafts->current = draft_create(cmd->directive, name, cmd->pool);
+    APR_ARRAY_PUSH(drafts->layers, tseed_draft_t *) = drafts->current;
+    error = tseed_section_walk(cmd);
+    drafts->current = NULL;
+    return error;
+}
+
+/* ---- source ---- */
+
+/* One GetMap parameter, whatever its name. */
+static const char *add_parameter(apr_table_t *parameters, const char *word, apr_pool_t *pool)
+{
+    const char *name, *value;
+    char *key;
+
+    if (!tseed_option_cut(&name, &value, word, pool)) {
+        return apr_psprintf(pool, "'%s' is not understood, NAME=VALUE for GetMap is expected",
+                            word);
+    }
+    key = apr_pstrdup(pool, name);
+    ap_str_toupper(key);
+    if (apr_table_get(parameters, key)) {
+        return apr_psprintf(pool, "%s= is there twice, once is expected", name);
+    }
+    apr_table_setn(parameters, key, value);
+    return NULL;
+}
+
+static const char *check_kind(const char *kind, apr_pool_t *pool)
+{
+    return apr_cstr_casecmp(kind, "wms") == 0
+               ? NULL
+               : apr_psprintf(pool, "the source '%s' is unknown, wms is expected", kind);
+}
+
+const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char prefix[] = "upstream:";
+    const char *url = APR_ARRAY_IDX(words, 1, const char *);
+    apr_table_t *parameters = apr_table_make(cmd->pool, 8);
+    tseed_draft_t *draft;
+    const char *error = check_kind(APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+
+    (void)dir;
+    if (!error) {
+        error = say_once(&draft, TSEED_SAID_SOURCE, cmd);
+    }
+    for (int i = 2; !error && i < words->nelts; i++) {
+        error = add_parameter(parameters, APR_ARRAY_IDX(words, i, const char *), cmd->pool);
+    }
+    if (error) {
+        return error;
+    }
+    if (strncmp(url, prefix, strlen(prefix)) == 0) {
+        draft->upstream = url + strlen(prefix);
+    }
+    draft->layer.source.kind = TSEED_SOURCE_WMS;
+    draft->layer.source.url = url;
+    draft->layer.source.parameters = parameters;
+    return NULL;
+}
+
+/* ---- grid sets, formats, metatiles, parameters ---- */
+
+const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "zoom", .read = tseed_read_text, .offset = offsetof(tseed_grid_choice_t, zoom)},
+        {.name = "extent",
+         .read = tseed_read_text,
+         .offset = offsetof(tseed_grid_choice_t, extent)},
+        {.name = "srs", .read = tseed_read_text, .offset = offsetof(tseed_grid_choice_t, srs)},
+        {.name = NULL},
+    };
+    tseed_grid_choice_t choice = {.where = cmd->directive,
+                                  .gridset = APR_ARRAY_IDX(words, 0, const char *)};
+    const char *error = tseed_options_read(&choice, options, words, 1, cmd->pool);
+    tseed_draft_t *draft;
+
+    (void)dir;
+    if (!error) {
+        error = say_again(&draft, TSEED_SAID_GRID, cmd);
+    }
+    if (error) {
+        return error;
+    }
+    for (int i = 0; i < draft->grids->nelts; i++) {
+        if (strcmp(APR_ARRAY_IDX(draft->grids, i, tseed_grid_choice_t).gridset, choice.gridset) ==
+            0) {
+            return apr_psprintf(cmd->pool, "the layer has the grid set '%s' already",
+                                choice.gridset);
+        }
+    }
+    APR_ARRAY_PUSH(draft->grids, tseed_grid_choice_t) = choice;
+    return NULL;
+}
+
+static const char *const palettes[] = {
+    [TSEED_PALETTE_KEEP] = "keep",
+    [TSEED_PALETTE_AUTO] = "auto",
+    [TSEED_PALETTE_NONE] = "none",
+    NULL,
+};
+
+static const char *read_image_type(void *member, const tseed_option_t *option, const char *text,
+                                   apr_pool_t *pool)
+{
+    if (apr_cstr_casecmpn(text, "image/", 6) != 0) {
+        return apr_psprintf(pool, "'%s' is no type of an image, such as image/png", text);
+    }
+    return tseed_read_text(member, option, text, pool);
+}
+
+const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "from", .read = read_image_type, .offset = offsetof(tseed_format_t, from)},
+        {.name = "quality",
+         .read = tseed_read_int,
+         .offset = offsetof(tseed_format_t, quality),
+         .lowest = 1,
+         .highest = 100},
+        {.name = "level",
+         .read = tseed_read_int,
+         .offset = offsetof(tseed_format_t, level),
+         .lowest = 1,
+         .highest = 12},
+        {.name = "palette",
+         .read = tseed_read_word,
+         .offset = offsetof(tseed_format_t, palette),
+         .words = palettes},
+        {.name = NULL},
+    };
+    tseed_format_t format;
+    tseed_draft_t *draft;
+    const char *error =
+        tseed_format_init(&format, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+
+    (void)dir;
+    if (!error) {
+        error = tseed_options_read(&format, options, words, 1, cmd->pool);
+    }
+    if (!error) {
+        error = say_again(&draft, TSEED_SAID_FORMAT, cmd);
+    }
+    if (!error && tseed_layer_find_format(&draft->layer, format.mime)) {
+        error = apr_psprintf(cmd->pool, "the layer has the format %s already", format.mime);
+    }
+    if (!error) {
+        APR_ARRAY_PUSH(draft->layer.formats, tseed_format_t) = format;
+    }
+    return error;
+}
+
+const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "gutter",
+         .read = tseed_read_int,
+         .offset = offsetof(tseed_layer_t, gutter),
+         .highest = GUTTER_MAX},
+        {.name = NULL},
+    };
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_METATILE, cmd);
+
+    (void)dir;
+    if (!error) {
+        error = tseed_read_pair(&draft->layer.meta_width, &draft->layer.meta_height,
+                                APR_ARRAY_IDX(words, 0, const char *), TSEED_METATILE_SIDE_MAX,
+                                cmd->pool);
+    }
+    return error ? error : tseed_options_read(&draft->layer, options, words, 1, cmd->pool);
+}
+
+static const char *check_parameter_name(const char *name, apr_pool_t *pool)
+{
+    for (const char *c = name; *c; c++) {
+        if (!apr_isalnum(*c) && !strchr("_-.:", *c)) {
+            return apr_psprintf(pool,
+                                "'%s' is no name of a parameter, letters, digits and _-.: are "
+                                "expected",
+                                name);
+        }
+    }
+    return *name ? NULL : "the name of a parameter must not be empty";
+}
+
+static const char *const cases[] = {
+    [TSEED_CASE_KEEP] = "keep",
+    [TSEED_CASE_UPPER] = "upper",
+    [TSEED_CASE_LOWER] = "lower",
+    NULL,
+};
+
+const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "default",
+         .read = tseed_read_text,
+         .offset = offsetof(tseed_filter_t, default_value)},
+        {.name = "value", .read = tseed_read_list, .offset = offsetof(tseed_filter_t, values)},
+        {.name = "regex", .read = tseed_read_text, .offset = offsetof(tseed_filter_t, regex)},
+        {.name = "case",
+         .read = tseed_read_word,
+         .offset = offsetof(tseed_filter_t, letter_case),
+         .words = cases},
+        {.name = NULL},
+    };
+    char *name = apr_pstrdup(cmd->pool, APR_ARRAY_IDX(words, 0, const char *));
+    tseed_filter_t filter = {.name = name, .default_value = ""};
+    tseed_draft_t *draft;
+    const char *error = check_parameter_name(name, cmd->pool);
+
+    (void)dir;
+    ap_str_toupper(name);
+    filter.values = apr_array_make(cmd->pool, 4, sizeof(const char *));
+    if (!error) {
+        error = tseed_options_read(&filter, options, words, 1, cmd->pool);
+    }
+    if (!error) {
+        error = tseed_filter_compile(&filter, cmd->pool);
+    }
+    if (!error) {
+        error = say_again(&draft, TSEED_SAID_PARAMETER, cmd);
+    }
+    if (!error && tseed_layer_find_filter(&draft->layer, name)) {
+        error = apr_psprintf(cmd->pool, "the layer has the parameter %s already", name);
+    }
+    if (!error) {
+        APR_ARRAY_PUSH(draft->layer.filters, tseed_filter_t) = filter;
+    }
+    return error;
+}
+
+/* ---- store and limits ---- */
+
+static const char *const layouts[] = {
+    [TSEED_LAYOUT_GEOWEBCACHE] = "geowebcache",
+    [TSEED_LAYOUT_XYZ] = "xyz",
+    [TSEED_LAYOUT_TMS] = "tms",
+    [TSEED_LAYOUT_ARCGIS] = "arcgis",
+    [TSEED_LAYOUT_QUADKEY] = "quadkey",
+    [TSEED_LAYOUT_TILECACHE] = "tilecache",
+    [TSEED_LAYOUT_TEMPLATE] = "a template such as {layer}/{z}/{x}/{y}.{ext}",
+    NULL,
+};
+
+/* A layout's name, or a template, which has braces. */
+static const char *read_layout(void *member, const tseed_option_t *option, const char *text,
+                               apr_pool_t *pool)
+{
+    tseed_store_config_t *store = member;
+
+    if (strchr(text, '{')) {
+        store->layout = TSEED_LAYOUT_TEMPLATE;
+        store->path_template = apr_pstrdup(pool, text);
+        return NULL;
+    }
+    return tseed_read_word(&store->layout, option, text, pool);
+}
+
+static const char *const switches[] = {"off", "on", NULL};
+
+static const tseed_option_t store_options[] = {
+    {.name = "layout", .read = read_layout, .words = layouts},
+    {.name = "link-uniform",
+     .read = tseed_read_word,
+     .offset = offsetof(tseed_store_config_t, link_uniform),
+     .words = switches},
+    {.name = "mode",
+     .read = tseed_read_mode,
+     .offset = offsetof(tseed_store_config_t, mode),
+     .lowest = 0400,
+     .highest = 0777},
+    {.name = "dirmode",
+     .read = tseed_read_mode,
+     .offset = offsetof(tseed_store_config_t, dirmode),
+     .lowest = 0700,
+     .highest = 07777},
+    {.name = NULL},
+};
+
+const char *tseed_set_store(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const char *kind = APR_ARRAY_IDX(words, 0, const char *);
+    const char *root = APR_ARRAY_IDX(words, 1, const char *);
+    tseed_store_config_t store = {
+        .layout = TSEED_LAYOUT_GEOWEBCACHE, .link_uniform = 1, .mode = 0644, .dirmode = 0755};
+    tseed_draft_t *draft;
+    const char *error;
+
+    (void)dir;
+    if (apr_cstr_casecmp(kind, "file") != 0) {
+        return apr_psprintf(cmd->pool, "the store '%s' is unknown, file is expected", kind);
+    }
+    store.root = ap_server_root_relative(cmd->pool, root);
+    if (!store.root) {
+        return apr_psprintf(cmd->pool, "'%s' is no path of a directory", root);
+    }
+    error = tseed_options_read(&store, store_options, words, 2, cmd->pool);
+    if (!error) {
+        error = tseed_store_check(&store, cmd->pool);
+    }
+    if (!error) {
+        error = say_once(&draft, TSEED_SAID_STORE, cmd);
+    }
+    if (!error) {
+        draft->layer.store = store;
+    }
+    return error;
+}
+
+const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t range = {.highest = 1000};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_RETRIES, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_int(&draft->layer.retries, &range,
+                                  APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
+const char *tseed_set_failure_limit(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t range = {.lowest = -1, .highest = INT64_MAX};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_FAILURE_LIMIT, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_int64(&draft->layer.failure_limit, &range,
+                                    APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Directives of a <Location>, and whether anybody may POST there. */
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "mod_tileseed.h"
+
+#include <http_log.h>
+#include "mod_tileseed_config_upstream.h"
+#include "mod_tileseed_draft.h"
+
+APLOG_USE_MODULE(tileseed);
+
+/* ---- create and merge ---- */
+
+void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
+{
+    tseed_dir_conf_t *dir = apr_pcalloc(pool, sizeof(*dir));
+
+    (void)path;
+    dir->rest = TSEED_UNSET;
+    dir->dialect = TSEED_DIALECT_UNSET;
+    dir->check_origin = TSEED_UNSET;
+    return dir;
+}
+
+/* What was said together is taken together: `rest` with its path, the switch with its origins. */
+void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
+{
+    const tseed_dir_conf_t *below = outer;
+    const tseed_dir_conf_t *above = inner;
+    tseed_dir_conf_t *merged = apr_pmemdup(pool, below, sizeof(*below));
+
+    if (above->rest != TSEED_UNSET) {
+        merged->rest = above->rest;
+        merged->base = above->base;
+    }
+    if (above->dialect != TSEED_DIALECT_UNSET) {
+        merged->dialect = above->dialect;
+    }
+    if (above->layers) {
+        merged->layers = above->layers;
+    }
+    if (above->check_origin != TSEED_UNSET) {
+        merged->check_origin = above->check_origin;
+        merged->origins = above->origins;
+    }
+    return merged;
+}
+
+/* ---- directives ---- */
+
+static const char *const switches[] = {
+    [TSEED_OFF] = "off",
+    [TSEED_ON] = "on",
+    NULL,
+};
+
+static const char *path_without_slash(const cmd_parms *cmd)
+{
+    size_t length = strlen(cmd->path);
+
+    while (length > 0 && cmd->path[length - 1] == '/') {
+        length--;
+    }
+    return apr_pstrmemdup(cmd->pool, cmd->path, length);
+}
+
+const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t option = {.words = switches};
+    tseed_drafts_t *drafts = tseed_conf_main()->drafts;
+    tseed_dir_conf_t *conf = dir;
+
+    conf->base = path_without_slash(cmd);
+    APR_ARRAY_PUSH(drafts->locations, const ap_directive_t *) = cmd->directive;
+    return tseed_read_word(&conf->rest, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
+const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const dialects[] = {
+        [TSEED_DIALECT_DOCUMENT] = "document",
+        [TSEED_DIALECT_GEOWEBCACHE] = "geowebcache",
+        NULL,
+    };
+    static const tseed_option_t option = {.words = dialects};
+    tseed_dir_conf_t *conf = dir;
+
+    return tseed_read_word(&conf->dialect, &option, APR_ARRAY_IDX(words, 0, const char *),
+                           cmd->pool);
+}
+
+/* Whether the layers exist shows when the whole configuration has been read. */
+const char *tseed_set_layers(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    tseed_drafts_t *drafts = tseed_conf_main()->drafts;
+    tseed_dir_conf_t *conf = dir;
+
+    for (int i = 0; i < words->nelts; i++) {
+        tseed_layer_reference_t reference = {cmd->directive, APR_ARRAY_IDX(words, i, const char *)};
+
+        APR_ARRAY_PUSH(drafts->references, tseed_layer_reference_t) = reference;
+    }
+    conf->layers = words;
+    return NULL;
+}
+
+static const char *check_origin(const char *origin, apr_pool_t *pool)
+{
+    apr_uri_t uri;
+
+    if (tseed_url_check(&uri, origin, pool) || uri.path || uri.query) {
+        return apr_psprintf(pool,
+                            "'%s' is unknown, on, off or origins such as "
+                            "https://maps.example.org are expected",
+                            origin);
+    }
+    return NULL;
+}
+
+const char *tseed_set_check_origin(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t option = {.words = switches};
+    tseed_dir_conf_t *conf = dir;
+    const char *error = NULL;
+
+    if (words->nelts == 1 && !tseed_read_word(&conf->check_origin, &option,
+                                              APR_ARRAY_IDX(words, 0, const char *), cmd->pool)) {
+        conf->origins = NULL;
+        return NULL;
+    }
+    for (int i = 0; !error && i < words->nelts; i++) {
+        error = check_origin(APR_ARRAY_IDX(words, i, const char *), cmd->pool);
+    }
+    conf->check_origin = TSEED_ON;
+    conf->origins = words;
+    return error;
+}
+
+/* ---- open locations ---- */
+
+/* Whether a list of directives keeps anybody away. Reads what is written, decides nothing: who gets
+ * in is up to httpd's access control, and that alone. */
+static int restricts(const ap_directive_t *directive)
+{
+    for (; directive; directive = directive->next) {
+        if (apr_cstr_casecmp(directive->directive, "Deny") == 0 ||
+            (apr_cstr_casecmp(directive->directive, "Require") == 0 &&
+             apr_cstr_casecmp(directive->args, "all granted") != 0) ||
+            restricts(directive->first_child)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The path of a <Location>, without quotes and '>'; NULL for other sections. */
+static const char *location_path(const ap_directive_t *section, apr_pool_t *pool)
+{
+    const char *args = section->args;
+    char *path;
+
+    if (apr_cstr_casecmp(section->directive, "<Location") != 0) {
+        return NULL;
+    }
+    path = ap_getword_conf(pool, &args);
+    if (strlen(path) > 1 && path[strlen(path) - 1] == '>') {
+        path[strlen(path) - 1] = '\0';
+    }
+    return path;
+}
+
+/* Whether the section of a TileSeedRest, or one around it of its own server, keeps anybody away. */
+static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
+{
+    const ap_directive_t *section = rest->parent;
+    const ap_directive_t *other = section->parent ? section->parent->first_child : ap_conftree;
+    const char *path = location_path(section, pool);
+
+    for (; other; other = other->next) {
+        const char *around = location_path(other, pool);
+
+        if (around && strncmp(path, around, strlen(around)) == 0 && restricts(other->first_child)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void tseed_config_warn(const server_rec *server, apr_pool_t *pool)
+{
+    const apr_array_header_t *locations = tseed_conf_get(server)->drafts->locations;
+
+    for (int i = 0; i < locations->nelts; i++) {
+        const ap_directive_t *rest = APR_ARRAY_IDX(locations, i, const ap_directive_t *);
+
+        if (!is_guarded(rest, pool)) {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                         "tileseed: %s: nothing in <Location %s says who may seed and truncate: "
+                         "add AuthType and Require, as conf/tileseed.conf shows",
+                         tseed_directive_place(rest, pool), rest->parent->args);
+        }
+    }
+}

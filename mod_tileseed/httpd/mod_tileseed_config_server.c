@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Directives of the server as a whole that need more than a row of a table. */
+#include <apr_cstr.h>
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "mod_tileseed_draft.h"
+
+static tseed_settings_t *settings_of_server(void)
+{
+    return &tseed_conf_main()->settings;
+}
+
+const char *tseed_set_state_dir(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const char *path = APR_ARRAY_IDX(words, 0, const char *);
+    tseed_settings_t *settings = settings_of_server();
+
+    (void)dir;
+    settings->state_dir = ap_server_root_relative(cmd->pool, path);
+    return settings->state_dir ? NULL
+                               : apr_psprintf(cmd->pool, "'%s' is no path of a directory", path);
+}
+
+const char *tseed_set_database(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    tseed_settings_t *settings = settings_of_server();
+    const char *driver = APR_ARRAY_IDX(words, 0, const char *);
+
+    (void)dir;
+    if (strcmp(driver, "sqlite3") != 0) {
+        return apr_psprintf(
+            cmd->pool, "the driver '%s' can't keep the tasks yet, sqlite3 is expected", driver);
+    }
+    settings->db_driver = driver;
+    settings->db_params = words->nelts > 1 ? APR_ARRAY_IDX(words, 1, const char *) : NULL;
+    return NULL;
+}
+
+const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t most = {.highest = 10000000};
+    static const tseed_option_t age = {.highest = 36500 * INT64_C(86400) * APR_USEC_PER_SEC};
+    tseed_settings_t *settings = settings_of_server();
+    const char *error = tseed_read_int64(&settings->history_most, &most,
+                                         APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_duration(&settings->history_age, &age,
+                                       APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
+}
+
+/* ---- TileSeedDiskQuota ---- */
+
+/* A limit is shown as it was written, so number and unit are kept apart: "10MB" is 10 MiB. */
+static const char *read_limit(tseed_quota_t *quota, const char *text, apr_pool_t *pool)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    size_t digits = strspn(text, "0123456789.");
+    const char *unit = text + digits + strspn(text + digits, " ");
+    const char *error = tseed_text_size(&quota->bytes, text, pool);
+
+    if (error) {
+        return error;
+    }
+    quota->value = apr_pstrmemdup(pool, text, digits);
+    quota->units = "B";
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (apr_toupper(*unit) == units[i][0]) {
+            quota->units = units[i];
+        }
+    }
+    return NULL;
+}
+
+/* The quota document knows whole numbers of these. */
+static const char *read_every(void *member, const tseed_option_t *option, const char *text,
+                              apr_pool_t *pool)
+{
+    static const struct {
+        const char *suffix, *name;
+    } units[] = {
+        {"s", "SECONDS"},   {"", "SECONDS"}, {"m", "MINUTES"},
+        {"min", "MINUTES"}, {"h", "HOURS"},  {"d", "DAYS"},
+    };
+    tseed_quota_config_t *quota = member;
+    size_t digits = strspn(text, "0123456789");
+
+    (void)option;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (apr_cstr_casecmp(text + digits, units[i].suffix) == 0 &&
+            tseed_text_int64(&quota->frequency, apr_pstrmemdup(pool, text, digits), 0, INT32_MAX) ==
+                0) {
+            quota->frequency_units = units[i].name;
+            return NULL;
+        }
+    }
+    return apr_psprintf(pool, "'%s' is not possible, a whole number with s, m, h or d is expected",
+                        tseed_text_quote(text, 60, pool));
+}
+
+static const char *const policies[] = {
+    [TSEED_POLICY_LRU] = "LRU",
+    [TSEED_POLICY_LFU] = "LFU",
+    NULL,
+};
+
+static const tseed_option_t quota_options[] = {
+    {.name = "policy",
+     .read = tseed_read_word,
+     .offset = offsetof(tseed_quota_config_t, policy),
+     .words = policies},
+    {.name = "every", .read = read_every},
+    {.name = "cleanups",
+     .read = tseed_read_int64,
+     .offset = offsetof(tseed_quota_config_t, concurrent_cleanups),
+     .lowest = 1,
+     .highest = INT32_MAX},
+    {.name = "blocksize",
+     .read = tseed_read_size,
+     .offset = offsetof(tseed_quota_config_t, block_size),
+     .lowest = 1,
+     .highest = 1 << 30},
+    {.name = NULL},
+};
+
+/* A second directive replaces the first one wholly. */
+const char *tseed_set_quota(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const switches[] = {"off", "on", NULL};
+    static const tseed_option_t option = {.words = switches};
+    tseed_settings_t *settings = settings_of_server();
+    tseed_quota_config_t *quota = &settings->quota;
+    const char *error;
+
+    (void)dir;
+    settings->quota_directive = apr_array_pstrcat(cmd->pool, words, ' ');
+    tseed_quota_config_init(quota, 0, cmd->pool);
+    error =
+        tseed_read_word(&quota->enabled, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    if (!error && words->nelts == 1) {
+        return quota->enabled ? "on needs a limit, such as 'on 500GiB'" : NULL;
+    }
+    if (!error) {
+        error = read_limit(&quota->quota, APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
+    }
+    return error ? error : tseed_options_read(quota, quota_options, words, 2, cmd->pool);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* TileSeedUpstream, and the upstreams of sources that have only an URL. */
+#include "mod_tileseed_config_upstream.h"
+
+#include <apr_cstr.h>
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <apr_uri.h>
+#include <string.h>
+
+#include "mod_tileseed_draft.h"
+
+#define CREDENTIALS_MAX 1024
+
+/* ---- values ---- */
+
+const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool)
+{
+    if (apr_uri_parse(pool, url, uri) != APR_SUCCESS || !uri->scheme || !uri->hostname ||
+        !*uri->hostname ||
+        (apr_cstr_casecmp(uri->scheme, "http") != 0 &&
+         apr_cstr_casecmp(uri->scheme, "https") != 0)) {
+        return apr_psprintf(pool, "'%s' is no address, http://HOST/PATH or https:// is expected",
+                            url);
+    }
+    if (uri->user || uri->password) {
+        return "user and password do not belong into the address, where logs would show them: "
+               "give them with auth=FILE of TileSeedUpstream";
+    }
+    if (uri->fragment) {
+        return apr_psprintf(pool, "'%s' must end in front of the '#'", url);
+    }
+    return NULL;
+}
+
+/* A file that must exist, as path. */
+static const char *read_file_name(void *member, const tseed_option_t *option, const char *text,
+                                  apr_pool_t *pool)
+{
+    const char *path = ap_server_root_relative(pool, text);
+    apr_finfo_t found;
+    apr_status_t rv = APR_EBADPATH;
+    char reason[120];
+
+    (void)option;
+    if (path) {
+        rv = apr_stat(&found, path, APR_FINFO_TYPE, pool);
+    }
+    if (rv == APR_SUCCESS && found.filetype != APR_REG) {
+        return apr_psprintf(pool, "%s is no file", path);
+    }
+    if (rv != APR_SUCCESS) {
+        return apr_psprintf(pool, "the file %s can't be found: %s", path ? path : text,
+                            apr_strerror(rv, reason, sizeof(reason)));
+    }
+    *(const char **)member = path;
+    return NULL;
+}
+
+/* The first line of a file, which has user and password; root may be the only one to read it. */
+static const char *read_credentials(void *member, const tseed_option_t *option, const char *text,
+                                    apr_pool_t *pool)
+{
+    const char *path;
+    const char *error = read_file_name(&path, option, text, pool);
+    char line[CREDENTIALS_MAX] = "", reason[120];
+    apr_file_t *file;
+    apr_status_t rv;
+
+    if (error) {
+        return error;
+    }
+    rv =
+        apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, APR_FPROT_OS_DEFAULT, pool);
+    if (rv != APR_SUCCESS) {
+        return apr_psprintf(pool, "the file %s can't be read: %s", path,
+                            apr_strerror(rv, reason, sizeof(reason)));
+    }
+    apr_file_gets(line, sizeof(line), file);
+    apr_file_close(file);
+    line[strcspn(line, "\r\n")] = '\0';
+    if (*line == ':' || !strchr(line, ':') || strlen(line) == sizeof(line) - 1) {
+        return apr_psprintf(pool, "the first line of %s must be USER:PASSWORD", path);
+    }
+    *(const char **)member = apr_pstrdup(pool, line);
+    return NULL;
+}
+
+static const char *read_header(void *member, const tseed_option_t *option, const char *text,
+                               apr_pool_t *pool)
+{
+    size_t name = strspn(text, "!#$%&'*+-.^_`|~0123456789"
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+
+    for (const char *c = text; *c; c++) {
+        if ((unsigned char)*c < 0x20 || *c == 0x7F) {
+            return "a header must not have control characters";
+        }
+    }
+    if (name == 0 || text[name] != ':') {
+        return apr_psprintf(pool, "'%s' is no header, \"NAME: VALUE\" is expected", text);
+    }
+    return tseed_read_list(member, option, text, pool);
+}
+
+static const char *read_proxy(void *member, const tseed_option_t *option, const char *text,
+                              apr_pool_t *pool)
+{
+    apr_uri_t uri;
+
+    if (apr_uri_parse(pool, text, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname) {
+        return apr_psprintf(pool, "'%s' is no address of a proxy, http://HOST:PORT is expected",
+                            text);
+    }
+    return tseed_read_text(member, option, text, pool);
+}
+
+/* ---- upstreams ---- */
+
+static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_pool_t *pool)
+{
+    tseed_upstream_t *upstream = apr_pcalloc(pool, sizeof(*upstream));
+
+    upstream->name = name;
+    upstream->url = url;
+    upstream->connections = 4;
+    upstream->timeout = apr_time_from_sec(60);
+    upstream->connect_timeout = apr_time_from_sec(10);
+    upstream->headers = apr_array_make(pool, 1, sizeof(const char *));
+    return upstream;
+}
+
+static const tseed_option_t options[] = {
+    {.name = "connections",
+     .read = tseed_read_int,
+     .offset = offsetof(tseed_upstream_t, connections),
+     .lowest = 1,
+     .highest = 256},
+    {.name = "timeout",
+     .read = tseed_read_duration,
+     .offset = offsetof(tseed_upstream_t, timeout),
+     .lowest = APR_USEC_PER_SEC / 1000,
+     .highest = 86400 * APR_USEC_PER_SEC},
+    {.name = "connect-timeout",
+     .read = tseed_read_duration,
+     .offset = offsetof(tseed_upstream_t, connect_timeout),
+     .lowest = APR_USEC_PER_SEC / 1000,
+     .highest = 86400 * APR_USEC_PER_SEC},
+    {.name = "auth", .read = read_credentials, .offset = offsetof(tseed_upstream_t, credentials)},
+    {.name = "header", .read = read_header, .offset = offsetof(tseed_upstream_t, headers)},
+    {.name = "ca", .read = read_file_name, .offset = offsetof(tseed_upstream_t, ca)},
+    {.name = "proxy", .read = read_proxy, .offset = offsetof(tseed_upstream_t, proxy)},
+    {.name = NULL},
+};
+
+const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    tseed_catalog_t *catalog = tseed_conf_main()->catalog;
+    const char *name = APR_ARRAY_IDX(words, 0, const char *);
+    const char *url = APR_ARRAY_IDX(words, 1, const char *);
+    tseed_upstream_t *upstream = upstream_create(name, url, cmd->pool);
+    apr_uri_t uri;
+    const char *error = tseed_name_check("upstream", name, cmd->pool);
+
+    (void)dir;
+    if (!error && apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING)) {
+        error = apr_psprintf(cmd->pool, "there is an upstream '%s' already", name);
+    }
+    if (!error) {
+        error = tseed_url_check(&uri, url, cmd->pool);
+    }
+    if (!error) {
+        error = tseed_options_read(upstream, options, words, 2, cmd->pool);
+    }
+    if (!error) {
+        apr_hash_set(catalog->upstreams, name, APR_HASH_KEY_STRING, upstream);
+    }
+    return error;
+}
+
+const tseed_upstream_t *tseed_upstream_of_url(const tseed_catalog_t *catalog, const apr_uri_t *uri,
+                                              const char *url, apr_pool_t *pool)
+{
+    int port = uri->port ? uri->port : apr_uri_port_of_scheme(uri->scheme);
+    char *key = apr_psprintf(pool, "%s://%s:%d", uri->scheme, uri->hostname, port);
+    tseed_upstream_t *upstream;
+
+    ap_str_tolower(key);
+    upstream = apr_hash_get(catalog->upstreams, key, APR_HASH_KEY_STRING);
+    if (!upstream) {
+        upstream = upstream_create(strstr(key, "://") + 3, url, pool);
+        apr_hash_set(catalog->upstreams, key, APR_HASH_KEY_STRING, upstream);
+    }
+    return upstream;
+}

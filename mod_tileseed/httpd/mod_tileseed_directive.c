@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What all directives have in common: place, number of words, and how a complaint is worded. */
+#include "mod_tileseed_directive.h"
+
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* Length of the UTF-8 sequence at `text`, 0 if it is none (RFC 3629: no overlong forms, no
+ * surrogates, nothing beyond U+10FFFF). */
+static int utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char first, last, second_lowest, second_highest;
+        int length;
+    } rows[] = {
+        {0x01, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+        {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+        {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    size_t row = 0;
+
+    while (row < sizeof(rows) / sizeof(rows[0]) &&
+           (*text < rows[row].first || *text > rows[row].last)) {
+        row++;
+    }
+    if (row == sizeof(rows) / sizeof(rows[0])) {
+        return 0;
+    }
+    for (int i = 1; i < rows[row].length; i++) {
+        int lowest = i == 1 ? rows[row].second_lowest : 0x80;
+        int highest = i == 1 ? rows[row].second_highest : 0xBF;
+
+        if (text[i] < lowest || text[i] > highest) {
+            return 0;
+        }
+    }
+    return rows[row].length;
+}
+
+const char *tseed_name_check(const char *what, const char *name, apr_pool_t *pool)
+{
+    const unsigned char *at = (const unsigned char *)name;
+    int length;
+
+    if (!*name || strlen(name) > TSEED_NAME_MAX) {
+        return apr_psprintf(pool, "the name of a %s has 1 to %d bytes, not %d", what,
+                            TSEED_NAME_MAX, (int)strlen(name));
+    }
+    for (; *at; at += length) {
+        length = utf8_length(at);
+        if (length == 0) {
+            return apr_psprintf(pool, "the name of a %s must be UTF-8", what);
+        }
+        if (*at < 0x20 || *at == 0x7F || *at == '/') {
+            return apr_psprintf(pool, "the name of a %s must not have control characters or '/'",
+                                what);
+        }
+    }
+    return NULL;
+}
+
+const char *tseed_directive_place(const ap_directive_t *directive, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "line %d of %s", directive->line_num, directive->filename);
+}
+
+/* ---- places ---- */
+
+static const struct {
+    const char *section;
+    unsigned place;
+    const char *description;
+} sections[] = {
+    {NULL, TSEED_IN_SERVER, "outside of all sections"},
+    {"<TileSeedLayer", TSEED_IN_LAYER, "in <TileSeedLayer>"},
+    {"<TileSeedGridSet", TSEED_IN_GRIDSET, "in <TileSeedGridSet>"},
+    {"<Location", TSEED_IN_LOCATION, "in <Location \"/path\">"},
+};
+
+#define SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))
+
+/* A location may also be a regular expression or a pattern: requests below it share no path. */
+static int is_plain_location(const char *path)
+{
+    return path && *path == '/' && !path[strcspn(path, "*?[")];
+}
+
+static unsigned place_of(const cmd_parms *cmd)
+{
+    const ap_directive_t *parent = cmd->directive->parent;
+
+    if (!parent) {
+        return TSEED_IN_SERVER;
+    }
+    for (size_t i = 1; i < SECTION_COUNT; i++) {
+        if (apr_cstr_casecmp(parent->directive, sections[i].section) == 0) {
+            return sections[i].place == TSEED_IN_LOCATION && !is_plain_location(cmd->path)
+                       ? 0
+                       : sections[i].place;
+        }
+    }
+    return 0;
+}
+
+/* "<VirtualHost *:80>": the '>' is part of the arguments. */
+static const char *show_parent(const cmd_parms *cmd)
+{
+    const ap_directive_t *parent = cmd->directive->parent;
+
+    return parent ? apr_pstrcat(cmd->pool, "in ", parent->directive, " ", parent->args, NULL)
+                  : sections[0].description;
+}
+
+static const char *check_place(const cmd_parms *cmd, unsigned places)
+{
+    const char *list = NULL;
+
+    if (place_of(cmd) & places) {
+        return NULL;
+    }
+    for (size_t i = SECTION_COUNT; i-- > 0;) {
+        if (sections[i].place & places) {
+            list = list ? apr_pstrcat(cmd->pool, list, " or ", sections[i].description, NULL)
+                        : sections[i].description;
+        }
+    }
+    return apr_psprintf(cmd->pool, "it can't stand %s, only %s", show_parent(cmd), list);
+}
+
+/* ---- handlers ---- */
+
+static const char *count_words(const cmd_parms *cmd, const tseed_rule_t *rule, int count)
+{
+    if (count >= rule->least && (rule->most < 0 || count <= rule->most)) {
+        return NULL;
+    }
+    return apr_psprintf(cmd->pool, "%s arguments, expected is: %s",
+                        count < rule->least ? "too few" : "too many", cmd->cmd->errmsg);
+}
+
+static const char *carry_out(cmd_parms *cmd, void *dir, const char *args)
+{
+    const tseed_rule_t *rule = cmd->info;
+    apr_array_header_t *words;
+    const char *error = check_place(cmd, rule->places);
+
+    if (!error) {
+        error = tseed_words_split(&words, args, cmd->pool);
+    }
+    if (!error) {
+        error = count_words(cmd, rule, words->nelts);
+    }
+    return error ? error : rule->read(cmd, dir, words);
+}
+
+const char *tseed_directive(cmd_parms *cmd, void *dir, const char *args)
+{
+    const char *error = carry_out(cmd, dir, args);
+
+    return error ? apr_pstrcat(cmd->pool, cmd->cmd->name, ": ", error, NULL) : NULL;
+}
+
+const char *tseed_section(cmd_parms *cmd, void *dir, const char *args)
+{
+    const char *end = strrchr(args, '>');
+    const char *error;
+
+    if (!end || end[1 + strspn(end + 1, " \t")]) {
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, "> is not closed: '>' is missing", NULL);
+    }
+    error = carry_out(cmd, dir, apr_pstrmemdup(cmd->pool, args, (apr_size_t)(end - args)));
+    if (!error || cmd->err_directive) {
+        return error; /* a directive inside has its name in front already */
+    }
+    return apr_pstrcat(cmd->pool, cmd->cmd->name, ">: ", error, NULL);
+}
+
+const char *tseed_section_walk(cmd_parms *cmd)
+{
+    ap_directive_t *section = cmd->directive;
+    const command_rec *command = cmd->cmd;
+    void *info = cmd->info;
+    const char *error;
+
+    for (const ap_directive_t *child = section->first_child; child; child = child->next) {
+        const char *name = child->directive + (*child->directive == '<');
+
+        if (apr_cstr_casecmpn(name, "TileSeed", strlen("TileSeed")) != 0) {
+            cmd->err_directive = child;
+            return apr_psprintf(cmd->pool, "%s%s can't stand in %s>", child->directive,
+                                *child->directive == '<' ? ">" : "", section->directive);
+        }
+    }
+    error = ap_walk_config(section->first_child, cmd, cmd->context);
+    cmd->directive = section;
+    cmd->cmd = command;
+    cmd->info = info;
+    return error;
+}
+
+const char *tseed_directive_setting(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const tseed_rule_t *rule = cmd->info;
+    tseed_settings_t *settings = &tseed_conf_main()->settings;
+
+    (void)dir;
+    return rule->value.read((char *)settings + rule->value.offset, &rule->value,
+                            APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}

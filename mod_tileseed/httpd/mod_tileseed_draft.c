@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Drafts become layers: defaults filled in, names resolved, and what only a whole layer shows. */
+#include "mod_tileseed_draft.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "mod_tileseed.h"
+#include "mod_tileseed_config_upstream.h"
+#include "source/tseed_wms.h"
+#include "store/tseed_store.h"
+#include "tiling/tseed_range.h"
+
+APLOG_USE_MODULE(tileseed);
+
+/* Longest side of a picture that is asked of an upstream, in pixels. */
+#define PICTURE_SIDE_MAX 16384
+
+/* How far a configured extent may reach out of its grid set's, in parts of its side: people write
+ * one with more or fewer digits than the other. */
+#define EXTENT_SLACK 1e-6
+
+/* A mistake: what is wrong with which directive. The sentence is NULL when all is fine. */
+typedef struct {
+    const ap_directive_t *where;
+    const char *sentence;
+} mistake_t;
+
+static void report(const ap_directive_t *where, const char *sentence, apr_pool_t *pool)
+{
+    ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, pool,
+                  "Syntax error on line %d of %s:", where->line_num, where->filename);
+    ap_log_perror(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, pool, "%s%s: %s", where->directive,
+                  *where->directive == '<' ? ">" : "", sentence);
+}
+
+/* ---- defaults ---- */
+
+static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
+{
+    tseed_layer_t *layer = &draft->layer;
+    const tseed_layer_t *other = &defaults->layer;
+    int unsaid[TSEED_SAID_COUNT];
+
+    for (int i = 0; i < TSEED_SAID_COUNT; i++) {
+        unsaid[i] = !draft->said[i] && defaults->said[i];
+        draft->said[i] = unsaid[i] ? defaults->said[i] : draft->said[i];
+    }
+    if (unsaid[TSEED_SAID_SOURCE]) {
+        layer->source = other->source;
+        draft->upstream = defaults->upstream;
+    }
+    if (unsaid[TSEED_SAID_GRID]) {
+        draft->grids = defaults->grids;
+    }
+    if (unsaid[TSEED_SAID_FORMAT]) {
+        layer->formats = other->formats;
+    }
+    if (unsaid[TSEED_SAID_METATILE]) {
+        layer->meta_width = other->meta_width;
+        layer->meta_height = other->meta_height;
+        layer->gutter = other->gutter;
+    }
+    if (unsaid[TSEED_SAID_PARAMETER]) {
+        layer->filters = other->filters;
+    }
+    if (unsaid[TSEED_SAID_STORE]) {
+        layer->store = other->store;
+    }
+    if (unsaid[TSEED_SAID_RETRIES]) {
+        layer->retries = other->retries;
+    }
+    if (unsaid[TSEED_SAID_FAILURE_LIMIT]) {
+        layer->failure_limit = other->failure_limit;
+    }
+}
+
+/* ---- source ---- */
+
+/* What GetMap may be sent in the end: the source's parameters, and over them the filters'. */
+static const char *check_parameters(const ap_directive_t **where, const tseed_draft_t *draft,
+                                    apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = &draft->layer;
+    tseed_source_t sent = layer->source;
+    apr_table_t *parameters = apr_table_copy(pool, sent.parameters);
+    const char *error;
+
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+
+        apr_table_setn(parameters, filter->name, filter->default_value);
+    }
+    sent.parameters = parameters;
+    error = tseed_wms_check(&sent, pool);
+    if (error && !tseed_wms_check(&layer->source, pool)) {
+        *where = draft->said[TSEED_SAID_PARAMETER];
+    }
+    return error;
+}
+
+static mistake_t finish_source(tseed_draft_t *draft, const tseed_catalog_t *catalog,
+                               apr_pool_t *pool)
+{
+    tseed_source_t *source = &draft->layer.source;
+    mistake_t mistake = {.where = draft->said[TSEED_SAID_SOURCE]};
+    apr_uri_t uri;
+
+    if (draft->upstream) {
+        source->upstream = apr_hash_get(catalog->upstreams, draft->upstream, APR_HASH_KEY_STRING);
+        if (!source->upstream) {
+            mistake.sentence = apr_psprintf(
+                pool, "the upstream '%s' is unknown, TileSeedUpstream '%s' URL is expected",
+                draft->upstream, draft->upstream);
+            return mistake;
+        }
+        source->url = source->upstream->url;
+    } else {
+        mistake.sentence = tseed_url_check(&uri, source->url, pool);
+        if (mistake.sentence) {
+            return mistake;
+        }
+        source->upstream = tseed_upstream_of_url(catalog, &uri, source->url, pool);
+    }
+    mistake.sentence = check_parameters(&mistake.where, draft, pool);
+    return mistake;
+}
+
+/* ---- grid sets ---- */
+
+static const char *unknown_gridset(const tseed_catalog_t *catalog, const char *name,
+                                   apr_pool_t *pool)
+{
+    const char *own = "";
+
+    for (apr_hash_index_t *i = apr_hash_first(pool, catalog->gridsets); i; i = apr_hash_next(i)) {
+        own = apr_pstrcat(pool, own, ", ", apr_hash_this_key(i), NULL);
+    }
+    return apr_psprintf(pool,
+                        "the grid set '%s' is unknown, one of EPSG:3857, EPSG:900913, "
+                        "EPSG:4326%s is expected",
+                        name, own);
+}
+
+/* "3-14", or one level. */
+static const char *read_zoom(tseed_subset_t *subset, const char *text, apr_pool_t *pool)
+{
+    int last = subset->gridset->levels - 1;
+    size_t digits = strspn(text, "0123456789");
+    const char *second = text[digits] == '-' ? text + digits + 1 : text;
+    int64_t from, to;
+
+    if ((text[digits] && text[digits] != '-') ||
+        tseed_text_int64(&from, apr_pstrmemdup(pool, text, digits), 0, last) != 0 ||
+        tseed_text_int64(&to, text[digits] ? second : text, from, last) != 0) {
+        return apr_psprintf(pool,
+                            "zoom=%s is not possible, FIRST-LAST within the levels 0 to %d of "
+                            "'%s' is expected",
+                            text, last, subset->gridset->name);
+    }
+    subset->zoom_first = (int)from;
+    subset->zoom_last = (int)to;
+    return NULL;
+}
+
+/* Whether an extent lies within the grid set's; cuts off what little it reaches over. */
+static int fit_extent(tseed_bounds_t *extent, const tseed_bounds_t *whole)
+{
+    double x = (whole->maxx - whole->minx) * EXTENT_SLACK;
+    double y = (whole->maxy - whole->miny) * EXTENT_SLACK;
+
+    if (extent->minx >= extent->maxx || extent->miny >= extent->maxy ||
+        extent->minx < whole->minx - x || extent->maxx > whole->maxx + x ||
+        extent->miny < whole->miny - y || extent->maxy > whole->maxy + y) {
+        return 0;
+    }
+    extent->minx = fmax(extent->minx, whole->minx);
+    extent->miny = fmax(extent->miny, whole->miny);
+    extent->maxx = fmin(extent->maxx, whole->maxx);
+    extent->maxy = fmin(extent->maxy, whole->maxy);
+    return 1;
+}
+
+static const char *read_extent(tseed_subset_t *subset, const char *text, apr_pool_t *pool)
+{
+    const tseed_bounds_t *whole = &subset->gridset->extent;
+    double numbers[4];
+
+    if (tseed_read_doubles(numbers, 4, text, ",", pool) == 0) {
+        subset->extent = (tseed_bounds_t){numbers[0], numbers[1], numbers[2], numbers[3]};
+        if (fit_extent(&subset->extent, whole)) {
+            return NULL;
+        }
+    }
+    return apr_psprintf(pool,
+                        "extent=%s is not possible, minx,miny,maxx,maxy within "
+                        "%.12g,%.12g,%.12g,%.12g of '%s' is expected",
+                        text, whole->minx, whole->miny, whole->maxx, whole->maxy,
+                        subset->gridset->name);
+}
+
+/* "EPSG:4326", "CRS:84" */
+static const char *check_srs(const char *srs, apr_pool_t *pool)
+{
+    size_t authority = strcspn(srs, ":");
+    size_t length =
+        strspn(srs, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789:-_.");
+
+    if (authority > 0 && srs[authority] && srs[authority + 1] && !srs[length]) {
+        return NULL;
+    }
+    return apr_psprintf(pool, "srs=%s is not possible, a name such as EPSG:4326 is expected", srs);
+}
+
+/* An upstream renders a whole metatile as one picture. */
+static const char *check_picture(const tseed_layer_t *layer, const tseed_gridset_t *gridset,
+                                 apr_pool_t *pool)
+{
+    int width = layer->meta_width * gridset->tile_width + 2 * layer->gutter;
+    int height = layer->meta_height * gridset->tile_height + 2 * layer->gutter;
+
+    if (width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX) {
+        return NULL;
+    }
+    return apr_psprintf(pool,
+                        "metatiles of %dx%d tiles with gutter %d would be pictures of %dx%d "
+                        "pixels in '%s', at most %dx%d is possible",
+                        layer->meta_width, layer->meta_height, layer->gutter, width, height,
+                        gridset->name, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
+}
+
+static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,
+                                 const tseed_catalog_t *catalog, apr_pool_t *pool)
+{
+    const tseed_gridset_t *gridset = tseed_catalog_find_gridset(catalog, choice->gridset);
+    const char *error = NULL;
+
+    if (!gridset) {
+        return unknown_gridset(catalog, choice->gridset, pool);
+    }
+    subset->gridset = gridset;
+    subset->zoom_first = 0;
+    subset->zoom_last = gridset->levels - 1;
+    subset->extent = gridset->extent;
+    subset->srs = choice->srs ? choice->srs : apr_psprintf(pool, "EPSG:%d", gridset->srs);
+    if (choice->zoom) {
+        error = read_zoom(subset, choice->zoom, pool);
+    }
+    if (!error && choice->extent) {
+        error = read_extent(subset, choice->extent, pool);
+    }
+    return error ? error : check_srs(subset->srs, pool);
+}
+
+static mistake_t finish_grids(tseed_draft_t *draft, const tseed_catalog_t *catalog,
+                              apr_pool_t *pool)
+{
+    tseed_layer_t *layer = &draft->layer;
+    mistake_t mistake = {.where = draft->where};
+
+    if (draft->grids->nelts == 0) {
+        tseed_grid_choice_t choice = {.where = draft->where, .gridset = "EPSG:3857"};
+
+        APR_ARRAY_PUSH(draft->grids, tseed_grid_choice_t) = choice;
+    }
+    for (int i = 0; !mistake.sentence && i < draft->grids->nelts; i++) {
+        const tseed_grid_choice_t *choice = &APR_ARRAY_IDX(draft->grids, i, tseed_grid_choice_t);
+        tseed_subset_t *subset = apr_array_push(layer->subsets);
+
+        mistake.where = choice->where;
+        mistake.sentence = finish_subset(subset, choice, catalog, pool);
+        if (!mistake.sentence) {
+            mistake.sentence = check_picture(layer, subset->gridset, pool);
+        }
+    }
+    return mistake;
+}
+
+/* ---- layers ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const tseed_filter_t *)a)->name, ((const tseed_filter_t *)b)->name);
+}
+
+static mistake_t check_complete(const tseed_draft_t *draft)
+{
+    mistake_t mistake = {.where = draft->where};
+
+    if (!draft->said[TSEED_SAID_SOURCE]) {
+        mistake.sentence = "the layer has no source, such as "
+                           "TileSeedSource wms http://HOST/PATH layers=NAME";
+    } else if (!draft->said[TSEED_SAID_STORE]) {
+        mistake.sentence = "the layer has no store, such as TileSeedStore file /var/cache/tiles";
+    }
+    return mistake;
+}
+
+static mistake_t finish_layer(tseed_draft_t *draft, const tseed_catalog_t *catalog,
+                              apr_pool_t *pool)
+{
+    tseed_layer_t *layer = &draft->layer;
+    mistake_t mistake = check_complete(draft);
+
+    if (layer->formats->nelts == 0) {
+        tseed_format_init(apr_array_push(layer->formats), "image/png", pool);
+    }
+    qsort(layer->filters->elts, (size_t)layer->filters->nelts, sizeof(tseed_filter_t), by_name);
+    if (!mistake.sentence) {
+        mistake = finish_source(draft, catalog, pool);
+    }
+    if (!mistake.sentence) {
+        mistake = finish_grids(draft, catalog, pool);
+    }
+    if (!mistake.sentence) {
+        mistake.where = draft->said[TSEED_SAID_STORE];
+        mistake.sentence = tseed_store_check_layer(layer, pool);
+    }
+    return mistake;
+}
+
+/* Two tile sets in one file would overwrite each other, so each claims one tile's path a level. */
+static const char *claim_levels(apr_hash_t *claims, const tseed_tileset_t *tileset,
+                                apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = tileset->layer;
+
+    for (int z = tileset->subset->zoom_first; z <= tileset->subset->zoom_last; z++) {
+        const char *path = apr_pstrcat(pool, layer->store.root, "/",
+                                       tseed_store_path(tileset, z, 0, 0, pool), NULL);
+        const tseed_layer_t *other = apr_hash_get(claims, path, APR_HASH_KEY_STRING);
+
+        if (other) {
+            return apr_psprintf(pool,
+                                "layer '%s' would write the files of layer '%s', such as %s: give "
+                                "it another directory or name",
+                                layer->name, other->name, path);
+        }
+        apr_hash_set(claims, path, APR_HASH_KEY_STRING, layer);
+    }
+    return NULL;
+}
+
+static const char *claim_files(apr_hash_t *claims, const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    const char *error = NULL;
+
+    for (int i = 0; !error && i < layer->subsets->nelts; i++) {
+        for (int k = 0; !error && k < layer->formats->nelts; k++) {
+            tseed_tileset_t tileset;
+
+            error = tseed_tileset_init(
+                &tileset, layer, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t),
+                &APR_ARRAY_IDX(layer->formats, k, tseed_format_t), NULL, pool);
+            if (!error) {
+                error = claim_levels(claims, &tileset, pool);
+            }
+        }
+    }
+    return error;
+}
+
+static int check_references(const tseed_server_conf_t *conf, apr_pool_t *pool)
+{
+    const apr_array_header_t *references = conf->drafts->references;
+    int mistakes = 0;
+
+    for (int i = 0; i < references->nelts; i++) {
+        const tseed_layer_reference_t *reference =
+            &APR_ARRAY_IDX(references, i, tseed_layer_reference_t);
+
+        if (!tseed_catalog_find_layer(conf->catalog, reference->layer)) {
+            report(reference->where,
+                   apr_psprintf(pool,
+                                "the layer '%s' is unknown, the name of a <TileSeedLayer> is "
+                                "expected",
+                                reference->layer),
+                   pool);
+            mistakes++;
+        }
+    }
+    return mistakes;
+}
+
+int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool)
+{
+    const apr_array_header_t *drafts = conf->drafts->layers;
+    apr_hash_t *claims = apr_hash_make(pool);
+    int mistakes = 0;
+
+    for (int i = 0; i < drafts->nelts; i++) {
+        tseed_draft_t *draft = APR_ARRAY_IDX(drafts, i, tseed_draft_t *);
+        tseed_layer_t *layer = &draft->layer;
+        mistake_t mistake;
+
+        inherit(draft, conf->drafts->defaults);
+        mistake = finish_layer(draft, conf->catalog, pool);
+        if (!mistake.sentence) {
+            mistake.sentence = claim_files(claims, layer, pool);
+        }
+        if (mistake.sentence) {
+            report(mistake.where, mistake.sentence, pool);
+            mistakes++;
+        }
+        APR_ARRAY_PUSH(conf->catalog->order, tseed_layer_t *) = layer;
+        apr_hash_set(conf->catalog->layers, layer->name, APR_HASH_KEY_STRING, layer);
+    }
+    return mistakes + check_references(conf, pool);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Drafts: what has been read of the configuration and can only be judged when all of it is there.
+ *
+ * A layer may name grid sets and upstreams that stand further down, and leaves to the defaults what
+ * it doesn't say. So each <TileSeedLayer> becomes a draft, what stands before all layers another
+ * one, and check_config makes layers of them.
+ */
+#ifndef MOD_TILESEED_DRAFT_H
+#define MOD_TILESEED_DRAFT_H
+
+#include "mod_tileseed_directive.h"
+
+/* What a draft may say; the first directive that did, for messages. */
+typedef enum {
+    TSEED_SAID_SOURCE,
+    TSEED_SAID_GRID,
+    TSEED_SAID_FORMAT,
+    TSEED_SAID_METATILE,
+    TSEED_SAID_PARAMETER,
+    TSEED_SAID_STORE,
+    TSEED_SAID_RETRIES,
+    TSEED_SAID_FAILURE_LIMIT,
+    TSEED_SAID_COUNT
+} tseed_said_t;
+
+/* A TileSeedGrid line. */
+typedef struct {
+    const ap_directive_t *where;
+    const char *gridset;
+    const char *zoom;   /* "0-14", NULL: all levels */
+    const char *extent; /* "minx,miny,maxx,maxy", NULL: the grid set's */
+    const char *srs;    /* NULL: the grid set's */
+} tseed_grid_choice_t;
+
+typedef struct {
+    const ap_directive_t *where; /* the block; NULL: what stands before all layers */
+    const ap_directive_t *said[TSEED_SAID_COUNT]; /* NULL: not said */
+    const char *upstream;                         /* of TileSeedSource, NULL: an URL was given */
+    apr_array_header_t *grids;                    /* of tseed_grid_choice_t */
+    tseed_layer_t layer; /* subsets and the source's upstream are not there yet */
+} tseed_draft_t;
+
+/* Of a <TileSeedGridSet> block; nothing of it is left when the block ends. */
+typedef struct tseed_gridset_draft_t tseed_gridset_draft_t;
+
+/* A name that something else must have: TileSeedLayers of a location. */
+typedef struct {
+    const ap_directive_t *where;
+    const char *layer;
+} tseed_layer_reference_t;
+
+struct tseed_drafts_t {
+    tseed_draft_t *defaults;
+    tseed_draft_t *current;         /* whose block is being read, or NULL */
+    apr_array_header_t *layers;     /* of tseed_draft_t *, as configured */
+    apr_array_header_t *references; /* of tseed_layer_reference_t */
+    apr_array_header_t *locations;  /* of const ap_directive_t *: TileSeedRest on */
+    tseed_gridset_draft_t *gridset; /* whose block is being read, or NULL */
+};
+
+tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
+
+/* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */
+int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
+
+/* Readers of directives, by the file that has them. */
+
+/* mod_tileseed_config_server.c */
+tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_history, tseed_set_quota;
+
+/* mod_tileseed_config_upstream.c */
+tseed_directive_read_t tseed_set_upstream;
+
+/* mod_tileseed_config_gridset.c */
+tseed_directive_read_t tseed_set_gridset, tseed_set_srs, tseed_set_extent, tseed_set_origin,
+    tseed_set_resolutions, tseed_set_scales, tseed_set_levels, tseed_set_tile_size,
+    tseed_set_meters_per_unit, tseed_set_axis_order;
+
+/* mod_tileseed_config_layer.c */
+tseed_directive_read_t tseed_set_layer, tseed_set_source, tseed_set_grid, tseed_set_format,
+    tseed_set_metatile, tseed_set_parameter, tseed_set_store, tseed_set_retries,
+    tseed_set_failure_limit;
+
+/* mod_tileseed_config_location.c */
+tseed_directive_read_t tseed_set_rest, tseed_set_dialect, tseed_set_layers, tseed_set_check_origin;
+
+#endif

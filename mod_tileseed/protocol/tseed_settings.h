@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What the administrator configured for the server as a whole, layers apart.
+ *
+ * Plain data in the configuration's pool, filled by the configuration phase and immutable
+ * afterwards. It stands in this room because the quota configuration does.
+ */
+#ifndef TSEED_SETTINGS_H
+#define TSEED_SETTINGS_H
+
+#include "protocol/tseed_quota_config.h"
+
+typedef struct {
+    const char *state_dir; /* absolute path */
+    const char *db_driver; /* of apr_dbd */
+    const char *db_params; /* NULL: a file of its own choice in state_dir */
+    int threads;           /* seeding threads that all tasks share */
+    int workers;           /* threads that cut, encode, store and delete */
+    int64_t max_tasks;     /* pending and running */
+    int64_t history_most;  /* finished tasks kept, and for how long */
+    apr_interval_time_t history_age;
+    int64_t max_request_body; /* bytes */
+    int nice;                 /* of the seeder */
+    apr_interval_time_t stop_timeout, hang_timeout;
+    tseed_quota_config_t quota;  /* of TileSeedDiskQuota, or the defaults */
+    const char *quota_directive; /* its arguments as written; "" when it is absent */
+} tseed_settings_t;
+
+#endif
