@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Answers to the letter: status list, termination and its form, task document, parameters. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+
+#include "malformed_fixture.h"
+#include "protocol/tseed_answer.h"
+
+#define STARTED INT64_C(1795253400000000) /* 2026-11-21T09:30:00Z, by date -d */
+
+static apr_pool_t *pool;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    tseed_document_init();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+/* ---- status list ---- */
+
+static void test_answer__status_without_tasks_is_an_empty_list(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_answer_status(NULL, 0, pool), "{\"long-array-array\":[]}");
+}
+
+static void test_answer__status_rows_are_five_integers(void **state)
+{
+    static const tseed_status_row_t rows[] = {
+        { .id = 1, .total = 17888, .processed = 44, .state = TSEED_RUNNING },
+        { .id = 2, .total = INT64_MAX, .processed = 1, .state = TSEED_PENDING },
+        { .id = INT64_C(5000000000), .total = 5, .processed = 5, .state = TSEED_ABORTED },
+    };
+
+    (void)state;
+    assert_string_equal(tseed_answer_status(rows, 3, pool),
+                        "{\"long-array-array\":[[44,17888,17844,1,1],"
+                        "[1,9223372036854775807,9223372036854775806,2,0],"
+                        "[5,5,0,5000000000,-1]]}");
+}
+
+/* ---- termination ---- */
+
+static void test_answer__a_termination_lists_its_tasks(void **state)
+{
+    static const tseed_terminated_t tasks[] = {
+        { 7, "topp:states", TSEED_SEED, TSEED_RUNNING, 1 },
+        { 8, "a&b \xC3\xBC", TSEED_RESEED, TSEED_PENDING, 1 },
+        { 9, "roads", TSEED_TRUNCATE, TSEED_RUNNING, 0 },
+    };
+    const char *page = tseed_answer_kill("all", tasks, 3, pool);
+    const char *late = strstr(page, "being terminated");
+
+    (void)state;
+    assert_memory_equal(page, "<html>", 6);
+    assert_non_null(strstr(page, ": all."));
+    assert_non_null(strstr(page, "[7: topp:states, SEED, RUNNING]"));
+    assert_non_null(strstr(page, "[8: a&#38;b &#252;, RESEED, PENDING]"));
+    assert_non_null(late);
+    assert_null(strstr(late, "[7:"));
+    assert_null(strstr(late, "[8:"));
+    assert_non_null(strstr(late, "[9: roads, TRUNCATE, RUNNING]"));
+}
+
+static void test_answer__nothing_to_terminate_is_said(void **state)
+{
+    const char *page = tseed_answer_kill("pending", NULL, 0, pool);
+
+    (void)state;
+    assert_memory_equal(page, "<html>", 6);
+    assert_non_null(strstr(page, "pending"));
+    assert_null(strstr(page, "being terminated"));
+    assert_non_null(strstr(page, "nothing to terminate"));
+}
+
+static void test_answer__kill_codes_come_in_body_or_query(void **state)
+{
+    static const struct {
+        const char *body, *query, *code;
+        unsigned mask;
+    } cases[] = {
+        { "kill_all=all", NULL, "all", 3 },
+        { "kill_all=RUNNING", NULL, "running", 2 },
+        { "kill_all=Pending", NULL, "pending", 1 },
+        { "kill_all=1", NULL, "running", 2 },
+        { "kill_all=all\r\n", NULL, "all", 3 },
+        { "x=y&kill_all=%61l%6C&z", NULL, "all", 3 },
+        { "kill_all=+all+", NULL, "all", 3 },
+        { "", "kill_all=all", "all", 3 },
+        { "x=1", "a=b&kill_all=pending", "pending", 1 },
+        { "kill_all=running", "kill_all=pending", "running", 2 },
+        { "<seedRequest/>", "kill_all=all", "all", 3 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *code = NULL;
+        unsigned mask = 0;
+
+        assert_null(tseed_kill_code_read(&mask, &code, cases[i].body, strlen(cases[i].body),
+                                         cases[i].query, pool));
+        assert_string_equal(code, cases[i].code);
+        assert_int_equal(mask, cases[i].mask);
+    }
+}
+
+static const char *read_kill(const malformed_t *request, const tseed_route_t *route)
+{
+    const char *code;
+    unsigned mask;
+
+    (void)route;
+    return tseed_kill_code_read(&mask, &code, request->body, strlen(request->body), NULL, pool);
+}
+
+static void test_answer__other_kill_codes_are_refused_in_these_words(void **state)
+{
+    const char *code;
+    unsigned mask;
+
+    (void)state;
+    assert_true(malformed_each(TSEED_ACTION_KILL, read_kill, pool) >= 9);
+    assert_string_equal(tseed_kill_code_read(&mask, &code, "kill_all=", 9, "kill_all=all", pool),
+                        "Unknown kill_all code: ''. One of all|running|pending is expected.");
+}
+
+static void test_answer__forms_are_decoded(void **state)
+{
+    static const char body[] = "a=1&b=x+y%26&&c&d=%4&e=%zz%00&=f&a=2&%67=h=i";
+    apr_table_t *form = tseed_form_read(body, strlen(body), pool);
+
+    (void)state;
+    assert_string_equal(apr_table_get(form, "a"), "1");
+    assert_string_equal(apr_table_get(form, "b"), "x y&");
+    assert_string_equal(apr_table_get(form, "c"), "");
+    assert_string_equal(apr_table_get(form, "d"), "%4");
+    assert_string_equal(apr_table_get(form, "e"), "%zz%00");
+    assert_string_equal(apr_table_get(form, ""), "f");
+    assert_string_equal(apr_table_get(form, "g"), "h=i");
+}
+
+/* ---- one task ---- */
+
+static tseed_task_t task_of(void)
+{
+    apr_table_t *parameters = apr_table_make(pool, 2);
+
+    apr_table_setn(parameters, "STYLES", "K\xC3\xB6ln");
+    return (tseed_task_t) {
+        .id = INT64_C(5000000000),
+        .type = TSEED_RESEED,
+        .layer = "topp:states",
+        .gridset = "EPSG:4326",
+        .format = "image/png",
+        .parameters = parameters,
+        .bounds = { -124, 0.1, 66, 72.5 },
+        .has_area = 1,
+        .zoom_start = 1,
+        .zoom_stop = 12,
+        .thread_count = 4,
+        .tiles_total = 1000,
+        .requested_by = "seeder",
+        .created = STARTED - APR_USEC_PER_SEC,
+    };
+}
+
+static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
+{
+    tseed_task_t task = task_of();
+    tseed_progress_t progress = { .state = TSEED_RUNNING, .made = 200, .skipped = 48, .failed = 2,
+                                  .bytes = INT64_C(12345678901), .requests = 17,
+                                  .started = STARTED, .reason = "the upstream is away" };
+
+    (void)state;
+    assert_string_equal(
+        tseed_answer_task(&task, &progress, STARTED + 100 * APR_USEC_PER_SEC, pool),
+        "{\"id\":5000000000,\"layer\":\"topp:states\",\"gridSetId\":\"EPSG:4326\","
+        "\"format\":\"image/png\",\"type\":\"reseed\",\"bounds\":[-124,0.1,66,72.5],"
+        "\"zoomStart\":1,\"zoomStop\":12,\"threadCount\":4,"
+        "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
+        "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
+        "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesRemoved\":0,\"tilesFailed\":2,"
+        "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
+        "\"secondsRemaining\":300,\"requestedBy\":\"seeder\","
+        "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","
+        "\"finished\":null}");
+}
+
+/* The part of a task's document from `tilesPerSecond` on. */
+static const char *pace_of(tseed_progress_t progress, apr_time_t now)
+{
+    tseed_task_t task = task_of();
+    const char *document = tseed_answer_task(&task, &progress, now, pool);
+    const char *pace = strstr(document, "\"tilesPerSecond\"");
+
+    return apr_pstrmemdup(pool, pace, (apr_size_t)(strstr(pace, ",\"requestedBy\"") - pace));
+}
+
+static void test_answer__what_is_not_known_is_null(void **state)
+{
+    static const char unknown[] = "\"tilesPerSecond\":null,\"secondsRemaining\":null";
+    const apr_time_t second = APR_USEC_PER_SEC;
+
+    (void)state;
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_PENDING }, STARTED), unknown);
+    /* a clock that was set back */
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_RUNNING, .made = 10,
+                                                     .started = STARTED },
+                                STARTED - 5 * second),
+                        unknown);
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_RUNNING, .started = STARTED },
+                                STARTED + second),
+                        "\"tilesPerSecond\":0.0,\"secondsRemaining\":null");
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_ABORTED, .made = 10,
+                                                     .started = STARTED,
+                                                     .finished = STARTED + 2 * second },
+                                STARTED + 900 * second),
+                        "\"tilesPerSecond\":5.0,\"secondsRemaining\":null");
+}
+
+static void test_answer__a_done_task_has_no_rest(void **state)
+{
+    (void)state;
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_DONE, .skipped = 1000,
+                                                     .started = STARTED,
+                                                     .finished = STARTED + 8 * APR_USEC_PER_SEC },
+                                STARTED + 900 * APR_USEC_PER_SEC),
+                        "\"tilesPerSecond\":125.0,\"secondsRemaining\":0");
+    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_DONE, .started = STARTED,
+                                                     .finished = STARTED },
+                                STARTED),
+                        "\"tilesPerSecond\":null,\"secondsRemaining\":0");
+}
+
+static void test_answer__empty_members_are_null(void **state)
+{
+    tseed_task_t task = task_of();
+    const char *document;
+
+    (void)state;
+    task.has_area = 0;
+    task.requested_by = "";
+    document = tseed_answer_task(&task, &(tseed_progress_t) { .state = TSEED_DONE }, 1, pool);
+    assert_non_null(strstr(document, ",\"bounds\":null,"));
+    assert_non_null(strstr(document, ",\"reason\":null,"));
+    assert_non_null(strstr(document, ",\"requestedBy\":null,"));
+    assert_non_null(strstr(document, ",\"started\":null,\"finished\":null}"));
+}
+
+/* ---- parameters ---- */
+
+static void test_answer__parameters_survive_the_database(void **state)
+{
+    apr_table_t *parameters = apr_table_make(pool, 4), *loaded;
+    json_object *parsed;
+    const char *saved;
+
+    (void)state;
+    apr_table_setn(parameters, "STYLES", "");
+    apr_table_setn(parameters, "CQL_FILTER", " name = 'K\xC3\xB6ln' and \"a\" < \\{1}\n");
+    apr_table_setn(parameters, "NONE", "null");
+    saved = tseed_parameters_save(parameters, pool);
+    parsed = json_tokener_parse(saved);
+    assert_int_equal(json_object_object_length(parsed), 3);
+    json_object_put(parsed);
+    loaded = tseed_parameters_load(saved, pool);
+    assert_non_null(loaded);
+    assert_int_equal(apr_table_elts(loaded)->nelts, 3);
+    assert_string_equal(apr_table_get(loaded, "STYLES"), "");
+    assert_string_equal(apr_table_get(loaded, "CQL_FILTER"),
+                        " name = 'K\xC3\xB6ln' and \"a\" < \\{1}\n");
+    assert_string_equal(apr_table_get(loaded, "NONE"), "null");
+}
+
+static void test_answer__what_are_no_parameters_is_not_loaded(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_parameters_save(apr_table_make(pool, 1), pool), "{}");
+    assert_int_equal(apr_table_elts(tseed_parameters_load("{}", pool))->nelts, 0);
+    assert_null(tseed_parameters_load("", pool));
+    assert_null(tseed_parameters_load("[]", pool));
+    assert_null(tseed_parameters_load("{\"STYLES\":\"x\"", pool));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answer__status_without_tasks_is_an_empty_list),
+        cmocka_unit_test(test_answer__status_rows_are_five_integers),
+        cmocka_unit_test(test_answer__a_termination_lists_its_tasks),
+        cmocka_unit_test(test_answer__nothing_to_terminate_is_said),
+        cmocka_unit_test(test_answer__kill_codes_come_in_body_or_query),
+        cmocka_unit_test(test_answer__other_kill_codes_are_refused_in_these_words),
+        cmocka_unit_test(test_answer__forms_are_decoded),
+        cmocka_unit_test(test_answer__a_running_task_has_a_rate_and_a_rest),
+        cmocka_unit_test(test_answer__what_is_not_known_is_null),
+        cmocka_unit_test(test_answer__a_done_task_has_no_rest),
+        cmocka_unit_test(test_answer__empty_members_are_null),
+        cmocka_unit_test(test_answer__parameters_survive_the_database),
+        cmocka_unit_test(test_answer__what_are_no_parameters_is_not_loaded),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}

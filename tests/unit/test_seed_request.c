@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Seed requests: members, defaults and limits; what is refused; an old task in a new world. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "malformed_fixture.h"
+#include "protocol/tseed_seed_request.h"
+#include "states_fixture.h"
+
+static apr_pool_t *pool;
+static tseed_catalog_t *catalog;
+static tseed_task_t task;
+static tseed_tileset_t tileset;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    tseed_document_init();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+/* Each test changes the layers as it likes. */
+static int setup(void **state)
+{
+    (void)state;
+    catalog = states_catalog(pool);
+    return 0;
+}
+
+static tseed_layer_t *layer_of(const char *name)
+{
+    return apr_hash_get(catalog->layers, name, APR_HASH_KEY_STRING);
+}
+
+/* NULL, and `task` and `tileset` are filled; or what the 400 says. */
+static const char *submit(const char *layer, tseed_format_of_body_t format, const char *body)
+{
+    tseed_seed_document_t document;
+    const char *problem = tseed_seed_document_read(&document, format, body, strlen(body), pool);
+
+    return problem ? problem
+                   : tseed_seed_document_resolve(&task, &tileset, &document, layer_of(layer), pool);
+}
+
+/* The same for the members of an XML request for topp:states. */
+static const char *submit_members(const char *members)
+{
+    return submit("topp:states", TSEED_BODY_XML,
+                  apr_pstrcat(pool, "<seedRequest>", members, "</seedRequest>", NULL));
+}
+
+static void assert_bounds(double minx, double miny, double maxx, double maxy)
+{
+    assert_true(task.bounds.minx == minx);
+    assert_true(task.bounds.miny == miny);
+    assert_true(task.bounds.maxx == maxx);
+    assert_true(task.bounds.maxy == maxy);
+}
+
+/* GeoWebCache's manual, and what a shell makes of its double quotes. */
+static void test_seed_request__the_manuals_examples_are_one_task(void **state)
+{
+    static const char *const bodies[] = {
+        "{'seedRequest':{'name':'topp:states','bounds':{'coords':{ 'double':['-124.0','22.0',"
+        "'66.0','72.0']}},'srs':{'number':4326},'zoomStart':1,'zoomStop':12,'format':'image\\/png',"
+        "'type':'truncate','threadCount':4}}}",
+        "{seedRequest:{name:topp:states,bounds:{coords:{ double:[-124.0,22.0,66.0,72.0]}},"
+        "srs:{number:4326},zoomStart:1,zoomStop:12,format:image/png,type:truncate,threadCount:4}}",
+        "{\"seedRequest\":{\"threadCount\":\"4\",\"type\":\"TRUNCATE\",\"format\":\"image/png\","
+        "\"zoomStop\":\"12\",\"zoomStart\":\"01\",\"gridSetId\":\"EPSG:4326\",\"x\":{\"y\":[]},"
+        "\"bounds\":{\"coords\":{\"double\":[-124,22,66,72]}}}}",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><seedRequest><name>topp:states</name><bounds>"
+        "<coords><double>-124.0</double><double>22.0</double><double>66.0</double>"
+        "<double>72.0</double></coords></bounds><gridSetId>EPSG:4326</gridSetId>"
+        "<zoomStart>1</zoomStart><zoomStop>12</zoomStop><format>image/png</format>"
+        "<type>truncate</type><threadCount>4</threadCount></seedRequest>",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        const tseed_format_of_body_t format = *bodies[i] == '<' ? TSEED_BODY_XML : TSEED_BODY_JSON;
+
+        assert_null(submit("topp:states", format, bodies[i]));
+        assert_string_equal(task.layer, "topp:states");
+        assert_string_equal(task.gridset, "EPSG:4326");
+        assert_string_equal(task.format, "image/png");
+        assert_int_equal(task.type, TSEED_TRUNCATE);
+        assert_bounds(-124, 22, 66, 72);
+        assert_int_equal(task.zoom_start, 1);
+        assert_int_equal(task.zoom_stop, 12);
+        assert_int_equal(task.thread_count, 1); /* a truncate uses one */
+    }
+}
+
+static void test_seed_request__nothing_said_is_everything(void **state)
+{
+    static const char *const bodies[] = {
+        "<seedRequest/>",
+        "<seedRequest><gridSetId/><srs/><bounds/><zoomStart/><zoomStop/><format/><threadCount/>"
+        "<parameters/><name/></seedRequest>",
+        "<seedRequest><bounds> <coords/> </bounds><srs><number/></srs>"
+        "<parameters><entry/></parameters></seedRequest>",
+        "{seedRequest:{}}",
+        "{'seedRequest':{'gridSetId':null,'bounds':[],'parameters':{},'zoomStart':''}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        const tseed_format_of_body_t format = *bodies[i] == '<' ? TSEED_BODY_XML : TSEED_BODY_JSON;
+
+        assert_null(submit("topp:states", format, bodies[i]));
+        assert_string_equal(task.gridset, "EPSG:4326");
+        assert_bounds(-180, -90, 180, 90);
+        assert_int_equal(task.zoom_start, 0);
+        assert_int_equal(task.zoom_stop, 21);
+        assert_string_equal(task.format, "image/png");
+        assert_int_equal(task.type, TSEED_SEED);
+        assert_int_equal(task.thread_count, 1);
+        assert_string_equal(apr_table_get(task.parameters, "STYLES"), "");
+        assert_int_equal(task.retries, 2);
+        assert_int_equal(task.retry_wait, 0);
+        assert_int_equal(task.failure_limit, 1000);
+        assert_int_equal(task.meta_width, 4);
+        assert_int_equal(task.meta_height, 4);
+        assert_int_equal(task.gutter, 10);
+        assert_string_equal(task.requested_by, "");
+        assert_ptr_equal(tileset.layer, layer_of("topp:states"));
+        assert_null(tileset.hash);
+    }
+}
+
+static void test_seed_request__totals_are_exact(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<zoomStart>0</zoomStart><zoomStop>12</zoomStop>"));
+    assert_int_equal(task.tiles_total, 44739242);
+    assert_null(submit("roads", TSEED_BODY_XML, "<seedRequest><gridSetId>EPSG:3857</gridSetId>"
+                                                "<zoomStop>20</zoomStop></seedRequest>"));
+    assert_int_equal(task.tiles_total, INT64_C(1466015503701));
+    /* the north-east quarter: whole from zoom 1 on, where it is 2 x 1 of 4 x 2 tiles */
+    assert_null(submit_members("<bounds><coords><double>0</double><double>0</double><double>180"
+                               "</double><double>90</double></coords></bounds>"
+                               "<zoomStart>1</zoomStart><zoomStop>3</zoomStop>"));
+    assert_int_equal(task.tiles_total, 2 * 1 + 4 * 2 + 8 * 4);
+}
+
+static const char *bounds_of(const char *a, const char *b, const char *c, const char *d)
+{
+    return apr_psprintf(pool, "<bounds><coords><double>%s</double><double>%s</double>"
+                              "<double>%s</double><double>%s</double></coords></bounds>",
+                        a, b, c, d);
+}
+
+static void test_seed_request__bounds_are_cut_to_the_extent(void **state)
+{
+    (void)state;
+    assert_null(submit_members(bounds_of("-1e6", "-95", "-179.5", "+12.50")));
+    assert_bounds(-180, -90, -179.5, 12.5);
+    assert_true(task.has_area);
+}
+
+static void test_seed_request__bounds_outside_are_no_tiles(void **state)
+{
+    (void)state;
+    assert_null(submit_members(bounds_of("200", "0", "210", "10")));
+    assert_false(task.has_area);
+    assert_int_equal(task.tiles_total, 0);
+    assert_null(submit_members(bounds_of("180", "0", "210", "10")));
+    assert_false(task.has_area);
+    assert_int_equal(task.tiles_total, 0);
+}
+
+static void test_seed_request__a_point_is_a_tile_a_level(void **state)
+{
+    (void)state;
+    assert_null(submit_members(apr_pstrcat(pool, bounds_of("10", "20", "10", "20"),
+                                           "<zoomStop>4</zoomStop>", NULL)));
+    assert_int_equal(task.tiles_total, 5);
+}
+
+static void test_seed_request__srs_finds_the_grid_set(void **state)
+{
+    static const char *const codes[] = { "900913", "3857", "102100", "102113" };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_null(submit_members(apr_psprintf(pool, "<srs><number>%s</number></srs>", codes[i])));
+        assert_string_equal(task.gridset, "EPSG:900913");
+    }
+    assert_null(submit_members("<srs><number>2154</number></srs>"
+                               "<gridSetId>EPSG:4326</gridSetId>"));
+    assert_string_equal(task.gridset, "EPSG:4326");
+    assert_null(submit_members("<srs>what</srs><gridSetId>EPSG:4326</gridSetId>"));
+}
+
+static void test_seed_request__zooms_are_cut_to_the_layers(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<gridSetId>EPSG:900913</gridSetId>"
+                               "<zoomStart>00</zoomStart><zoomStop>99</zoomStop>"));
+    assert_int_equal(task.zoom_start, 2);
+    assert_int_equal(task.zoom_stop, 20);
+    assert_null(submit_members("<zoomStart>-1</zoomStart><zoomStop>08</zoomStop>"));
+    assert_int_equal(task.zoom_start, 0);
+    assert_int_equal(task.zoom_stop, 8);
+    assert_null(submit_members("<zoomStop>99999999999</zoomStop>"));
+    assert_int_equal(task.zoom_stop, 21);
+}
+
+static void test_seed_request__types_are_read_in_any_case(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<type> Seed </type>"));
+    assert_int_equal(task.type, TSEED_SEED);
+    assert_null(submit_members("<type>reSEED</type>"));
+    assert_int_equal(task.type, TSEED_RESEED);
+    assert_null(submit_members("<type>TRUNCATE</type>"));
+    assert_int_equal(task.type, TSEED_TRUNCATE);
+}
+
+static void test_seed_request__thread_count_is_at_least_one(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<threadCount>0</threadCount>"));
+    assert_int_equal(task.thread_count, 1);
+    assert_null(submit_members("<threadCount>-99999999999</threadCount>"));
+    assert_int_equal(task.thread_count, 1);
+    assert_null(submit_members("<threadCount>500</threadCount>"));
+    assert_int_equal(task.thread_count, 500);
+    assert_null(submit_members("<threadCount>99999999999</threadCount>"));
+    assert_int_equal(task.thread_count, INT32_MAX);
+}
+
+static void test_seed_request__failures_are_the_requests_to_decide(void **state)
+{
+    (void)state;
+    assert_null(submit_members("<tileFailureRetryCount>7</tileFailureRetryCount>"
+                               "<tileFailureRetryWaitTime>250</tileFailureRetryWaitTime>"
+                               "<totalFailuresBeforeAborting>0</totalFailuresBeforeAborting>"));
+    assert_int_equal(task.retries, 7);
+    assert_int_equal(task.retry_wait, 250000);
+    assert_int_equal(task.failure_limit, 0);
+    assert_null(submit_members("<totalFailuresBeforeAborting>-1</totalFailuresBeforeAborting>"));
+    assert_int_equal(task.failure_limit, -1);
+}
+
+static void test_seed_request__parameters_choose_the_tile_set(void **state)
+{
+    static const char *const bodies[] = {
+        "<seedRequest><parameters><entry><string>styles</string><string>population</string>"
+        "</entry></parameters></seedRequest>",
+        "{'seedRequest':{'parameters':{'entry':{'string':['STYLES','population']}}}}",
+        "{'seedRequest':{'parameters':{'entry':[{'string':['Styles','population']}]}}}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        const tseed_format_of_body_t format = *bodies[i] == '<' ? TSEED_BODY_XML : TSEED_BODY_JSON;
+
+        assert_null(submit("topp:states", format, bodies[i]));
+        assert_string_equal(apr_table_get(task.parameters, "STYLES"), "population");
+        assert_non_null(tileset.hash);
+    }
+    assert_null(submit_members("<parameters><entry><string>STYLES</string><string/></entry>"
+                               "</parameters>"));
+    assert_null(tileset.hash);
+}
+
+static void test_seed_request__a_name_is_kept_for_the_warning(void **state)
+{
+    static const char body[] = "<seedRequest><name> other </name></seedRequest>";
+    tseed_seed_document_t document;
+
+    (void)state;
+    assert_null(tseed_seed_document_read(&document, TSEED_BODY_XML, body, strlen(body), pool));
+    assert_string_equal(document.name, "other");
+}
+
+static const char *submit_case(const malformed_t *request, const tseed_route_t *route)
+{
+    return submit(route->layer, route->format, request->body);
+}
+
+static void test_seed_request__malformed_ones_are_refused_in_these_words(void **state)
+{
+    (void)state;
+    assert_true(malformed_each(TSEED_ACTION_SEED, submit_case, pool) > 60);
+}
+
+/* ---- an accepted task in today's configuration ---- */
+
+static const char *accept_and_ask(const char *members)
+{
+    assert_null(submit_members(members));
+    return tseed_task_tileset(&tileset, &task, catalog, pool);
+}
+
+static void test_seed_request__an_accepted_task_finds_its_tile_set(void **state)
+{
+    tseed_tileset_t accepted;
+
+    (void)state;
+    assert_null(submit_members("<parameters><entry><string>STYLES</string><string>outline</string>"
+                               "</entry></parameters><format>image/jpeg</format>"));
+    accepted = tileset;
+    catalog = states_catalog(pool);
+    assert_null(tseed_task_tileset(&tileset, &task, catalog, pool));
+    assert_string_equal(tileset.key, accepted.key);
+    assert_ptr_equal(tileset.layer, layer_of("topp:states"));
+}
+
+static void test_seed_request__what_is_gone_stops_a_task(void **state)
+{
+    (void)state;
+    assert_null(accept_and_ask(""));
+    task.layer = "old";
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "layer old is no longer configured");
+    assert_null(accept_and_ask("<format>image/jpeg</format>"));
+    layer_of("topp:states")->formats->nelts = 1;
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "layer topp:states no longer has the format image/jpeg");
+    assert_null(accept_and_ask("<gridSetId>EPSG:900913</gridSetId>"));
+    layer_of("topp:states")->subsets->nelts = 1;
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "layer topp:states no longer has the grid set EPSG:900913");
+}
+
+static void test_seed_request__a_moved_grid_stops_a_task(void **state)
+{
+    tseed_gridset_t moved = *tseed_gridset_builtin("EPSG:4326");
+
+    (void)state;
+    assert_null(accept_and_ask(""));
+    moved.resolution[0] = moved.resolution[0] * 1.5;
+    APR_ARRAY_IDX(layer_of("topp:states")->subsets, 0, tseed_subset_t).gridset = &moved;
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "the grid set EPSG:4326 has changed since the task was accepted: send the "
+                        "request again");
+}
+
+static void test_seed_request__another_store_stops_a_task(void **state)
+{
+    (void)state;
+    assert_null(accept_and_ask(""));
+    layer_of("topp:states")->store.root = "/elsewhere";
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "the store of layer topp:states has changed since the task was accepted: "
+                        "send the request again");
+}
+
+static void test_seed_request__another_filter_stops_a_task(void **state)
+{
+    static const char outline[] = "<parameters><entry><string>STYLES</string>"
+                                  "<string>outline</string></entry></parameters>";
+    tseed_filter_t *styles;
+
+    (void)state;
+    assert_null(accept_and_ask(outline));
+    styles = &APR_ARRAY_IDX(layer_of("topp:states")->filters, 0, tseed_filter_t);
+    styles->letter_case = TSEED_CASE_UPPER;
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "parameter STYLES turns 'outline' into 'OUTLINE' since the task was "
+                        "accepted: send the request again");
+    styles->letter_case = TSEED_CASE_KEEP;
+    styles->values->nelts = 1;
+    assert_non_null(strstr(tseed_task_tileset(&tileset, &task, catalog, pool), "'outline'"));
+    layer_of("topp:states")->filters->nelts = 0;
+    assert_non_null(strstr(tseed_task_tileset(&tileset, &task, catalog, pool), "'STYLES'"));
+}
+
+static void test_seed_request__an_added_filter_stops_a_task(void **state)
+{
+    (void)state;
+    assert_null(accept_and_ask(""));
+    states_add_filter(layer_of("topp:states"), "TIME", pool);
+    assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
+                        "layer topp:states has got the parameter TIME since the task was "
+                        "accepted: send the request again");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_seed_request__the_manuals_examples_are_one_task, setup),
+        cmocka_unit_test_setup(test_seed_request__nothing_said_is_everything, setup),
+        cmocka_unit_test_setup(test_seed_request__totals_are_exact, setup),
+        cmocka_unit_test_setup(test_seed_request__bounds_are_cut_to_the_extent, setup),
+        cmocka_unit_test_setup(test_seed_request__bounds_outside_are_no_tiles, setup),
+        cmocka_unit_test_setup(test_seed_request__a_point_is_a_tile_a_level, setup),
+        cmocka_unit_test_setup(test_seed_request__srs_finds_the_grid_set, setup),
+        cmocka_unit_test_setup(test_seed_request__zooms_are_cut_to_the_layers, setup),
+        cmocka_unit_test_setup(test_seed_request__types_are_read_in_any_case, setup),
+        cmocka_unit_test_setup(test_seed_request__thread_count_is_at_least_one, setup),
+        cmocka_unit_test_setup(test_seed_request__failures_are_the_requests_to_decide, setup),
+        cmocka_unit_test_setup(test_seed_request__parameters_choose_the_tile_set, setup),
+        cmocka_unit_test_setup(test_seed_request__a_name_is_kept_for_the_warning, setup),
+        cmocka_unit_test_setup(test_seed_request__malformed_ones_are_refused_in_these_words, setup),
+        cmocka_unit_test_setup(test_seed_request__an_accepted_task_finds_its_tile_set, setup),
+        cmocka_unit_test_setup(test_seed_request__what_is_gone_stops_a_task, setup),
+        cmocka_unit_test_setup(test_seed_request__a_moved_grid_stops_a_task, setup),
+        cmocka_unit_test_setup(test_seed_request__another_store_stops_a_task, setup),
+        cmocka_unit_test_setup(test_seed_request__another_filter_stops_a_task, setup),
+        cmocka_unit_test_setup(test_seed_request__an_added_filter_stops_a_task, setup),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
