@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The durable truth: tasks, failures and the quota configuration in a database.
  *
- * A handle belongs to one process and is used by one thread at a time (children guard theirs with a mutex, the
- * seeder's main thread has its own). It is opened after the fork, by each process itself. Every change is
- * committed and synced when its function returns APR_SUCCESS. Each call compares the database file with the
- * one that was opened: replaced or removed means reopen and try again.
+ * A handle belongs to one process and is used by one thread at a time (children guard theirs with a
+ * mutex, the seeder's main thread has its own). It is opened after the fork, by each process
+ * itself. Every change is committed and synced when its function returns APR_SUCCESS. Each call
+ * compares the database file with the one that was opened: replaced or removed means reopen and try
+ * again.
  *
- * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507); everything else (503).
- * tseed_state_error says what happened in words.
+ * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507); everything
+ * else (503). tseed_state_error says what happened in words.
  */
 #ifndef TSEED_STATE_H
 #define TSEED_STATE_H
@@ -20,12 +21,14 @@
 
 typedef struct tseed_state_t tseed_state_t;
 
-/* Opens the database below `dir` (file tileseed.db unless `params` names another), makes or migrates the schema if `migrate`
- * (the seeder; a child finds it ready or makes it as well when it is first). On failure *state is NULL and the reason is logged. */
+/* Opens the database below `dir` (file tileseed.db unless `params` names another) and makes or
+ * migrates the schema; whichever process comes first does. A file that is damaged is set aside,
+ * what can be read of it is taken over. On failure *state is NULL and the reason is logged,
+ * once. */
 apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char *driver,
                               const char *params, apr_pool_t *pool);
 
-/* Closes it before its pool goes; also a cleanup of that pool. */
+/* Closes it before its pool goes; clearing that pool does so as well. */
 void tseed_state_close(tseed_state_t *state);
 
 /* The last failure in words, for the log; never NULL. */
@@ -33,15 +36,17 @@ const char *tseed_state_error(const tseed_state_t *state);
 
 /* ---- children ---- */
 
-/* Records a task; task->id is the new one. `most` bounds PENDING and RUNNING tasks: APR_EAGAIN when that many exist. */
+/* Records a task; task->id is the new one. `most` bounds PENDING and RUNNING tasks: APR_EAGAIN when
+ * that many exist. */
 apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, int64_t most);
 
 /* One task with its progress, whatever its state, in `pool`. APR_NOTFOUND. */
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
                                   tseed_progress_t *progress, int64_t id, apr_pool_t *pool);
 
-/* Terminates the tasks of `layers` (of const char *; NULL: all) whose state is in `mask` (1 << PENDING | 1 << RUNNING), in one
- * commit. *terminated: array of tseed_terminated_t (protocol/tseed_answer.h). */
+/* Terminates the tasks of `layers` (of const char *; NULL: all) whose state is in `mask` (1 <<
+ * PENDING | 1 << RUNNING), in one commit. *terminated: array of tseed_terminated_t
+ * (protocol/tseed_answer.h). */
 apr_status_t tseed_state_terminate(tseed_state_t *state, apr_array_header_t **terminated,
                                    const apr_array_header_t *layers, unsigned mask,
                                    const char *reason, apr_time_t now, apr_pool_t *pool);
@@ -49,29 +54,31 @@ apr_status_t tseed_state_terminate(tseed_state_t *state, apr_array_header_t **te
 /* Whether any task was ever recorded for that layer and is not finished. */
 apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *layer);
 
-/* Status rows (tseed_status_row_t) of unfinished tasks of a layer (NULL: all), ascending; for when the board lags. */
+/* Status rows (tseed_status_row_t) of unfinished tasks of a layer (NULL: all), ascending; for when
+ * the board lags. */
 apr_status_t tseed_state_list(tseed_state_t *state, apr_array_header_t **rows, const char *layer,
                               apr_pool_t *pool);
 
-/* The quota configuration's saved text and version; APR_NOTFOUND before the first set. `directive` is the
- * value of TileSeedDiskQuota that it was last derived from. */
-apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved,
-                                   const char **directive, int64_t *version, apr_pool_t *pool);
+/* The quota configuration's saved text and version; APR_NOTFOUND before the first set. `directive`
+ * is the value of TileSeedDiskQuota that it was last derived from. */
+apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved, const char **directive,
+                                   int64_t *version, apr_pool_t *pool);
 
-/* Replaces version `version` (0: there is none) by version + 1; APR_EAGAIN if somebody else was first. */
+/* Replaces version `version` (0: there is none) by version + 1; APR_EAGAIN if somebody else was
+ * first. */
 apr_status_t tseed_state_quota_set(tseed_state_t *state, const char *saved, const char *directive,
                                    int64_t version);
 
 /* ---- seeder, main thread ---- */
 
-/* Once at start: RUNNING becomes PENDING, confirmed terminations are cleaned up. *tasks: all unfinished tasks (tseed_task_t *)
- * ascending. */
+/* Once at start: the whole file is checked, RUNNING becomes PENDING, terminations count as
+ * confirmed. *tasks: all unfinished tasks (tseed_task_t *) ascending. */
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks,
                                  apr_pool_t *pool);
 
 /* Unfinished tasks with id > after, ascending (tseed_task_t *). */
-apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **tasks,
-                                   int64_t after, apr_pool_t *pool);
+apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **tasks, int64_t after,
+                                   apr_pool_t *pool);
 
 /* Ids (int64_t) of tasks that were terminated and not yet confirmed. */
 apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t **ids,
@@ -82,8 +89,9 @@ apr_status_t tseed_state_begin(tseed_state_t *state);
 apr_status_t tseed_state_commit(tseed_state_t *state);
 void tseed_state_rollback(tseed_state_t *state);
 
-/* Conditional updates inside a transaction; *won is 0 when a termination came first. claim: PENDING -> RUNNING. finish:
- * RUNNING or PENDING -> progress->state. checkpoint: progress of a task that goes on. */
+/* Conditional updates inside a transaction; *won is 0 when a termination came first. claim: PENDING
+ * -> RUNNING. finish: RUNNING or PENDING -> progress->state. checkpoint: progress of a task that
+ * goes on. */
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won);
 apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
                                      const tseed_progress_t *progress, int *won);
@@ -94,8 +102,8 @@ apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
 apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
                                       const tseed_progress_t *progress);
 
-/* A metatile given up on. (z, x, y) is its first tile, rows from the bottom. A second record of the same metatile replaces the
- * first. */
+/* A metatile given up on. (z, x, y) is its first tile, rows from the bottom. A second record of the
+ * same metatile replaces the first. */
 typedef struct {
     int64_t task;
     int z;
@@ -108,7 +116,8 @@ typedef struct {
 
 apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure);
 
-/* Forgets finished tasks (and their failures) beyond the newest `most` or older than `before`, at most a few hundred a call. */
+/* Forgets finished tasks (and their failures) beyond the newest `most` or older than `before`, at
+ * most a few hundred a call. */
 apr_status_t tseed_state_prune(tseed_state_t *state, int64_t most, apr_time_t before);
 
 #endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The connection.
+ *
+ * apr_dbd's driver for SQLite gives no error code that can be trusted: statements are prepared in
+ * SQLite's old way, where most failures of a step are the general SQLITE_ERROR, and the driver's
+ * own patience with a locked database (16 tries, 100 ms apart) ends in that one as well when rows
+ * are read. What SQLite says in words is exact; it never translates it. So errors are told apart by
+ * the text, and a test holds the texts that matter.
+ */
+#include "state/tseed_database.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, and a
+ * busy_timeout would be waited for at each of its 16 tries. */
+static const char *const sqlite_session[] = {"PRAGMA synchronous = FULL", "PRAGMA busy_timeout = 0",
+                                             NULL};
+
+static const tseed_dialect_t dialects[] = {
+    {"sqlite3", "libaprutil1-dbd-sqlite3", sqlite_session, "BEGIN IMMEDIATE",
+     "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'"},
+};
+
+const tseed_dialect_t *tseed_dialect_find(const char *driver)
+{
+    for (size_t i = 0; i < sizeof(dialects) / sizeof(dialects[0]); i++) {
+        if (strcmp(dialects[i].driver, driver) == 0) {
+            return &dialects[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- errors ---- */
+
+apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(db->error, sizeof(db->error), format, args);
+    va_end(args);
+    for (char *end = db->error; (end = strchr(end, '\n')) != NULL;) {
+        *end = ' '; /* it becomes one line of a log */
+    }
+    return rv;
+}
+
+static const struct {
+    const char *words;
+    apr_status_t rv;
+} failures[] = {
+    {"database or disk is full", ENOSPC}, /* SQLITE_FULL */
+    {"is locked", EBUSY},                 /* SQLITE_BUSY, SQLITE_LOCKED */
+    {"locking protocol", EBUSY},          /* SQLITE_PROTOCOL */
+    {"malformed", TSEED_EDAMAGED},        /* SQLITE_CORRUPT */
+    {"not a database", TSEED_EDAMAGED},   /* SQLITE_NOTADB */
+    {"schema has changed", TSEED_ESTALE}, /* SQLITE_SCHEMA */
+    {"not an error", TSEED_ESTALE},       /* the same, when this connection changed it */
+    {"readonly database", EROFS},         /* SQLITE_READONLY */
+    {"unable to open", EACCES},           /* SQLITE_CANTOPEN */
+    {"disk I/O error", EIO},              /* SQLITE_IOERR */
+};
+
+static apr_status_t status_of(const char *words)
+{
+    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+        if (strstr(words, failures[i].words)) {
+            return failures[i].rv;
+        }
+    }
+    return APR_EGENERAL;
+}
+
+/* SQLite calls it an I/O error when a sync or its shared index finds no room. */
+static int is_disk_full(const char *path)
+{
+    struct statvfs space;
+
+    return statvfs(path, &space) == 0 && space.f_bavail == 0;
+}
+
+static apr_status_t statement_failed(tseed_database_t *db, int code)
+{
+    const char *words = apr_dbd_error(db->driver, db->handle, code);
+    apr_status_t rv = status_of(words);
+
+    if (rv == EIO && is_disk_full(db->path)) {
+        rv = ENOSPC;
+    }
+    if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED) {
+        db->lost = 1;
+        db->suspect = db->suspect || rv == TSEED_EDAMAGED;
+    }
+    return tseed_database_fail(db, rv, "%s: %s", db->path, words);
+}
+
+/* ---- connection ---- */
+
+static apr_status_t load_driver(tseed_database_t *db)
+{
+    apr_status_t rv = apr_dbd_init(db->parent);
+
+    if (rv == APR_SUCCESS) {
+        rv = apr_dbd_get_driver(db->parent, db->dialect->driver, &db->driver);
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv,
+                                   "APR's database driver %s can't be loaded; install the package "
+                                   "that brings it (Debian: %s) and restart httpd",
+                                   db->dialect->driver, db->dialect->package);
+    }
+    return rv;
+}
+
+static apr_status_t open_session(tseed_database_t *db)
+{
+    const char *error = NULL, *answer;
+    apr_status_t rv = apr_dbd_open_ex(db->driver, db->pool, db->path, &db->handle, &error);
+
+    if (rv != APR_SUCCESS) {
+        db->handle = NULL;
+        return tseed_database_fail(db, error ? status_of(error) : rv, "%s: %s", db->path,
+                                   error ? error : "can't be opened");
+    }
+    for (const char *const *sql = db->dialect->session; rv == APR_SUCCESS && *sql; sql++) {
+        rv = tseed_database_ask(db, &answer, *sql, db->pool);
+    }
+    return rv;
+}
+
+apr_status_t tseed_database_connect(tseed_database_t *db)
+{
+    struct stat file;
+    apr_status_t rv = db->driver ? APR_SUCCESS : load_driver(db);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (stat(db->path, &file) != 0) {
+        return tseed_database_fail(db, errno, "%s: can't be looked at", db->path);
+    }
+    db->device = file.st_dev;
+    db->inode = file.st_ino;
+    db->lost = db->in_transaction = 0;
+    apr_pool_create(&db->pool, db->parent);
+    rv = open_session(db);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_check_file(db); /* what was opened is what was looked at */
+    }
+    return rv;
+}
+
+apr_status_t tseed_database_prepare(tseed_database_t *db)
+{
+    for (int i = 0; i < TSEED_SQL_COUNT; i++) {
+        int code;
+
+        db->prepared[i] = NULL;
+        code = apr_dbd_prepare(db->driver, db->pool, db->handle, tseed_statements[i], NULL,
+                               &db->prepared[i]);
+        if (code != 0) {
+            return statement_failed(db, code);
+        }
+    }
+    return APR_SUCCESS;
+}
+
+void tseed_database_disconnect(tseed_database_t *db)
+{
+    tseed_database_rollback(db);
+    if (db->handle) {
+        apr_dbd_close(db->driver, db->handle);
+        db->handle = NULL;
+    }
+    if (db->pool) {
+        apr_pool_destroy(db->pool);
+        db->pool = NULL;
+    }
+}
+
+apr_status_t tseed_database_check_file(tseed_database_t *db)
+{
+    struct stat file;
+
+    if (stat(db->path, &file) == 0 && file.st_dev == db->device && file.st_ino == db->inode) {
+        return APR_SUCCESS;
+    }
+    db->lost = 1;
+    return tseed_database_fail(db, TSEED_ESTALE, "%s: was replaced or removed while it was in use",
+                               db->path);
+}
+
+/* ---- transactions ---- */
+
+apr_status_t tseed_database_begin(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_database_execute(db, db->dialect->begin);
+
+    db->in_transaction = rv == APR_SUCCESS;
+    return rv;
+}
+
+apr_status_t tseed_database_commit(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_database_check_file(db);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_execute(db, "COMMIT");
+    }
+    if (rv != APR_SUCCESS) {
+        tseed_database_rollback(db);
+        return rv;
+    }
+    db->in_transaction = 0;
+    return tseed_database_check_file(db);
+}
+
+void tseed_database_rollback(tseed_database_t *db)
+{
+    int rows;
+
+    if (db->in_transaction) {
+        /* may fail when the failure before has rolled back already: both mean the same */
+        apr_dbd_query(db->driver, db->handle, &rows, "ROLLBACK");
+        db->in_transaction = 0;
+    }
+}
+
+/* ---- statements ---- */
+
+apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql)
+{
+    int rows = 0;
+    int code = apr_dbd_query(db->driver, db->handle, &rows, sql);
+
+    return code == 0 ? APR_SUCCESS : statement_failed(db, code);
+}
+
+apr_status_t tseed_database_ask(tseed_database_t *db, const char **answer, const char *sql,
+                                apr_pool_t *pool)
+{
+    apr_dbd_results_t *results = NULL;
+    apr_dbd_row_t *row = NULL;
+    int code = apr_dbd_select(db->driver, pool, db->handle, &results, sql, 0);
+
+    *answer = NULL;
+    if (code != 0) {
+        return statement_failed(db, code);
+    }
+    if (apr_dbd_get_row(db->driver, pool, results, &row, -1) == 0) {
+        *answer = apr_dbd_get_entry(db->driver, row, 0);
+    }
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                                   const void *const *args)
+{
+    int changed = 0;
+    int code = apr_dbd_pbquery(db->driver, db->pool, db->handle, &changed, db->prepared[sql],
+                               (const void **)args);
+
+    if (rows) {
+        *rows = changed;
+    }
+    return code == 0 ? APR_SUCCESS : statement_failed(db, code);
+}
+
+apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
+                                   const void *const *args, apr_pool_t *pool)
+{
+    int code;
+
+    *rows = (tseed_rows_t){.db = db, .pool = pool};
+    code = apr_dbd_pbselect(db->driver, pool, db->handle, &rows->results, db->prepared[sql], 0,
+                            (const void **)args);
+    return code == 0 ? APR_SUCCESS : statement_failed(db, code);
+}
+
+int tseed_rows_next(tseed_rows_t *rows)
+{
+    rows->column = 0;
+    rows->row = NULL;
+    return apr_dbd_get_row(rows->db->driver, rows->pool, rows->results, &rows->row, -1) == 0;
+}
+
+const char *tseed_rows_text(tseed_rows_t *rows)
+{
+    const char *text = apr_dbd_get_entry(rows->db->driver, rows->row, rows->column++);
+
+    return text ? text : "";
+}
+
+int64_t tseed_rows_int64(tseed_rows_t *rows)
+{
+    return apr_atoi64(tseed_rows_text(rows));
+}
+
+int tseed_rows_int(tseed_rows_t *rows)
+{
+    return (int)tseed_rows_int64(rows);
+}

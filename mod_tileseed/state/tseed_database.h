@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* One connection to the database through apr_dbd: statements, transactions, errors in words, and
+ * the file under our feet. Private to the state room; one thread at a time. */
+#ifndef TSEED_DATABASE_H
+#define TSEED_DATABASE_H
+
+#include <apr_dbd.h>
+#include <apr_pools.h>
+#include <errno.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "state/tseed_statements.h"
+
+/* Beside APR's own: the connection is of no use any more (the file was replaced or removed, the
+ * schema changed): connect again. What the file holds is damaged. */
+#define TSEED_ESTALE   ESTALE
+#define TSEED_EDAMAGED EUCLEAN
+
+#define TSEED_DATABASE_ERROR_SIZE 512
+
+/* What SQLite and PostgreSQL have not in common. */
+typedef struct {
+    const char *driver;         /* apr_dbd's name */
+    const char *package;        /* Debian's, that brings it */
+    const char *const *session; /* said once a connection, NULL at the end; each gives a row */
+    const char *begin;          /* a transaction that may write */
+    const char *tables;         /* counts the tables named meta */
+} tseed_dialect_t;
+
+typedef struct {
+    const char *path;
+    const tseed_dialect_t *dialect;
+    apr_pool_t *parent;
+    apr_pool_t *pool; /* of the connection, below parent; NULL: not connected */
+    const apr_dbd_driver_t *driver;
+    apr_dbd_t *handle;
+    apr_dbd_prepared_t *prepared[TSEED_SQL_COUNT];
+    dev_t device; /* of the file that is open */
+    ino_t inode;
+    int in_transaction;
+    int lost;    /* TSEED_ESTALE or TSEED_EDAMAGED was met: connect again before the next use */
+    int suspect; /* TSEED_EDAMAGED was met: check the file before the next use */
+    char error[TSEED_DATABASE_ERROR_SIZE]; /* the last failure in words */
+} tseed_database_t;
+
+/* The dialect of a driver of apr_dbd, or NULL: not one that is supported. */
+const tseed_dialect_t *tseed_dialect_find(const char *driver);
+
+/* Remembers a failure in words and returns `rv`. */
+apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Opens db->path, which must exist, for this session. Nothing is prepared yet. */
+apr_status_t tseed_database_connect(tseed_database_t *db);
+apr_status_t tseed_database_prepare(tseed_database_t *db);
+
+/* Rolls back and closes; may be called at any time. */
+void tseed_database_disconnect(tseed_database_t *db);
+
+/* TSEED_ESTALE unless the path still leads to the file that was opened. */
+apr_status_t tseed_database_check_file(tseed_database_t *db);
+
+/* A transaction. Commit checks the file before and after: an insert into a file that was removed
+ * would succeed and be lost. */
+apr_status_t tseed_database_begin(tseed_database_t *db);
+apr_status_t tseed_database_commit(tseed_database_t *db);
+void tseed_database_rollback(tseed_database_t *db);
+
+/* A fixed statement without rows; one whose first row's first column is wanted as text in `pool`
+ * (NULL: no row). */
+apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql);
+apr_status_t tseed_database_ask(tseed_database_t *db, const char **answer, const char *sql,
+                                apr_pool_t *pool);
+
+/* A prepared statement that changes; `args` point to values of the types that the statement names
+ * (strings themselves). *rows may be NULL. */
+apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                                   const void *const *args);
+
+/* The rows of a prepared statement, all read already, in `pool`. */
+typedef struct {
+    tseed_database_t *db;
+    apr_dbd_results_t *results;
+    apr_dbd_row_t *row;
+    int column;
+    apr_pool_t *pool;
+} tseed_rows_t;
+
+apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
+                                   const void *const *args, apr_pool_t *pool);
+
+/* Goes to the next row; 0 at the end. */
+int tseed_rows_next(tseed_rows_t *rows);
+
+/* The columns of the row, one after the other. NULL is "" and 0. Texts live in the rows' pool. */
+const char *tseed_rows_text(tseed_rows_t *rows);
+int64_t tseed_rows_int64(tseed_rows_t *rows);
+int tseed_rows_int(tseed_rows_t *rows);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The database's file and what lies beside it. */
+#include "state/tseed_file.h"
+
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_PATIENCE 200   /* tries … */
+#define LOCK_PAUSE    10000 /* … and microseconds between them */
+
+static const char *directory_of(const char *path, apr_pool_t *pool)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? apr_pstrmemdup(pool, path, (apr_size_t)(slash - path) + 1) : "./";
+}
+
+/* ---- lock ---- */
+
+apr_status_t tseed_file_lock(int *lock, const char *path, apr_pool_t *pool)
+{
+    *lock = open(directory_of(path, pool), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0) {
+        return errno;
+    }
+    for (int tries = 0; flock(*lock, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_PATIENCE) {
+            apr_status_t rv = errno == EWOULDBLOCK ? EBUSY : errno;
+
+            close(*lock);
+            return rv;
+        }
+        apr_sleep(LOCK_PAUSE);
+    }
+    return APR_SUCCESS;
+}
+
+void tseed_file_unlock(int lock)
+{
+    close(lock);
+}
+
+/* ---- the file ---- */
+
+apr_status_t tseed_file_make(const char *path, apr_pool_t *pool)
+{
+    /* an existing file is not even opened: closing it would drop SQLite's locks in this process */
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+
+    if (file < 0) {
+        return errno == EEXIST ? APR_SUCCESS : errno;
+    }
+    close(file);
+    /* what an earlier file of this name left behind belongs to that one alone */
+    unlink(apr_pstrcat(pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_file_set_aside(const char **aside, const char *path, apr_pool_t *pool)
+{
+    apr_time_exp_t now;
+
+    apr_time_exp_gmt(&now, apr_time_now());
+    *aside =
+        apr_psprintf(pool, "%s.damaged-%04d%02d%02dT%02d%02d%02d.%06dZ", path, now.tm_year + 1900,
+                     now.tm_mon + 1, now.tm_mday, now.tm_hour, now.tm_min, now.tm_sec, now.tm_usec);
+    if (rename(path, *aside) != 0) {
+        return errno;
+    }
+    if (rename(apr_pstrcat(pool, path, "-wal", NULL), apr_pstrcat(pool, *aside, "-wal", NULL)) &&
+        errno != ENOENT) {
+        return errno;
+    }
+    return APR_SUCCESS;
+}
+
+/* ---- the mark ---- */
+
+static const char *mark_path(const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, directory_of(path, pool), "tileseed.ids", NULL);
+}
+
+apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+{
+    FILE *file = fopen(mark_path(path, pool), "re");
+    long long id;
+    unsigned long long inode;
+
+    *mark = (tseed_mark_t){0, 0};
+    if (!file) {
+        return errno == ENOENT ? APR_SUCCESS : errno;
+    }
+    if (fscanf(file, "%lld %llu", &id, &inode) == 2 && id >= 0) {
+        *mark = (tseed_mark_t){id, inode};
+    }
+    fclose(file);
+    return APR_SUCCESS;
+}
+
+static apr_status_t write_synced(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    size_t length = strlen(text);
+    apr_status_t rv = APR_SUCCESS;
+    ssize_t written;
+
+    if (file < 0) {
+        return errno;
+    }
+    written = write(file, text, length);
+    if (written != (ssize_t)length) {
+        rv = written < 0 ? errno : ENOSPC;
+    } else if (fsync(file) != 0) {
+        rv = errno;
+    }
+    if (close(file) != 0 && rv == APR_SUCCESS) {
+        rv = errno;
+    }
+    return rv;
+}
+
+static apr_status_t sync_directory(const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (directory < 0 || fsync(directory) != 0) {
+        rv = errno;
+    }
+    if (directory >= 0) {
+        close(directory);
+    }
+    return rv;
+}
+
+apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool)
+{
+    const char *target = mark_path(path, pool);
+    const char *beside = apr_pstrcat(pool, target, ".new", NULL);
+    const char *text = apr_psprintf(pool, "%" APR_INT64_T_FMT " %" APR_UINT64_T_FMT "\n", mark->id,
+                                    mark->inode);
+    apr_status_t rv = write_synced(beside, text);
+
+    if (rv == APR_SUCCESS && rename(beside, target) != 0) {
+        rv = errno;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = sync_directory(directory_of(path, pool));
+    }
+    return rv;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The database's file and what lies beside it. Private to the state room.
+ *
+ *      tileseed.db                    the database
+ *      tileseed.db-wal, -shm          SQLite's own
+ *      tileseed.ids                   the mark: no id above it was ever given out
+ *      tileseed.db.damaged-<time>     what was set aside
+ */
+#ifndef TSEED_FILE_H
+#define TSEED_FILE_H
+
+#include <apr_pools.h>
+#include <stdint.h>
+
+/* Takes the lock under which the file is made, opened, migrated and set aside; waits for at most
+ * two seconds (APR_EBUSY). Returns a descriptor in *lock; tseed_file_unlock closes it. */
+apr_status_t tseed_file_lock(int *lock, const char *path, apr_pool_t *pool);
+void tseed_file_unlock(int lock);
+
+/* Makes an empty file of mode 0600 unless there is one. Under the lock. */
+apr_status_t tseed_file_make(const char *path, apr_pool_t *pool);
+
+/* Renames the file and its log; *aside is where it went. Under the lock, closed by this process. */
+apr_status_t tseed_file_set_aside(const char **aside, const char *path, apr_pool_t *pool);
+
+/* The mark and the inode of the database it was written for; both 0 when there is none yet or it
+ * can't be understood. */
+typedef struct {
+    int64_t id;
+    uint64_t inode;
+} tseed_mark_t;
+
+apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool);
+
+/* Replaces the mark; it is on the disk when this returns APR_SUCCESS. */
+apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tasks and progress as the columns of their rows.
+ *
+ * Two things are kept as text although they are numbers. Bounds: SQLite hands out 15 digits of a
+ * number and a double needs 17. The window of finished positions: hexadecimal digits, its first
+ * word first, without the zeros at the end, so that it is empty most of the time.
+ */
+#include "state/tseed_record.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "protocol/tseed_answer.h"
+
+#define DIGITS_OF_WORD 16
+#define WINDOW_WORDS   (TSEED_WINDOW / 64)
+#define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
+#define COUNTERS       10
+#define MORE_MOST      4
+
+/* ---- bounds ---- */
+
+static const char *bounds_save(const tseed_bounds_t *bounds, apr_pool_t *pool)
+{
+    char text[4 * 32];
+
+    snprintf(text, sizeof(text), "%.17g %.17g %.17g %.17g", bounds->minx, bounds->miny,
+             bounds->maxx, bounds->maxy);
+    for (char *comma = text; (comma = strchr(comma, ',')) != NULL;) {
+        *comma = '.'; /* of a locale that some other module has set */
+    }
+    return apr_pstrdup(pool, text);
+}
+
+static void bounds_load(tseed_bounds_t *bounds, const char *text, apr_pool_t *pool)
+{
+    double *values[] = {&bounds->minx, &bounds->miny, &bounds->maxx, &bounds->maxy};
+    char *rest, *word = apr_strtok(apr_pstrdup(pool, text), " ", &rest);
+
+    for (int i = 0; i < 4 && word; i++) {
+        tseed_text_double(values[i], word);
+        word = apr_strtok(NULL, " ", &rest);
+    }
+}
+
+/* ---- window ---- */
+
+static void window_save(char text[WINDOW_DIGITS + 1], const uint64_t *window)
+{
+    size_t length = WINDOW_DIGITS;
+
+    for (int i = 0; i < WINDOW_WORDS; i++) {
+        snprintf(text + i * DIGITS_OF_WORD, DIGITS_OF_WORD + 1, "%016llx",
+                 (unsigned long long)window[i]);
+    }
+    while (length > 0 && text[length - 1] == '0') {
+        length--;
+    }
+    text[length] = '\0';
+}
+
+static void window_load(uint64_t *window, const char *text)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    memset(window, 0, WINDOW_WORDS * sizeof(*window));
+    for (int i = 0; i < WINDOW_DIGITS && text[i]; i++) {
+        const char *digit = strchr(digits, text[i]);
+        int shift = 4 * (DIGITS_OF_WORD - 1 - i % DIGITS_OF_WORD);
+
+        window[i / DIGITS_OF_WORD] |= digit ? (uint64_t)(digit - digits) << shift : 0;
+    }
+}
+
+/* ---- task ---- */
+
+apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *task,
+                                      apr_pool_t *scratch)
+{
+    int type = task->type;
+    const void *args[] = {
+        &task->id,
+        &type,
+        task->layer,
+        task->gridset,
+        task->format,
+        tseed_parameters_save(task->parameters, scratch),
+        bounds_save(&task->bounds, scratch),
+        &task->has_area,
+        &task->zoom_start,
+        &task->zoom_stop,
+        &task->thread_count,
+        &task->meta_width,
+        &task->meta_height,
+        &task->gutter,
+        &task->retries,
+        &task->retry_wait,
+        &task->failure_limit,
+        &task->tiles_total,
+        task->gridset_print,
+        task->store_print,
+        task->requested_by,
+        &task->created,
+    };
+
+    return tseed_database_change(db, NULL, TSEED_SQL_TASK_INSERT, args);
+}
+
+static const apr_table_t *parameters_load(const char *saved, apr_pool_t *pool)
+{
+    apr_table_t *parameters = tseed_parameters_load(saved, pool);
+
+    return parameters ? parameters : apr_table_make(pool, 1);
+}
+
+tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
+{
+    tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
+
+    task->id = tseed_rows_int64(rows);
+    task->type = (tseed_task_type_t)tseed_rows_int(rows);
+    task->layer = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->gridset = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->format = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->parameters = parameters_load(tseed_rows_text(rows), pool);
+    bounds_load(&task->bounds, tseed_rows_text(rows), rows->pool);
+    task->has_area = tseed_rows_int(rows);
+    task->zoom_start = tseed_rows_int(rows);
+    task->zoom_stop = tseed_rows_int(rows);
+    task->thread_count = tseed_rows_int(rows);
+    task->meta_width = tseed_rows_int(rows);
+    task->meta_height = tseed_rows_int(rows);
+    task->gutter = tseed_rows_int(rows);
+    task->retries = tseed_rows_int(rows);
+    task->retry_wait = tseed_rows_int64(rows);
+    task->failure_limit = tseed_rows_int64(rows);
+    task->tiles_total = tseed_rows_int64(rows);
+    task->gridset_print = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->store_print = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->requested_by = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->created = tseed_rows_int64(rows);
+    return task;
+}
+
+/* ---- progress ---- */
+
+void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
+{
+    memset(progress, 0, sizeof(*progress));
+    progress->state = tseed_rows_int(rows);
+    apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
+    progress->finished = tseed_rows_int64(rows);
+    progress->made = tseed_rows_int64(rows);
+    progress->skipped = tseed_rows_int64(rows);
+    progress->removed = tseed_rows_int64(rows);
+    progress->failed = tseed_rows_int64(rows);
+    progress->bytes = tseed_rows_int64(rows);
+    progress->requests = tseed_rows_int64(rows);
+    progress->failures = tseed_rows_int64(rows);
+    progress->started = tseed_rows_int64(rows);
+    progress->low = tseed_rows_int64(rows);
+    window_load(progress->window, tseed_rows_text(rows));
+}
+
+apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                                        const tseed_progress_t *progress, const void *const *more,
+                                        int count)
+{
+    char passed[WINDOW_DIGITS + 1];
+    const void *args[COUNTERS + MORE_MOST] = {
+        &progress->made,     &progress->skipped,
+        &progress->removed,  &progress->failed,
+        &progress->bytes,    &progress->requests,
+        &progress->failures, &progress->started,
+        &progress->low,      passed,
+    };
+
+    window_save(passed, progress->window);
+    for (int i = 0; i < count; i++) {
+        args[COUNTERS + i] = more[i];
+    }
+    return tseed_database_change(db, rows, sql, args);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tasks and progress as the columns of their rows. Private to the state room. */
+#ifndef TSEED_RECORD_H
+#define TSEED_RECORD_H
+
+#include "protocol/tseed_task.h"
+#include "state/tseed_database.h"
+
+/* Writes the row of a new task with the id it has. */
+apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *task,
+                                      apr_pool_t *scratch);
+
+/* Reads TSEED_TASK_COLUMNS from where the row is; the task lives in `pool`. */
+tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool);
+
+/* Reads TSEED_PROGRESS_COLUMNS. */
+void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows);
+
+/* Runs a statement that begins with the counters; `more` are its `count` arguments behind them. */
+apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                                        const tseed_progress_t *progress, const void *const *more,
+                                        int count);
+
+#endif

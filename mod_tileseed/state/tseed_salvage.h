@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What can still be read of a damaged database. Private to the state room. */
+#ifndef TSEED_SALVAGE_H
+#define TSEED_SALVAGE_H
+
+#include "state/tseed_database.h"
+
+/* Takes over readable tasks with ids up to `last` and the quota configuration from the file that
+ * was set aside. Never fails: *tasks and *quota say how many came over. */
+void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *aside, int64_t last,
+                   apr_pool_t *scratch);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The schema. A change of it is one more list of statements at the end, never an edit of an old
+ * one.
+ *
+ *      meta     name, value: schema_version, task_id (the last id that was given out)
+ *      task     the snapshot a task was accepted with, its state and how far it is
+ *      failure  metatiles given up on, by the first tile
+ *      quota    one row: the configuration, and the directive it was derived from
+ */
+#include "state/tseed_schema.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const version_1[] = {
+    "CREATE TABLE meta (name VARCHAR(64) PRIMARY KEY, value BIGINT NOT NULL)",
+    "INSERT INTO meta (name, value) VALUES ('schema_version', 0), ('task_id', 0)",
+    "CREATE TABLE task ("
+    " id BIGINT PRIMARY KEY,"
+    " type INTEGER NOT NULL,"
+    " layer TEXT NOT NULL,"
+    " gridset TEXT NOT NULL,"
+    " format TEXT NOT NULL,"
+    " parameters TEXT NOT NULL,"
+    " bounds TEXT NOT NULL,"
+    " has_area INTEGER NOT NULL,"
+    " zoom_start INTEGER NOT NULL,"
+    " zoom_stop INTEGER NOT NULL,"
+    " thread_count INTEGER NOT NULL,"
+    " meta_width INTEGER NOT NULL,"
+    " meta_height INTEGER NOT NULL,"
+    " gutter INTEGER NOT NULL,"
+    " retries INTEGER NOT NULL,"
+    " retry_wait BIGINT NOT NULL,"
+    " failure_limit BIGINT NOT NULL,"
+    " tiles_total BIGINT NOT NULL,"
+    " gridset_print TEXT NOT NULL,"
+    " store_print TEXT NOT NULL,"
+    " requested_by TEXT NOT NULL,"
+    " created BIGINT NOT NULL,"
+    " state INTEGER NOT NULL DEFAULT 0,"
+    " kill_pending INTEGER NOT NULL DEFAULT 0,"
+    " reason TEXT NOT NULL DEFAULT '',"
+    " made BIGINT NOT NULL DEFAULT 0,"
+    " skipped BIGINT NOT NULL DEFAULT 0,"
+    " removed BIGINT NOT NULL DEFAULT 0,"
+    " failed BIGINT NOT NULL DEFAULT 0,"
+    " bytes BIGINT NOT NULL DEFAULT 0,"
+    " requests BIGINT NOT NULL DEFAULT 0,"
+    " failures BIGINT NOT NULL DEFAULT 0,"
+    " started BIGINT NOT NULL DEFAULT 0,"
+    " finished BIGINT NOT NULL DEFAULT 0,"
+    " low BIGINT NOT NULL DEFAULT 0,"
+    " passed TEXT NOT NULL DEFAULT '')",
+    /* unfinished tasks are few, finished ones many */
+    "CREATE INDEX task_state ON task (state, id)",
+    "CREATE INDEX task_kill_pending ON task (id) WHERE kill_pending = 1",
+    "CREATE TABLE failure ("
+    " task BIGINT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " x BIGINT NOT NULL,"
+    " y BIGINT NOT NULL,"
+    " cause TEXT NOT NULL,"
+    " http_status INTEGER NOT NULL,"
+    " attempts INTEGER NOT NULL,"
+    " happened BIGINT NOT NULL,"
+    " PRIMARY KEY (task, z, x, y))",
+    "CREATE TABLE quota ("
+    " id INTEGER PRIMARY KEY,"
+    " config TEXT NOT NULL,"
+    " directive TEXT NOT NULL,"
+    " version BIGINT NOT NULL)",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1};
+
+#define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
+
+static apr_status_t read_version(tseed_database_t *db, int *version, apr_pool_t *scratch)
+{
+    const char *answer;
+    apr_status_t rv = tseed_database_ask(db, &answer, db->dialect->tables, scratch);
+
+    *version = 0;
+    if (rv != APR_SUCCESS || !answer || atoi(answer) == 0) {
+        return rv;
+    }
+    rv = tseed_database_ask(db, &answer, "SELECT value FROM meta WHERE name = 'schema_version'",
+                            scratch);
+    if (rv == APR_SUCCESS && (!answer || atoi(answer) < 1)) {
+        rv =
+            tseed_database_fail(db, APR_EMISMATCH,
+                                "%s: has a table meta without a schema version: it is no state "
+                                "database of mod_tileseed; name another file or move this one away",
+                                db->path);
+    }
+    *version = rv == APR_SUCCESS ? atoi(answer) : 0;
+    return rv;
+}
+
+static apr_status_t apply(tseed_database_t *db, int version, apr_pool_t *scratch)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (const char *const *sql = migrations[version - 1]; rv == APR_SUCCESS && *sql; sql++) {
+        rv = tseed_database_execute(db, *sql);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_execute(
+            db, apr_psprintf(scratch, "UPDATE meta SET value = %d WHERE name = 'schema_version'",
+                             version));
+    }
+    return rv;
+}
+
+/* Readers and the writer don't wait for each other in SQLite's WAL mode, which the file remembers.
+ */
+static apr_status_t use_wal(tseed_database_t *db, apr_pool_t *scratch)
+{
+    const char *mode;
+    apr_status_t rv = tseed_database_ask(db, &mode, "PRAGMA journal_mode = WAL", scratch);
+
+    if (rv == APR_SUCCESS && (!mode || strcmp(mode, "wal") != 0)) {
+        rv =
+            tseed_database_fail(db, APR_ENOTIMPL,
+                                "%s: write-ahead logging is not possible here; the state directory "
+                                "must lie on a local file system",
+                                db->path);
+    }
+    return rv;
+}
+
+apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t *scratch)
+{
+    apr_status_t rv = read_version(db, version, scratch);
+
+    if (rv == APR_SUCCESS && *version > NEWEST) {
+        return tseed_database_fail(db, APR_EMISMATCH,
+                                   "%s: has schema version %d of a newer mod_tileseed, this one "
+                                   "knows up to %d; install that version again, or move the file "
+                                   "away to begin anew",
+                                   db->path, *version, NEWEST);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = use_wal(db, scratch);
+    }
+    if (rv != APR_SUCCESS || *version == NEWEST) {
+        return rv;
+    }
+    rv = tseed_database_begin(db);
+    for (int next = *version + 1; rv == APR_SUCCESS && next <= NEWEST; next++) {
+        rv = apply(db, next, scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_database_commit(db);
+    }
+    tseed_database_rollback(db);
+    return rv;
+}

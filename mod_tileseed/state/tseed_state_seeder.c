@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What the seeder does with the state. */
+#include "state/tseed_record.h"
+#include "state/tseed_work.h"
+
+#define CHUNK      256  /* tasks that are read at a time */
+#define PRUNE_MOST 500  /* tasks a call … */
+#define PRUNE_ROWS 5000 /* … and about as many failures */
+
+/* ---- taking in ---- */
+
+typedef struct {
+    apr_array_header_t *tasks;
+    int64_t after;
+} tasks_t;
+
+static apr_status_t tasks_chunk(tseed_state_t *state, tasks_t *call, int64_t *after, int *more)
+{
+    const int64_t most = CHUNK;
+    tseed_rows_t rows;
+    int count = 0;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_TASKS_AFTER,
+                                            (const void *[]){after, &most}, state->scratch);
+
+    for (; rv == APR_SUCCESS && tseed_rows_next(&rows); count++) {
+        tseed_task_t *task = tseed_record_task_load(&rows, call->tasks->pool);
+
+        APR_ARRAY_PUSH(call->tasks, tseed_task_t *) = task;
+        *after = task->id;
+    }
+    *more = count == CHUNK;
+    apr_pool_clear(state->scratch);
+    return rv;
+}
+
+static apr_status_t load_tasks(tseed_state_t *state, void *baton)
+{
+    tasks_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+    int64_t after = call->after;
+    int more = 1;
+
+    apr_array_clear(call->tasks);
+    while (rv == APR_SUCCESS && more) {
+        rv = tasks_chunk(state, call, &after, &more);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **tasks, int64_t after,
+                                   apr_pool_t *pool)
+{
+    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), after};
+
+    *tasks = call.tasks;
+    return tseed_work_read(state, load_tasks, &call);
+}
+
+static apr_status_t recover(tseed_state_t *state, void *baton)
+{
+    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_RECOVER_RUNNING, NULL);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_RECOVER_TERMINATED, NULL);
+    }
+    return rv == APR_SUCCESS ? load_tasks(state, baton) : rv;
+}
+
+apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks, apr_pool_t *pool)
+{
+    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), 0};
+    apr_status_t rv = tseed_work_check(state);
+
+    *tasks = call.tasks;
+    return rv == APR_SUCCESS ? tseed_work_write(state, recover, &call) : rv;
+}
+
+static apr_status_t load_terminations(tseed_state_t *state, void *baton)
+{
+    apr_array_header_t *ids = baton;
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_TERMINATED, NULL, state->scratch);
+
+    apr_array_clear(ids);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        APR_ARRAY_PUSH(ids, int64_t) = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t **ids,
+                                      apr_pool_t *pool)
+{
+    *ids = apr_array_make(pool, 8, sizeof(int64_t));
+    return tseed_work_read(state, load_terminations, *ids);
+}
+
+/* ---- transactions ---- */
+
+apr_status_t tseed_state_begin(tseed_state_t *state)
+{
+    apr_status_t rv;
+
+    apr_pool_clear(state->scratch);
+    rv = tseed_work_ready(state);
+    return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
+}
+
+apr_status_t tseed_state_commit(tseed_state_t *state)
+{
+    return tseed_database_commit(&state->db);
+}
+
+void tseed_state_rollback(tseed_state_t *state)
+{
+    tseed_database_rollback(&state->db);
+}
+
+/* ---- running tasks ---- */
+
+/* One conditional update of a task: a statement, its arguments behind the counters, what it met. */
+typedef struct {
+    tseed_sql_t sql;
+    const tseed_progress_t *progress; /* NULL: the statement has no counters */
+    const void *args[4];
+    int count;
+    int rows;
+} update_t;
+
+static apr_status_t update(tseed_state_t *state, void *baton)
+{
+    update_t *call = baton;
+
+    if (!call->progress) {
+        return tseed_database_change(&state->db, &call->rows, call->sql, call->args);
+    }
+    return tseed_record_progress_save(&state->db, &call->rows, call->sql, call->progress,
+                                      call->args, call->count);
+}
+
+apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won)
+{
+    update_t call = {.sql = TSEED_SQL_TASK_CLAIM, .args = {&now, &id}};
+    apr_status_t rv = tseed_work_write(state, update, &call);
+
+    *won = rv == APR_SUCCESS && call.rows > 0;
+    return rv;
+}
+
+apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
+                                     const tseed_progress_t *progress, int *won)
+{
+    int ending = progress->state;
+    update_t call = {.sql = TSEED_SQL_TASK_FINISH,
+                     .progress = progress,
+                     .args = {&ending, progress->reason, &progress->finished, &id},
+                     .count = 4};
+    apr_status_t rv = tseed_work_write(state, update, &call);
+
+    *won = rv == APR_SUCCESS && call.rows > 0;
+    return rv;
+}
+
+apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
+                                         const tseed_progress_t *progress)
+{
+    update_t call = {.sql = TSEED_SQL_TASK_CHECKPOINT,
+                     .progress = progress,
+                     .args = {progress->reason, &id},
+                     .count = 2};
+
+    return tseed_work_write(state, update, &call);
+}
+
+typedef struct {
+    int64_t id;
+    const tseed_progress_t *progress;
+} confirm_t;
+
+static apr_status_t confirm(tseed_state_t *state, void *baton)
+{
+    confirm_t *call = baton;
+    const void *args[] = {&call->id};
+    apr_status_t rv = APR_SUCCESS;
+
+    if (call->progress) {
+        rv = tseed_record_progress_save(&state->db, NULL, TSEED_SQL_TASK_COUNT_LAST, call->progress,
+                                        args, 1);
+    }
+    return rv == APR_SUCCESS ? tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_CONFIRM, args)
+                             : rv;
+}
+
+apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
+                                      const tseed_progress_t *progress)
+{
+    return tseed_work_write(state, confirm, &(confirm_t){id, progress});
+}
+
+static apr_status_t failure_add(tseed_state_t *state, void *baton)
+{
+    const tseed_failure_t *failure = baton;
+    const void *args[] = {&failure->task,     &failure->z,    &failure->x,
+                          &failure->y,        failure->cause, &failure->http_status,
+                          &failure->attempts, &failure->time};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_FAILURE_ADD, args);
+}
+
+apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure)
+{
+    return tseed_work_write(state, failure_add, (void *)failure);
+}
+
+/* ---- history ---- */
+
+typedef struct {
+    int64_t most;
+    apr_time_t before;
+} prune_t;
+
+static apr_status_t forget(tseed_state_t *state, int64_t id, int *rows)
+{
+    const void *args[] = {&id};
+    int failures = 0;
+    apr_status_t rv = tseed_database_change(&state->db, &failures, TSEED_SQL_FAILURES_DELETE, args);
+
+    *rows += failures;
+    return rv == APR_SUCCESS ? tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_DELETE, args)
+                             : rv;
+}
+
+static apr_status_t prune(tseed_state_t *state, void *baton)
+{
+    const prune_t *call = baton;
+    const int64_t bound = PRUNE_MOST;
+    int64_t last = 0;
+    tseed_rows_t rows;
+    int deleted = 0;
+    apr_status_t rv =
+        tseed_work_number(state, &last, TSEED_SQL_HISTORY_END, (const void *[]){&call->most});
+
+    if (rv != APR_SUCCESS && rv != APR_NOTFOUND) {
+        return rv;
+    }
+    rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HISTORY_BEYOND,
+                               (const void *[]){&last, &call->before, &bound}, state->scratch);
+    while (rv == APR_SUCCESS && deleted < PRUNE_ROWS && tseed_rows_next(&rows)) {
+        rv = forget(state, tseed_rows_int64(&rows), &deleted);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_prune(tseed_state_t *state, int64_t most, apr_time_t before)
+{
+    return tseed_work_write(state, prune, &(prune_t){most, before});
+}

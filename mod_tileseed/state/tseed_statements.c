@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The statements. States are written as numbers: -1 ABORTED, 0 PENDING, 1 RUNNING, 2 DONE. */
+#include "state/tseed_statements.h"
+
+#define UNFINISHED "state IN (0, 1)"
+#define FINISHED   "state IN (-1, 2)"
+
+#define SET_COUNTERS                                                                               \
+    "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
+    " requests = %lld, failures = %lld, started = %lld, low = %lld, passed = %s"
+
+#define STATUS_ROWS                                                                                \
+    "SELECT id, tiles_total, made + skipped + removed + failed, state FROM task"                   \
+    " WHERE " UNFINISHED " AND id > %lld"
+
+#define TERMINATE                                                                                  \
+    "UPDATE task SET state = -1, finished = %lld, reason = %s, kill_pending = 1"                   \
+    " WHERE state = %d"
+
+const char *const tseed_statements[TSEED_SQL_COUNT] = {
+    [TSEED_SQL_ID_NEXT] =
+        "UPDATE meta SET value = value + 1 WHERE name = 'task_id' RETURNING value",
+    [TSEED_SQL_ID_GET] = "SELECT MAX(id) FROM (SELECT value AS id FROM meta WHERE name = 'task_id'"
+                         " UNION ALL SELECT MAX(id) FROM task) AS ids",
+    [TSEED_SQL_ID_SET] = "UPDATE meta SET value = %lld WHERE name = 'task_id'",
+    [TSEED_SQL_TASKS_COUNT] = "SELECT COUNT(*) FROM task WHERE " UNFINISHED,
+    [TSEED_SQL_TASK_INSERT] =
+        "INSERT INTO task (" TSEED_TASK_COLUMNS ") VALUES (%lld, %d, %s, %s, %s, %s, %s, %d, %d,"
+        " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld)",
+    [TSEED_SQL_TASK_GET] =
+        "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
+    [TSEED_SQL_TASKS_AFTER] = "SELECT " TSEED_TASK_COLUMNS " FROM task WHERE " UNFINISHED
+                              " AND id > %lld ORDER BY id LIMIT %lld",
+    [TSEED_SQL_ROWS_AFTER] = STATUS_ROWS " ORDER BY id LIMIT %lld",
+    [TSEED_SQL_ROWS_AFTER_OF_LAYER] = STATUS_ROWS " AND layer = %s ORDER BY id LIMIT %lld",
+    [TSEED_SQL_LAYER_HAS] = "SELECT id FROM task WHERE " UNFINISHED " AND layer = %s LIMIT 1",
+    [TSEED_SQL_TERMINATE] = TERMINATE " RETURNING id, layer, type",
+    [TSEED_SQL_TERMINATE_OF_LAYER] = TERMINATE " AND layer = %s RETURNING id, layer, type",
+    [TSEED_SQL_QUOTA_GET] = "SELECT config, directive, version FROM quota WHERE id = 1",
+    [TSEED_SQL_QUOTA_INSERT] = "INSERT INTO quota (id, config, directive, version)"
+                               " VALUES (1, %s, %s, 1) ON CONFLICT (id) DO NOTHING",
+    [TSEED_SQL_QUOTA_UPDATE] = "UPDATE quota SET config = %s, directive = %s,"
+                               " version = version + 1 WHERE id = 1 AND version = %lld",
+    [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0 WHERE state = 1",
+    [TSEED_SQL_RECOVER_TERMINATED] = "UPDATE task SET kill_pending = 0 WHERE kill_pending = 1",
+    [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
+    [TSEED_SQL_TASK_CLAIM] = "UPDATE task SET state = 1, started ="
+                             " CASE WHEN started = 0 THEN %lld ELSE started END"
+                             " WHERE id = %lld AND state = 0",
+    [TSEED_SQL_TASK_FINISH] = "UPDATE task SET " SET_COUNTERS ", state = %d, reason = %s,"
+                              " finished = %lld WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s"
+                                  " WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_COUNT_LAST] =
+        "UPDATE task SET " SET_COUNTERS " WHERE id = %lld AND kill_pending = 1",
+    [TSEED_SQL_TASK_CONFIRM] =
+        "UPDATE task SET kill_pending = 0 WHERE id = %lld AND kill_pending = 1",
+    [TSEED_SQL_FAILURE_ADD] =
+        "INSERT INTO failure (task, z, x, y, cause, http_status, attempts, happened)"
+        " VALUES (%lld, %d, %lld, %lld, %s, %d, %d, %lld) ON CONFLICT (task, z, x, y) DO UPDATE"
+        " SET cause = excluded.cause, http_status = excluded.http_status,"
+        " attempts = excluded.attempts, happened = excluded.happened",
+    [TSEED_SQL_HISTORY_END] =
+        "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
+    [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"
+                                 " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld",
+    [TSEED_SQL_FAILURES_DELETE] = "DELETE FROM failure WHERE task = %lld",
+    [TSEED_SQL_TASK_DELETE] = "DELETE FROM task WHERE id = %lld",
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Every statement that is prepared, by name. Private to the state room. The SQL is what SQLite from
+ * 3.35 and PostgreSQL from 12 have in common; a parameter is written as apr_dbd_prepare wants it.
+ */
+#ifndef TSEED_STATEMENTS_H
+#define TSEED_STATEMENTS_H
+
+/* In the order in which tseed_record_task_load and tseed_record_progress_load read them. `passed`
+ * is the window of finished positions. */
+#define TSEED_TASK_COLUMNS                                                                         \
+    "id, type, layer, gridset, format, parameters, bounds, has_area, zoom_start, zoom_stop,"       \
+    " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
+    " tiles_total, gridset_print, store_print, requested_by, created"
+#define TSEED_COUNTER_COLUMNS                                                                      \
+    "made, skipped, removed, failed, bytes, requests, failures, started, low, passed"
+#define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
+
+typedef enum {
+    TSEED_SQL_ID_NEXT,
+    TSEED_SQL_ID_GET,
+    TSEED_SQL_ID_SET,
+    TSEED_SQL_TASKS_COUNT,
+    TSEED_SQL_TASK_INSERT,
+    TSEED_SQL_TASK_GET,
+    TSEED_SQL_TASKS_AFTER,
+    TSEED_SQL_ROWS_AFTER,
+    TSEED_SQL_ROWS_AFTER_OF_LAYER,
+    TSEED_SQL_LAYER_HAS,
+    TSEED_SQL_TERMINATE,
+    TSEED_SQL_TERMINATE_OF_LAYER,
+    TSEED_SQL_QUOTA_GET,
+    TSEED_SQL_QUOTA_INSERT,
+    TSEED_SQL_QUOTA_UPDATE,
+    TSEED_SQL_RECOVER_RUNNING,
+    TSEED_SQL_RECOVER_TERMINATED,
+    TSEED_SQL_TERMINATED,
+    TSEED_SQL_TASK_CLAIM,
+    TSEED_SQL_TASK_FINISH,
+    TSEED_SQL_TASK_CHECKPOINT,
+    TSEED_SQL_TASK_COUNT_LAST,
+    TSEED_SQL_TASK_CONFIRM,
+    TSEED_SQL_FAILURE_ADD,
+    TSEED_SQL_HISTORY_END,
+    TSEED_SQL_HISTORY_BEYOND,
+    TSEED_SQL_FAILURES_DELETE,
+    TSEED_SQL_TASK_DELETE,
+    TSEED_SQL_COUNT
+} tseed_sql_t;
+
+extern const char *const tseed_statements[TSEED_SQL_COUNT];
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Opening, opening anew, and the one loop through which every call goes.
+ *
+ * A connection is lost when the file was replaced or removed, when another process has migrated the
+ * schema, and when damage shows. The call then connects again and is done once more. A damaged file
+ * is set aside and what can be read of it is taken over; ids go on from the mark, which is kept in
+ * steps ahead of the ids and never falls back.
+ */
+#include "state/tseed_work.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_log.h"
+#include "state/tseed_file.h"
+#include "state/tseed_salvage.h"
+#include "state/tseed_schema.h"
+
+#define ID_STEP 1000
+#define TRIES   2
+
+/* ---- opening ---- */
+
+static apr_status_t check_integrity(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+    const char *verdict;
+    apr_status_t rv = tseed_database_ask(db, &verdict, "PRAGMA quick_check(1)", state->scratch);
+
+    if (rv == APR_SUCCESS && (!verdict || strcmp(verdict, "ok") != 0)) {
+        rv = tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged: %s", db->path,
+                                 verdict ? verdict : "it can't be checked");
+    }
+    return rv;
+}
+
+/* Nothing is prepared yet. *version: of the schema it had, 0 when it was empty. */
+static apr_status_t open_file(tseed_state_t *state, int *version)
+{
+    tseed_database_t *db = &state->db;
+    apr_status_t rv = tseed_file_make(db->path, state->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv, "%s: can't be made", db->path);
+    }
+    rv = tseed_database_connect(db);
+    if (rv == APR_SUCCESS && db->suspect) {
+        rv = check_integrity(state);
+    }
+    if (rv == APR_SUCCESS) {
+        db->suspect = 0;
+        rv = tseed_schema_migrate(db, version, state->scratch);
+    }
+    return rv;
+}
+
+/* A file that the mark was not written for (a fresh one, one from a backup) may lack ids that were
+ * given out: it goes on from the mark. */
+static apr_status_t settle_ids(tseed_state_t *state, int version)
+{
+    tseed_database_t *db = &state->db;
+    tseed_mark_t mark;
+    int64_t id = 0;
+    apr_status_t rv = tseed_work_number(state, &id, TSEED_SQL_ID_GET, NULL);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_mark_load(&mark, db->path, state->scratch);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    state->mark = mark.id;
+    if (version > 0 && mark.inode == db->inode && mark.id >= id && mark.id - id <= ID_STEP) {
+        return APR_SUCCESS;
+    }
+    id = id > mark.id ? id : mark.id;
+    rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});
+    if (rv == APR_SUCCESS) {
+        mark = (tseed_mark_t){id + ID_STEP, db->inode};
+        state->mark = mark.id;
+        rv = tseed_mark_save(&mark, db->path, state->scratch);
+    }
+    return rv;
+}
+
+/* Sets the damaged file aside and begins a fresh one with what can be read of it. */
+static apr_status_t replace_damaged(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+    const char *why = apr_pstrdup(state->scratch, db->error), *aside = NULL;
+    tseed_mark_t mark = {0, 0};
+    int version = 0, tasks, quota;
+    apr_status_t rv;
+
+    tseed_database_disconnect(db);
+    db->suspect = 0;
+    rv = tseed_file_set_aside(&aside, db->path, state->scratch);
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv, "%s, and it can't be renamed", why);
+    }
+    rv = open_file(state, &version);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    tseed_mark_load(&mark, db->path, state->scratch);
+    tseed_salvage(db, &tasks, &quota, aside, mark.id > 0 ? mark.id : INT64_MAX, state->scratch);
+    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+              "the state database was damaged (%s); it was set aside as %s, and a fresh one has %d "
+              "tasks of it and %s disk quota configuration; compare the tasks with the cache, seed "
+              "again what is missing, then delete that file; check the disk and the file system",
+              why, aside, tasks, quota ? "the" : "not the");
+    return rv;
+}
+
+static apr_status_t open_locked(tseed_state_t *state)
+{
+    int version = 0;
+    apr_status_t rv = open_file(state, &version);
+
+    if (rv == TSEED_EDAMAGED) {
+        version = 0;
+        rv = replace_damaged(state);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_prepare(&state->db);
+    }
+    return rv == APR_SUCCESS ? settle_ids(state, version) : rv;
+}
+
+static apr_status_t connect_anew(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+    int lock;
+    apr_status_t rv;
+
+    tseed_database_disconnect(db);
+    rv = tseed_file_lock(&lock, db->path, state->scratch);
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked", db->path);
+    }
+    rv = open_locked(state);
+    if (rv != APR_SUCCESS) {
+        tseed_database_disconnect(db);
+    }
+    tseed_file_unlock(lock);
+    return rv;
+}
+
+apr_status_t tseed_work_ready(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+
+    if (db->handle && !db->lost && tseed_database_check_file(db) == APR_SUCCESS) {
+        return APR_SUCCESS;
+    }
+    return connect_anew(state);
+}
+
+apr_status_t tseed_work_check(tseed_state_t *state)
+{
+    apr_status_t rv = tseed_work_ready(state);
+
+    if (rv == APR_SUCCESS && check_integrity(state) == TSEED_EDAMAGED) {
+        state->db.suspect = 1; /* looked at again under the lock */
+        rv = connect_anew(state);
+    }
+    return rv;
+}
+
+/* ---- carrying out ---- */
+
+static apr_status_t write_once(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    apr_status_t rv = tseed_database_begin(&state->db);
+
+    if (rv == APR_SUCCESS) {
+        rv = work(state, baton);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_database_commit(&state->db);
+    }
+    tseed_database_rollback(&state->db);
+    return rv;
+}
+
+static apr_status_t read_once(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    return work(state, baton);
+}
+
+typedef apr_status_t once_t(tseed_state_t *state, tseed_work_t *work, void *baton);
+
+static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *work, void *baton)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    apr_pool_clear(state->scratch);
+    if (state->db.in_transaction) {
+        return work(state, baton); /* its commit says whether the connection was lost */
+    }
+    for (int i = 0; i < TRIES; i++) {
+        rv = tseed_work_ready(state);
+        if (rv == APR_SUCCESS) {
+            rv = once(state, work, baton);
+        }
+        if (rv == APR_SUCCESS || !state->db.lost) {
+            break;
+        }
+    }
+    return rv;
+}
+
+apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    return carry_out(state, write_once, work, baton);
+}
+
+apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    return carry_out(state, read_once, work, baton);
+}
+
+/* ---- shared pieces of work ---- */
+
+apr_status_t tseed_work_number(tseed_state_t *state, int64_t *number, tseed_sql_t sql,
+                               const void *const *args)
+{
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, sql, args, state->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (!tseed_rows_next(&rows)) {
+        return APR_NOTFOUND;
+    }
+    *number = tseed_rows_int64(&rows);
+    return APR_SUCCESS;
+}
+
+/* Another process may have moved the mark on; inserts take turns, so nobody moves it at the same
+ * time. */
+static apr_status_t raise_mark(tseed_state_t *state, int64_t id)
+{
+    tseed_mark_t mark;
+    apr_status_t rv = tseed_mark_load(&mark, state->db.path, state->scratch);
+
+    if (rv == APR_SUCCESS && mark.id < id) {
+        mark = (tseed_mark_t){id + ID_STEP, state->db.inode};
+        rv = tseed_mark_save(&mark, state->db.path, state->scratch);
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(&state->db, rv,
+                                   "the file tileseed.ids beside %s can't be "
+                                   "written",
+                                   state->db.path);
+    }
+    state->mark = mark.id;
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id)
+{
+    apr_status_t rv = tseed_work_number(state, id, TSEED_SQL_ID_NEXT, NULL);
+
+    if (rv == APR_SUCCESS && *id > state->mark) {
+        rv = raise_mark(state, *id);
+    }
+    return rv;
+}

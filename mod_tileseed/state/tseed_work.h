@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* How every call is carried out: the handle's insides and the two ways to work with it. Private to
+ * the state room. */
+#ifndef TSEED_WORK_H
+#define TSEED_WORK_H
+
+#include "state/tseed_database.h"
+#include "state/tseed_state.h"
+
+struct tseed_state_t {
+    apr_pool_t *pool;
+    apr_pool_t *scratch; /* cleared by each call */
+    tseed_database_t db;
+    int64_t mark; /* ids up to here may be given out; tileseed.ids says so */
+};
+
+/* A call's statements. May run twice: once more after the connection was made anew. */
+typedef apr_status_t tseed_work_t(tseed_state_t *state, void *baton);
+
+/* Does the work in a transaction of its own, or in the one that tseed_state_begin began. */
+apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton);
+
+/* Does work that only reads. */
+apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton);
+
+/* Connects if need be, and anew when the file is another. */
+apr_status_t tseed_work_ready(tseed_state_t *state);
+
+/* The next task id, inside a transaction. */
+apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id);
+
+/* Checks the whole file and replaces it if it is damaged. */
+apr_status_t tseed_work_check(tseed_state_t *state);
+
+/* The first column of the first row as a number; APR_NOTFOUND when there is no row. */
+apr_status_t tseed_work_number(tseed_state_t *state, int64_t *number, tseed_sql_t sql,
+                               const void *const *args);
+
+#endif

@@ -1,0 +1,1011 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The state: what was reported as recorded is there, whatever happens to processes and files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <apr_file_io.h>
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tseed_log.h"
+#include "protocol/tseed_answer.h"
+#include "state/tseed_state.h"
+#include "state/tseed_work.h"
+
+#define MOST 16384
+
+/* One test's directory, pool and handle. */
+typedef struct {
+    apr_pool_t *pool;
+    char dir[64];
+    tseed_state_t *state;
+} home_t;
+
+static char last_line[2048];
+
+static void keep_line(void *baton, tseed_log_level_t level, apr_status_t rv, const char *line)
+{
+    (void)baton;
+    (void)rv;
+    if (level <= TSEED_LOG_WARNING) {
+        apr_cpystrn(last_line, line, sizeof(last_line));
+    }
+}
+
+static tseed_state_t *state_open(const home_t *home)
+{
+    tseed_state_t *state;
+
+    assert_int_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool), APR_SUCCESS);
+    return state;
+}
+
+static int setup(void **data)
+{
+    home_t *home = calloc(1, sizeof(*home));
+
+    apr_pool_create(&home->pool, NULL);
+    strcpy(home->dir, "/tmp/tileseed-state-XXXXXX");
+    if (!mkdtemp(home->dir)) {
+        return -1;
+    }
+    last_line[0] = '\0';
+    home->state = state_open(home);
+    *data = home;
+    return 0;
+}
+
+static int teardown(void **data)
+{
+    home_t *home = *data;
+    char *command = apr_pstrcat(home->pool, "rm -r ", home->dir, NULL);
+    int rv = system(command);
+
+    apr_pool_destroy(home->pool);
+    free(home);
+    return rv;
+}
+
+static const char *path_in(const home_t *home, const char *name)
+{
+    return apr_pstrcat(home->pool, home->dir, "/", name, NULL);
+}
+
+static tseed_task_t task_of(const home_t *home, const char *layer)
+{
+    apr_table_t *parameters = apr_table_make(home->pool, 2);
+
+    apr_table_set(parameters, "STYLES", "");
+    return (tseed_task_t){.type = TSEED_SEED,
+                          .layer = layer,
+                          .gridset = "EPSG:4326",
+                          .format = "image/png",
+                          .parameters = parameters,
+                          .zoom_stop = 10,
+                          .thread_count = 1,
+                          .meta_width = 4,
+                          .meta_height = 4,
+                          .has_area = 1,
+                          .failure_limit = 1000,
+                          .tiles_total = 100,
+                          .gridset_print = "g",
+                          .store_print = "s",
+                          .requested_by = "",
+                          .created = 1};
+}
+
+static int64_t insert(const home_t *home, tseed_state_t *state, const char *layer)
+{
+    tseed_task_t task = task_of(home, layer);
+
+    if (tseed_state_task_insert(state, &task, MOST) != APR_SUCCESS) {
+        fail_msg("%s", tseed_state_error(state));
+    }
+    return task.id;
+}
+
+static void get(const home_t *home, int64_t id, tseed_progress_t *progress)
+{
+    tseed_task_t *task;
+
+    assert_int_equal(tseed_state_task_get(home->state, &task, progress, id, home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(task->id, id);
+}
+
+static int is_there(const home_t *home, int64_t id)
+{
+    tseed_task_t *task;
+    tseed_progress_t progress;
+
+    return tseed_state_task_get(home->state, &task, &progress, id, home->pool) == APR_SUCCESS;
+}
+
+/* What an operator asks with a tool of the database's own. */
+static int64_t number(const home_t *home, const char *sql)
+{
+    const char *answer;
+
+    assert_int_equal(tseed_database_ask(&home->state->db, &answer, sql, home->pool), APR_SUCCESS);
+    assert_non_null(answer);
+    return apr_atoi64(answer);
+}
+
+static void execute(const home_t *home, const char *sql)
+{
+    if (tseed_database_execute(&home->state->db, sql) != APR_SUCCESS) {
+        fail_msg("%s", tseed_state_error(home->state));
+    }
+}
+
+static int claim(const home_t *home, int64_t id)
+{
+    int won;
+
+    assert_int_equal(tseed_state_task_claim(home->state, id, 5, &won), APR_SUCCESS);
+    return won;
+}
+
+static int finish(const home_t *home, int64_t id, apr_time_t when)
+{
+    tseed_progress_t progress = {.state = TSEED_DONE, .made = 100, .finished = when};
+    int won;
+
+    assert_int_equal(tseed_state_task_finish(home->state, id, &progress, &won), APR_SUCCESS);
+    return won;
+}
+
+static apr_array_header_t *terminate(const home_t *home, const char *layer, unsigned mask)
+{
+    apr_array_header_t *terminated, *layers = NULL;
+
+    if (layer) {
+        layers = apr_array_make(home->pool, 1, sizeof(const char *));
+        APR_ARRAY_PUSH(layers, const char *) = layer;
+    }
+    assert_int_equal(
+        tseed_state_terminate(home->state, &terminated, layers, mask, "by alice", 77, home->pool),
+        APR_SUCCESS);
+    return terminated;
+}
+
+/* ---- records ---- */
+
+static void test_state__gives_a_task_back_as_it_was(void **data)
+{
+    home_t *home = *data;
+    const char *nasty =
+        "x'); DROP TABLE task; --\"%s %lld ? $1 \\ \xc3\xa9\xe2\x82\xac\xf0\x9f\x97\xba";
+    tseed_task_t task = task_of(home, nasty), *back;
+    tseed_progress_t progress, fresh = {0};
+    apr_table_t *parameters = apr_table_make(home->pool, 2);
+
+    apr_table_set(parameters, "CQL_FILTER", "name = 'O''Brien' AND \"a\" > 1");
+    apr_table_set(parameters, "STYLES", nasty);
+    task.type = TSEED_TRUNCATE;
+    task.gridset = task.format = task.gridset_print = task.store_print = task.requested_by = nasty;
+    task.parameters = parameters;
+    task.bounds = (tseed_bounds_t){-20037508.342789244, 0.1 + 0.2, 1e-300, 1.7976931348623157e308};
+    task.zoom_start = 3;
+    task.thread_count = 2147483647;
+    task.gutter = 7;
+    task.retries = 2;
+    task.retry_wait = INT64_MAX;
+    task.failure_limit = -1;
+    task.tiles_total = 9223372036854775807;
+    task.created = 1795255200123456;
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+
+    assert_int_equal(tseed_state_task_get(home->state, &back, &progress, task.id, home->pool),
+                     APR_SUCCESS);
+    assert_memory_equal(&progress, &fresh, sizeof(fresh));
+    assert_int_equal(back->id, 1);
+    assert_int_equal(back->type, TSEED_TRUNCATE);
+    assert_string_equal(back->layer, nasty);
+    assert_string_equal(back->gridset, nasty);
+    assert_string_equal(back->format, nasty);
+    assert_string_equal(back->gridset_print, nasty);
+    assert_string_equal(back->store_print, nasty);
+    assert_string_equal(back->requested_by, nasty);
+    assert_string_equal(apr_table_get(back->parameters, "STYLES"), nasty);
+    assert_string_equal(apr_table_get(back->parameters, "CQL_FILTER"),
+                        "name = 'O''Brien' AND \"a\" > 1");
+    assert_memory_equal(&back->bounds, &task.bounds, sizeof(task.bounds));
+    assert_int_equal(back->has_area, 1);
+    assert_int_equal(back->zoom_start, 3);
+    assert_int_equal(back->zoom_stop, 10);
+    assert_int_equal(back->thread_count, 2147483647);
+    assert_int_equal(back->meta_width, 4);
+    assert_int_equal(back->meta_height, 4);
+    assert_int_equal(back->gutter, 7);
+    assert_int_equal(back->retries, 2);
+    assert_int_equal(back->retry_wait, INT64_MAX);
+    assert_int_equal(back->failure_limit, -1);
+    assert_int_equal(back->tiles_total, 9223372036854775807);
+    assert_int_equal(back->created, 1795255200123456);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 1);
+}
+
+static void test_state__gives_progress_back_as_it_was(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+    tseed_progress_t there, progress = {.state = TSEED_RUNNING,
+                                        .made = INT64_MAX,
+                                        .skipped = 2,
+                                        .removed = 3,
+                                        .failed = 4,
+                                        .bytes = 9007199254740993,
+                                        .requests = 6,
+                                        .failures = 7,
+                                        .started = 8,
+                                        .low = 10};
+
+    progress.window[0] = 0x8000000000000002;
+    progress.window[5] = 0x0123456789abcdef;
+    progress.window[TSEED_WINDOW / 64 - 1] = 0x10;
+    memset(progress.reason, 'r', TSEED_REASON_SIZE - 1);
+    assert_true(claim(home, id));
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    get(home, id, &there);
+    assert_memory_equal(&there, &progress, sizeof(progress));
+
+    memset(progress.window, 0, sizeof(progress.window));
+    progress.window[0] = 0x4000000000000000;
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    assert_int_equal(number(home, "SELECT passed = '4' FROM task"), 1);
+    get(home, id, &there);
+    assert_memory_equal(&there, &progress, sizeof(progress));
+}
+
+static void test_state__says_when_there_is_no_such_task(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t *task;
+    tseed_progress_t progress;
+
+    assert_int_equal(tseed_state_task_get(home->state, &task, &progress, 1, home->pool),
+                     APR_NOTFOUND);
+}
+
+static void test_state__bounds_unfinished_tasks(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    int64_t first = insert(home, home->state, "a");
+
+    insert(home, home->state, "a");
+    assert_int_equal(tseed_state_task_insert(home->state, &task, 2), APR_EAGAIN);
+    assert_int_equal(task.id, 0);
+    assert_true(finish(home, first, 9));
+    assert_int_equal(tseed_state_task_insert(home->state, &task, 2), APR_SUCCESS);
+    assert_int_equal(task.id, 3);
+}
+
+/* ---- states ---- */
+
+static void test_state__moves_a_task_from_state_to_state_once(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+    tseed_progress_t progress;
+
+    assert_true(claim(home, id));
+    assert_false(claim(home, id));
+    get(home, id, &progress);
+    assert_int_equal(progress.state, TSEED_RUNNING);
+    assert_int_equal(progress.started, 5);
+    assert_true(finish(home, id, 9));
+    assert_false(finish(home, id, 10));
+    get(home, id, &progress);
+    assert_int_equal(progress.state, TSEED_DONE);
+    assert_int_equal(progress.finished, 9);
+    assert_int_equal(progress.made, 100);
+    assert_int_equal(terminate(home, NULL, 3)->nelts, 0);
+}
+
+static void test_state__terminates_by_layer_and_state(void **data)
+{
+    home_t *home = *data;
+    int64_t running = insert(home, home->state, "a"), pending = insert(home, home->state, "a");
+    int64_t other = insert(home, home->state, "b");
+    apr_array_header_t *terminated;
+    const tseed_terminated_t *one;
+    tseed_progress_t progress;
+
+    assert_true(claim(home, running));
+    assert_int_equal(terminate(home, "c", 3)->nelts, 0);
+    terminated = terminate(home, "a", 1 << TSEED_PENDING);
+    assert_int_equal(terminated->nelts, 1);
+    one = &APR_ARRAY_IDX(terminated, 0, tseed_terminated_t);
+    assert_int_equal(one->id, pending);
+    assert_string_equal(one->layer, "a");
+    assert_int_equal(one->type, TSEED_SEED);
+    assert_int_equal(one->before, TSEED_PENDING);
+    assert_int_equal(one->confirmed, 0);
+
+    terminated = terminate(home, NULL, 3);
+    assert_int_equal(terminated->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).id, running);
+    assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).before, TSEED_RUNNING);
+    assert_int_equal(APR_ARRAY_IDX(terminated, 1, tseed_terminated_t).id, other);
+    get(home, running, &progress);
+    assert_int_equal(progress.state, TSEED_ABORTED);
+    assert_int_equal(progress.finished, 77);
+    assert_string_equal(progress.reason, "by alice");
+}
+
+static void test_state__a_termination_wins_over_what_the_seeder_does_later(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+    tseed_progress_t there,
+        progress = {.state = TSEED_RUNNING, .made = 42, .low = 3, .reason = "upstream away"};
+    apr_array_header_t *ids;
+
+    assert_true(claim(home, id));
+    assert_int_equal(terminate(home, NULL, 3)->nelts, 1);
+    assert_false(claim(home, id));
+    assert_false(finish(home, id, 99));
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    get(home, id, &there);
+    assert_int_equal(there.made, 0);
+
+    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(ids->nelts, 1);
+    assert_int_equal(APR_ARRAY_IDX(ids, 0, int64_t), id);
+    assert_int_equal(tseed_state_task_confirm(home->state, id, &progress), APR_SUCCESS);
+    get(home, id, &there);
+    assert_int_equal(there.state, TSEED_ABORTED);
+    assert_int_equal(there.made, 42);
+    assert_int_equal(there.finished, 77);
+    assert_string_equal(there.reason, "by alice");
+    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(ids->nelts, 0);
+}
+
+static void test_state__a_pending_task_is_confirmed_without_counters(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+    apr_array_header_t *ids;
+
+    terminate(home, NULL, 3);
+    assert_int_equal(tseed_state_task_confirm(home->state, id, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(ids->nelts, 0);
+}
+
+static void test_state__recovers_unfinished_tasks_in_order(void **data)
+{
+    home_t *home = *data;
+    int64_t running = insert(home, home->state, "a"), ended = insert(home, home->state, "a");
+    int64_t pending = insert(home, home->state, "b");
+    apr_array_header_t *tasks, *ids;
+    tseed_progress_t progress;
+
+    claim(home, running);
+    claim(home, ended);
+    finish(home, ended, 9);
+    insert(home, home->state, "c");
+    terminate(home, "c", 3);
+    assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
+    assert_int_equal(tasks->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(tasks, 0, tseed_task_t *)->id, running);
+    assert_int_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->id, pending);
+    assert_string_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->layer, "b");
+    get(home, running, &progress);
+    assert_int_equal(progress.state, TSEED_PENDING);
+    assert_int_equal(progress.started, 5);
+    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(ids->nelts, 0);
+}
+
+static void test_state__finds_new_tasks_however_many(void **data)
+{
+    home_t *home = *data;
+    apr_array_header_t *tasks, *rows;
+
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    for (int i = 0; i < 1300; i++) {
+        insert(home, home->state, i % 2 ? "odd" : "even");
+    }
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_new_tasks(home->state, &tasks, 10, home->pool), APR_SUCCESS);
+    assert_int_equal(tasks->nelts, 1290);
+    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(rows->nelts, 1300);
+    for (int i = 0; i < 1290; i++) {
+        assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_t *)->id, 11 + i);
+        assert_int_equal(APR_ARRAY_IDX(rows, i, tseed_status_row_t).id, 1 + i);
+    }
+    assert_int_equal(tseed_state_list(home->state, &rows, "odd", home->pool), APR_SUCCESS);
+    assert_int_equal(rows->nelts, 650);
+}
+
+static void test_state__lists_what_is_unfinished(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+    tseed_progress_t progress = {.made = 1, .skipped = 2, .removed = 3, .failed = 4};
+    apr_array_header_t *rows;
+    const tseed_status_row_t *row;
+    int has;
+
+    claim(home, id);
+    tseed_state_task_checkpoint(home->state, id, &progress);
+    assert_int_equal(tseed_state_list(home->state, &rows, "a", home->pool), APR_SUCCESS);
+    assert_int_equal(rows->nelts, 1);
+    row = &APR_ARRAY_IDX(rows, 0, tseed_status_row_t);
+    assert_int_equal(row->total, 100);
+    assert_int_equal(row->processed, 10);
+    assert_int_equal(row->state, TSEED_RUNNING);
+    assert_int_equal(tseed_state_has_tasks(home->state, &has, "a"), APR_SUCCESS);
+    assert_true(has);
+
+    finish(home, id, 9);
+    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(rows->nelts, 0);
+    assert_int_equal(tseed_state_has_tasks(home->state, &has, "a"), APR_SUCCESS);
+    assert_false(has);
+}
+
+static void test_state__a_transaction_is_all_or_nothing(void **data)
+{
+    home_t *home = *data;
+    int64_t first = insert(home, home->state, "a"), second = insert(home, home->state, "a");
+    tseed_progress_t progress;
+
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    claim(home, first);
+    claim(home, second);
+    tseed_state_rollback(home->state);
+    get(home, second, &progress);
+    assert_int_equal(progress.state, TSEED_PENDING);
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    claim(home, first);
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    get(home, first, &progress);
+    assert_int_equal(progress.state, TSEED_RUNNING);
+}
+
+/* ---- quota, failures, history ---- */
+
+static void test_state__replaces_the_quota_one_version_after_the_other(void **data)
+{
+    home_t *home = *data;
+    const char *saved, *directive;
+    int64_t version;
+
+    assert_int_equal(tseed_state_quota_get(home->state, &saved, &directive, &version, home->pool),
+                     APR_NOTFOUND);
+    assert_int_equal(tseed_state_quota_set(home->state, "{\"a\":'1'}", "on 5GiB", 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_quota_set(home->state, "late", "on 5GiB", 0), APR_EAGAIN);
+    assert_int_equal(tseed_state_quota_set(home->state, "second", "on 6GiB", 1), APR_SUCCESS);
+    assert_int_equal(tseed_state_quota_set(home->state, "late", "on 5GiB", 1), APR_EAGAIN);
+    assert_int_equal(tseed_state_quota_get(home->state, &saved, &directive, &version, home->pool),
+                     APR_SUCCESS);
+    assert_string_equal(saved, "second");
+    assert_string_equal(directive, "on 6GiB");
+    assert_int_equal(version, 2);
+}
+
+static void test_state__a_second_failure_of_a_metatile_replaces_the_first(void **data)
+{
+    home_t *home = *data;
+    tseed_failure_t failure = {.task = 1,
+                               .z = 20,
+                               .x = 1048575,
+                               .y = 9007199254740993,
+                               .cause = "it's \"gone\"",
+                               .http_status = 404,
+                               .attempts = 1,
+                               .time = 5};
+
+    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    failure.attempts = 3;
+    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    failure.x++;
+    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM failure"), 2);
+    assert_int_equal(number(home, "SELECT attempts FROM failure WHERE x = 1048575 AND"
+                                  " y = 9007199254740993 AND cause = 'it''s \"gone\"'"),
+                     3);
+}
+
+static void test_state__forgets_finished_tasks_by_number_and_age(void **data)
+{
+    home_t *home = *data;
+    tseed_failure_t failure = {.task = 1, .cause = "c"};
+    int64_t unfinished = insert(home, home->state, "a");
+
+    for (int i = 0; i < 10; i++) {
+        finish(home, insert(home, home->state, "a"), 100 + i);
+    }
+    failure.task = unfinished + 1;
+    tseed_state_failure_add(home->state, &failure);
+    failure.task = unfinished + 10;
+    tseed_state_failure_add(home->state, &failure);
+    insert(home, home->state, "killed");
+    terminate(home, "killed", 3);
+
+    assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 12);
+    assert_int_equal(tseed_state_prune(home->state, 5, 0), APR_SUCCESS);
+    assert_false(is_there(home, unfinished + 6)); /* the terminated one is the newest of five */
+    assert_true(is_there(home, unfinished + 7));
+    assert_true(is_there(home, unfinished));
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM failure"), 1);
+    assert_int_equal(tseed_state_prune(home->state, 100, 109), APR_SUCCESS);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE state = 2"), 1);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE kill_pending = 1"), 1);
+}
+
+static void test_state__forgets_a_few_hundred_at_a_time(void **data)
+{
+    home_t *home = *data;
+
+    execute(home, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+                  " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
+                  " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1, ''"
+                  " FROM n");
+    assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
+    assert_in_range(number(home, "SELECT COUNT(*) FROM task"), 1100, 1900);
+    for (int i = 0; i < 10; i++) {
+        tseed_state_prune(home->state, 100, 0);
+    }
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 100);
+    assert_int_equal(number(home, "SELECT MIN(id) FROM task"), 1901);
+}
+
+/* How SQLite means to find the rows of a statement. */
+static const char *plan_of(const home_t *home, tseed_sql_t sql)
+{
+    const tseed_database_t *db = &home->state->db;
+    char *text = apr_pstrcat(home->pool, "EXPLAIN QUERY PLAN ", tseed_statements[sql], NULL);
+    apr_dbd_results_t *results = NULL;
+    apr_dbd_row_t *row = NULL;
+
+    for (char *parameter; (parameter = strchr(text, '%')) != NULL;) {
+        memcpy(parameter, parameter[1] == 's' ? "''" : "1   ", parameter[1] == 's' ? 2 : 4);
+    }
+    assert_int_equal(apr_dbd_select(db->driver, home->pool, db->handle, &results, text, 0), 0);
+    assert_int_equal(apr_dbd_get_row(db->driver, home->pool, results, &row, -1), 0);
+    return apr_dbd_get_entry(db->driver, row, 3);
+}
+
+static void test_state__finds_unfinished_tasks_by_index(void **data)
+{
+    home_t *home = *data;
+
+    assert_non_null(strstr(plan_of(home, TSEED_SQL_TASKS_COUNT), "INDEX task_state (state=?)"));
+    assert_non_null(strstr(plan_of(home, TSEED_SQL_ROWS_AFTER), "INDEX task_state (state=? AND"));
+    assert_non_null(strstr(plan_of(home, TSEED_SQL_TASKS_AFTER), "INDEX task_state (state=? AND"));
+    assert_non_null(strstr(plan_of(home, TSEED_SQL_LAYER_HAS), "INDEX task_state (state=?)"));
+    assert_non_null(strstr(plan_of(home, TSEED_SQL_TERMINATED), "INDEX task_kill_pending"));
+}
+
+/* ---- several processes ---- */
+
+static void test_state__four_writers_get_ids_of_their_own(void **data)
+{
+    home_t *home = *data;
+    pid_t writers[4];
+
+    tseed_state_close(home->state); /* no connection crosses a fork */
+    for (int i = 0; i < 4; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0) {
+            tseed_state_t *mine;
+            tseed_task_t task = task_of(home, "a");
+            int64_t last = 0;
+            int wrong = tseed_state_open(&mine, home->dir, "sqlite3", "", home->pool);
+
+            for (int n = 0; !wrong && n < 50; n++) {
+                wrong = tseed_state_task_insert(mine, &task, MOST) || task.id <= last;
+                last = task.id;
+            }
+            _exit(wrong != 0);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        int status;
+
+        assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
+        assert_int_equal(status, 0);
+    }
+    home->state = state_open(home);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 200);
+    assert_int_equal(number(home, "SELECT MAX(id) FROM task"), 200);
+}
+
+/* Inserts until it is killed; says each id once it is recorded. */
+static void insert_and_say(const home_t *home, int out)
+{
+    tseed_state_t *mine;
+
+    if (tseed_state_open(&mine, home->dir, "sqlite3", NULL, home->pool) == APR_SUCCESS) {
+        for (;;) {
+            tseed_task_t task = task_of(home, "a");
+
+            if (tseed_state_task_insert(mine, &task, INT64_MAX) != APR_SUCCESS ||
+                write(out, &task.id, sizeof(task.id)) != sizeof(task.id)) {
+                break;
+            }
+        }
+    }
+    _exit(1);
+}
+
+static void test_state__what_a_killed_process_recorded_is_there(void **data)
+{
+    home_t *home = *data;
+    unsigned seed = 20260102;
+    int64_t id, last = 0;
+
+    tseed_state_close(home->state);
+    for (int round = 0; round < 8; round++) {
+        int ends[2], status;
+        pid_t writer;
+
+        assert_int_equal(pipe(ends), 0);
+        writer = fork();
+        if (writer == 0) {
+            insert_and_say(home, ends[1]);
+        }
+        close(ends[1]);
+        assert_int_equal(read(ends[0], &id, sizeof(id)), sizeof(id)); /* it is at work */
+        usleep((unsigned)rand_r(&seed) % 40000);
+        kill(writer, SIGKILL);
+        waitpid(writer, &status, 0);
+        assert_true(WIFSIGNALED(status));
+        home->state = state_open(home);
+        do {
+            assert_true(id > last);
+            assert_true(is_there(home, id));
+            last = id;
+        } while (read(ends[0], &id, sizeof(id)) == sizeof(id));
+        assert_int_equal(number(home, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
+        tseed_state_close(home->state);
+        close(ends[0]);
+    }
+    home->state = state_open(home);
+}
+
+static void test_state__says_busy_when_another_process_holds_the_lock(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *other = state_open(home);
+    tseed_task_t task = task_of(home, "a");
+    apr_array_header_t *rows;
+
+    assert_int_equal(tseed_state_begin(other), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), EBUSY);
+    assert_non_null(strstr(tseed_state_error(home->state), "locked"));
+    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    tseed_state_rollback(other);
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+}
+
+/* ---- the file ---- */
+
+static void test_state__keeps_its_files_to_itself(void **data)
+{
+    home_t *home = *data;
+    static const char *const names[] = {"tileseed.db", "tileseed.db-wal", "tileseed.ids"};
+    struct stat file;
+
+    insert(home, home->state, "a");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(stat(path_in(home, names[i]), &file), 0);
+        assert_int_equal(file.st_mode & 0777, 0600);
+    }
+    assert_int_equal(number(home, "PRAGMA synchronous"), 2); /* FULL */
+    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 1);
+}
+
+static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)
+{
+    home_t *home = *data;
+    int64_t before = insert(home, home->state, "a"), after;
+
+    unlink(path_in(home, "tileseed.db"));
+    after = insert(home, home->state, "b");
+    assert_true(after > before);
+    tseed_state_close(home->state);
+    home->state = state_open(home);
+    assert_true(is_there(home, after));
+    assert_false(is_there(home, before));
+}
+
+static void test_state__a_replaced_file_is_noticed_by_everybody(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *other = state_open(home);
+    int64_t id;
+
+    insert(home, home->state, "a");
+    rename(path_in(home, "tileseed.db"), path_in(home, "elsewhere.db"));
+    rename(path_in(home, "tileseed.db-wal"), path_in(home, "elsewhere.db-wal"));
+    id = insert(home, other, "b");
+    assert_true(is_there(home, id));
+}
+
+static void test_state__a_transaction_on_a_removed_file_fails(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    claim(home, id);
+    unlink(path_in(home, "tileseed.db"));
+    assert_int_not_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_non_null(strstr(tseed_state_error(home->state), "replaced or removed"));
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+}
+
+static void test_state__a_backup_gives_no_id_twice(void **data)
+{
+    home_t *home = *data;
+    int64_t last;
+
+    insert(home, home->state, "a");
+    execute(home, apr_psprintf(home->pool, "VACUUM INTO '%s'", path_in(home, "backup.db")));
+    for (int i = 0; i < 5; i++) {
+        last = insert(home, home->state, "a");
+    }
+    tseed_state_close(home->state);
+    assert_int_equal(rename(path_in(home, "backup.db"), path_in(home, "tileseed.db")), 0);
+    home->state = state_open(home);
+    assert_true(insert(home, home->state, "a") > last);
+}
+
+static void test_state__ids_survive_the_loss_of_the_mark(void **data)
+{
+    home_t *home = *data;
+
+    assert_int_equal(insert(home, home->state, "a"), 1);
+    tseed_state_close(home->state);
+    unlink(path_in(home, "tileseed.ids"));
+    home->state = state_open(home);
+    assert_int_equal(insert(home, home->state, "a"), 2);
+}
+
+static void test_state__ids_pass_the_mark(void **data)
+{
+    home_t *home = *data;
+    FILE *file;
+    long long mark = 0;
+
+    execute(home, "UPDATE meta SET value = 999 WHERE name = 'task_id'");
+    assert_int_equal(insert(home, home->state, "a"), 1000);
+    assert_int_equal(insert(home, home->state, "a"), 1001);
+    file = fopen(path_in(home, "tileseed.ids"), "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lld", &mark), 1);
+    fclose(file);
+    assert_true(mark >= 1001);
+}
+
+static void overwrite(const char *path, off_t from, size_t length)
+{
+    int file = open(path, O_WRONLY);
+    char *garbage = malloc(length);
+
+    memset(garbage, 0xa5, length);
+    assert_true(file >= 0);
+    assert_int_equal(pwrite(file, garbage, length, from), (ssize_t)length);
+    close(file);
+    free(garbage);
+}
+
+static int count_files(const home_t *home, const char *pattern)
+{
+    glob_t found;
+    int count = glob(path_in(home, pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+
+    globfree(&found);
+    return count;
+}
+
+static void test_state__a_file_that_is_no_database_is_set_aside(void **data)
+{
+    home_t *home = *data;
+
+    insert(home, home->state, "a");
+    tseed_state_close(home->state);
+    overwrite(path_in(home, "tileseed.db"), 0, 100);
+    home->state = state_open(home);
+    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
+    assert_non_null(strstr(last_line, "set aside"));
+    assert_true(insert(home, home->state, "a") > 1);
+}
+
+static void test_state__what_can_be_read_of_a_damaged_file_is_salvaged(void **data)
+{
+    home_t *home = *data;
+    int64_t saved, pages;
+    apr_array_header_t *tasks;
+    const char *config, *directive;
+    int64_t version;
+
+    assert_int_equal(tseed_state_quota_set(home->state, "{}", "on", 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    for (int i = 0; i < 600; i++) {
+        insert(home, home->state, "a");
+    }
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    pages = number(home, "PRAGMA page_count");
+    tseed_state_close(home->state); /* the log is written back */
+    overwrite(path_in(home, "tileseed.db"), (pages / 2) * 4096, 4096);
+    overwrite(path_in(home, "tileseed.db"), (pages / 2 + 3) * 4096, 4096);
+
+    home->state = state_open(home);
+    assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
+    saved = number(home, "SELECT COUNT(*) FROM task");
+    assert_in_range(saved, 450, 599); /* about 46 rows fit on a page */
+    assert_int_equal(tasks->nelts, saved);
+    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE id IN (1, 600)"), 2);
+    assert_int_equal(tseed_state_quota_get(home->state, &config, &directive, &version, home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
+    assert_non_null(strstr(last_line, apr_psprintf(home->pool, "has %d tasks", (int)saved)));
+    assert_true(insert(home, home->state, "a") > 600);
+}
+
+static void test_state__damage_that_shows_later_is_healed_as_well(void **data)
+{
+    home_t *home = *data;
+    int64_t id, index;
+
+    insert(home, home->state, "a");
+    index = number(home, "SELECT rootpage FROM sqlite_master WHERE name = 'task_state'");
+    tseed_state_close(home->state);
+    home->state = state_open(home);
+    overwrite(path_in(home, "tileseed.db"), (index - 1) * 4096, 4096);
+    id = insert(home, home->state, "b");
+    assert_true(is_there(home, id));
+    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
+}
+
+static void test_state__a_newer_schema_is_refused_and_left_alone(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *state;
+
+    insert(home, home->state, "a");
+    execute(home, "UPDATE meta SET value = 4711 WHERE name = 'schema_version'");
+    tseed_state_close(home->state);
+    assert_int_not_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool),
+                         APR_SUCCESS);
+    assert_null(state);
+    assert_non_null(strstr(last_line, "schema version 4711 of a newer mod_tileseed"));
+    assert_int_equal(count_files(home, "tileseed.db"), 1);
+    assert_int_equal(count_files(home, "tileseed.db.damaged*"), 0);
+}
+
+static void test_state__a_full_disk_is_told_apart_and_gets_over(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, apr_pstrcat(home->pool, "layer", NULL));
+    apr_status_t rv = APR_SUCCESS;
+    char *big = apr_palloc(home->pool, 5000);
+
+    memset(big, 'b', 4999);
+    big[4999] = '\0';
+    task.requested_by = big;
+    number(home, apr_psprintf(home->pool, "PRAGMA max_page_count = %d",
+                              (int)number(home, "PRAGMA page_count") + 10));
+    for (int i = 0; rv == APR_SUCCESS && i < 50; i++) {
+        rv = tseed_state_task_insert(home->state, &task, MOST);
+    }
+    assert_true(APR_STATUS_IS_ENOSPC(rv));
+    assert_int_equal(task.id, 0);
+    assert_non_null(strstr(tseed_state_error(home->state), "full"));
+    number(home, "PRAGMA max_page_count = 100000");
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(number(home, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
+}
+
+static void test_state__says_what_is_wrong_with_driver_and_directory(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *state;
+
+    assert_int_not_equal(tseed_state_open(&state, home->dir, "oracle", NULL, home->pool),
+                         APR_SUCCESS);
+    assert_null(state);
+    assert_non_null(strstr(last_line, "driver oracle is not supported, sqlite3 is"));
+    assert_int_not_equal(tseed_state_open(&state, path_in(home, "missing"), NULL, NULL, home->pool),
+                         APR_SUCCESS);
+    assert_null(state);
+    assert_non_null(strstr(last_line, "missing/tileseed.db"));
+}
+
+static void test_state__takes_another_file_if_told(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *state;
+
+    assert_int_equal(tseed_state_open(&state, home->dir, "sqlite3", "other.db", home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(count_files(home, "other.db"), 1);
+    tseed_state_close(state);
+    assert_int_equal(
+        tseed_state_open(&state, "/nowhere", "sqlite3", path_in(home, "third.db"), home->pool),
+        APR_SUCCESS);
+    assert_int_equal(count_files(home, "third.db"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_state__##name, setup, teardown)
+
+static int group_setup(void **data)
+{
+    (void)data;
+    apr_initialize();
+    tseed_log_sink_set(keep_line, NULL);
+    return 0;
+}
+
+static int group_teardown(void **data)
+{
+    (void)data;
+    apr_terminate();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(gives_a_task_back_as_it_was),
+        TEST(gives_progress_back_as_it_was),
+        TEST(says_when_there_is_no_such_task),
+        TEST(bounds_unfinished_tasks),
+        TEST(moves_a_task_from_state_to_state_once),
+        TEST(terminates_by_layer_and_state),
+        TEST(a_termination_wins_over_what_the_seeder_does_later),
+        TEST(a_pending_task_is_confirmed_without_counters),
+        TEST(recovers_unfinished_tasks_in_order),
+        TEST(finds_new_tasks_however_many),
+        TEST(lists_what_is_unfinished),
+        TEST(a_transaction_is_all_or_nothing),
+        TEST(replaces_the_quota_one_version_after_the_other),
+        TEST(a_second_failure_of_a_metatile_replaces_the_first),
+        TEST(forgets_finished_tasks_by_number_and_age),
+        TEST(forgets_a_few_hundred_at_a_time),
+        TEST(finds_unfinished_tasks_by_index),
+        TEST(four_writers_get_ids_of_their_own),
+        TEST(what_a_killed_process_recorded_is_there),
+        TEST(says_busy_when_another_process_holds_the_lock),
+        TEST(keeps_its_files_to_itself),
+        TEST(a_removed_file_is_noticed_and_ids_go_on),
+        TEST(a_replaced_file_is_noticed_by_everybody),
+        TEST(a_transaction_on_a_removed_file_fails),
+        TEST(a_backup_gives_no_id_twice),
+        TEST(ids_survive_the_loss_of_the_mark),
+        TEST(ids_pass_the_mark),
+        TEST(a_file_that_is_no_database_is_set_aside),
+        TEST(what_can_be_read_of_a_damaged_file_is_salvaged),
+        TEST(damage_that_shows_later_is_healed_as_well),
+        TEST(a_newer_schema_is_refused_and_left_alone),
+        TEST(a_full_disk_is_told_apart_and_gets_over),
+        TEST(says_what_is_wrong_with_driver_and_directory),
+        TEST(takes_another_file_if_told),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
