@@ -39,7 +39,7 @@ const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_p
 
 static const char *list_item(const tseed_terminated_t *task, apr_pool_t *pool)
 {
-    static const char *const types[] = { "SEED", "RESEED", "TRUNCATE" };
+    static const char *const types[] = {"SEED", "RESEED", "TRUNCATE"};
 
     return apr_psprintf(pool, "<li>[" I64 ": %s, %s, %s]</li>\n", task->id,
                         tseed_escape_xml(task->layer, pool), types[task->type],

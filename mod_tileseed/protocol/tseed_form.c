@@ -64,18 +64,18 @@ static const struct {
     const char *value, *code;
     unsigned mask;
 } kill_codes[] = {
-    { "all", "all", PENDING | RUNNING },
-    { "running", "running", RUNNING },
-    { "1", "running", RUNNING },
-    { "pending", "pending", PENDING }
+    {"all", "all", PENDING | RUNNING},
+    {"running", "running", RUNNING},
+    {"1", "running", RUNNING},
+    {"pending", "pending", PENDING},
 };
 
-const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body,
-                                 size_t length, const char *query, apr_pool_t *pool)
+const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body, size_t length,
+                                 const char *query, apr_pool_t *pool)
 {
     const int is_form = length > 0 && *body != '{' && *body != '<';
-    const char *value = is_form ? apr_table_get(tseed_form_read(body, length, pool), "kill_all")
-                                : NULL;
+    const char *value =
+        is_form ? apr_table_get(tseed_form_read(body, length, pool), "kill_all") : NULL;
 
     if (!value && query) {
         value = apr_table_get(tseed_form_read(query, strlen(query), pool), "kill_all");
@@ -88,7 +88,6 @@ const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *
             return NULL;
         }
     }
-    return apr_psprintf(pool,
-                        "Unknown kill_all code: '%s'. One of all|running|pending is expected.",
-                        value);
+    return apr_psprintf(
+        pool, "Unknown kill_all code: '%s'. One of all|running|pending is expected.", value);
 }

@@ -41,8 +41,8 @@ static int fail_expected(reader_t *reader, const char *what)
     const char *found;
 
     if (left == 0) {
-        return fail(reader, apr_pstrcat(reader->pool, what, " expected, but the body ends here",
-                                        NULL));
+        return fail(reader,
+                    apr_pstrcat(reader->pool, what, " expected, but the body ends here", NULL));
     }
     found = apr_pstrmemdup(reader->pool, reader->at, left < 20 ? left : 20);
     return fail(reader, apr_psprintf(reader->pool, "%s expected before '%.*s'", what,
@@ -302,8 +302,7 @@ static int read_member(reader_t *reader, tseed_node_t ***slot, apr_hash_t *seen)
         return fail(reader, apr_psprintf(reader->pool, "'%s' stands twice in one object", name));
     }
     apr_hash_set(seen, name, APR_HASH_KEY_STRING, name);
-    return is_next(reader, '[') ? read_list(reader, slot, name)
-                                : append_value(reader, slot, name);
+    return is_next(reader, '[') ? read_list(reader, slot, name) : append_value(reader, slot, name);
 }
 
 static int read_object(reader_t *reader, tseed_node_t *node)
@@ -366,7 +365,7 @@ static int read_root(reader_t *reader, tseed_node_t **root)
 
 const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool)
 {
-    reader_t reader = { .at = body, .end = body + length, .line = 1, .pool = pool };
+    reader_t reader = {.at = body, .end = body + length, .line = 1, .pool = pool};
 
     return read_root(&reader, root) == 0 ? NULL : reader.problem;
 }

@@ -13,11 +13,11 @@
 
 /* ---- words ---- */
 
-static const char *const policies[] = { "LRU", "LFU", NULL };
-static const char *const times[] = { "NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
-                                     "MINUTES",     "HOURS",        "DAYS",         NULL };
+static const char *const policies[] = {"LRU", "LFU", NULL};
+static const char *const times[] = {"NANOSECONDS", "MICROSECONDS", "MILLISECONDS", "SECONDS",
+                                    "MINUTES",     "HOURS",        "DAYS",         NULL};
 /* Each 1024 of the one before. */
-static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", NULL };
+static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", NULL};
 
 /* Place of a word in its list, case counts; -1: it is none of them. */
 static int find_word(const char *const *words, const char *word)
@@ -47,14 +47,14 @@ const char *tseed_policy_name(tseed_policy_t policy)
 
 void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, apr_pool_t *pool)
 {
-    *config = (tseed_quota_config_t) {
+    *config = (tseed_quota_config_t){
         .enabled = 0,
         .block_size = block_size,
         .frequency = 10,
         .frequency_units = "SECONDS",
         .concurrent_cleanups = 2,
         .policy = TSEED_POLICY_LFU,
-        .quota = { INT64_C(500) << 20, "500", "MiB" },
+        .quota = {INT64_C(500) << 20, "500", "MiB"},
         .layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t)),
     };
 }
@@ -107,12 +107,16 @@ static const char *read_policy(tseed_policy_t *policy, const tseed_node_t *node,
 /* GeoWebCache's users know this block: their tools look for its lines. */
 static const char *unknown_unit(const tseed_node_t *node, apr_pool_t *pool)
 {
-    const char *names[] = { "message",        "cause-exception", "cause-message", "class",
-                            "required-type", "line number" };
+    const char *names[] = {"message", "cause-exception", "cause-message",
+                           "class",   "required-type",   "line number"};
     const char *what = apr_psprintf(pool, "Unknown unit: '%s'. One of %s is expected",
                                     shown(node, pool), join_words(units, pool));
-    const char *values[] = { what,  "unknown unit", shown(node, pool), "tseed_quota_t", "unit",
-                             apr_itoa(pool, node->line) };
+    const char *values[] = {what,
+                            "unknown unit",
+                            shown(node, pool),
+                            "tseed_quota_t",
+                            "unit",
+                            apr_itoa(pool, node->line)};
     const char *body = apr_pstrcat(pool, what, "\n---- Debugging information ----\n", NULL);
 
     for (int i = 0; i < 6; i++) {
@@ -159,8 +163,7 @@ static const char *stands_twice(const tseed_node_t *node, apr_pool_t *pool)
 }
 
 /* Whether each member of a part stands once; those that are none of `known` are noted. */
-static const char *check_members(merge_t *merge, const tseed_node_t *part,
-                                 const char *const *known)
+static const char *check_members(merge_t *merge, const tseed_node_t *part, const char *const *known)
 {
     unsigned seen = 0;
 
@@ -182,7 +185,7 @@ static const char *check_members(merge_t *merge, const tseed_node_t *part,
 static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_node_t *node,
                               const char *whose)
 {
-    static const char *const known[] = { "value", "units", NULL };
+    static const char *const known[] = {"value", "units", NULL};
     const tseed_node_t *value = node ? tseed_node_find(node, "value") : NULL;
     const tseed_node_t *unit = node ? tseed_node_find(node, "units") : NULL;
     apr_pool_t *pool = merge->pool;
@@ -199,8 +202,9 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
     quota->value = tseed_node_trimmed(value, pool);
     if (count_bytes(&quota->bytes, quota->value, INT64_C(1) << (10 * power)) != 0 ||
         strlen(quota->value) > 64) {
-        return apr_psprintf(pool, "%s: value must be a number from 0 on, at most 2^63-1 bytes in "
-                                  "all, not %s %s",
+        return apr_psprintf(pool,
+                            "%s: value must be a number from 0 on, at most 2^63-1 bytes in "
+                            "all, not %s %s",
                             whose, shown(value, pool), quota->units);
     }
     return check_members(merge, node, known);
@@ -210,7 +214,7 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
 
 static const char *merge_enabled(merge_t *merge, const tseed_node_t *node)
 {
-    static const char *const words[] = { "false", "true", NULL };
+    static const char *const words[] = {"false", "true", NULL};
 
     return read_word(&merge->config->enabled, node, words, merge->pool);
 }
@@ -269,10 +273,10 @@ static const char *check_layer(const merge_t *merge, const char *layer)
 
 static const char *read_layer_quota(merge_t *merge, const tseed_node_t *node)
 {
-    static const char *const known[] = { "layer", "expirationPolicyName", "quota", NULL };
+    static const char *const known[] = {"layer", "expirationPolicyName", "quota", NULL};
     const tseed_node_t *layer = tseed_node_find(node, "layer");
     const tseed_node_t *policy = tseed_node_find(node, "expirationPolicyName");
-    tseed_layer_quota_t entry = { .has_policy = policy && !tseed_node_is_empty(policy) };
+    tseed_layer_quota_t entry = {.has_policy = policy && !tseed_node_is_empty(policy)};
     const char *problem;
 
     if (!layer || tseed_node_is_empty(layer)) {
@@ -318,22 +322,22 @@ static const char *merge_layer_quotas(merge_t *merge, const tseed_node_t *node)
 
 /* ---- the whole ---- */
 
-static const char *const roots[] = { "cacheQuotaConfiguration", "gwcQuotaConfiguration",
-                                     "org.geowebcache.diskquota.DiskQuotaConfig", NULL };
+static const char *const roots[] = {"cacheQuotaConfiguration", "gwcQuotaConfiguration",
+                                    "org.geowebcache.diskquota.DiskQuotaConfig", NULL};
 
 static const struct {
     const char *name;
     const char *(*merge)(merge_t *, const tseed_node_t *);
     int is_list;
 } members[] = {
-    { "enabled", merge_enabled, 0 },
-    { "diskBlockSize", merge_block_size, 0 },
-    { "cacheCleanUpFrequency", merge_frequency, 0 },
-    { "cacheCleanUpUnits", merge_frequency_units, 0 },
-    { "maxConcurrentCleanUps", merge_cleanups, 0 },
-    { "globalExpirationPolicyName", merge_policy, 0 },
-    { "globalQuota", merge_quota, 0 },
-    { "layerQuotas", merge_layer_quotas, 1 }
+    {"enabled", merge_enabled, 0},
+    {"diskBlockSize", merge_block_size, 0},
+    {"cacheCleanUpFrequency", merge_frequency, 0},
+    {"cacheCleanUpUnits", merge_frequency_units, 0},
+    {"maxConcurrentCleanUps", merge_cleanups, 0},
+    {"globalExpirationPolicyName", merge_policy, 0},
+    {"globalQuota", merge_quota, 0},
+    {"layerQuotas", merge_layer_quotas, 1},
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
@@ -363,7 +367,7 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
                                      const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
     tseed_quota_config_t next = change->config;
-    merge_t merge = { .config = &next, .catalog = catalog, .pool = pool };
+    merge_t merge = {.config = &next, .catalog = catalog, .pool = pool};
     unsigned seen = 0;
     tseed_node_t *top;
     const char *problem = tseed_document_read(&top, format, body, length, pool);
@@ -382,7 +386,7 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
         problem = merge_member(&merge, node, &seen);
     }
     if (!problem) {
-        *change = (tseed_quota_change_t) { next, top->name, merge.ignored };
+        *change = (tseed_quota_change_t){next, top->name, merge.ignored};
     }
     return problem;
 }

@@ -86,8 +86,9 @@ static void put_text(writer_t *writer, const char *name, const char *text)
 {
     apr_pool_t *pool = writer->pieces->pool;
 
-    put_member(writer, name, writer->format == TSEED_BODY_JSON ? tseed_escape_json(text, pool)
-                                                               : tseed_escape_xml(text, pool));
+    put_member(writer, name,
+               writer->format == TSEED_BODY_JSON ? tseed_escape_json(text, pool)
+                                                 : tseed_escape_xml(text, pool));
 }
 
 static void put_number(writer_t *writer, const char *name, int64_t number)
@@ -148,12 +149,10 @@ static void put_no_layer_quotas(writer_t *writer, int after_put)
 }
 
 const char *tseed_quota_config_write(const tseed_quota_config_t *config, const char *root,
-                                     tseed_format_of_body_t format, int after_put,
-                                     apr_pool_t *pool)
+                                     tseed_format_of_body_t format, int after_put, apr_pool_t *pool)
 {
-    writer_t writer = { .format = format,
-                        .is_first = 1,
-                        .pieces = apr_array_make(pool, 64, sizeof(const char *)) };
+    writer_t writer = {
+        .format = format, .is_first = 1, .pieces = apr_array_make(pool, 64, sizeof(const char *))};
 
     put(&writer, format == TSEED_BODY_JSON ? "{" : "");
     open_object(&writer, root, root);

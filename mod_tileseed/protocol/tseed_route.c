@@ -27,14 +27,14 @@ typedef struct {
 } row_t;
 
 static const row_t rows[] = {
-    { "/seed", NOTHING, "", .post = TSEED_ACTION_KILL },
-    { "/seed/", NOTHING, "", .post = TSEED_ACTION_KILL },
-    { "/seed", NOTHING, ".json", .get = TSEED_ACTION_LIST },
-    { "/seed/", LAYER, either_format, .get = TSEED_ACTION_LIST, .post = TSEED_ACTION_SEED },
-    { "/seed/", LAYER, "", .post = TSEED_ACTION_KILL },
-    { "/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
-      .put = TSEED_ACTION_QUOTA_PUT },
-    { "/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET },
+    {"/seed", NOTHING, "", .post = TSEED_ACTION_KILL},
+    {"/seed/", NOTHING, "", .post = TSEED_ACTION_KILL},
+    {"/seed", NOTHING, ".json", .get = TSEED_ACTION_LIST},
+    {"/seed/", LAYER, either_format, .get = TSEED_ACTION_LIST, .post = TSEED_ACTION_SEED},
+    {"/seed/", LAYER, "", .post = TSEED_ACTION_KILL},
+    {"/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
+     .put = TSEED_ACTION_QUOTA_PUT},
+    {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET},
 };
 
 /* Length of `text` before `suffix`, or -1 if it does not end so. */
@@ -43,7 +43,7 @@ static long length_before(const char *text, const char *suffix)
     size_t length = strlen(text), behind = strlen(suffix);
 
     return length >= behind && strcmp(text + length - behind, suffix) == 0 ? (long)(length - behind)
-                                                                          : -1;
+                                                                           : -1;
 }
 
 /* The same for a row's suffix; tells the format. */
@@ -103,10 +103,12 @@ static void take_action(tseed_route_t *route, const row_t *row, tseed_method_t m
     const struct {
         tseed_method_t method;
         tseed_action_t action;
-    } actions[] = { { TSEED_METHOD_GET, row->get },
-                    { TSEED_METHOD_POST, row->post },
-                    { TSEED_METHOD_PUT, row->put },
-                    { TSEED_METHOD_DELETE, row->delete } };
+    } actions[] = {
+        {TSEED_METHOD_GET, row->get},
+        {TSEED_METHOD_POST, row->post},
+        {TSEED_METHOD_PUT, row->put},
+        {TSEED_METHOD_DELETE, row->delete},
+    };
 
     for (int i = 0; i < 4; i++) {
         if (actions[i].action != TSEED_ACTION_NONE) {
@@ -121,12 +123,12 @@ static void take_action(tseed_route_t *route, const row_t *row, tseed_method_t m
 tseed_route_t tseed_route(const char *path, tseed_method_t method, apr_pool_t *pool)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        tseed_route_t route = { .action = TSEED_ACTION_NONE };
+        tseed_route_t route = {.action = TSEED_ACTION_NONE};
 
         if (fits(&route, &rows[i], path, pool)) {
             take_action(&route, &rows[i], method);
             return route;
         }
     }
-    return (tseed_route_t) { .action = TSEED_ACTION_NONE };
+    return (tseed_route_t){.action = TSEED_ACTION_NONE};
 }

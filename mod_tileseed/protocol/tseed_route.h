@@ -29,11 +29,11 @@ typedef enum {
 } tseed_method_t;
 
 typedef struct {
-    tseed_action_t action; /* NONE with allowed != 0: 405, with allowed == 0: 404 */
-    unsigned allowed;      /* mask of the address's methods */
-    const char *layer;     /* decoded, not empty; NULL: the address names none */
+    tseed_action_t action;         /* NONE with allowed != 0: 405, with allowed == 0: 404 */
+    unsigned allowed;              /* mask of the address's methods */
+    const char *layer;             /* decoded, not empty; NULL: the address names none */
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
-    int64_t task; /* of tasks/<id>.json */
+    int64_t task;                  /* of tasks/<id>.json */
 } tseed_route_t;
 
 /* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without

@@ -84,8 +84,9 @@ static const char *read_entry(apr_table_t *parameters, const tseed_node_t *entry
     }
     if (!value || value->next || strcmp(key->name, "string") != 0 ||
         strcmp(value->name, "string") != 0 || key->children || value->children) {
-        return apr_psprintf(pool, "an entry of parameters must hold two string, a key and its "
-                                  "value; that of line %d does not",
+        return apr_psprintf(pool,
+                            "an entry of parameters must hold two string, a key and its "
+                            "value; that of line %d does not",
                             entry->line);
     }
     apr_table_addn(parameters, tseed_node_trimmed(key, pool), tseed_node_trimmed(value, pool));
@@ -122,19 +123,19 @@ static const struct {
     size_t field;
     int keep_empty;
 } members[] = {
-    { "name", NULL, FIELD(name), 0 },
-    { "gridSetId", NULL, FIELD(gridset), 0 },
-    { "srs", read_srs, 0, 0 },
-    { "bounds", read_bounds, 0, 0 },
-    { "zoomStart", NULL, FIELD(zoom_start), 0 },
-    { "zoomStop", NULL, FIELD(zoom_stop), 0 },
-    { "format", NULL, FIELD(format), 0 },
-    { "type", NULL, FIELD(type), 1 },
-    { "threadCount", NULL, FIELD(thread_count), 0 },
-    { "parameters", read_parameters, 0, 0 },
-    { "tileFailureRetryCount", NULL, FIELD(retry_count), 0 },
-    { "tileFailureRetryWaitTime", NULL, FIELD(retry_wait), 0 },
-    { "totalFailuresBeforeAborting", NULL, FIELD(failure_limit), 0 }
+    {"name", NULL, FIELD(name), 0},
+    {"gridSetId", NULL, FIELD(gridset), 0},
+    {"srs", read_srs, 0, 0},
+    {"bounds", read_bounds, 0, 0},
+    {"zoomStart", NULL, FIELD(zoom_start), 0},
+    {"zoomStop", NULL, FIELD(zoom_stop), 0},
+    {"format", NULL, FIELD(format), 0},
+    {"type", NULL, FIELD(type), 1},
+    {"threadCount", NULL, FIELD(thread_count), 0},
+    {"parameters", read_parameters, 0, 0},
+    {"tileFailureRetryCount", NULL, FIELD(retry_count), 0},
+    {"tileFailureRetryWaitTime", NULL, FIELD(retry_wait), 0},
+    {"totalFailuresBeforeAborting", NULL, FIELD(failure_limit), 0},
 };
 
 static const char *read_member(tseed_seed_document_t *document, const tseed_node_t *node,

@@ -22,8 +22,8 @@ typedef struct {
     apr_pool_t *pool;
 } request_t;
 
-/* A whole number from `lowest` on; `value` stays as it is when there is none. What an int can't
- * hold counts as the nearest one that it can. */
+/* A whole number from `lowest` on (INT_MIN: any); `value` stays as it is when there is none. What
+ * an int can't hold counts as the nearest one that it can. */
 static const char *read_whole(int *value, const char *name, const char *text, int lowest,
                               apr_pool_t *pool)
 {
@@ -32,9 +32,10 @@ static const char *read_whole(int *value, const char *name, const char *text, in
     if (!text) {
         return NULL;
     }
-    if (tseed_text_int64(&number, text, lowest == INT_MIN ? INT64_MIN : lowest, INT64_MAX) != 0) {
+    if (tseed_text_int64(&number, text, INT64_MIN, INT64_MAX) != 0 ||
+        (number < lowest && lowest > INT_MIN)) {
         return apr_psprintf(pool, "%s must be a whole number%s, not '%s'", name,
-                            lowest == 0 ? " from 0 on" : lowest == -1 ? " from -1 on" : "",
+                            lowest > INT_MIN ? apr_psprintf(pool, " from %d on", lowest) : "",
                             tseed_text_quote(text, QUOTE_MAX, pool));
     }
     *value = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
@@ -76,17 +77,16 @@ static const char *find_by_srs(request_t *request)
             continue;
         }
         if (request->subset) {
-            return apr_psprintf(pool, "gridSetId must be specified: srs %" APR_INT64_T_FMT
-                                      " fits %s",
+            return apr_psprintf(pool,
+                                "gridSetId must be specified: srs %" APR_INT64_T_FMT " fits %s",
                                 srs, list_gridsets(request->layer, &srs, pool));
         }
         request->subset = subset;
     }
-    return request->subset ? NULL
-                           : apr_psprintf(pool, "No grid set for srs %" APR_INT64_T_FMT
-                                                ". Layer %s has %s",
-                                          srs, request->layer->name,
-                                          list_gridsets(request->layer, NULL, pool));
+    return request->subset
+               ? NULL
+               : apr_psprintf(pool, "No grid set for srs %" APR_INT64_T_FMT ". Layer %s has %s",
+                              srs, request->layer->name, list_gridsets(request->layer, NULL, pool));
 }
 
 static const char *resolve_gridset(request_t *request)
@@ -112,8 +112,8 @@ static const char *resolve_zooms(request_t *request)
     const tseed_seed_document_t *document = request->document;
     const int first = request->subset->zoom_first, last = request->subset->zoom_last;
     int start = first, stop = last;
-    const char *problem = read_whole(&start, "zoomStart", document->zoom_start, INT_MIN,
-                                     request->pool);
+    const char *problem =
+        read_whole(&start, "zoomStart", document->zoom_start, INT_MIN, request->pool);
 
     if (!problem) {
         problem = read_whole(&stop, "zoomStop", document->zoom_stop, INT_MIN, request->pool);
@@ -137,7 +137,7 @@ static const char *resolve_zooms(request_t *request)
 static const char *read_coords(tseed_bounds_t *bounds, const apr_array_header_t *coords,
                                apr_pool_t *pool)
 {
-    double *const fields[] = { &bounds->minx, &bounds->miny, &bounds->maxx, &bounds->maxy };
+    double *const fields[] = {&bounds->minx, &bounds->miny, &bounds->maxx, &bounds->maxy};
 
     if (coords->nelts != 4) {
         return apr_psprintf(pool, "bounds must be four numbers, minx, miny, maxx, maxy: %d found",
@@ -147,8 +147,9 @@ static const char *read_coords(tseed_bounds_t *bounds, const apr_array_header_t 
         const char *text = APR_ARRAY_IDX(coords, i, const char *);
 
         if (tseed_text_double(fields[i], text) != 0) {
-            return apr_psprintf(pool, "bounds must be four numbers, minx, miny, maxx, maxy: '%s' "
-                                      "is none",
+            return apr_psprintf(pool,
+                                "bounds must be four numbers, minx, miny, maxx, maxy: '%s' "
+                                "is none",
                                 tseed_text_quote(text, QUOTE_MAX, pool));
         }
     }
@@ -258,8 +259,8 @@ static const char *resolve_failures(request_t *request)
     problem = read_whole(&task->retries, "tileFailureRetryCount", document->retry_count, 0,
                          request->pool);
     if (!problem) {
-        problem = read_whole(&wait, "tileFailureRetryWaitTime", document->retry_wait, 0,
-                             request->pool);
+        problem =
+            read_whole(&wait, "tileFailureRetryWaitTime", document->retry_wait, 0, request->pool);
         task->retry_wait = apr_time_from_msec((apr_interval_time_t)wait);
     }
     if (!problem && document->failure_limit) {
@@ -278,8 +279,8 @@ static void take_snapshot(request_t *request)
     const tseed_layer_t *layer = request->layer;
     const tseed_gridset_t *gridset = request->subset->gridset;
     tseed_task_t *task = request->task;
-    const tseed_shape_t shape = { task->zoom_start, task->zoom_stop, layer->meta_width,
-                                  layer->meta_height };
+    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, layer->meta_width,
+                                 layer->meta_height};
     tseed_positions_t positions;
 
     task->layer = layer->name;
@@ -301,11 +302,10 @@ const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *til
                                         const tseed_seed_document_t *document,
                                         const tseed_layer_t *layer, apr_pool_t *pool)
 {
-    static const char *(*const steps[])(request_t *) = { resolve_type,   resolve_gridset,
-                                                         resolve_zooms,  resolve_bounds,
-                                                         resolve_format, resolve_threads,
-                                                         resolve_failures };
-    request_t request = { .task = task, .document = document, .layer = layer, .pool = pool };
+    static const char *(*const steps[])(request_t *) = {
+        resolve_type,   resolve_gridset, resolve_zooms,   resolve_bounds,
+        resolve_format, resolve_threads, resolve_failures};
+    request_t request = {.task = task, .document = document, .layer = layer, .pool = pool};
     const char *problem = NULL;
 
     memset(task, 0, sizeof(*task));
@@ -335,13 +335,15 @@ static const char *check_parameters(const tseed_tileset_t *tileset, const tseed_
         const char *then = apr_table_get(task->parameters, entry->key);
 
         if (!then) {
-            return apr_psprintf(pool, "layer %s has got the parameter %s since the task was "
-                                      "accepted: send the request again",
+            return apr_psprintf(pool,
+                                "layer %s has got the parameter %s since the task was "
+                                "accepted: send the request again",
                                 task->layer, entry->key);
         }
         if (strcmp(then, entry->val) != 0) {
-            return apr_psprintf(pool, "parameter %s turns '%s' into '%s' since the task was "
-                                      "accepted: send the request again",
+            return apr_psprintf(pool,
+                                "parameter %s turns '%s' into '%s' since the task was "
+                                "accepted: send the request again",
                                 entry->key, then, entry->val);
         }
     }
@@ -364,8 +366,9 @@ const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *tas
                             task->gridset);
     }
     if (strcmp(tseed_gridset_print(subset->gridset, pool), task->gridset_print) != 0) {
-        return apr_psprintf(pool, "the grid set %s has changed since the task was accepted: send "
-                                  "the request again",
+        return apr_psprintf(pool,
+                            "the grid set %s has changed since the task was accepted: send "
+                            "the request again",
                             task->gridset);
     }
     if (!format) {
@@ -373,8 +376,9 @@ const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *tas
                             task->format);
     }
     if (strcmp(tseed_store_print(&layer->store, pool), task->store_print) != 0) {
-        return apr_psprintf(pool, "the store of layer %s has changed since the task was accepted: "
-                                  "send the request again",
+        return apr_psprintf(pool,
+                            "the store of layer %s has changed since the task was accepted: "
+                            "send the request again",
                             task->layer);
     }
     problem = tseed_tileset_init(tileset, layer, subset, format, task->parameters, pool);

@@ -7,14 +7,14 @@
 
 const char *tseed_task_type_name(tseed_task_type_t type)
 {
-    static const char *const names[] = { "seed", "reseed", "truncate" };
+    static const char *const names[] = {"seed", "reseed", "truncate"};
 
     return names[type];
 }
 
 const char *tseed_task_state_name(tseed_task_state_t state)
 {
-    static const char *const names[] = { "ABORTED", "PENDING", "RUNNING", "DONE" };
+    static const char *const names[] = {"ABORTED", "PENDING", "RUNNING", "DONE"};
 
     return names[state - TSEED_ABORTED];
 }

@@ -55,11 +55,11 @@ static void note_error(void *context, libxml_error_t *error)
     if (error->level != XML_ERR_FATAL || reader->problem) {
         return;
     }
-    reader->problem = parser->nameNr > TSEED_DOCUMENT_DEPTH
-                          ? too_deep(reader)
-                          : apr_psprintf(reader->pool,
-                                         "The body is not well-formed XML, line %d: %.*s",
-                                         error->line, (int)strcspn(what, "\r\n"), what);
+    reader->problem =
+        parser->nameNr > TSEED_DOCUMENT_DEPTH
+            ? too_deep(reader)
+            : apr_psprintf(reader->pool, "The body is not well-formed XML, line %d: %.*s",
+                           error->line, (int)strcspn(what, "\r\n"), what);
 }
 
 static const char *local_name(const xmlNode *element, apr_pool_t *pool)
@@ -102,7 +102,7 @@ void tseed_document_init(void)
 
 const char *tseed_xml_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool)
 {
-    reader_t reader = { .parser = xmlNewParserCtxt(), .pool = pool };
+    reader_t reader = {.parser = xmlNewParserCtxt(), .pool = pool};
     xmlDoc *document;
 
     if (!reader.parser) {

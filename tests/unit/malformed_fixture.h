@@ -28,8 +28,8 @@ static inline const char *malformed_text(json_object *row, const char *name)
 static inline int malformed_check(json_object *row, tseed_action_t action,
                                   malformed_answer_t *answer, apr_pool_t *pool)
 {
-    const malformed_t request = { malformed_text(row, "method"), malformed_text(row, "address"),
-                                  malformed_text(row, "body"), malformed_text(row, "message") };
+    const malformed_t request = {malformed_text(row, "method"), malformed_text(row, "address"),
+                                 malformed_text(row, "body"), malformed_text(row, "message")};
     const tseed_method_t method =
         strcmp(request.method, "PUT") == 0 ? TSEED_METHOD_PUT : TSEED_METHOD_POST;
     const tseed_route_t route = tseed_route(request.address, method, pool);
@@ -51,8 +51,8 @@ static inline int malformed_each(tseed_action_t action, malformed_answer_t *answ
                                  apr_pool_t *pool)
 {
     const char *folder = getenv("TSEED_TEST_DATA");
-    json_object *rows, *file = json_object_from_file(
-        apr_pstrcat(pool, folder ? folder : "tests/data", "/malformed.json", NULL));
+    json_object *rows, *file = json_object_from_file(apr_pstrcat(
+                           pool, folder ? folder : "tests/data", "/malformed.json", NULL));
     int tried = 0;
 
     assert_true(json_object_object_get_ex(file, "requests", &rows));

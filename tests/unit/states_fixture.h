@@ -15,7 +15,7 @@ static inline void states_add_grid(tseed_layer_t *layer, const char *name, int f
     const tseed_gridset_t *gridset = tseed_gridset_builtin(name);
     tseed_subset_t *subset = apr_array_push(layer->subsets);
 
-    *subset = (tseed_subset_t) { gridset, first, last, gridset->extent, name };
+    *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name};
 }
 
 static inline tseed_layer_t *states_layer(tseed_catalog_t *catalog, const char *name,
@@ -43,7 +43,7 @@ static inline tseed_filter_t *states_add_filter(tseed_layer_t *layer, const char
 {
     tseed_filter_t *filter = apr_array_push(layer->filters);
 
-    *filter = (tseed_filter_t) {
+    *filter = (tseed_filter_t){
         .name = name,
         .default_value = "",
         .values = apr_array_make(pool, 2, sizeof(const char *)),

@@ -44,9 +44,9 @@ static void test_answer__status_without_tasks_is_an_empty_list(void **state)
 static void test_answer__status_rows_are_five_integers(void **state)
 {
     static const tseed_status_row_t rows[] = {
-        { .id = 1, .total = 17888, .processed = 44, .state = TSEED_RUNNING },
-        { .id = 2, .total = INT64_MAX, .processed = 1, .state = TSEED_PENDING },
-        { .id = INT64_C(5000000000), .total = 5, .processed = 5, .state = TSEED_ABORTED },
+        {.id = 1, .total = 17888, .processed = 44, .state = TSEED_RUNNING},
+        {.id = 2, .total = INT64_MAX, .processed = 1, .state = TSEED_PENDING},
+        {.id = INT64_C(5000000000), .total = 5, .processed = 5, .state = TSEED_ABORTED},
     };
 
     (void)state;
@@ -61,9 +61,9 @@ static void test_answer__status_rows_are_five_integers(void **state)
 static void test_answer__a_termination_lists_its_tasks(void **state)
 {
     static const tseed_terminated_t tasks[] = {
-        { 7, "topp:states", TSEED_SEED, TSEED_RUNNING, 1 },
-        { 8, "a&b \xC3\xBC", TSEED_RESEED, TSEED_PENDING, 1 },
-        { 9, "roads", TSEED_TRUNCATE, TSEED_RUNNING, 0 },
+        {7, "topp:states", TSEED_SEED, TSEED_RUNNING, 1},
+        {8, "a&b \xC3\xBC", TSEED_RESEED, TSEED_PENDING, 1},
+        {9, "roads", TSEED_TRUNCATE, TSEED_RUNNING, 0},
     };
     const char *page = tseed_answer_kill("all", tasks, 3, pool);
     const char *late = strstr(page, "being terminated");
@@ -96,17 +96,17 @@ static void test_answer__kill_codes_come_in_body_or_query(void **state)
         const char *body, *query, *code;
         unsigned mask;
     } cases[] = {
-        { "kill_all=all", NULL, "all", 3 },
-        { "kill_all=RUNNING", NULL, "running", 2 },
-        { "kill_all=Pending", NULL, "pending", 1 },
-        { "kill_all=1", NULL, "running", 2 },
-        { "kill_all=all\r\n", NULL, "all", 3 },
-        { "x=y&kill_all=%61l%6C&z", NULL, "all", 3 },
-        { "kill_all=+all+", NULL, "all", 3 },
-        { "", "kill_all=all", "all", 3 },
-        { "x=1", "a=b&kill_all=pending", "pending", 1 },
-        { "kill_all=running", "kill_all=pending", "running", 2 },
-        { "<seedRequest/>", "kill_all=all", "all", 3 },
+        {"kill_all=all", NULL, "all", 3},
+        {"kill_all=RUNNING", NULL, "running", 2},
+        {"kill_all=Pending", NULL, "pending", 1},
+        {"kill_all=1", NULL, "running", 2},
+        {"kill_all=all\r\n", NULL, "all", 3},
+        {"x=y&kill_all=%61l%6C&z", NULL, "all", 3},
+        {"kill_all=+all+", NULL, "all", 3},
+        {"", "kill_all=all", "all", 3},
+        {"x=1", "a=b&kill_all=pending", "pending", 1},
+        {"kill_all=running", "kill_all=pending", "running", 2},
+        {"<seedRequest/>", "kill_all=all", "all", 3},
     };
 
     (void)state;
@@ -163,14 +163,14 @@ static tseed_task_t task_of(void)
     apr_table_t *parameters = apr_table_make(pool, 2);
 
     apr_table_setn(parameters, "STYLES", "K\xC3\xB6ln");
-    return (tseed_task_t) {
+    return (tseed_task_t){
         .id = INT64_C(5000000000),
         .type = TSEED_RESEED,
         .layer = "topp:states",
         .gridset = "EPSG:4326",
         .format = "image/png",
         .parameters = parameters,
-        .bounds = { -124, 0.1, 66, 72.5 },
+        .bounds = {-124, 0.1, 66, 72.5},
         .has_area = 1,
         .zoom_start = 1,
         .zoom_stop = 12,
@@ -184,9 +184,14 @@ static tseed_task_t task_of(void)
 static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
 {
     tseed_task_t task = task_of();
-    tseed_progress_t progress = { .state = TSEED_RUNNING, .made = 200, .skipped = 48, .failed = 2,
-                                  .bytes = INT64_C(12345678901), .requests = 17,
-                                  .started = STARTED, .reason = "the upstream is away" };
+    tseed_progress_t progress = {.state = TSEED_RUNNING,
+                                 .made = 200,
+                                 .skipped = 48,
+                                 .failed = 2,
+                                 .bytes = INT64_C(12345678901),
+                                 .requests = 17,
+                                 .started = STARTED,
+                                 .reason = "the upstream is away"};
 
     (void)state;
     assert_string_equal(
@@ -219,18 +224,19 @@ static void test_answer__what_is_not_known_is_null(void **state)
     const apr_time_t second = APR_USEC_PER_SEC;
 
     (void)state;
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_PENDING }, STARTED), unknown);
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_PENDING}, STARTED), unknown);
     /* a clock that was set back */
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_RUNNING, .made = 10,
-                                                     .started = STARTED },
-                                STARTED - 5 * second),
-                        unknown);
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_RUNNING, .started = STARTED },
-                                STARTED + second),
-                        "\"tilesPerSecond\":0.0,\"secondsRemaining\":null");
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_ABORTED, .made = 10,
-                                                     .started = STARTED,
-                                                     .finished = STARTED + 2 * second },
+    assert_string_equal(
+        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .made = 10, .started = STARTED},
+                STARTED - 5 * second),
+        unknown);
+    assert_string_equal(
+        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .started = STARTED}, STARTED + second),
+        "\"tilesPerSecond\":0.0,\"secondsRemaining\":null");
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_ABORTED,
+                                                   .made = 10,
+                                                   .started = STARTED,
+                                                   .finished = STARTED + 2 * second},
                                 STARTED + 900 * second),
                         "\"tilesPerSecond\":5.0,\"secondsRemaining\":null");
 }
@@ -238,15 +244,16 @@ static void test_answer__what_is_not_known_is_null(void **state)
 static void test_answer__a_done_task_has_no_rest(void **state)
 {
     (void)state;
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_DONE, .skipped = 1000,
-                                                     .started = STARTED,
-                                                     .finished = STARTED + 8 * APR_USEC_PER_SEC },
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_DONE,
+                                                   .skipped = 1000,
+                                                   .started = STARTED,
+                                                   .finished = STARTED + 8 * APR_USEC_PER_SEC},
                                 STARTED + 900 * APR_USEC_PER_SEC),
                         "\"tilesPerSecond\":125.0,\"secondsRemaining\":0");
-    assert_string_equal(pace_of((tseed_progress_t) { .state = TSEED_DONE, .started = STARTED,
-                                                     .finished = STARTED },
-                                STARTED),
-                        "\"tilesPerSecond\":null,\"secondsRemaining\":0");
+    assert_string_equal(
+        pace_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED},
+                STARTED),
+        "\"tilesPerSecond\":null,\"secondsRemaining\":0");
 }
 
 static void test_answer__empty_members_are_null(void **state)
@@ -257,7 +264,7 @@ static void test_answer__empty_members_are_null(void **state)
     (void)state;
     task.has_area = 0;
     task.requested_by = "";
-    document = tseed_answer_task(&task, &(tseed_progress_t) { .state = TSEED_DONE }, 1, pool);
+    document = tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, 1, pool);
     assert_non_null(strstr(document, ",\"bounds\":null,"));
     assert_non_null(strstr(document, ",\"reason\":null,"));
     assert_non_null(strstr(document, ",\"requestedBy\":null,"));

@@ -59,10 +59,10 @@ static const char *written(tseed_format_of_body_t format, int after_put)
                                     pool);
 }
 
-#define DEFAULTS                                                                                  \
-    "{\"cacheQuotaConfiguration\":{\"enabled\":false,\"diskBlockSize\":4096,"                     \
-    "\"cacheCleanUpFrequency\":10,\"cacheCleanUpUnits\":\"SECONDS\","                             \
-    "\"maxConcurrentCleanUps\":2,\"globalExpirationPolicyName\":\"LFU\","                         \
+#define DEFAULTS                                                                                   \
+    "{\"cacheQuotaConfiguration\":{\"enabled\":false,\"diskBlockSize\":4096,"                      \
+    "\"cacheCleanUpFrequency\":10,\"cacheCleanUpUnits\":\"SECONDS\","                              \
+    "\"maxConcurrentCleanUps\":2,\"globalExpirationPolicyName\":\"LFU\","                          \
     "\"globalQuota\":{\"value\":\"500\",\"units\":\"MiB\"}"
 
 static void test_quota_config__defaults_are_the_contracts(void **state)
@@ -91,7 +91,8 @@ static void test_quota_config__layers_are_written_in_both_formats(void **state)
 {
     (void)state;
     assert_null(merge_json("layerQuotas:[{layer:'topp:states',expirationPolicyName:LRU,"
-                           "quota:{value:1.5,units:GiB}},{layer:roads,quota:{value:'7',units:B}}]"));
+                           "quota:{value:1.5,units:GiB}},"
+                           "{layer:roads,quota:{value:'7',units:B}}]"));
     assert_string_equal(written(TSEED_BODY_JSON, 0),
                         DEFAULTS ",\"layerQuotas\":[{\"layer\":\"topp:states\","
                                  "\"expirationPolicyName\":\"LRU\",\"quota\":{\"value\":\"1.5\","
@@ -147,9 +148,9 @@ static void test_quota_config__only_what_is_there_changes(void **state)
 
 static void test_quota_config__an_empty_root_changes_nothing(void **state)
 {
-    static const char *const bodies[] = { "<gwcQuotaConfiguration/>",
-                                          "<gwcQuotaConfiguration> </gwcQuotaConfiguration>",
-                                          "{'gwcQuotaConfiguration':{}}" };
+    static const char *const bodies[] = {"<gwcQuotaConfiguration/>",
+                                         "<gwcQuotaConfiguration> </gwcQuotaConfiguration>",
+                                         "{'gwcQuotaConfiguration':{}}"};
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {
@@ -188,17 +189,17 @@ static void test_quota_config__values_are_kept_as_given_and_exact(void **state)
         const char *value, *units;
         int64_t bytes;
     } cases[] = {
-        { "0", "B", 0 },
-        { "1", "KiB", 1024 },
-        { "0.5", "KiB", 512 },
-        { "1.5", "GiB", 1610612736 },
-        { "0.3", "B", 0 },
-        { "10", "TiB", INT64_C(10995116277760) },
-        { "9007199254740993", "B", INT64_C(9007199254740993) }, /* 2^53 + 1 is no double */
-        { "9223372036854775807", "B", INT64_MAX },
-        { "8388607", "TiB", INT64_MAX - (INT64_C(1) << 40) + 1 },
-        { "1e3", "MiB", 1048576000 },
-        { "007", "B", 7 },
+        {"0", "B", 0},
+        {"1", "KiB", 1024},
+        {"0.5", "KiB", 512},
+        {"1.5", "GiB", 1610612736},
+        {"0.3", "B", 0},
+        {"10", "TiB", INT64_C(10995116277760)},
+        {"9007199254740993", "B", INT64_C(9007199254740993)}, /* 2^53 + 1 is no double */
+        {"9223372036854775807", "B", INT64_MAX},
+        {"8388607", "TiB", INT64_MAX - (INT64_C(1) << 40) + 1},
+        {"1e3", "MiB", 1048576000},
+        {"007", "B", 7},
     };
 
     (void)state;
@@ -244,7 +245,7 @@ static void test_quota_config__layer_quotas_come_in_many_forms(void **state)
 
 static void test_quota_config__layer_quotas_are_replaced_as_a_whole(void **state)
 {
-    static const char *const nothing[] = { "layerQuotas:[]", "layerQuotas:{}", "layerQuotas:null" };
+    static const char *const nothing[] = {"layerQuotas:[]", "layerQuotas:{}", "layerQuotas:null"};
 
     (void)state;
     for (size_t i = 0; i < 3; i++) {

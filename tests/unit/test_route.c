@@ -29,9 +29,9 @@ static int teardown_group(void **state)
     return 0;
 }
 
-#define GET    TSEED_METHOD_GET
-#define POST   TSEED_METHOD_POST
-#define PUT    TSEED_METHOD_PUT
+#define GET  TSEED_METHOD_GET
+#define POST TSEED_METHOD_POST
+#define PUT  TSEED_METHOD_PUT
 
 typedef struct {
     const char *path;
@@ -43,19 +43,19 @@ typedef struct {
 static void test_route__addresses_and_methods_lead_to_actions(void **state)
 {
     static const case_t cases[] = {
-        { "/seed", POST, TSEED_ACTION_KILL, NULL },
-        { "/seed/", POST, TSEED_ACTION_KILL, NULL },
-        { "/seed.json", GET, TSEED_ACTION_LIST, NULL },
-        { "/seed/topp:states.xml", POST, TSEED_ACTION_SEED, "topp:states" },
-        { "/seed/topp:states.json", POST, TSEED_ACTION_SEED, "topp:states" },
-        { "/seed/topp:states.xml", GET, TSEED_ACTION_LIST, "topp:states" },
-        { "/seed/topp:states.json", GET, TSEED_ACTION_LIST, "topp:states" },
-        { "/seed/topp:states", POST, TSEED_ACTION_KILL, "topp:states" },
-        { "/diskquota.xml", GET, TSEED_ACTION_QUOTA_GET, NULL },
-        { "/diskquota.json", GET, TSEED_ACTION_QUOTA_GET, NULL },
-        { "/diskquota.xml", PUT, TSEED_ACTION_QUOTA_PUT, NULL },
-        { "/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL },
-        { "/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL },
+        {"/seed", POST, TSEED_ACTION_KILL, NULL},
+        {"/seed/", POST, TSEED_ACTION_KILL, NULL},
+        {"/seed.json", GET, TSEED_ACTION_LIST, NULL},
+        {"/seed/topp:states.xml", POST, TSEED_ACTION_SEED, "topp:states"},
+        {"/seed/topp:states.json", POST, TSEED_ACTION_SEED, "topp:states"},
+        {"/seed/topp:states.xml", GET, TSEED_ACTION_LIST, "topp:states"},
+        {"/seed/topp:states.json", GET, TSEED_ACTION_LIST, "topp:states"},
+        {"/seed/topp:states", POST, TSEED_ACTION_KILL, "topp:states"},
+        {"/diskquota.xml", GET, TSEED_ACTION_QUOTA_GET, NULL},
+        {"/diskquota.json", GET, TSEED_ACTION_QUOTA_GET, NULL},
+        {"/diskquota.xml", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
+        {"/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
+        {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
     };
 
     (void)state;
@@ -77,15 +77,15 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         const char *path;
         unsigned allowed;
     } cases[] = {
-        { "/seed", POST },
-        { "/seed/", POST },
-        { "/seed.json", GET },
-        { "/seed/nowhere.xml", GET | POST },
-        { "/seed/nowhere.json", GET | POST },
-        { "/seed/nowhere", POST },
-        { "/diskquota.xml", GET | PUT },
-        { "/diskquota.json", GET | PUT },
-        { "/tasks/1.json", GET },
+        {"/seed", POST},
+        {"/seed/", POST},
+        {"/seed.json", GET},
+        {"/seed/nowhere.xml", GET | POST},
+        {"/seed/nowhere.json", GET | POST},
+        {"/seed/nowhere", POST},
+        {"/diskquota.xml", GET | PUT},
+        {"/diskquota.json", GET | PUT},
+        {"/tasks/1.json", GET},
     };
 
     (void)state;
@@ -94,8 +94,7 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
             tseed_route_t route = tseed_route(cases[i].path, (tseed_method_t)method, pool);
 
             assert_int_equal(route.allowed, cases[i].allowed);
-            assert_int_equal(route.action != TSEED_ACTION_NONE,
-                             (cases[i].allowed & method) != 0);
+            assert_int_equal(route.action != TSEED_ACTION_NONE, (cases[i].allowed & method) != 0);
         }
     }
 }
@@ -103,12 +102,38 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
 static void test_route__any_other_address_is_none(void **state)
 {
     static const char *const paths[] = {
-        "", "/", "seed", "/seeds", "/seed.xml", "/seed.json/",
-        "/seed/a/", "/seed/a/b.xml", "/seed//", "//seed", "/seed.jsonx", "/SEED", "/diskquota",
-        "/diskquota/", "/diskquota.yaml", "/diskquota.xml/", "/diskquotas.xml", "/diskquotax.xml",
-        "/tasks", "/tasks/", "/tasks.json", "/tasks/.json", "/tasks/1", "/tasks/1.xml",
-        "/tasks/0.json", "/tasks/-1.json", "/tasks/+1.json", "/tasks/1a.json", "/tasks/ 1.json",
-        "/tasks/9223372036854775808.json", "/tasks/1/failures.json", "/layers.xml",
+        "",
+        "/",
+        "seed",
+        "/seeds",
+        "/seed.xml",
+        "/seed.json/",
+        "/seed/a/",
+        "/seed/a/b.xml",
+        "/seed//",
+        "//seed",
+        "/seed.jsonx",
+        "/SEED",
+        "/diskquota",
+        "/diskquota/",
+        "/diskquota.yaml",
+        "/diskquota.xml/",
+        "/diskquotas.xml",
+        "/diskquotax.xml",
+        "/tasks",
+        "/tasks/",
+        "/tasks.json",
+        "/tasks/.json",
+        "/tasks/1",
+        "/tasks/1.xml",
+        "/tasks/0.json",
+        "/tasks/-1.json",
+        "/tasks/+1.json",
+        "/tasks/1a.json",
+        "/tasks/ 1.json",
+        "/tasks/9223372036854775808.json",
+        "/tasks/1/failures.json",
+        "/layers.xml",
     };
 
     (void)state;
@@ -128,17 +153,21 @@ static void test_route__only_the_last_suffix_is_the_format(void **state)
         tseed_action_t action;
         tseed_format_of_body_t format;
     } cases[] = {
-        { "/seed/a.v2.xml", "a.v2", TSEED_ACTION_SEED, TSEED_BODY_XML },
-        { "/seed/a.xml.json", "a.xml", TSEED_ACTION_SEED, TSEED_BODY_JSON },
-        { "/seed/a.json.xml", "a.json", TSEED_ACTION_SEED, TSEED_BODY_XML },
-        { "/seed/a b .xml", "a b ", TSEED_ACTION_SEED, TSEED_BODY_XML },
-        { "/seed/..xml", ".", TSEED_ACTION_SEED, TSEED_BODY_XML },
-        { "/seed/a.XML", "a.XML", TSEED_ACTION_KILL, TSEED_BODY_XML },
-        { "/seed/axml", "axml", TSEED_ACTION_KILL, TSEED_BODY_XML },
-        { "/seed/ws%2Fa%2fb.json", "ws/a/b", TSEED_ACTION_SEED, TSEED_BODY_JSON },
-        { "/seed/100%.json", "100%", TSEED_ACTION_SEED, TSEED_BODY_JSON },
-        { "/seed/ws%3Aa%2.json", "ws%3Aa%2", TSEED_ACTION_SEED, TSEED_BODY_JSON },
-        { "/seed/stra\xC3\x9F" "en.xml", "stra\xC3\x9F" "en", TSEED_ACTION_SEED, TSEED_BODY_XML },
+        {"/seed/a.v2.xml", "a.v2", TSEED_ACTION_SEED, TSEED_BODY_XML},
+        {"/seed/a.xml.json", "a.xml", TSEED_ACTION_SEED, TSEED_BODY_JSON},
+        {"/seed/a.json.xml", "a.json", TSEED_ACTION_SEED, TSEED_BODY_XML},
+        {"/seed/a b .xml", "a b ", TSEED_ACTION_SEED, TSEED_BODY_XML},
+        {"/seed/..xml", ".", TSEED_ACTION_SEED, TSEED_BODY_XML},
+        {"/seed/a.XML", "a.XML", TSEED_ACTION_KILL, TSEED_BODY_XML},
+        {"/seed/axml", "axml", TSEED_ACTION_KILL, TSEED_BODY_XML},
+        {"/seed/ws%2Fa%2fb.json", "ws/a/b", TSEED_ACTION_SEED, TSEED_BODY_JSON},
+        {"/seed/100%.json", "100%", TSEED_ACTION_SEED, TSEED_BODY_JSON},
+        {"/seed/ws%3Aa%2.json", "ws%3Aa%2", TSEED_ACTION_SEED, TSEED_BODY_JSON},
+        {"/seed/stra\xC3\x9F"
+         "en.xml",
+         "stra\xC3\x9F"
+         "en",
+         TSEED_ACTION_SEED, TSEED_BODY_XML},
     };
 
     (void)state;

@@ -148,8 +148,9 @@ static void test_seed_request__totals_are_exact(void **state)
     (void)state;
     assert_null(submit_members("<zoomStart>0</zoomStart><zoomStop>12</zoomStop>"));
     assert_int_equal(task.tiles_total, 44739242);
-    assert_null(submit("roads", TSEED_BODY_XML, "<seedRequest><gridSetId>EPSG:3857</gridSetId>"
-                                                "<zoomStop>20</zoomStop></seedRequest>"));
+    assert_null(submit("roads", TSEED_BODY_XML,
+                       "<seedRequest><gridSetId>EPSG:3857</gridSetId>"
+                       "<zoomStop>20</zoomStop></seedRequest>"));
     assert_int_equal(task.tiles_total, INT64_C(1466015503701));
     /* the north-east quarter: whole from zoom 1 on, where it is 2 x 1 of 4 x 2 tiles */
     assert_null(submit_members("<bounds><coords><double>0</double><double>0</double><double>180"
@@ -160,8 +161,9 @@ static void test_seed_request__totals_are_exact(void **state)
 
 static const char *bounds_of(const char *a, const char *b, const char *c, const char *d)
 {
-    return apr_psprintf(pool, "<bounds><coords><double>%s</double><double>%s</double>"
-                              "<double>%s</double><double>%s</double></coords></bounds>",
+    return apr_psprintf(pool,
+                        "<bounds><coords><double>%s</double><double>%s</double>"
+                        "<double>%s</double><double>%s</double></coords></bounds>",
                         a, b, c, d);
 }
 
@@ -187,14 +189,14 @@ static void test_seed_request__bounds_outside_are_no_tiles(void **state)
 static void test_seed_request__a_point_is_a_tile_a_level(void **state)
 {
     (void)state;
-    assert_null(submit_members(apr_pstrcat(pool, bounds_of("10", "20", "10", "20"),
-                                           "<zoomStop>4</zoomStop>", NULL)));
+    assert_null(submit_members(
+        apr_pstrcat(pool, bounds_of("10", "20", "10", "20"), "<zoomStop>4</zoomStop>", NULL)));
     assert_int_equal(task.tiles_total, 5);
 }
 
 static void test_seed_request__srs_finds_the_grid_set(void **state)
 {
-    static const char *const codes[] = { "900913", "3857", "102100", "102113" };
+    static const char *const codes[] = {"900913", "3857", "102100", "102113"};
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {

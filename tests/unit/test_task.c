@@ -28,7 +28,7 @@ static void test_task__names_are_the_wires(void **state)
 
 static void test_task__every_outcome_is_processed(void **state)
 {
-    tseed_progress_t progress = { .made = 1, .skipped = 20, .removed = 300, .failed = 4000 };
+    tseed_progress_t progress = {.made = 1, .skipped = 20, .removed = 300, .failed = 4000};
 
     (void)state;
     assert_int_equal(tseed_progress_processed(&progress), 4321);
@@ -36,7 +36,7 @@ static void test_task__every_outcome_is_processed(void **state)
 
 static void test_task__low_moves_over_what_is_finished(void **state)
 {
-    tseed_progress_t progress = { .low = INT64_C(1) << 40 };
+    tseed_progress_t progress = {.low = INT64_C(1) << 40};
     const int64_t low = progress.low;
 
     (void)state;
@@ -51,7 +51,7 @@ static void test_task__low_moves_over_what_is_finished(void **state)
 
 static void test_task__a_full_window_empties_at_once(void **state)
 {
-    tseed_progress_t progress = { 0 };
+    tseed_progress_t progress = {0};
 
     (void)state;
     for (int i = TSEED_WINDOW - 1; i >= 0; i--) {
@@ -66,7 +66,7 @@ static void test_task__a_full_window_empties_at_once(void **state)
 
 static void test_task__positions_outside_the_window_change_nothing(void **state)
 {
-    tseed_progress_t progress = { .low = 100 }, before;
+    tseed_progress_t progress = {.low = 100}, before;
 
     (void)state;
     memcpy(&before, &progress, sizeof(before));
@@ -99,7 +99,7 @@ static void check_window(const tseed_progress_t *progress, const char *finished)
 static void test_task__the_window_equals_a_set(void **state)
 {
     static char finished[POSITIONS + 3 * TSEED_WINDOW];
-    tseed_progress_t progress = { 0 };
+    tseed_progress_t progress = {0};
     unsigned seed = 1;
 
     (void)state;
