@@ -69,8 +69,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
 
 /* What a PUT came to. */
 typedef struct {
-    tseed_quota_config_t config;
-    const char *root, *ignored;
+    tseed_quota_change_t quota;
     const char *error; /* of a 400 */
 } change_t;
 
@@ -83,17 +82,16 @@ static apr_status_t change_saved(const tseed_rest_t *rest, tseed_state_t *state,
     for (int i = 0; i < TRIES && APR_STATUS_IS_EAGAIN(rv); i++) {
         int64_t version;
 
-        rv = load_saved(rest, state, &change->config, &version);
+        rv = load_saved(rest, state, &change->quota.config, &version);
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        change->error = tseed_quota_config_merge(&change->config, &change->root, &change->ignored,
-                                                 rest->route.format, rest->body, rest->length,
-                                                 rest->conf->catalog, pool);
+        change->error = tseed_quota_config_merge(&change->quota, rest->route.format, rest->body,
+                                                 rest->length, rest->conf->catalog, pool);
         if (change->error) {
             return APR_SUCCESS;
         }
-        rv = tseed_state_quota_set(state, tseed_quota_config_save(&change->config, pool),
+        rv = tseed_state_quota_set(state, tseed_quota_config_save(&change->quota.config, pool),
                                    rest->conf->settings.quota_directive, version);
     }
     return rv;
@@ -118,15 +116,16 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
     if (change.error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", change.error);
     }
-    if (change.ignored) {
-        apr_table_setn(r->headers_out, "TileSeed-Warning",
-                       tseed_escape_plain(apr_psprintf(r->pool, "ignored: %s", change.ignored),
-                                          r->pool));
+    if (change.quota.ignored) {
+        const char *warning = apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL);
+
+        apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
     }
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: disk quota changed by %s: %s",
-                  r->user ? r->user : "anybody", tseed_quota_config_save(&change.config, r->pool));
+                  r->user ? r->user : "anybody",
+                  tseed_quota_config_save(&change.quota.config, r->pool));
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_document(r, rest->route.format,
-                                tseed_quota_config_write(&change.config, change.root,
+                                tseed_quota_config_write(&change.quota.config, change.quota.root,
                                                          rest->route.format, 1, r->pool));
 }
