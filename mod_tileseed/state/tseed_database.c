@@ -23,7 +23,8 @@ static const char *const sqlite_session[] = {"PRAGMA synchronous = FULL", "PRAGM
 
 static const tseed_dialect_t dialects[] = {
     {"sqlite3", "libaprutil1-dbd-sqlite3", sqlite_session, "BEGIN IMMEDIATE",
-     "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'"},
+     "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'",
+     "PRAGMA quick_check(1)"},
 };
 
 const tseed_dialect_t *tseed_dialect_find(const char *driver)
@@ -169,6 +170,29 @@ apr_status_t tseed_database_prepare(tseed_database_t *db)
         }
     }
     return APR_SUCCESS;
+}
+
+apr_status_t tseed_database_use_wal(tseed_database_t *db, apr_pool_t *scratch)
+{
+    const char *mode;
+    apr_status_t rv = tseed_database_ask(db, &mode, "PRAGMA journal_mode = WAL", scratch);
+
+    if (rv == APR_SUCCESS && (!mode || strcmp(mode, "wal") != 0)) {
+        rv =
+            tseed_database_fail(db, APR_ENOTIMPL,
+                                "%s: write-ahead logging is not possible here; the state directory "
+                                "must lie on a local file system",
+                                db->path);
+    }
+    return rv;
+}
+
+apr_status_t tseed_database_finish(tseed_database_t *db, apr_pool_t *scratch)
+{
+    const char *blocked;
+    apr_status_t rv = tseed_database_ask(db, &blocked, "PRAGMA wal_checkpoint(TRUNCATE)", scratch);
+
+    return rv == APR_SUCCESS && (!blocked || strcmp(blocked, "0") != 0) ? EBUSY : rv;
 }
 
 void tseed_database_disconnect(tseed_database_t *db)

@@ -20,13 +20,14 @@
 
 #define TSEED_DATABASE_ERROR_SIZE 512
 
-/* What SQLite and PostgreSQL have not in common. */
+/* What SQLite and PostgreSQL have not in common, beside what is said of SQLite below. */
 typedef struct {
     const char *driver;         /* apr_dbd's name */
     const char *package;        /* Debian's, that brings it */
     const char *const *session; /* said once a connection, NULL at the end; each gives a row */
     const char *begin;          /* a transaction that may write */
     const char *tables;         /* counts the tables named meta */
+    const char *check;          /* says "ok" of a file that is not damaged */
 } tseed_dialect_t;
 
 typedef struct {
@@ -55,6 +56,13 @@ apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const ch
 /* Opens db->path, which must exist, for this session. Nothing is prepared yet. */
 apr_status_t tseed_database_connect(tseed_database_t *db);
 apr_status_t tseed_database_prepare(tseed_database_t *db);
+
+/* SQLite: readers and the writer don't wait for each other in WAL mode, which the file remembers.
+ */
+apr_status_t tseed_database_use_wal(tseed_database_t *db, apr_pool_t *scratch);
+
+/* SQLite: brings everything from the log into the file, which may be renamed then. */
+apr_status_t tseed_database_finish(tseed_database_t *db, apr_pool_t *scratch);
 
 /* Rolls back and closes; may be called at any time. */
 void tseed_database_disconnect(tseed_database_t *db);

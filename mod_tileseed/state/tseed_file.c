@@ -24,6 +24,20 @@ static const char *directory_of(const char *path, apr_pool_t *pool)
     return slash ? apr_pstrmemdup(pool, path, (apr_size_t)(slash - path) + 1) : "./";
 }
 
+static apr_status_t sync_directory(const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (directory < 0 || fsync(directory) != 0) {
+        rv = errno;
+    }
+    if (directory >= 0) {
+        close(directory);
+    }
+    return rv;
+}
+
 /* ---- lock ---- */
 
 apr_status_t tseed_file_lock(int *lock, const char *path, apr_pool_t *pool)
@@ -66,22 +80,41 @@ apr_status_t tseed_file_make(const char *path, apr_pool_t *pool)
     return APR_SUCCESS;
 }
 
-apr_status_t tseed_file_set_aside(const char **aside, const char *path, apr_pool_t *pool)
+static const char *damaged_name(const char *path, apr_pool_t *pool)
 {
     apr_time_exp_t now;
 
     apr_time_exp_gmt(&now, apr_time_now());
-    *aside =
-        apr_psprintf(pool, "%s.damaged-%04d%02d%02dT%02d%02d%02d.%06dZ", path, now.tm_year + 1900,
-                     now.tm_mon + 1, now.tm_mday, now.tm_hour, now.tm_min, now.tm_sec, now.tm_usec);
-    if (rename(path, *aside) != 0) {
+    return apr_psprintf(pool, "%s.damaged-%04d%02d%02dT%02d%02d%02d.%06dZ", path,
+                        now.tm_year + 1900, now.tm_mon + 1, now.tm_mday, now.tm_hour, now.tm_min,
+                        now.tm_sec, now.tm_usec);
+}
+
+/* The path leads to one of the two files at any time. The damaged one's log goes with it; its
+ * index, which other processes may have in use still, must not become the fresh one's. */
+apr_status_t tseed_file_replace(const char **aside, const char *path, const char *fresh,
+                                apr_pool_t *pool)
+{
+    *aside = damaged_name(path, pool);
+    if (link(path, *aside) != 0) {
         return errno;
     }
     if (rename(apr_pstrcat(pool, path, "-wal", NULL), apr_pstrcat(pool, *aside, "-wal", NULL)) &&
         errno != ENOENT) {
         return errno;
     }
-    return APR_SUCCESS;
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    if (rename(fresh, path) != 0) {
+        return errno;
+    }
+    return sync_directory(directory_of(path, pool));
+}
+
+void tseed_file_remove(const char *path, apr_pool_t *pool)
+{
+    unlink(path);
+    unlink(apr_pstrcat(pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
 }
 
 /* ---- the mark ---- */
@@ -130,26 +163,12 @@ static apr_status_t write_synced(const char *path, const char *text)
     return rv;
 }
 
-static apr_status_t sync_directory(const char *path)
-{
-    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    apr_status_t rv = APR_SUCCESS;
-
-    if (directory < 0 || fsync(directory) != 0) {
-        rv = errno;
-    }
-    if (directory >= 0) {
-        close(directory);
-    }
-    return rv;
-}
-
 apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_pool_t *pool)
 {
     const char *target = mark_path(path, pool);
     const char *beside = apr_pstrcat(pool, target, ".new", NULL);
-    const char *text = apr_psprintf(pool, "%" APR_INT64_T_FMT " %" APR_UINT64_T_FMT "\n", mark->id,
-                                    mark->inode);
+    const char *text =
+        apr_psprintf(pool, "%" APR_INT64_T_FMT " %" APR_UINT64_T_FMT "\n", mark->id, mark->inode);
     apr_status_t rv = write_synced(beside, text);
 
     if (rv == APR_SUCCESS && rename(beside, target) != 0) {

@@ -5,6 +5,7 @@
  *      tileseed.db                    the database
  *      tileseed.db-wal, -shm          SQLite's own
  *      tileseed.ids                   the mark: no id above it was ever given out
+ *      tileseed.db.new                takes the place of a damaged one when it is ready
  *      tileseed.db.damaged-<time>     what was set aside
  */
 #ifndef TSEED_FILE_H
@@ -21,8 +22,13 @@ void tseed_file_unlock(int lock);
 /* Makes an empty file of mode 0600 unless there is one. Under the lock. */
 apr_status_t tseed_file_make(const char *path, apr_pool_t *pool);
 
-/* Renames the file and its log; *aside is where it went. Under the lock, closed by this process. */
-apr_status_t tseed_file_set_aside(const char **aside, const char *path, apr_pool_t *pool);
+/* Puts the closed database `fresh` into the place of a damaged one, which keeps its data under the
+ * name *aside. Under the lock, neither open in this process. */
+apr_status_t tseed_file_replace(const char **aside, const char *path, const char *fresh,
+                                apr_pool_t *pool);
+
+/* Removes a database and what SQLite has beside it, if it is there. */
+void tseed_file_remove(const char *path, apr_pool_t *pool);
 
 /* The mark and the inode of the database it was written for; both 0 when there is none yet or it
  * can't be understood. */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What can still be read of a damaged database.
  *
- * The file that was set aside is attached to the fresh one and copied by ranges of row numbers,
+ * The damaged file is attached to the fresh one and copied by ranges of row numbers,
  * which need no index and never exceed the ids. A range that can't be read is halved until what
  * is left is the damaged rows alone. Each range is a transaction of its own: within one, SQLite
  * refuses everything after the first damage. This is SQLite's business, so its dialect is spoken
@@ -55,12 +55,12 @@ static int count(tseed_database_t *db, const char *sql, apr_pool_t *scratch)
                                                                                   : 0;
 }
 
-void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *aside, int64_t last,
+void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged, int64_t last,
                    apr_pool_t *scratch)
 {
     salvage_t salvage = {.db = db};
     const char *attach = apr_psprintf(scratch, "ATTACH DATABASE '%s' AS damaged",
-                                      apr_dbd_escape(db->driver, scratch, aside, db->handle));
+                                      apr_dbd_escape(db->driver, scratch, damaged, db->handle));
 
     apr_pool_create(&salvage.scratch, scratch);
     if (tseed_database_execute(db, attach) == APR_SUCCESS) {

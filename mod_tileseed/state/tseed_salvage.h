@@ -6,9 +6,9 @@
 
 #include "state/tseed_database.h"
 
-/* Takes over readable tasks with ids up to `last` and the quota configuration from the file that
- * was set aside. Never fails: *tasks and *quota say how many came over. */
-void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *aside, int64_t last,
+/* Takes over readable tasks with row numbers up to `last` and the quota configuration from the file
+ * `damaged`. Never fails: *tasks and *quota say how many came over. */
+void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged, int64_t last,
                    apr_pool_t *scratch);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const version_1[] = {
     "CREATE TABLE meta (name VARCHAR(64) PRIMARY KEY, value BIGINT NOT NULL)",
@@ -116,23 +115,6 @@ static apr_status_t apply(tseed_database_t *db, int version, apr_pool_t *scratch
     return rv;
 }
 
-/* Readers and the writer don't wait for each other in SQLite's WAL mode, which the file remembers.
- */
-static apr_status_t use_wal(tseed_database_t *db, apr_pool_t *scratch)
-{
-    const char *mode;
-    apr_status_t rv = tseed_database_ask(db, &mode, "PRAGMA journal_mode = WAL", scratch);
-
-    if (rv == APR_SUCCESS && (!mode || strcmp(mode, "wal") != 0)) {
-        rv =
-            tseed_database_fail(db, APR_ENOTIMPL,
-                                "%s: write-ahead logging is not possible here; the state directory "
-                                "must lie on a local file system",
-                                db->path);
-    }
-    return rv;
-}
-
 apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t *scratch)
 {
     apr_status_t rv = read_version(db, version, scratch);
@@ -145,7 +127,7 @@ apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t
                                    db->path, *version, NEWEST);
     }
     if (rv == APR_SUCCESS) {
-        rv = use_wal(db, scratch);
+        rv = tseed_database_use_wal(db, scratch);
     }
     if (rv != APR_SUCCESS || *version == NEWEST) {
         return rv;

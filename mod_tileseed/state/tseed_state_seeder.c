@@ -221,13 +221,13 @@ typedef struct {
     apr_time_t before;
 } prune_t;
 
-static apr_status_t forget(tseed_state_t *state, int64_t id, int *rows)
+static apr_status_t forget(tseed_state_t *state, int64_t id, int *failures)
 {
     const void *args[] = {&id};
-    int failures = 0;
-    apr_status_t rv = tseed_database_change(&state->db, &failures, TSEED_SQL_FAILURES_DELETE, args);
+    int rows = 0;
+    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_FAILURES_DELETE, args);
 
-    *rows += failures;
+    *failures += rows;
     return rv == APR_SUCCESS ? tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_DELETE, args)
                              : rv;
 }
@@ -238,7 +238,7 @@ static apr_status_t prune(tseed_state_t *state, void *baton)
     const int64_t bound = PRUNE_MOST;
     int64_t last = 0;
     tseed_rows_t rows;
-    int deleted = 0;
+    int failures = 0;
     apr_status_t rv =
         tseed_work_number(state, &last, TSEED_SQL_HISTORY_END, (const void *[]){&call->most});
 
@@ -247,8 +247,8 @@ static apr_status_t prune(tseed_state_t *state, void *baton)
     }
     rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HISTORY_BEYOND,
                                (const void *[]){&last, &call->before, &bound}, state->scratch);
-    while (rv == APR_SUCCESS && deleted < PRUNE_ROWS && tseed_rows_next(&rows)) {
-        rv = forget(state, tseed_rows_int64(&rows), &deleted);
+    while (rv == APR_SUCCESS && failures < PRUNE_ROWS && tseed_rows_next(&rows)) {
+        rv = forget(state, tseed_rows_int64(&rows), &failures);
     }
     return rv;
 }

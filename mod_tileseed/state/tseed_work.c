@@ -26,7 +26,7 @@ static apr_status_t check_integrity(tseed_state_t *state)
 {
     tseed_database_t *db = &state->db;
     const char *verdict;
-    apr_status_t rv = tseed_database_ask(db, &verdict, "PRAGMA quick_check(1)", state->scratch);
+    apr_status_t rv = tseed_database_ask(db, &verdict, db->dialect->check, state->scratch);
 
     if (rv == APR_SUCCESS && (!verdict || strcmp(verdict, "ok") != 0)) {
         rv = tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged: %s", db->path,
@@ -84,33 +84,53 @@ static apr_status_t settle_ids(tseed_state_t *state, int version)
     return rv;
 }
 
-/* Sets the damaged file aside and begins a fresh one with what can be read of it. */
-static apr_status_t replace_damaged(tseed_state_t *state)
+/* Makes a fresh database beside the damaged one with what can be read of that one. A process that
+ * dies meanwhile leaves the damaged one in its place, to be tried again. */
+static apr_status_t make_fresh(tseed_state_t *state, const char *fresh, int *tasks, int *quota)
 {
     tseed_database_t *db = &state->db;
-    const char *why = apr_pstrdup(state->scratch, db->error), *aside = NULL;
-    tseed_mark_t mark = {0, 0};
-    int version = 0, tasks, quota;
+    const char *damaged = db->path;
+    tseed_mark_t mark;
+    int version;
+    apr_status_t rv;
+
+    tseed_file_remove(fresh, state->scratch);
+    tseed_mark_load(&mark, db->path, state->scratch);
+    db->path = fresh;
+    rv = open_file(state, &version);
+    if (rv == APR_SUCCESS) {
+        tseed_salvage(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX, state->scratch);
+        rv = tseed_database_finish(db, state->scratch);
+    }
+    tseed_database_disconnect(db);
+    db->path = damaged;
+    return rv;
+}
+
+static apr_status_t replace_damaged(tseed_state_t *state, int *version)
+{
+    tseed_database_t *db = &state->db;
+    const char *why = apr_pstrdup(state->scratch, db->error), *aside;
+    const char *fresh = apr_pstrcat(state->scratch, db->path, ".new", NULL);
+    int tasks = 0, quota = 0;
     apr_status_t rv;
 
     tseed_database_disconnect(db);
     db->suspect = 0;
-    rv = tseed_file_set_aside(&aside, db->path, state->scratch);
-    if (rv != APR_SUCCESS) {
-        return tseed_database_fail(db, rv, "%s, and it can't be renamed", why);
+    rv = make_fresh(state, fresh, &tasks, &quota);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_file_replace(&aside, db->path, fresh, state->scratch);
     }
-    rv = open_file(state, &version);
     if (rv != APR_SUCCESS) {
-        return rv;
+        db->suspect = 1;
+        return tseed_database_fail(db, rv, "%s, and it can't be replaced", why);
     }
-    tseed_mark_load(&mark, db->path, state->scratch);
-    tseed_salvage(db, &tasks, &quota, aside, mark.id > 0 ? mark.id : INT64_MAX, state->scratch);
     tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
               "the state database was damaged (%s); it was set aside as %s, and a fresh one has %d "
-              "tasks of it and %s disk quota configuration; compare the tasks with the cache, seed "
-              "again what is missing, then delete that file; check the disk and the file system",
-              why, aside, tasks, quota ? "the" : "not the");
-    return rv;
+              "tasks of it and %s disk quota configuration; check the disk and the file system, "
+              "seed again what is missing, then delete that file",
+              why, aside, tasks, quota ? "the" : "no");
+    return open_file(state, version);
 }
 
 static apr_status_t open_locked(tseed_state_t *state)
@@ -119,8 +139,7 @@ static apr_status_t open_locked(tseed_state_t *state)
     apr_status_t rv = open_file(state, &version);
 
     if (rv == TSEED_EDAMAGED) {
-        version = 0;
-        rv = replace_damaged(state);
+        rv = replace_damaged(state, &version);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_prepare(&state->db);
@@ -137,7 +156,8 @@ static apr_status_t connect_anew(tseed_state_t *state)
     tseed_database_disconnect(db);
     rv = tseed_file_lock(&lock, db->path, state->scratch);
     if (rv != APR_SUCCESS) {
-        return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked", db->path);
+        return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked",
+                                   db->path);
     }
     rv = open_locked(state);
     if (rv != APR_SUCCESS) {

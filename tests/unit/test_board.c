@@ -417,30 +417,39 @@ static void write_on(tseed_board_t *board, const atomic_int *stop, unsigned seed
     }
 }
 
-/* Reads until it is told to stop; returns the number of rows, or -1 when one was not whole. */
+/* Reads every slot once; returns the number of rows, or -1 when one was not whole. */
+static int64_t read_slots(const tseed_board_t *board)
+{
+    int64_t rows = 0;
+    tseed_row_t row;
+
+    for (unsigned i = 0; i < BUSY_SLOTS; i++) {
+        if (tseed_board_read(board, i, &row)) {
+            if (!is_whole(&row) || strcmp(row.layer, layer_of(row.id)) != 0) {
+                return -1;
+            }
+            rows++;
+        }
+    }
+    return rows;
+}
+
+/* Reads until it is told to stop; returns the number of rows, or -1 when something was not whole.
+ */
 static int64_t read_on(const tseed_board_t *board, const atomic_int *stop)
 {
     apr_pool_t *mine;
     int64_t rows = 0;
-    tseed_row_t row;
 
     apr_pool_create(&mine, NULL);
     while (!atomic_load(stop)) {
-        int64_t version = 0;
-        const char *quota;
+        int64_t version = 0, more = read_slots(board);
+        const char *quota = tseed_board_quota_get(board, &version, mine);
 
-        for (unsigned i = 0; i < BUSY_SLOTS; i++) {
-            if (tseed_board_read(board, i, &row)) {
-                rows++;
-                if (!is_whole(&row) || strcmp(row.layer, layer_of(row.id)) != 0) {
-                    return -1;
-                }
-            }
-        }
-        quota = tseed_board_quota_get(board, &version, mine);
-        if (quota && strtoll(quota, NULL, 10) != version) {
+        if (more < 0 || (quota && strtoll(quota, NULL, 10) != version)) {
             return -1;
         }
+        rows += more;
         apr_pool_clear(mine);
     }
     apr_pool_destroy(mine);

@@ -863,6 +863,7 @@ static void test_state__what_can_be_read_of_a_damaged_file_is_salvaged(void **da
     assert_int_equal(tseed_state_quota_get(home->state, &config, &directive, &version, home->pool),
                      APR_SUCCESS);
     assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
+    assert_int_equal(count_files(home, "tileseed.db.new*"), 0);
     assert_non_null(strstr(last_line, apr_psprintf(home->pool, "has %d tasks", (int)saved)));
     assert_true(insert(home, home->state, "a") > 600);
 }
@@ -882,20 +883,39 @@ static void test_state__damage_that_shows_later_is_healed_as_well(void **data)
     assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
 }
 
+static char *contents(const home_t *home, const char *name, apr_size_t *length)
+{
+    struct stat file;
+    int descriptor = open(path_in(home, name), O_RDONLY);
+    char *bytes;
+
+    assert_int_equal(fstat(descriptor, &file), 0);
+    *length = (apr_size_t)file.st_size;
+    bytes = apr_palloc(home->pool, *length);
+    assert_int_equal(read(descriptor, bytes, *length), file.st_size);
+    close(descriptor);
+    return bytes;
+}
+
 static void test_state__a_newer_schema_is_refused_and_left_alone(void **data)
 {
     home_t *home = *data;
     tseed_state_t *state;
+    apr_size_t length, length_after;
+    const char *before, *after;
 
     insert(home, home->state, "a");
     execute(home, "UPDATE meta SET value = 4711 WHERE name = 'schema_version'");
     tseed_state_close(home->state);
+    before = contents(home, "tileseed.db", &length);
     assert_int_not_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool),
                          APR_SUCCESS);
     assert_null(state);
     assert_non_null(strstr(last_line, "schema version 4711 of a newer mod_tileseed"));
-    assert_int_equal(count_files(home, "tileseed.db"), 1);
-    assert_int_equal(count_files(home, "tileseed.db.damaged*"), 0);
+    after = contents(home, "tileseed.db", &length_after);
+    assert_int_equal(length_after, length);
+    assert_memory_equal(after, before, length);
+    assert_int_equal(count_files(home, "tileseed.db*"), 1);
 }
 
 static void test_state__a_full_disk_is_told_apart_and_gets_over(void **data)
