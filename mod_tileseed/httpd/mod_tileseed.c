@@ -39,9 +39,9 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     const tseed_server_conf_t *conf = tseed_conf_get(server);
 
     (void)plog;
-    (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
         conf->catalog->order->nelts > 0) {
+        tseed_config_warn(server, ptemp);
         tseed_supervise_start(&conf->settings, conf->catalog, pconf, server);
     }
     return OK;

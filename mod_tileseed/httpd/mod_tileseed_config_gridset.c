@@ -55,7 +55,8 @@ const char *tseed_set_extent(cmd_parms *cmd, void *dir, const apr_array_header_t
     (void)dir;
     for (int i = 0; i < 4; i++) {
         if (tseed_text_double(numbers[i], word(words, i)) != 0) {
-            return apr_psprintf(cmd->pool, "'%s' is no number", word(words, i));
+            return apr_psprintf(cmd->pool, "'%s' is not possible, a number is expected",
+                                word(words, i));
         }
     }
     current()->has_extent = 1;
@@ -101,7 +102,7 @@ static const char *read_levels(double *values, const apr_array_header_t *words, 
     }
     for (int i = 0; i < words->nelts; i++) {
         if (tseed_text_double(&values[i], word(words, i)) != 0) {
-            return apr_psprintf(pool, "'%s' is no number", word(words, i));
+            return apr_psprintf(pool, "'%s' is not possible, a number is expected", word(words, i));
         }
     }
     return NULL;
@@ -169,7 +170,7 @@ const char *tseed_set_axis_order(cmd_parms *cmd, void *dir, const apr_array_head
 
 static const char *check_new(const tseed_catalog_t *catalog, const char *name, apr_pool_t *pool)
 {
-    const char *error = tseed_name_check("grid set", name, pool);
+    const char *error = tseed_name_check("a grid set", name, pool);
 
     if (!error && apr_hash_get(catalog->gridsets, name, APR_HASH_KEY_STRING)) {
         error = apr_psprintf(pool, "there is a grid set '%s' already", name);
@@ -198,13 +199,13 @@ static const char *finish(tseed_gridset_draft_t *draft, apr_pool_t *pool)
     tseed_gridset_t *gridset = draft->gridset;
 
     if (gridset->srs == 0) {
-        return "TileSeedSRS is missing in it";
+        return "TileSeedSRS is missing inside";
     }
     if (!draft->has_extent) {
-        return "TileSeedExtent is missing in it";
+        return "TileSeedExtent is missing inside";
     }
     if (!draft->levels_by) {
-        return "TileSeedResolutions, TileSeedScaleDenominators or TileSeedLevels is missing in it";
+        return "TileSeedLevels, TileSeedResolutions or TileSeedScaleDenominators is missing inside";
     }
     fill_defaults(draft);
     if (draft->levels) {

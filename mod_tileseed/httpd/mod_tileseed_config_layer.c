@@ -9,6 +9,7 @@
 
 #include "mod_tileseed_draft.h"
 #include "seeder/tseed_job.h"
+#include "source/tseed_wms.h"
 #include "store/tseed_store.h"
 
 #define GUTTER_MAX 1024
@@ -89,7 +90,7 @@ static const char *say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_
 
 static const char *check_new_layer(const tseed_drafts_t *drafts, const char *name, apr_pool_t *pool)
 {
-    const char *error = tseed_name_check("layer", name, pool);
+    const char *error = tseed_name_check("a layer", name, pool);
 
     for (int i = 0; !error && i < drafts->layers->nelts; i++) {
         const tseed_draft_t *other = APR_ARRAY_IDX(drafts->layers, i, tseed_draft_t *);
@@ -297,7 +298,7 @@ static const char *check_parameter_name(const char *name, apr_pool_t *pool)
                                 name);
         }
     }
-    return *name ? NULL : "the name of a parameter must not be empty";
+    return *name ? tseed_wms_check_key(name, pool) : "the name of a parameter must not be empty";
 }
 
 static const char *const cases[] = {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Directives of a <Location>, and whether anybody may POST there. */
-#include <apr_cstr.h>
-#include <apr_strings.h>
-#include <string.h>
-
 #include "mod_tileseed.h"
 
+#include <apr_cstr.h>
+#include <apr_strings.h>
 #include <http_log.h>
+#include <string.h>
+
 #include "mod_tileseed_config_upstream.h"
 #include "mod_tileseed_draft.h"
 
@@ -73,10 +73,14 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
     static const tseed_option_t option = {.words = switches};
     tseed_drafts_t *drafts = tseed_conf_main()->drafts;
     tseed_dir_conf_t *conf = dir;
+    const char *error =
+        tseed_read_word(&conf->rest, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 
     conf->base = path_without_slash(cmd);
-    APR_ARRAY_PUSH(drafts->locations, const ap_directive_t *) = cmd->directive;
-    return tseed_read_word(&conf->rest, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    if (conf->rest == TSEED_ON) {
+        APR_ARRAY_PUSH(drafts->locations, const ap_directive_t *) = cmd->directive;
+    }
+    return error;
 }
 
 const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
@@ -173,21 +177,36 @@ static const char *location_path(const ap_directive_t *section, apr_pool_t *pool
     return path;
 }
 
-/* Whether the section of a TileSeedRest, or one around it of its own server, keeps anybody away. */
-static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
+/* Whether requests for `path` pass a <Location> for `around`. */
+static int is_within(const char *path, const char *around)
 {
-    const ap_directive_t *section = rest->parent;
-    const ap_directive_t *other = section->parent ? section->parent->first_child : ap_conftree;
-    const char *path = location_path(section, pool);
+    size_t length = strlen(around);
 
-    for (; other; other = other->next) {
-        const char *around = location_path(other, pool);
+    return strncmp(path, around, length) == 0 &&
+           (around[length - 1] == '/' || path[length] == '/' || !path[length]);
+}
 
-        if (around && strncmp(path, around, strlen(around)) == 0 && restricts(other->first_child)) {
+/* Whether one of these sections applies to the path and keeps anybody away. */
+static int is_guarded_by(const ap_directive_t *section, const char *path, apr_pool_t *pool)
+{
+    for (; section; section = section->next) {
+        const char *around = location_path(section, pool);
+
+        if (around && *around && is_within(path, around) && restricts(section->first_child)) {
             return 1;
         }
     }
     return 0;
+}
+
+/* By its own section, or one around it in its virtual host or outside of all. */
+static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
+{
+    const ap_directive_t *host = rest->parent->parent;
+    const char *path = location_path(rest->parent, pool);
+
+    return is_guarded_by(ap_conftree, path, pool) ||
+           (host && is_guarded_by(host->first_child, path, pool));
 }
 
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool)

@@ -15,23 +15,20 @@
 
 /* ---- values ---- */
 
+/* The address is quoted in no sentence: it may hold a password. */
 const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool)
 {
     if (apr_uri_parse(pool, url, uri) != APR_SUCCESS || !uri->scheme || !uri->hostname ||
         !*uri->hostname ||
         (apr_cstr_casecmp(uri->scheme, "http") != 0 &&
          apr_cstr_casecmp(uri->scheme, "https") != 0)) {
-        return apr_psprintf(pool, "'%s' is no address, http://HOST/PATH or https:// is expected",
-                            url);
+        return "an address is written as http://host:port/path or https://host:port/path";
     }
     if (uri->user || uri->password) {
-        return "user and password do not belong into the address, where logs would show them: "
-               "give them with auth=FILE of TileSeedUpstream";
+        return "user and password don't belong into the address: write user:password into a file "
+               "and name it with auth=FILE";
     }
-    if (uri->fragment) {
-        return apr_psprintf(pool, "'%s' must end in front of the '#'", url);
-    }
-    return NULL;
+    return uri->fragment ? "an address must end in front of the '#'" : NULL;
 }
 
 /* A file that must exist, as path. */
@@ -161,7 +158,7 @@ const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header
     const char *url = APR_ARRAY_IDX(words, 1, const char *);
     tseed_upstream_t *upstream = upstream_create(name, url, cmd->pool);
     apr_uri_t uri;
-    const char *error = tseed_name_check("upstream", name, cmd->pool);
+    const char *error = tseed_name_check("an upstream", name, cmd->pool);
 
     (void)dir;
     if (!error && apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING)) {
@@ -179,13 +176,16 @@ const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header
     return error;
 }
 
-const tseed_upstream_t *tseed_upstream_of_url(const tseed_catalog_t *catalog, const apr_uri_t *uri,
-                                              const char *url, apr_pool_t *pool)
+const tseed_upstream_t *tseed_upstream_of_url(tseed_catalog_t *catalog, const char *url,
+                                              apr_pool_t *pool)
 {
-    int port = uri->port ? uri->port : apr_uri_port_of_scheme(uri->scheme);
-    char *key = apr_psprintf(pool, "%s://%s:%d", uri->scheme, uri->hostname, port);
     tseed_upstream_t *upstream;
+    apr_uri_t uri;
+    char *key;
 
+    apr_uri_parse(pool, url, &uri);
+    key = apr_psprintf(pool, "%s://%s:%d", uri.scheme, uri.hostname,
+                       uri.port ? uri.port : apr_uri_port_of_scheme(uri.scheme));
     ap_str_tolower(key);
     upstream = apr_hash_get(catalog->upstreams, key, APR_HASH_KEY_STRING);
     if (!upstream) {

@@ -11,9 +11,9 @@
 /* Parses an http or https address without user and password. NULL or a sentence. */
 const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool);
 
-/* The upstream with the default politeness that all sources at this scheme, host and port share.
- * Its key in the catalog has a "://", which no configured name can have. */
-const tseed_upstream_t *tseed_upstream_of_url(const tseed_catalog_t *catalog, const apr_uri_t *uri,
-                                              const char *url, apr_pool_t *pool);
+/* The upstream with the default politeness that all sources at this scheme, host and port share;
+ * `url` has passed tseed_wms_check. Its key in the catalog has slashes, as no configured name. */
+const tseed_upstream_t *tseed_upstream_of_url(tseed_catalog_t *catalog, const char *url,
+                                              apr_pool_t *pool);
 
 #endif

@@ -47,16 +47,16 @@ const char *tseed_name_check(const char *what, const char *name, apr_pool_t *poo
     int length;
 
     if (!*name || strlen(name) > TSEED_NAME_MAX) {
-        return apr_psprintf(pool, "the name of a %s has 1 to %d bytes, not %d", what,
-                            TSEED_NAME_MAX, (int)strlen(name));
+        return apr_psprintf(pool, "the name of %s has 1 to %d bytes, not %d", what, TSEED_NAME_MAX,
+                            (int)strlen(name));
     }
     for (; *at; at += length) {
         length = utf8_length(at);
         if (length == 0) {
-            return apr_psprintf(pool, "the name of a %s must be UTF-8", what);
+            return apr_psprintf(pool, "the name of %s must be UTF-8", what);
         }
         if (*at < 0x20 || *at == 0x7F || *at == '/') {
-            return apr_psprintf(pool, "the name of a %s must not have control characters or '/'",
+            return apr_psprintf(pool, "the name of %s must not have control characters or '/'",
                                 what);
         }
     }
@@ -191,8 +191,9 @@ const char *tseed_section_walk(cmd_parms *cmd)
 
         if (apr_cstr_casecmpn(name, "TileSeed", strlen("TileSeed")) != 0) {
             cmd->err_directive = child;
-            return apr_psprintf(cmd->pool, "%s%s can't stand in %s>", child->directive,
-                                *child->directive == '<' ? ">" : "", section->directive);
+            return apr_psprintf(
+                cmd->pool, "%s%s can't stand in %s>, only directives of the module can",
+                child->directive, *child->directive == '<' ? ">" : "", section->directive);
         }
     }
     error = ap_walk_config(section->first_child, cmd, cmd->context);

@@ -9,8 +9,8 @@
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_options.h"
 
-/* Longest TSEED_NAME_MAX, no '/', no control characters, UTF-8: a name can be a path's segment, in
- * an address and on disk. `what` it names is for the sentence. NULL or that. */
+/* At most TSEED_NAME_MAX bytes of UTF-8 without '/' and control characters: a name can be a path's
+ * segment, in an address and on disk. NULL or a sentence, in which `what` ("a layer") is named. */
 const char *tseed_name_check(const char *what, const char *name, apr_pool_t *pool);
 
 /* "line 12 of /etc/apache2/layers.conf" */

@@ -82,52 +82,27 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
 
 /* ---- source ---- */
 
-/* What GetMap may be sent in the end: the source's parameters, and over them the filters'. */
-static const char *check_parameters(const ap_directive_t **where, const tseed_draft_t *draft,
-                                    apr_pool_t *pool)
-{
-    const tseed_layer_t *layer = &draft->layer;
-    tseed_source_t sent = layer->source;
-    apr_table_t *parameters = apr_table_copy(pool, sent.parameters);
-    const char *error;
-
-    for (int i = 0; i < layer->filters->nelts; i++) {
-        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
-
-        apr_table_setn(parameters, filter->name, filter->default_value);
-    }
-    sent.parameters = parameters;
-    error = tseed_wms_check(&sent, pool);
-    if (error && !tseed_wms_check(&layer->source, pool)) {
-        *where = draft->said[TSEED_SAID_PARAMETER];
-    }
-    return error;
-}
-
-static mistake_t finish_source(tseed_draft_t *draft, const tseed_catalog_t *catalog,
-                               apr_pool_t *pool)
+static mistake_t finish_source(tseed_draft_t *draft, tseed_catalog_t *catalog, apr_pool_t *pool)
 {
     tseed_source_t *source = &draft->layer.source;
     mistake_t mistake = {.where = draft->said[TSEED_SAID_SOURCE]};
-    apr_uri_t uri;
 
     if (draft->upstream) {
         source->upstream = apr_hash_get(catalog->upstreams, draft->upstream, APR_HASH_KEY_STRING);
         if (!source->upstream) {
-            mistake.sentence = apr_psprintf(
-                pool, "the upstream '%s' is unknown, TileSeedUpstream '%s' URL is expected",
-                draft->upstream, draft->upstream);
+            mistake.sentence =
+                apr_psprintf(pool,
+                             "the upstream '%s' is unknown, the name of a TileSeedUpstream "
+                             "is expected",
+                             draft->upstream);
             return mistake;
         }
         source->url = source->upstream->url;
-    } else {
-        mistake.sentence = tseed_url_check(&uri, source->url, pool);
-        if (mistake.sentence) {
-            return mistake;
-        }
-        source->upstream = tseed_upstream_of_url(catalog, &uri, source->url, pool);
     }
-    mistake.sentence = check_parameters(&mistake.where, draft, pool);
+    mistake.sentence = tseed_wms_check(source, pool);
+    if (!mistake.sentence && !source->upstream) {
+        source->upstream = tseed_upstream_of_url(catalog, source->url, pool);
+    }
     return mistake;
 }
 
@@ -301,8 +276,7 @@ static mistake_t check_complete(const tseed_draft_t *draft)
     return mistake;
 }
 
-static mistake_t finish_layer(tseed_draft_t *draft, const tseed_catalog_t *catalog,
-                              apr_pool_t *pool)
+static mistake_t finish_layer(tseed_draft_t *draft, tseed_catalog_t *catalog, apr_pool_t *pool)
 {
     tseed_layer_t *layer = &draft->layer;
     mistake_t mistake = check_complete(draft);
