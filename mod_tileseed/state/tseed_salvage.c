@@ -26,25 +26,42 @@ typedef struct {
     int tries;
 } salvage_t;
 
-static void copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
+/* Whether a failure is not the damaged file's: what it kept from being copied must be tried again.
+ */
+static int is_ours(apr_status_t rv)
 {
-    const char *sql;
+    return rv == ENOSPC || rv == EBUSY;
+}
+
+static apr_status_t copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
+{
+    int64_t middle = first + (last - first) / 2;
+    apr_status_t rv;
 
     if (first > last || salvage->tries++ >= TRIES) {
-        return;
+        return APR_SUCCESS;
     }
     apr_pool_clear(salvage->scratch);
-    sql = apr_psprintf(salvage->scratch,
-                       "INSERT OR IGNORE INTO task (" COPIED ") SELECT " COPIED
-                       " FROM damaged.task WHERE " SOUND " AND rowid BETWEEN %" APR_INT64_T_FMT
-                       " AND %" APR_INT64_T_FMT,
-                       first, last);
-    if (tseed_database_execute(salvage->db, sql) != APR_SUCCESS && first < last) {
-        int64_t middle = first + (last - first) / 2;
-
-        copy_tasks(salvage, first, middle);
-        copy_tasks(salvage, middle + 1, last);
+    rv = tseed_database_execute(
+        salvage->db, apr_psprintf(salvage->scratch,
+                                  "INSERT OR IGNORE INTO task (" COPIED ") SELECT " COPIED
+                                  " FROM damaged.task WHERE " SOUND
+                                  " AND rowid BETWEEN %" APR_INT64_T_FMT " AND %" APR_INT64_T_FMT,
+                                  first, last));
+    if (rv == APR_SUCCESS || is_ours(rv) || first == last) {
+        return is_ours(rv) ? rv : APR_SUCCESS;
     }
+    rv = copy_tasks(salvage, first, middle);
+    return rv == APR_SUCCESS ? copy_tasks(salvage, middle + 1, last) : rv;
+}
+
+static apr_status_t copy_quota(tseed_database_t *db)
+{
+    apr_status_t rv =
+        tseed_database_execute(db, "INSERT OR IGNORE INTO quota (id, config, directive, version)"
+                                   " SELECT id, config, directive, version FROM damaged.quota");
+
+    return is_ours(rv) ? rv : APR_SUCCESS;
 }
 
 static int count(tseed_database_t *db, const char *sql, apr_pool_t *scratch)
@@ -55,22 +72,25 @@ static int count(tseed_database_t *db, const char *sql, apr_pool_t *scratch)
                                                                                   : 0;
 }
 
-void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged, int64_t last,
-                   apr_pool_t *scratch)
+apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged,
+                           int64_t last, apr_pool_t *scratch)
 {
     salvage_t salvage = {.db = db};
     const char *attach = apr_psprintf(scratch, "ATTACH DATABASE '%s' AS damaged",
                                       apr_dbd_escape(db->driver, scratch, damaged, db->handle));
+    apr_status_t rv = APR_SUCCESS;
 
     apr_pool_create(&salvage.scratch, scratch);
     if (tseed_database_execute(db, attach) == APR_SUCCESS) {
-        copy_tasks(&salvage, 1, last);
-        tseed_database_execute(db, "INSERT OR IGNORE INTO quota (id, config, directive, version)"
-                                   " SELECT id, config, directive, version FROM damaged.quota");
+        rv = copy_tasks(&salvage, 1, last);
+        if (rv == APR_SUCCESS) {
+            rv = copy_quota(db);
+        }
         tseed_database_execute(db, "DETACH DATABASE damaged");
     }
     *tasks = count(db, "SELECT COUNT(*) FROM task", scratch);
     *quota = count(db, "SELECT COUNT(*) FROM quota", scratch);
     apr_pool_destroy(salvage.scratch);
-    db->lost = db->suspect = 0; /* it was the damaged file that the failures were about */
+    db->lost = db->suspect = 0; /* it was the damaged file that these failures were about */
+    return rv;
 }

@@ -7,8 +7,9 @@
 #include "state/tseed_database.h"
 
 /* Takes over readable tasks with row numbers up to `last` and the quota configuration from the file
- * `damaged`. Never fails: *tasks and *quota say how many came over. */
-void tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged, int64_t last,
-                   apr_pool_t *scratch);
+ * `damaged`; *tasks and *quota say how many came over. What can't be read is no failure; a full
+ * disk or a locked database is: nothing may be given up for that. */
+apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged,
+                           int64_t last, apr_pool_t *scratch);
 
 #endif

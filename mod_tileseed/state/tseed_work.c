@@ -99,7 +99,10 @@ static apr_status_t make_fresh(tseed_state_t *state, const char *fresh, int *tas
     db->path = fresh;
     rv = open_file(state, &version);
     if (rv == APR_SUCCESS) {
-        tseed_salvage(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX, state->scratch);
+        rv = tseed_salvage(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX,
+                           state->scratch);
+    }
+    if (rv == APR_SUCCESS) {
         rv = tseed_database_finish(db, state->scratch);
     }
     tseed_database_disconnect(db);
@@ -271,10 +274,8 @@ static apr_status_t raise_mark(tseed_state_t *state, int64_t id)
         rv = tseed_mark_save(&mark, state->db.path, state->scratch);
     }
     if (rv != APR_SUCCESS) {
-        return tseed_database_fail(&state->db, rv,
-                                   "the file tileseed.ids beside %s can't be "
-                                   "written",
-                                   state->db.path);
+        return tseed_database_fail(
+            &state->db, rv, "the file tileseed.ids beside %s can't be written", state->db.path);
     }
     state->mark = mark.id;
     return APR_SUCCESS;
