@@ -134,36 +134,27 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 /* ---- table ---- */
 
+/* clang-format off */
+
 /* httpd lets a directive through where one of these is allowed; the rule says where it stands. */
 #define ANYWHERE (RSRC_CONF | ACCESS_CONF)
-
-#define RULE(places, least, most, read)                                                            \
-    (void *)&(const tseed_rule_t)                                                                  \
-    {                                                                                              \
-        places, least, most, read,                                                                 \
-        {                                                                                          \
-            .name = NULL                                                                           \
-        }                                                                                          \
-    }
-
-#define SETTING(member, reader, low, high)                                                         \
-    (void *)&(const tseed_rule_t)                                                                  \
-    {                                                                                              \
-        TSEED_IN_SERVER, 1, 1, tseed_directive_setting,                                            \
-        {                                                                                          \
-            .read = reader, .offset = offsetof(tseed_settings_t, member), .lowest = low,           \
-            .highest = high                                                                        \
-        }                                                                                          \
-    }
 
 #define IN_SERVER   TSEED_IN_SERVER
 #define IN_LAYER    (TSEED_IN_LAYER | TSEED_IN_SERVER)
 #define IN_GRIDSET  TSEED_IN_GRIDSET
 #define IN_LOCATION TSEED_IN_LOCATION
-#define MSEC        (APR_USEC_PER_SEC / 1000)
-#define DAY         (86400 * APR_USEC_PER_SEC)
 
-/* clang-format off */
+#define MSEC (APR_USEC_PER_SEC / 1000)
+#define DAY  (86400 * APR_USEC_PER_SEC)
+
+#define RULE(places, least, most, read) \
+    (void *)&(const tseed_rule_t){places, least, most, read, {0}}
+
+#define SETTING(member, reader, low, high) \
+    (void *)&(const tseed_rule_t){ \
+        IN_SERVER, 1, 1, tseed_directive_setting, \
+        {NULL, reader, offsetof(tseed_settings_t, member), low, high, NULL}}
+
 const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedStateDir", tseed_directive,
                      RULE(IN_SERVER, 1, 1, tseed_set_state_dir), ANYWHERE,

@@ -14,7 +14,6 @@
 #include "mod_tileseed_config_upstream.h"
 #include "source/tseed_wms.h"
 #include "store/tseed_store.h"
-#include "tiling/tseed_range.h"
 
 APLOG_USE_MODULE(tileseed);
 

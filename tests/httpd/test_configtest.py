@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""httpd -t finds every mistake with file and line, accepts what is right, and touches nothing."""
+"""What httpd -t says: every mistake with file and line, nothing about what is right, no traces."""
 import os
 import pathlib
 import re
