@@ -257,9 +257,13 @@ static void test_wms__writes_small_and_large_numbers_without_exponent(void **sta
 /* What Python prints for 0.1 + 0.2 and 1 / 3 + 0.2. */
 static void test_wms__writes_no_more_digits_than_needed(void **state)
 {
-    tseed_gridset_t set = {
-        .origin_x = 0.1, .origin_y = 1.0 / 3, .tile_width = 1, .tile_height = 1,
-        .levels = 1, .resolution = {0.2}, .rows = {1}};
+    tseed_gridset_t set = {.origin_x = 0.1,
+                           .origin_y = 1.0 / 3,
+                           .tile_width = 1,
+                           .tile_height = 1,
+                           .levels = 1,
+                           .resolution = {0.2},
+                           .rows = {1}};
     ask_t ask = world("1.1.1");
 
     (void)state;
@@ -315,8 +319,7 @@ static void test_wms__encodes_values(void **state)
     apr_table_set(ask.parameters, "CQL_FILTER", "a='50%+1' AND b<2;#?");
     url = url_of(&ask);
     assert_string_equal(value_in(url, "LAYERS"), "ws:Gew%C3%A4sser%20%26%20mehr");
-    assert_string_equal(value_in(url, "CQL_FILTER"),
-                        "a%3D%2750%25%2B1%27%20AND%20b%3C2%3B%23%3F");
+    assert_string_equal(value_in(url, "CQL_FILTER"), "a%3D%2750%25%2B1%27%20AND%20b%3C2%3B%23%3F");
 }
 
 static void test_wms__lets_the_tile_set_override(void **state)

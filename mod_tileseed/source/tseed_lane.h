@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A lane: all transfers to one upstream, those under way on its wires and those that wait.
+ *
+ * Turns. The waiting are sorted by round. A transfer's round is one more than that of its owner's
+ * last one that waits, or than the round that is being served when none does; so each round holds
+ * at most one of every owner, and an owner that always comes back at once can't overtake the
+ * others:
+ *
+ *      A submits five, then B two:     A1 B1 A2 B2 A3 A4 A5
+ *                             round     1  1  2  2  3  4  5
+ *
+ * Private to this room; the fetcher's thread only.
+ */
+#ifndef TSEED_LANE_H
+#define TSEED_LANE_H
+
+#include "source/tseed_wire.h"
+
+typedef struct tseed_lane_t {
+    const tseed_upstream_t *upstream;
+    struct curl_slist *headers; /* the upstream's own */
+    tseed_transfer_t *waiting;  /* by round */
+    int64_t round;              /* the one that is being served */
+    tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
+    int under_way;
+    struct tseed_lane_t *next;
+} tseed_lane_t;
+
+tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream);
+
+/* Nothing waits and nothing is under way. */
+void tseed_lane_destroy(tseed_lane_t *lane);
+
+/* Lets a transfer wait for its turn. */
+void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer);
+
+/* Starts what may start. */
+void tseed_lane_start(tseed_lane_t *lane, CURLM *multi);
+
+/* Takes a transfer that came to its end off its wire. */
+tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
+                                    CURLcode code);
+
+/* Adds all transfers of an owner, or of everybody (NULL), to the list `*taken`; connections of
+ * those under way are closed. */
+void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
+                         const void *owner);
+
+/* Lists of transfers, linked by `next`. Insert: by rank, behind those of the same rank. Withdraw:
+ * an owner's (NULL: everybody's) go from `list` to `*taken`. */
+void tseed_transfers_insert(tseed_transfer_t **list, tseed_transfer_t *transfer);
+void tseed_transfers_withdraw(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The verdict on a transfer that came to its end: what curl and the upstream say becomes a result
+ * and one line of cause. The line names host and port, never the address, which may hold secrets.
+ */
+#include <apr_strings.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "source/tseed_explain.h"
+#include "source/tseed_wire.h"
+
+#define PEER_SIZE    120
+#define SECONDS_SIZE 24
+#define WORDS_SIZE   (TSEED_CAUSE_SIZE - 40) /* a document's, behind what stands before them */
+
+typedef struct {
+    int code;
+    const char *name;
+} status_t;
+
+/* RFC 9110, 15; HTTP/2 sends no names, so they are kept here. */
+static const status_t statuses[] = {
+    {201, "Created"},
+    {202, "Accepted"},
+    {203, "Non-Authoritative Information"},
+    {206, "Partial Content"},
+    {300, "Multiple Choices"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {407, "Proxy Authentication Required"},
+    {408, "Request Timeout"},
+    {410, "Gone"},
+    {414, "URI Too Long"},
+    {429, "Too Many Requests"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+};
+
+static void write_status(char *text, size_t size, int code)
+{
+    const char *name = "";
+
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        if (statuses[i].code == code) {
+            name = statuses[i].name;
+        }
+    }
+    apr_snprintf(text, size, "%d%s%s", code, *name ? " " : "", name);
+}
+
+/* ---- answers ---- */
+
+static void judge_error_status(tseed_transfer_t *transfer)
+{
+    char status[60], words[WORDS_SIZE];
+
+    write_status(status, sizeof(status), transfer->http_status);
+    if (!tseed_explain(words, sizeof(words), transfer->content_type, transfer->body,
+                       transfer->length) ||
+        strncasecmp(words, status, strlen(status)) == 0) {
+        words[0] = '\0'; /* no document, or a page that only repeats the status */
+    }
+    apr_snprintf(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
+                 words);
+}
+
+static void judge_answer(tseed_transfer_t *transfer)
+{
+    char words[WORDS_SIZE];
+    const char *kind;
+
+    if (transfer->http_status == 204) {
+        apr_cpystrn(transfer->cause, "empty answer (204)", sizeof(transfer->cause));
+    } else if (transfer->http_status != 200) {
+        judge_error_status(transfer);
+    } else if (transfer->length == 0) {
+        apr_cpystrn(transfer->cause, "empty answer", sizeof(transfer->cause));
+    } else if ((kind = tseed_explain(words, sizeof(words), transfer->content_type, transfer->body,
+                                     transfer->length))) {
+        apr_snprintf(transfer->cause, sizeof(transfer->cause), "200 with %s%s%s", kind,
+                     *words ? ": " : "", words);
+    } else {
+        transfer->result = TSEED_FETCH_OK;
+    }
+}
+
+/* ---- troubles on the way ---- */
+
+/* Host and port of the machine that was talked to. */
+static void write_peer(char text[PEER_SIZE], const tseed_wire_t *wire)
+{
+    const char *proxy = wire->transfer->upstream->proxy;
+    const char *url = proxy;
+    char *host = NULL, *port = NULL;
+    CURLU *parts = curl_url();
+
+    if (!proxy) {
+        curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &url);
+    }
+    curl_url_set(parts, CURLUPART_URL, url ? url : "",
+                 CURLU_GUESS_SCHEME | CURLU_NON_SUPPORT_SCHEME);
+    curl_url_get(parts, CURLUPART_HOST, &host, 0);
+    curl_url_get(parts, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+    apr_snprintf(text, PEER_SIZE, "%s%s%s%s", proxy ? "the proxy " : "",
+                 host ? host : "the upstream", port ? ":" : "", port ? port : "");
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(parts);
+}
+
+/* Writes a cause that takes more than a sentence of the table below. */
+typedef void say_t(char *cause, const tseed_wire_t *wire, const char *peer);
+
+static void say_no_connection(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    long error = 0;
+    char why[80];
+
+    curl_easy_getinfo(wire->easy, CURLINFO_OS_ERRNO, &error);
+    if (error == ECONNREFUSED) {
+        apr_snprintf(cause, TSEED_CAUSE_SIZE, "connection refused by %s", peer);
+        return;
+    }
+    apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s: %s", peer,
+                 error ? apr_strerror((apr_status_t)error, why, sizeof(why)) : wire->detail);
+}
+
+/* "60 s" or "0.5 s"; APR's %g leaves the zero out. */
+static void write_seconds(char text[SECONDS_SIZE], apr_interval_time_t time)
+{
+    snprintf(text, SECONDS_SIZE, "%g s", (double)time / APR_USEC_PER_SEC);
+}
+
+static void say_too_late(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    const tseed_upstream_t *upstream = wire->transfer->upstream;
+    int whole_first = upstream->timeout < upstream->connect_timeout;
+    char whole[SECONDS_SIZE], connect[SECONDS_SIZE];
+    long request_bytes = 0;
+
+    write_seconds(whole, upstream->timeout);
+    write_seconds(connect, upstream->connect_timeout);
+    curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
+    if (request_bytes == 0) {
+        apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s within %s", peer,
+                     whole_first ? whole : connect);
+    } else if (wire->transfer->http_status == 0) {
+        apr_snprintf(cause, TSEED_CAUSE_SIZE, "no answer within %s", whole);
+    } else {
+        apr_snprintf(cause, TSEED_CAUSE_SIZE,
+                     "answer not complete within %s, %" APR_SIZE_T_FMT " bytes came", whole,
+                     wire->transfer->length);
+    }
+}
+
+static void say_cut_short(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    (void)peer;
+    apr_snprintf(cause, TSEED_CAUSE_SIZE, "answer cut short after %" APR_SIZE_T_FMT " bytes",
+                 wire->transfer->length);
+}
+
+static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    (void)peer;
+    if (wire->no_memory) {
+        apr_cpystrn(cause, "no memory for an answer of this length", TSEED_CAUSE_SIZE);
+    } else {
+        apr_snprintf(cause, TSEED_CAUSE_SIZE, "answer longer than %" APR_SIZE_T_FMT " bytes",
+                     wire->transfer->most);
+    }
+}
+
+static void say_redirects(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    (void)wire;
+    (void)peer;
+    apr_snprintf(cause, TSEED_CAUSE_SIZE, "more than %d redirects", TSEED_REDIRECTS_MAX);
+}
+
+/* What is said: "<begin><peer>", with curl's words behind it if they add something. */
+typedef struct {
+    CURLcode code;
+    const char *begin;
+    int with_detail;
+    say_t *say; /* instead of all that */
+} trouble_t;
+
+/* The last one takes what is left. */
+static const trouble_t troubles[] = {
+    {CURLE_COULDNT_RESOLVE_HOST, "no network address found for ", 0, NULL},
+    {CURLE_COULDNT_RESOLVE_PROXY, "no network address found for ", 0, NULL},
+    {CURLE_COULDNT_CONNECT, NULL, 0, say_no_connection},
+    {CURLE_OPERATION_TIMEDOUT, NULL, 0, say_too_late},
+    {CURLE_GOT_NOTHING, "connection closed without an answer by ", 0, NULL},
+    {CURLE_SEND_ERROR, "connection broken to ", 1, NULL},
+    {CURLE_RECV_ERROR, "connection broken to ", 1, NULL},
+    {CURLE_PARTIAL_FILE, NULL, 0, say_cut_short},
+    {CURLE_FILESIZE_EXCEEDED, NULL, 0, say_too_long},
+    {CURLE_WRITE_ERROR, NULL, 0, say_too_long},
+    {CURLE_TOO_MANY_REDIRECTS, NULL, 0, say_redirects},
+    {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, NULL},
+    {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, NULL},
+    {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, NULL},
+    {CURLE_OK, "failed request to ", 1, NULL},
+};
+
+static void judge_trouble(tseed_wire_t *wire, CURLcode code)
+{
+    const char *detail = *wire->detail ? wire->detail : curl_easy_strerror(code);
+    const trouble_t *trouble = troubles;
+    char peer[PEER_SIZE];
+
+    while (trouble->code != code && trouble->code != CURLE_OK) {
+        trouble++;
+    }
+    write_peer(peer, wire);
+    if (trouble->say) {
+        trouble->say(wire->transfer->cause, wire, peer);
+    } else {
+        apr_snprintf(wire->transfer->cause, TSEED_CAUSE_SIZE, "%s%s%s%s", trouble->begin, peer,
+                     trouble->with_detail ? ": " : "", trouble->with_detail ? detail : "");
+    }
+}
+
+void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
+{
+    tseed_transfer_t *transfer = wire->transfer;
+    const char *type = NULL;
+    long status = 0;
+
+    curl_easy_getinfo(wire->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(wire->easy, CURLINFO_CONTENT_TYPE, &type);
+    apr_cpystrn(transfer->content_type, type ? type : "", sizeof(transfer->content_type));
+    transfer->http_status = (int)status;
+    transfer->result = TSEED_FETCH_FAILED;
+    if (code == CURLE_OK) {
+        judge_answer(transfer);
+    } else if (status >= 400) {
+        judge_error_status(transfer); /* says more than a body that did not come whole */
+    } else {
+        judge_trouble(wire, code);
+    }
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A wire: options that stay, options of a transfer, and where the body goes. */
+#include "source/tseed_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef TSEED_VERSION
+#define USER_AGENT "mod_tileseed/" TSEED_VERSION
+#else
+#define USER_AGENT "mod_tileseed"
+#endif
+#define PROTOCOLS     "http,https"
+#define RECEIVE_BYTES (256 << 10)
+#define BODY_FIRST    (64 << 10)
+
+/* ---- the body ---- */
+
+/* Room for `need` bytes: what the answer announced if that is known, else twice what there was. */
+static int reserve(tseed_transfer_t *transfer, CURL *easy, size_t need)
+{
+    size_t capacity = transfer->capacity ? 2 * transfer->capacity : BODY_FIRST;
+    curl_off_t announced = -1;
+    unsigned char *body;
+
+    if (need <= transfer->capacity) {
+        return 1;
+    }
+    curl_easy_getinfo(easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &announced);
+    if (transfer->length == 0 && announced > 0) {
+        capacity = (size_t)announced;
+    }
+    capacity = capacity < transfer->most ? capacity : transfer->most;
+    capacity = capacity > need ? capacity : need;
+    body = realloc(transfer->body, capacity);
+    if (!body) {
+        return 0;
+    }
+    transfer->body = body;
+    transfer->capacity = capacity;
+    return 1;
+}
+
+/* Taking less than was offered ends the transfer with CURLE_WRITE_ERROR. */
+static size_t take_body(char *data, size_t one, size_t count, void *baton)
+{
+    tseed_wire_t *wire = baton;
+    tseed_transfer_t *transfer = wire->transfer;
+
+    (void)one;
+    if (count > transfer->most - transfer->length) {
+        return 0;
+    }
+    if (!reserve(transfer, wire->easy, transfer->length + count)) {
+        wire->no_memory = 1;
+        return 0;
+    }
+    memcpy(transfer->body + transfer->length, data, count);
+    transfer->length += count;
+    return count;
+}
+
+/* ---- options ---- */
+
+static void set_basics(tseed_wire_t *wire)
+{
+    CURL *easy = wire->easy;
+
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, wire);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, wire->detail);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, wire);
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    /* a cancel must not wait for a name server */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, USER_AGENT);
+    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, ""); /* all that curl can decode */
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, PROTOCOLS);
+    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, PROTOCOLS);
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)TSEED_REDIRECTS_MAX);
+}
+
+/* Credentials are for the upstream's own host, curl sends them to no other. Its headers go wherever
+ * it redirects to, Authorization and Cookie excepted. */
+static void set_upstream(CURL *easy, const tseed_upstream_t *upstream, struct curl_slist *headers)
+{
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)apr_time_as_msec(upstream->timeout));
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)apr_time_as_msec(upstream->connect_timeout));
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    /* the configuration decides alone, whatever proxies httpd's environment names */
+    curl_easy_setopt(easy, CURLOPT_PROXY, upstream->proxy ? upstream->proxy : "");
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    if (upstream->credentials) {
+        curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(easy, CURLOPT_USERPWD, upstream->credentials);
+    }
+    if (upstream->ca) {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, upstream->ca);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+    }
+}
+
+tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers)
+{
+    tseed_wire_t *wire = calloc(1, sizeof(*wire));
+
+    if (!wire || !(wire->easy = curl_easy_init())) {
+        abort();
+    }
+    set_basics(wire);
+    set_upstream(wire->easy, upstream, headers);
+    return wire;
+}
+
+void tseed_wire_destroy(tseed_wire_t *wire)
+{
+    curl_easy_cleanup(wire->easy);
+    free(wire);
+}
+
+void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer)
+{
+    wire->transfer = transfer;
+    wire->no_memory = 0;
+    wire->detail[0] = '\0';
+    curl_easy_setopt(wire->easy, CURLOPT_URL, transfer->url);
+    curl_easy_setopt(wire->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->most);
+}
+
+tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
+{
+    tseed_transfer_t *transfer = wire->transfer;
+    long request_bytes = 0;
+
+    curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
+    transfer->sent = request_bytes > 0;
+    wire->transfer = NULL;
+    return transfer;
+}

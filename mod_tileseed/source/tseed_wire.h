@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A wire: a curl easy handle with an upstream's settings, used for one transfer after the other.
+ *
+ * Private to this room; the fetcher's thread only. Out of memory means abort: the seeder is
+ * crash-only, and its successor goes on from the checkpoint. Only the body, whose size an upstream
+ * decides, may fail to fit.
+ */
+#ifndef TSEED_WIRE_H
+#define TSEED_WIRE_H
+
+#include <curl/curl.h>
+
+#include "source/tseed_fetcher.h"
+
+#define TSEED_REDIRECTS_MAX 3
+
+typedef struct tseed_wire_t {
+    CURL *easy;
+    tseed_transfer_t *transfer; /* NULL: idle */
+    struct tseed_lane_t *lane;  /* whose it is */
+    struct tseed_wire_t *next;
+    int no_memory;                /* the body did not fit into memory */
+    char detail[CURL_ERROR_SIZE]; /* curl's words for a failure */
+} tseed_wire_t;
+
+/* `headers` of the upstream are borrowed and outlive the wire. */
+tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers);
+void tseed_wire_destroy(tseed_wire_t *wire);
+
+/* Prepares an idle wire for a transfer. */
+void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer);
+
+/* Makes the wire idle and returns its transfer, which knows by then whether a request went out. The
+ * handle is out of the multi handle. */
+tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire);
+
+/* Sets result, status, type and cause of a transfer that came to its end; before the unload. */
+void tseed_wire_judge(tseed_wire_t *wire, CURLcode code);
+
+#endif

@@ -1,0 +1,1014 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The fetcher against a server that does what upstreams do on their bad days. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <time.h>
+
+#include "base/tseed_clock.h"
+#include "scripted_server.h"
+#include "source/tseed_fetcher.h"
+
+#define MOST     100000
+#define PATIENCE 20 /* seconds until a test that waits has failed */
+#define SOON     (500 * 1000)
+#define MANY     10000
+
+static const char gzipped[] = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x0B\xF0\x74\x0E\x09\x0D"
+                              "\x72\x0D\x18\xA5\x50\x29\x00\x45\x26\x74\x15\x18\x01\x00\x00";
+
+/* ---- the server's script: the path says what happens ---- */
+
+typedef struct {
+    const char *path, *answer;
+    int stays;
+} fixed_t;
+
+#define XML_HEAD "<?xml version='1.0' encoding=\"UTF-8\"?>\n"
+
+/* Answers without a length are ended by closing the connection. */
+static const fixed_t fixed[] = {
+    {"/picture", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\nPICTURE",
+     1},
+    {"/untyped", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nPICTURE", 1},
+    {"/http10", "HTTP/1.0 200 OK\r\nContent-Type: image/png\r\n\r\nPICTURE", 0},
+    {"/chunked",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "3\r\nPIC\r\n4\r\nTURE\r\n0\r\n\r\n",
+     1},
+    {"/chunked-short",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nPIC\r\n",
+     0},
+    {"/short", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\nPICTURE",
+     0},
+    {"/empty", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/204", "HTTP/1.1 204 No Content\r\n\r\n", 1},
+    {"/206", "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\nPICTURE", 1},
+    {"/304", "HTTP/1.1 304 Not Modified\r\n\r\n", 1},
+    {"/404",
+     "HTTP/1.1 404 Gone Fishing\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\n"
+     "PICTURE",
+     1},
+    {"/500",
+     "HTTP/1.1 500 Oops\r\nContent-Type: text/xml\r\n\r\n" XML_HEAD
+     "<ServiceExceptionReport><ServiceException>disk\nfull</ServiceException>"
+     "</ServiceExceptionReport>",
+     0},
+    {"/503",
+     "HTTP/1.1 503 x\r\nContent-Type: text/html\r\n\r\n<html><title>503 Service Unavailable"
+     "</title><body>503 Service Unavailable</body></html>",
+     0},
+    {"/599", "HTTP/1.1 599 Curious\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/exception",
+     "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.ogc.se_xml\r\n\r\n" XML_HEAD
+     "<!DOCTYPE ServiceExceptionReport SYSTEM \"exception_1_1_1.dtd\">\n"
+     "<ServiceExceptionReport version=\"1.1.1\">\n<ServiceException code=\"LayerNotDefined\">\n"
+     "msWMSLoadGetMapParams(): WMS server error. Invalid layer(s) &quot;x&quot;\n"
+     "</ServiceException>\n</ServiceExceptionReport>\n",
+     0},
+    {"/mislabelled",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n<html><body>Log in, please"
+     "</body></html>",
+     0},
+    {"/text", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nOut of cheese", 0},
+    {"/garbage", "I am no HTTP server\r\n\r\n", 0},
+    {"/bad-gzip",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: gzip\r\n"
+     "Content-Length: 7\r\n\r\nPICTURE",
+     0},
+    {"/redirect", "HTTP/1.1 302 Found\r\nLocation: /picture\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/loop", "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/lost", "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/to-ftp", "HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n",
+     1},
+    {"/long-announced",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100001\r\n\r\nPICTURE", 0},
+    {"/close", "", 0},
+};
+
+static int is_at(const char *request, const char *path)
+{
+    const char *target = strchr(request, ' ') + 1;
+    size_t length = strlen(path);
+
+    return strncmp(target, path, length) == 0 && strchr(" ?", target[length]);
+}
+
+static void answer(int connection, const char *type, const void *body, size_t length)
+{
+    char head[200];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n%sContent-Length: %zu\r\n\r\n",
+                     type, length);
+
+    server_send(connection, head, (size_t)n);
+    server_send(connection, body, length);
+}
+
+/* `size` bytes without saying how many. */
+static void send_long(int connection, int size)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n";
+    char thousand[1000];
+
+    memset(thousand, 'x', sizeof(thousand));
+    server_send(connection, head, sizeof(head) - 1);
+    for (; size > 0; size -= 1000) {
+        server_send(connection, thousand, size < 1000 ? (size_t)size : 1000);
+    }
+}
+
+static void reset(int connection)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* "localhost" is another host than "127.0.0.1", and the same server. */
+static void redirect_elsewhere(const server_t *server, int connection)
+{
+    char head[200];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 302 Found\r\nLocation: http://localhost:%d/echo\r\n"
+                     "Content-Length: 0\r\n\r\n",
+                     server->port);
+
+    server_send(connection, head, (size_t)n);
+}
+
+static int follow_script(server_t *server, int connection, const char *request)
+{
+    static const char half[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
+                               "Content-Length: 14\r\n\r\nPICTURE";
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+        if (is_at(request, fixed[i].path)) {
+            server_send(connection, fixed[i].answer, strlen(fixed[i].answer));
+            return fixed[i].stays;
+        }
+    }
+    if (is_at(request, "/hang") || is_at(request, "/half")) {
+        server_send(connection, half, is_at(request, "/half") ? sizeof(half) - 1 : 0);
+        server_hang(server, connection);
+        return 0;
+    }
+    if (is_at(request, "/gate")) {
+        server_pass_gate(server, *(strchr(request, '?') + 1));
+        answer(connection, "", "PICTURE", 7);
+        return 1;
+    }
+    if (is_at(request, "/gzip")) {
+        answer(connection, "Content-Encoding: gzip\r\n", gzipped, sizeof(gzipped) - 1);
+        return 1;
+    }
+    if (is_at(request, "/elsewhere")) {
+        redirect_elsewhere(server, connection);
+        return 1;
+    }
+    if (is_at(request, "/long") || is_at(request, "/longest")) {
+        send_long(connection, is_at(request, "/long") ? MOST + 1 : MOST);
+        return 0;
+    }
+    if (is_at(request, "/reset")) {
+        reset(connection);
+        return 0;
+    }
+    answer(connection, "", request, strlen(request)); /* "/echo", and what a proxy is asked for */
+    return 1;
+}
+
+/* ---- what a test has at hand ---- */
+
+typedef struct {
+    apr_pool_t *pool;
+    server_t server;
+    tseed_fetcher_t *fetcher;
+    tseed_upstream_t upstream;
+    char authority[40];
+
+    /* what has come back, under lock */
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    tseed_transfer_t *back[64]; /* the first ones, in order */
+    int count;
+    int again; /* how many more times what comes back is handed in again */
+} house_t;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* nobody shall listen to it */
+    return apr_initialize();
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_terminate();
+    return 0;
+}
+
+/* The fetcher's thread. */
+static void take_back(void *baton, tseed_transfer_t *transfer)
+{
+    house_t *house = baton;
+    int again;
+
+    pthread_mutex_lock(&house->lock);
+    if (house->count < 64) {
+        house->back[house->count] = transfer;
+    }
+    house->count++;
+    again = house->again > 0 && house->again--;
+    pthread_cond_signal(&house->came);
+    pthread_mutex_unlock(&house->lock);
+    if (again) {
+        tseed_fetcher_submit(house->fetcher, transfer);
+    }
+}
+
+static int setup(void **state)
+{
+    house_t *house = calloc(1, sizeof(*house));
+
+    apr_pool_create(&house->pool, NULL);
+    pthread_mutex_init(&house->lock, NULL);
+    pthread_cond_init(&house->came, NULL);
+    server_start(&house->server, follow_script);
+    snprintf(house->authority, sizeof(house->authority), "127.0.0.1:%d", house->server.port);
+    house->upstream = (tseed_upstream_t){
+        .name = "test",
+        .connections = 4,
+        .timeout = 10 * APR_USEC_PER_SEC,
+        .connect_timeout = 5 * APR_USEC_PER_SEC,
+    };
+    *state = house;
+    return tseed_fetcher_create(&house->fetcher, take_back, house, house->pool);
+}
+
+static int teardown(void **state)
+{
+    house_t *house = *state;
+
+    if (house->fetcher) {
+        tseed_fetcher_destroy(house->fetcher);
+    }
+    server_stop(&house->server);
+    pthread_cond_destroy(&house->came);
+    pthread_mutex_destroy(&house->lock);
+    apr_pool_destroy(house->pool);
+    free(house);
+    return 0;
+}
+
+/* What comes back is handed in again, that many times in all. */
+static void hand_in_again(house_t *house, int times)
+{
+    pthread_mutex_lock(&house->lock);
+    house->again = times;
+    pthread_mutex_unlock(&house->lock);
+}
+
+static int waits_for(house_t *house, int count)
+{
+    struct timespec end;
+    int got;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE;
+    pthread_mutex_lock(&house->lock);
+    while (house->count < count && pthread_cond_timedwait(&house->came, &house->lock, &end) == 0) {
+    }
+    got = house->count;
+    pthread_mutex_unlock(&house->lock);
+    return got >= count;
+}
+
+/* Something that another thread brings about. */
+static void wait_until_equal(const _Atomic int *value, int expected)
+{
+    apr_time_t end = tseed_clock_monotonic() + PATIENCE * APR_USEC_PER_SEC;
+
+    while (atomic_load(value) != expected && tseed_clock_monotonic() < end) {
+        usleep(1000);
+    }
+    assert_int_equal(atomic_load(value), expected);
+}
+
+static tseed_transfer_t ask(house_t *house, const char *path)
+{
+    return (tseed_transfer_t){
+        .url = apr_psprintf(house->pool, "http://%s%s", house->authority, path),
+        .upstream = &house->upstream,
+        .owner = house,
+        .most = MOST,
+    };
+}
+
+/* Submits and waits; the body stays the caller's to free. */
+static void fetch(house_t *house, tseed_transfer_t *transfer)
+{
+    int before = house->count;
+
+    tseed_fetcher_submit(house->fetcher, transfer);
+    assert_true(waits_for(house, before + 1));
+    assert_ptr_equal(house->back[before], transfer);
+}
+
+static void assert_picture(const tseed_transfer_t *transfer)
+{
+    assert_string_equal(transfer->cause, "");
+    assert_int_equal(transfer->result, TSEED_FETCH_OK);
+    assert_int_equal(transfer->http_status, 200);
+    assert_int_equal(transfer->length, 7);
+    assert_memory_equal(transfer->body, "PICTURE", 7);
+}
+
+/* ---- answers ---- */
+
+static void test_fetcher__brings_a_picture(void **state)
+{
+    static const char *const paths[] = {"/picture", "/untyped", "/chunked", "/http10", "/redirect"};
+    house_t *house = *state;
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        tseed_transfer_t transfer = ask(house, paths[i]);
+
+        fetch(house, &transfer);
+        assert_picture(&transfer);
+        assert_int_equal(transfer.sent, 1);
+        assert_string_equal(transfer.content_type, i == 1 ? "" : "image/png");
+        free(transfer.body);
+    }
+}
+
+static void test_fetcher__unpacks_gzip(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/gzip");
+
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_OK);
+    assert_int_equal(transfer.length, 280);
+    for (int i = 0; i < 40; i++) {
+        assert_memory_equal(transfer.body + 7 * i, "PICTURE", 7);
+    }
+    free(transfer.body);
+}
+
+typedef struct {
+    const char *path;
+    int status;
+    const char *cause; /* %s: host and port */
+} bad_answer_t;
+
+static const bad_answer_t bad_answers[] = {
+    {"/204", 204, "empty answer (204)"},
+    {"/206", 206, "206 Partial Content"},
+    {"/304", 304, "304 Not Modified"},
+    {"/404", 404, "404 Not Found"},
+    {"/500", 500, "500 Internal Server Error: disk full"},
+    {"/503", 503, "503 Service Unavailable"},
+    {"/599", 599, "599"},
+    {"/empty", 200, "empty answer"},
+    {"/exception", 200,
+     "200 with an XML exception: msWMSLoadGetMapParams(): WMS server error. Invalid layer(s) "
+     "\"x\""},
+    {"/mislabelled", 200, "200 with an HTML page: Log in, please"},
+    {"/text", 200, "200 with text: Out of cheese"},
+    {"/short", 200, "answer cut short after 7 bytes"},
+    {"/chunked-short", 200, "answer cut short after 3 bytes"},
+    {"/long", 200, "answer longer than 100000 bytes"},
+    {"/long-announced", 200, "answer longer than 100000 bytes"},
+    {"/loop", 302, "more than 3 redirects"},
+    {"/lost", 302, "302 Found"},
+    {"/close", 0, "connection closed without an answer by %s"},
+    {"/garbage", 0, "failed request to %s: Received HTTP/0.9 when not allowed"},
+    {"/reset", 0, "connection broken to %s: Recv failure: Connection reset by peer"},
+};
+
+static void test_fetcher__says_what_was_wrong(void **state)
+{
+    house_t *house = *state;
+
+    for (size_t i = 0; i < sizeof(bad_answers) / sizeof(bad_answers[0]); i++) {
+        tseed_transfer_t transfer = ask(house, bad_answers[i].path);
+        const char *named = strstr(bad_answers[i].cause, "%s");
+        const char *cause = bad_answers[i].cause;
+
+        if (named) {
+            cause = apr_psprintf(house->pool, "%.*s%s%s", (int)(named - cause), cause,
+                                 house->authority, named + 2);
+        }
+        fetch(house, &transfer);
+        assert_string_equal(transfer.cause, cause);
+        assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+        assert_int_equal(transfer.http_status, bad_answers[i].status);
+        assert_int_equal(transfer.sent, 1);
+        free(transfer.body);
+    }
+}
+
+static void test_fetcher__refuses_broken_compression(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/bad-gzip");
+
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+    assert_non_null(strstr(transfer.cause, "failed request to 127.0.0.1:"));
+    free(transfer.body);
+}
+
+static void test_fetcher__redirects_to_http_only(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/to-ftp");
+
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+    assert_non_null(strstr(transfer.cause, "ftp"));
+    free(transfer.body);
+}
+
+static void test_fetcher__takes_the_longest_answer_allowed(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/longest");
+
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_OK);
+    assert_int_equal(transfer.length, MOST);
+    assert_true(transfer.capacity <= MOST);
+    free(transfer.body);
+}
+
+static void test_fetcher__keeps_a_body_for_the_next_use(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/longest");
+    const unsigned char *body;
+    size_t capacity;
+
+    fetch(house, &transfer);
+    body = transfer.body;
+    capacity = transfer.capacity;
+    transfer.url = ask(house, "/picture").url;
+    fetch(house, &transfer);
+    assert_picture(&transfer);
+    assert_ptr_equal(transfer.body, body);
+    assert_int_equal(transfer.capacity, capacity);
+    transfer.url = ask(house, "/404").url;
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+    transfer.url = ask(house, "/picture").url;
+    fetch(house, &transfer);
+    assert_picture(&transfer);
+    free(transfer.body);
+}
+
+/* ---- no answer ---- */
+
+static void test_fetcher__says_who_refused(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/picture");
+    int port;
+    int silent = server_bind(&port); /* bound, but nobody listens */
+
+    transfer.url = apr_psprintf(house->pool, "http://127.0.0.1:%d/wms?token=secret", port);
+    fetch(house, &transfer);
+    close(silent);
+    assert_string_equal(transfer.cause,
+                        apr_psprintf(house->pool, "connection refused by 127.0.0.1:%d", port));
+    assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+    assert_int_equal(transfer.sent, 0);
+    assert_int_equal(transfer.http_status, 0);
+}
+
+static void test_fetcher__gives_up_on_a_silent_upstream(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/hang");
+    tseed_transfer_t half = ask(house, "/half");
+    apr_time_t begin = tseed_clock_monotonic();
+
+    house->upstream.timeout = 300 * 1000;
+    fetch(house, &transfer);
+    assert_true(tseed_clock_monotonic() - begin >= 290 * 1000);
+    assert_true(tseed_clock_monotonic() - begin < 300 * 1000 + SOON);
+    assert_string_equal(transfer.cause, "no answer within 0.3 s");
+    assert_int_equal(transfer.sent, 1);
+    fetch(house, &half);
+    assert_string_equal(half.cause, "answer not complete within 0.3 s, 7 bytes came");
+    assert_int_equal(half.http_status, 200);
+    free(half.body);
+}
+
+/* A listener whose queue is full lets the next one's SYN go unanswered. */
+static void test_fetcher__gives_up_on_connecting(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/picture");
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int port, clients[8];
+    int listener = server_bind(&port);
+
+    listen(listener, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)port);
+    for (int i = 0; i < 8; i++) {
+        clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        connect(clients[i], (struct sockaddr *)&address, sizeof(address));
+    }
+    house->upstream.connect_timeout = 200 * 1000;
+    transfer.url = apr_psprintf(house->pool, "http://127.0.0.1:%d/", port);
+    fetch(house, &transfer);
+    for (int i = 0; i < 8; i++) {
+        close(clients[i]);
+    }
+    close(listener);
+    assert_string_equal(
+        transfer.cause,
+        apr_psprintf(house->pool, "no connection to 127.0.0.1:%d within 0.2 s", port));
+    assert_int_equal(transfer.sent, 0);
+}
+
+static void test_fetcher__names_what_tls_lacks(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t plain = ask(house, "/picture");
+    tseed_transfer_t authority = ask(house, "/picture");
+    tseed_upstream_t other = house->upstream;
+
+    plain.url = authority.url = apr_psprintf(house->pool, "https://%s/", house->authority);
+    fetch(house, &plain);
+    assert_non_null(strstr(plain.cause,
+                           apr_pstrcat(house->pool, "no TLS with ", house->authority, ": ", NULL)));
+    assert_int_equal(plain.sent, 0);
+    other.ca = "/nowhere/ca.pem";
+    authority.upstream = &other;
+    fetch(house, &authority);
+    assert_string_equal(
+        authority.cause,
+        apr_pstrcat(house->pool, "unreadable file of ca= for TLS with ", house->authority, NULL));
+}
+
+static void test_fetcher__names_a_proxy_that_refused(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/picture");
+    int port;
+    int silent = server_bind(&port);
+
+    house->upstream.proxy = apr_psprintf(house->pool, "http://me:secret@127.0.0.1:%d", port);
+    fetch(house, &transfer);
+    close(silent);
+    assert_string_equal(
+        transfer.cause,
+        apr_psprintf(house->pool, "connection refused by the proxy 127.0.0.1:%d", port));
+}
+
+/* ---- what is sent ---- */
+
+static const char *echo(house_t *house, const char *path)
+{
+    tseed_transfer_t transfer = ask(house, path);
+    const char *request;
+
+    fetch(house, &transfer);
+    assert_string_equal(transfer.cause, "");
+    request = apr_pstrmemdup(house->pool, (char *)transfer.body, transfer.length);
+    free(transfer.body);
+    return request;
+}
+
+static void test_fetcher__introduces_itself(void **state)
+{
+    house_t *house = *state;
+    const char *request = echo(house, "/echo?LAYERS=a%20b");
+
+    assert_ptr_equal(strstr(request, "GET /echo?LAYERS=a%20b HTTP/1.1\r\n"), request);
+    assert_non_null(strstr(request, "\r\nUser-Agent: mod_tileseed"));
+    assert_non_null(strstr(request, "gzip"));
+    assert_null(strstr(request, "Authorization"));
+}
+
+static void test_fetcher__sends_headers_and_credentials(void **state)
+{
+    house_t *house = *state;
+    apr_array_header_t *headers = apr_array_make(house->pool, 2, sizeof(const char *));
+    const char *request;
+
+    APR_ARRAY_PUSH(headers, const char *) = "X-Key: one";
+    APR_ARRAY_PUSH(headers, const char *) = "X-Other: two";
+    house->upstream.headers = headers;
+    house->upstream.credentials = "Aladdin:open sesame"; /* RFC 7617's own example */
+    request = echo(house, "/echo");
+    assert_non_null(strstr(request, "\r\nX-Key: one\r\n"));
+    assert_non_null(strstr(request, "\r\nX-Other: two\r\n"));
+    assert_non_null(strstr(request, "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
+}
+
+static void test_fetcher__keeps_credentials_from_other_hosts(void **state)
+{
+    house_t *house = *state;
+    const char *request;
+
+    house->upstream.credentials = "Aladdin:open sesame";
+    request = echo(house, "/elsewhere");
+    assert_non_null(strstr(request, "\r\nHost: localhost:"));
+    assert_null(strstr(request, "Authorization"));
+}
+
+static void test_fetcher__asks_a_proxy(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "");
+
+    house->upstream.proxy = apr_pstrcat(house->pool, "http://", house->authority, NULL);
+    transfer.url = "http://tiles.example/any";
+    fetch(house, &transfer);
+    assert_int_equal(transfer.result, TSEED_FETCH_OK);
+    assert_memory_equal(transfer.body, "GET http://tiles.example/any HTTP/1.1\r\n", 39);
+    free(transfer.body);
+}
+
+/* ---- turns ---- */
+
+static void test_fetcher__keeps_connections_and_their_limit(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfers[40];
+
+    house->upstream.connections = 3;
+    for (int i = 0; i < 40; i++) {
+        transfers[i] = ask(house, "/gate?x");
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    wait_until_equal(&house->server.busy, 3);
+    server_open_gate(&house->server);
+    assert_true(waits_for(house, 40));
+    for (int i = 0; i < 40; i++) {
+        assert_picture(&transfers[i]);
+        free(transfers[i].body);
+    }
+    assert_int_equal(house->server.requests, 40);
+    assert_int_equal(house->server.busiest, 3);
+    assert_int_equal(house->server.connections, 3);
+}
+
+static void test_fetcher__limits_each_upstream_by_itself(void **state)
+{
+    house_t *house = *state;
+    tseed_upstream_t other = house->upstream;
+    tseed_transfer_t transfers[8];
+
+    house->upstream.connections = 2;
+    other.connections = 1;
+    for (int i = 0; i < 8; i++) {
+        transfers[i] = ask(house, "/gate?x");
+        transfers[i].upstream = i % 2 ? &other : &house->upstream;
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    wait_until_equal(&house->server.busy, 3);
+    server_open_gate(&house->server);
+    assert_true(waits_for(house, 8));
+    assert_int_equal(house->server.busiest, 3);
+    for (int i = 0; i < 8; i++) {
+        free(transfers[i].body);
+    }
+}
+
+/* The notes that requests to /gate have left, in order of arrival. */
+static const char *order_of(house_t *house)
+{
+    const char *order;
+
+    pthread_mutex_lock(&house->server.lock);
+    order = apr_pstrmemdup(house->pool, house->server.order, (size_t)house->server.noted);
+    pthread_mutex_unlock(&house->server.lock);
+    return order;
+}
+
+/* While one transfer of a third owner is under way, A queues five, then B two, then C one. */
+static void test_fetcher__serves_owners_in_turn(void **state)
+{
+    static const char owners[] = "zAAAAABBC";
+    house_t *house = *state;
+    tseed_transfer_t transfers[9];
+
+    house->upstream.connections = 1;
+    for (int i = 0; i < 9; i++) {
+        transfers[i] = ask(house, apr_psprintf(house->pool, "/gate?%c", owners[i]));
+        transfers[i].owner = strchr(owners, owners[i]);
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    wait_until_equal(&house->server.busy, 1);
+    server_open_gate(&house->server);
+    assert_true(waits_for(house, 9));
+    assert_string_equal(order_of(house), "zABCABAAA");
+    for (int i = 0; i < 9; i++) {
+        free(transfers[i].body);
+    }
+}
+
+/* The first and B come back at once with one transfer each, A with three. */
+static void test_fetcher__lets_nobody_overtake_by_coming_back(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t first = ask(house, "/gate?z"), transfers[4];
+    int a = 0;
+
+    house->upstream.connections = 1;
+    first.owner = &first;
+    tseed_fetcher_submit(house->fetcher, &first);
+    wait_until_equal(&house->server.busy, 1);
+    for (int i = 0; i < 4; i++) {
+        transfers[i] = ask(house, i < 3 ? "/gate?A" : "/gate?B");
+        transfers[i].owner = i < 3 ? &transfers[0] : &transfers[3];
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    hand_in_again(house, 20);
+    server_open_gate(&house->server);
+    assert_true(waits_for(house, 25));
+    for (int i = 1; i < 9; i++) {
+        a += order_of(house)[i] == 'A';
+    }
+    assert_in_range(a, 2, 5); /* of eight; in order of arrival it would get six */
+    for (int i = 0; i < 4; i++) {
+        free(transfers[i].body);
+    }
+    free(first.body);
+}
+
+/* ---- delays ---- */
+
+static void test_fetcher__honours_delays(void **state)
+{
+    static const apr_interval_time_t delays[] = {300 * 1000, 100 * 1000, 200 * 1000, 0};
+    house_t *house = *state;
+    apr_time_t begin = tseed_clock_monotonic();
+    tseed_transfer_t transfers[4];
+
+    house->upstream.connections = 1;
+    for (int i = 0; i < 4; i++) {
+        transfers[i] = ask(house, "/picture");
+        transfers[i].delay = delays[i];
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    assert_true(waits_for(house, 1));
+    assert_true(tseed_clock_monotonic() - begin < 100 * 1000); /* the delayed hold nobody up */
+    assert_true(waits_for(house, 4));
+    assert_true(tseed_clock_monotonic() - begin >= 300 * 1000);
+    assert_true(tseed_clock_monotonic() - begin < 300 * 1000 + SOON);
+    assert_ptr_equal(house->back[0], &transfers[3]);
+    assert_ptr_equal(house->back[1], &transfers[1]);
+    assert_ptr_equal(house->back[2], &transfers[2]);
+    assert_ptr_equal(house->back[3], &transfers[0]);
+    for (int i = 0; i < 4; i++) {
+        assert_picture(&transfers[i]);
+        free(transfers[i].body);
+    }
+}
+
+/* ---- cancelling ---- */
+
+static void assert_cancelled(const tseed_transfer_t *transfer, int sent)
+{
+    assert_int_equal(transfer->result, TSEED_FETCH_CANCELLED);
+    assert_int_equal(transfer->sent, sent);
+    assert_int_equal(transfer->http_status, 0);
+    assert_string_equal(transfer->cause, "");
+}
+
+/* Under way, waiting for a turn and waiting for a delay. */
+static void test_fetcher__cancels_at_once_while_the_upstream_hangs(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfers[4];
+    apr_time_t begin;
+
+    house->upstream.connections = 2;
+    for (int i = 0; i < 4; i++) {
+        transfers[i] = ask(house, "/hang");
+        transfers[i].delay = i == 3 ? 3600 * APR_USEC_PER_SEC : 0;
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    wait_until_equal(&house->server.busy, 2);
+    begin = tseed_clock_monotonic();
+    tseed_fetcher_cancel(house->fetcher, house);
+    assert_true(waits_for(house, 4));
+    assert_true(tseed_clock_monotonic() - begin < SOON);
+    wait_until_equal(&house->server.gone, 2); /* the sockets are closed */
+    for (int i = 0; i < 4; i++) {
+        assert_cancelled(&transfers[i], i < 2);
+    }
+}
+
+static void test_fetcher__cancels_one_owner_only(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t hanging = ask(house, "/hang"), waiting = ask(house, "/picture");
+    tseed_transfer_t other = ask(house, "/picture");
+
+    house->upstream.connections = 1;
+    other.owner = &other;
+    tseed_fetcher_submit(house->fetcher, &hanging);
+    wait_until_equal(&house->server.busy, 1);
+    tseed_fetcher_submit(house->fetcher, &waiting);
+    tseed_fetcher_submit(house->fetcher, &other);
+    tseed_fetcher_cancel(house->fetcher, house);
+    assert_true(waits_for(house, 3));
+    assert_cancelled(&hanging, 1);
+    assert_cancelled(&waiting, 0);
+    assert_picture(&other); /* it has got the place that became free */
+    free(other.body);
+}
+
+static void test_fetcher__spares_what_comes_after_a_cancel(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t before = ask(house, "/hang"), after = ask(house, "/picture");
+
+    tseed_fetcher_submit(house->fetcher, &before);
+    tseed_fetcher_cancel(house->fetcher, house);
+    tseed_fetcher_submit(house->fetcher, &after);
+    assert_true(waits_for(house, 2));
+    assert_int_equal(before.result, TSEED_FETCH_CANCELLED);
+    assert_picture(&after);
+    free(after.body);
+}
+
+static void test_fetcher__forgets_what_an_earlier_use_left(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfer = ask(house, "/404");
+
+    fetch(house, &transfer);
+    transfer.delay = 3600 * APR_USEC_PER_SEC;
+    tseed_fetcher_submit(house->fetcher, &transfer);
+    tseed_fetcher_cancel(house->fetcher, house);
+    assert_true(waits_for(house, 2));
+    assert_cancelled(&transfer, 0);
+    free(transfer.body);
+}
+
+static void test_fetcher__hands_all_back_at_its_end(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfers[6];
+
+    for (int i = 0; i < 6; i++) {
+        transfers[i] = ask(house, "/hang");
+        transfers[i].owner = &transfers[i];
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    tseed_fetcher_destroy(house->fetcher);
+    house->fetcher = NULL;
+    assert_int_equal(house->count, 6);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(transfers[i].result, TSEED_FETCH_CANCELLED);
+    }
+}
+
+/* ---- many ---- */
+
+typedef struct {
+    house_t *house;
+    tseed_transfer_t transfers[50];
+} crowd_t;
+
+static void *submit_and_cancel(void *baton)
+{
+    crowd_t *crowd = baton;
+
+    for (int i = 0; i < 50; i++) {
+        tseed_fetcher_submit(crowd->house->fetcher, &crowd->transfers[i]);
+        if (i % 10 == 9) {
+            tseed_fetcher_cancel(crowd->house->fetcher, crowd);
+        }
+    }
+    return NULL;
+}
+
+/* Four threads at once: each transfer comes back once, and those that nobody cancelled are there.
+ */
+static void test_fetcher__takes_letters_from_many_threads(void **state)
+{
+    house_t *house = *state;
+    crowd_t crowds[4];
+    pthread_t threads[4];
+
+    for (int i = 0; i < 200; i++) {
+        tseed_transfer_t *transfer = &crowds[i / 50].transfers[i % 50];
+
+        crowds[i / 50].house = house;
+        *transfer = ask(house, "/picture");
+        transfer->owner = i % 5 ? (const void *)&crowds[i / 50] : transfer;
+        transfer->delay = i % 3 * 1000;
+    }
+    for (int t = 0; t < 4; t++) {
+        pthread_create(&threads[t], NULL, submit_and_cancel, &crowds[t]);
+    }
+    for (int t = 0; t < 4; t++) {
+        pthread_join(threads[t], NULL);
+    }
+    assert_true(waits_for(house, 200));
+    for (int i = 0; i < 200; i++) {
+        tseed_transfer_t *transfer = &crowds[i / 50].transfers[i % 50];
+
+        if (i % 5 == 0) {
+            assert_picture(transfer);
+        }
+        free(transfer->body);
+    }
+    tseed_fetcher_destroy(house->fetcher);
+    house->fetcher = NULL;
+    assert_int_equal(house->count, 200);
+}
+
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static int64_t memory_in_use(void)
+{
+    if (__sanitizer_get_current_allocated_bytes) {
+        return (int64_t)__sanitizer_get_current_allocated_bytes();
+    }
+    return (int64_t)mallinfo2().uordblks;
+}
+
+/* Eight transfers that are handed in again and again by `done` itself. */
+static void test_fetcher__does_not_grow(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfers[8];
+    int64_t before;
+
+    hand_in_again(house, MANY / 10 - 8);
+    for (int i = 0; i < 8; i++) {
+        transfers[i] = ask(house, "/picture");
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    assert_true(waits_for(house, MANY / 10));
+    before = memory_in_use();
+    hand_in_again(house, MANY * 9 / 10 - 8);
+    for (int i = 0; i < 8; i++) {
+        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+    }
+    assert_true(waits_for(house, MANY));
+    assert_in_range(memory_in_use() - before + 32768, 0, 65536);
+    assert_int_equal(house->server.requests, MANY);
+    assert_int_equal(house->server.connections, 4);
+    for (int i = 0; i < 8; i++) {
+        free(transfers[i].body);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_fetcher__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(brings_a_picture),
+        TEST(unpacks_gzip),
+        TEST(says_what_was_wrong),
+        TEST(refuses_broken_compression),
+        TEST(redirects_to_http_only),
+        TEST(takes_the_longest_answer_allowed),
+        TEST(keeps_a_body_for_the_next_use),
+        TEST(says_who_refused),
+        TEST(gives_up_on_a_silent_upstream),
+        TEST(gives_up_on_connecting),
+        TEST(names_what_tls_lacks),
+        TEST(names_a_proxy_that_refused),
+        TEST(introduces_itself),
+        TEST(sends_headers_and_credentials),
+        TEST(keeps_credentials_from_other_hosts),
+        TEST(asks_a_proxy),
+        TEST(keeps_connections_and_their_limit),
+        TEST(limits_each_upstream_by_itself),
+        TEST(serves_owners_in_turn),
+        TEST(lets_nobody_overtake_by_coming_back),
+        TEST(honours_delays),
+        TEST(cancels_at_once_while_the_upstream_hangs),
+        TEST(cancels_one_owner_only),
+        TEST(spares_what_comes_after_a_cancel),
+        TEST(forgets_what_an_earlier_use_left),
+        TEST(hands_all_back_at_its_end),
+        TEST(takes_letters_from_many_threads),
+        TEST(does_not_grow),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
