@@ -3,6 +3,7 @@
 /* A child's way to the state database. Lock 3 of the internals README. */
 #include "mod_tileseed_child.h"
 
+#include <apr_strings.h>
 #include <apr_thread_mutex.h>
 #include <http_log.h>
 
@@ -53,7 +54,14 @@ tseed_state_t *tseed_child_acquire(apr_status_t *rv)
     return child.state;
 }
 
-void tseed_child_release(void)
+const char *tseed_child_release(tseed_state_t *state, apr_pool_t *pool)
 {
+    const char *why;
+
+    if (!state) {
+        return "it is busy or can't be opened";
+    }
+    why = apr_pstrdup(pool, tseed_state_error(state));
     apr_thread_mutex_unlock(child.lock);
+    return why;
 }

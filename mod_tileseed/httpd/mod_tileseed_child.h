@@ -12,9 +12,11 @@
 /* Makes the mutex; nothing is opened. child_init hook. */
 void tseed_child_init(const tseed_settings_t *settings, apr_pool_t *pchild, server_rec *server);
 
-/* Takes the connection, waiting for at most two seconds. NULL: busy or it can't be opened, rv says why. Request thread; give it back with
- * release. */
+/* Takes the connection, waiting for at most two seconds. NULL: busy or it can't be opened, rv says
+ * why. Request thread; give it back with release in any case. */
 tseed_state_t *tseed_child_acquire(apr_status_t *rv);
-void tseed_child_release(void);
+
+/* Gives it back (NULL: nothing) and says in words what failed last with it. In `pool`. */
+const char *tseed_child_release(tseed_state_t *state, apr_pool_t *pool);
 
 #endif

@@ -45,7 +45,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     request_rec *r = rest->r;
     tseed_quota_config_t config;
     int64_t version;
-    const char *why = "it is busy";
+    const char *why = "";
     const char *saved = tseed_board_quota_get(rest->board, &version, r->pool);
     apr_status_t rv = APR_SUCCESS;
 
@@ -55,9 +55,8 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
 
         if (state) {
             rv = load_saved(rest, state, &config, &version);
-            why = apr_pstrdup(r->pool, tseed_state_error(state));
-            tseed_child_release();
         }
+        why = tseed_child_release(state, r->pool);
     }
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the disk quota");
@@ -101,15 +100,14 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     change_t change = { 0 };
-    const char *why = "it is busy";
+    const char *why;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);
 
     if (state) {
         rv = change_saved(rest, state, &change);
-        why = apr_pstrdup(r->pool, tseed_state_error(state));
-        tseed_child_release();
     }
+    why = tseed_child_release(state, r->pool);
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "change the disk quota");
     }

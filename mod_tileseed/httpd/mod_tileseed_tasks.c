@@ -86,15 +86,14 @@ static int record(tseed_rest_t *rest, tseed_task_t *task)
 {
     request_rec *r = rest->r;
     int64_t most = rest->conf->settings.max_tasks;
-    const char *why = "it is busy";
+    const char *why;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);
 
     if (state) {
         rv = tseed_state_task_insert(state, task, most);
-        why = apr_pstrdup(r->pool, tseed_state_error(state));
-        tseed_child_release();
     }
+    why = tseed_child_release(state, r->pool);
     if (state && APR_STATUS_IS_EAGAIN(rv)) {
         apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
@@ -270,7 +269,7 @@ static int layer_is_known(const tseed_rest_t *rest)
     state = tseed_rest_sees(rest, layer) ? tseed_child_acquire(&rv) : NULL;
     if (state) {
         tseed_state_has_tasks(state, &has, layer);
-        tseed_child_release();
+        tseed_child_release(state, rest->r->pool);
     }
     return has;
 }
@@ -279,7 +278,7 @@ int tseed_handle_list(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     apr_array_header_t *rows;
-    const char *why = "it is busy";
+    const char *why;
 
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
@@ -291,9 +290,8 @@ int tseed_handle_list(tseed_rest_t *rest)
 
         if (state) {
             rv = list_state(rest, state, &rows);
-            why = apr_pstrdup(r->pool, tseed_state_error(state));
-            tseed_child_release();
         }
+        why = tseed_child_release(state, r->pool);
         if (rv != APR_SUCCESS) {
             return tseed_reply_no_state(r, rv, why, "list the tasks");
         }
@@ -333,9 +331,9 @@ static void log_terminated(const tseed_rest_t *rest, const apr_array_header_t *t
 int tseed_handle_kill(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    const char *code, *error, *reason, *why = "it is busy";
+    const char *code, *error, *why;
+    tseed_termination_t what = { .layers = layers_of(rest), .now = apr_time_now() };
     apr_array_header_t *terminated;
-    unsigned mask;
     apr_status_t rv;
     tseed_state_t *state;
 
@@ -345,18 +343,16 @@ int tseed_handle_kill(tseed_rest_t *rest)
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    error = tseed_kill_code_read(&mask, &code, rest->body, rest->length, r->args, r->pool);
+    error = tseed_kill_code_read(&what.mask, &code, rest->body, rest->length, r->args, r->pool);
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
+    what.reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
     state = tseed_child_acquire(&rv);
     if (state) {
-        rv = tseed_state_terminate(state, &terminated, layers_of(rest), mask, reason,
-                                   apr_time_now(), r->pool);
-        why = apr_pstrdup(r->pool, tseed_state_error(state));
-        tseed_child_release();
+        rv = tseed_state_terminate(state, &terminated, &what, r->pool);
     }
+    why = tseed_child_release(state, r->pool);
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "terminate tasks");
     }
@@ -372,7 +368,7 @@ int tseed_handle_kill(tseed_rest_t *rest)
 int tseed_handle_task_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    const char *why = "it is busy";
+    const char *why;
     tseed_task_t *task = NULL;
     tseed_progress_t progress;
     tseed_row_t live;
@@ -381,9 +377,8 @@ int tseed_handle_task_get(tseed_rest_t *rest)
 
     if (state) {
         rv = tseed_state_task_get(state, &task, &progress, rest->route.task, r->pool);
-        why = apr_pstrdup(r->pool, tseed_state_error(state));
-        tseed_child_release();
     }
+    why = tseed_child_release(state, r->pool);
     if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, task->layer))) {
         return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
                                  rest->route.task);

@@ -153,17 +153,14 @@ apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
 
 typedef struct {
     apr_array_header_t *terminated;
-    const apr_array_header_t *layers;
-    unsigned mask;
-    const char *reason;
-    apr_time_t now;
+    const tseed_termination_t *what;
 } terminate_t;
 
 /* Terminates the tasks of one state and one layer (NULL: all). */
 static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int before,
                                    const char *layer)
 {
-    const void *args[] = {&call->now, call->reason, &before, layer};
+    const void *args[] = {&call->what->now, call->what->reason, &before, layer};
     tseed_rows_t rows;
     apr_status_t rv = tseed_database_select(
         &rows, &state->db, layer ? TSEED_SQL_TERMINATE_OF_LAYER : TSEED_SQL_TERMINATE, args,
@@ -183,16 +180,17 @@ static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int 
 
 static apr_status_t terminate_state(tseed_state_t *state, terminate_t *call, int before)
 {
+    const apr_array_header_t *layers = call->what->layers;
     apr_status_t rv = APR_SUCCESS;
 
-    if (!(call->mask & 1U << before)) {
+    if (!(call->what->mask & 1U << before)) {
         return APR_SUCCESS;
     }
-    if (!call->layers) {
+    if (!layers) {
         return terminate_some(state, call, before, NULL);
     }
-    for (int i = 0; rv == APR_SUCCESS && i < call->layers->nelts; i++) {
-        rv = terminate_some(state, call, before, APR_ARRAY_IDX(call->layers, i, const char *));
+    for (int i = 0; rv == APR_SUCCESS && i < layers->nelts; i++) {
+        rv = terminate_some(state, call, before, APR_ARRAY_IDX(layers, i, const char *));
     }
     return rv;
 }
@@ -216,11 +214,9 @@ static int by_id(const void *a, const void *b)
 }
 
 apr_status_t tseed_state_terminate(tseed_state_t *state, apr_array_header_t **terminated,
-                                   const apr_array_header_t *layers, unsigned mask,
-                                   const char *reason, apr_time_t now, apr_pool_t *pool)
+                                   const tseed_termination_t *what, apr_pool_t *pool)
 {
-    terminate_t call = {apr_array_make(pool, 8, sizeof(tseed_terminated_t)), layers, mask, reason,
-                        now};
+    terminate_t call = {apr_array_make(pool, 8, sizeof(tseed_terminated_t)), what};
     apr_status_t rv = tseed_work_write(state, terminate, &call);
 
     *terminated = call.terminated;

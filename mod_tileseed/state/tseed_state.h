@@ -44,12 +44,18 @@ apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, i
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
                                   tseed_progress_t *progress, int64_t id, apr_pool_t *pool);
 
-/* Terminates the tasks of `layers` (of const char *; NULL: all) whose state is in `mask` (1 <<
- * PENDING | 1 << RUNNING), in one commit. *terminated: array of tseed_terminated_t
- * (protocol/tseed_answer.h). */
+/* Which tasks a client wants to be terminated, and what their records say of it. */
+typedef struct {
+    const apr_array_header_t *layers; /* of const char *; NULL: all */
+    unsigned mask;                    /* of states: 1 << PENDING, 1 << RUNNING */
+    const char *reason;
+    apr_time_t now;
+} tseed_termination_t;
+
+/* Terminates them in one commit. *terminated: array of tseed_terminated_t
+ * (protocol/tseed_answer.h), ascending by id. */
 apr_status_t tseed_state_terminate(tseed_state_t *state, apr_array_header_t **terminated,
-                                   const apr_array_header_t *layers, unsigned mask,
-                                   const char *reason, apr_time_t now, apr_pool_t *pool);
+                                   const tseed_termination_t *what, apr_pool_t *pool);
 
 /* Whether any task was ever recorded for that layer and is not finished. */
 apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *layer);

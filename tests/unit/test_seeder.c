@@ -451,12 +451,13 @@ static void test_seeder__too_many_failures_abort(void **state)
 static apr_time_t terminate_all(house_t *house, int64_t id)
 {
     apr_time_t begun = tseed_clock_monotonic();
+    tseed_termination_t what = { .mask = 1u << TSEED_PENDING | 1u << TSEED_RUNNING,
+                                 .reason = "terminated",
+                                 .now = apr_time_now() };
     apr_array_header_t *terminated;
     tseed_row_t row;
 
-    assert_int_equal(tseed_state_terminate(house->state, &terminated, NULL,
-                                           1u << TSEED_PENDING | 1u << TSEED_RUNNING, "terminated",
-                                           apr_time_now(), house->pool),
+    assert_int_equal(tseed_state_terminate(house->state, &terminated, &what, house->pool),
                      APR_SUCCESS);
     assert_true(terminated->nelts > 0);
     ring(house);

@@ -171,14 +171,15 @@ static int finish(const home_t *home, int64_t id, apr_time_t when)
 static apr_array_header_t *terminate(const home_t *home, const char *layer, unsigned mask)
 {
     apr_array_header_t *terminated, *layers = NULL;
+    tseed_termination_t what = {.mask = mask, .reason = "by alice", .now = 77};
 
     if (layer) {
         layers = apr_array_make(home->pool, 1, sizeof(const char *));
         APR_ARRAY_PUSH(layers, const char *) = layer;
     }
-    assert_int_equal(
-        tseed_state_terminate(home->state, &terminated, layers, mask, "by alice", 77, home->pool),
-        APR_SUCCESS);
+    what.layers = layers;
+    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+                     APR_SUCCESS);
     return terminated;
 }
 
