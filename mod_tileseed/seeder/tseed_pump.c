@@ -121,20 +121,25 @@ static apr_interval_time_t back_off(const tseed_run_t *run, int attempts)
     return wait;
 }
 
-/* Counts an upstream error; the first is logged at once, more of them once a minute. */
+/* One line about all upstream errors since the last one. */
+static void summarise(tseed_run_t *run, apr_time_t now)
+{
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " of layer '%s': %" APR_INT64_T_FMT
+              " failed answers of the upstream, the last one: %s",
+              run->task->id, run->task->layer, run->errors, run->last_cause);
+    run->errors = 0;
+    run->next_summary = now + SUMMARY_EVERY;
+}
+
+/* The first upstream error is logged at once, more of them once a minute and at the end. */
 static void note_error(tseed_run_t *run, const char *cause, apr_time_t now)
 {
     run->errors++;
     apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
-    if (now < run->next_summary) {
-        return;
+    if (now >= run->next_summary) {
+        summarise(run, now);
     }
-    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " of layer '%s': %" APR_INT64_T_FMT
-              " failed answers of the upstream, the last one: %s",
-              run->task->id, run->task->layer, run->errors, cause);
-    run->errors = 0;
-    run->next_summary = now + SUMMARY_EVERY;
 }
 
 static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -330,6 +335,9 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
     }
     if (run->phase == TSEED_RUN_DRAINING && !run->jobs) {
         run->phase = TSEED_RUN_ENDING;
+        if (run->errors > 0) {
+            summarise(run, tseed_clock_monotonic());
+        }
     }
     if (run->phase == TSEED_RUN_ENDING) {
         seeder->must_record = 1;
@@ -442,8 +450,7 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
             tseed_pump_show(seeder, run);
         }
         if (run->errors > 0 && now >= run->next_summary) {
-            run->errors--;
-            note_error(run, apr_pstrdup(seeder->scratch, run->last_cause), now);
+            summarise(run, now);
         }
     }
 }
