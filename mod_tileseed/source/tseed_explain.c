@@ -184,13 +184,13 @@ static const entity_t entities[] = {
 static int take_number(uint32_t *code, stretch_t *rest)
 {
     int hex = begins(*rest, "&#x");
-    const unsigned char *at = rest->at + (hex ? 3 : 2);
-    const unsigned char *first = at;
+    const unsigned char *first, *at;
     uint32_t number = 0;
 
     if (!begins(*rest, "&#")) {
         return 0;
     }
+    first = at = rest->at + (hex ? 3 : 2);
     for (; at < rest->end && (hex ? apr_isxdigit(*at) : apr_isdigit(*at)); at++) {
         int digit = apr_isdigit(*at) ? *at - '0' : (*at | 0x20) - 'a' + 10;
 

@@ -5,10 +5,10 @@
  * Turns. The waiting are sorted by round. A transfer's round is one more than that of its owner's
  * last one that waits, or than the round that is being served when none does; so each round holds
  * at most one of every owner, and an owner that always comes back at once can't overtake the
- * others:
+ * others. While all connections are taken, A submits five and then B two; they are served so:
  *
- *      A submits five, then B two:     A1 B1 A2 B2 A3 A4 A5
- *                             round     1  1  2  2  3  4  5
+ *      transfer   A1 B1 A2 B2 A3 A4 A5
+ *      round       1  1  2  2  3  4  5
  *
  * Private to this room; the fetcher's thread only.
  */

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "base/tseed_clock.h"
-#include "scripted_server.h"
+#include "upstream_fixture.h"
 #include "source/tseed_fetcher.h"
 
 #define MOST     100000

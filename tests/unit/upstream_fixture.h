@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A tiny HTTP server on a free loopback port for the tests of the fetcher: a thread listens, one
  * more serves each connection. What it answers is the test's business. */
-#ifndef SCRIPTED_SERVER_H
-#define SCRIPTED_SERVER_H
+#ifndef UPSTREAM_FIXTURE_H
+#define UPSTREAM_FIXTURE_H
 
 #include <arpa/inet.h>
 #include <pthread.h>

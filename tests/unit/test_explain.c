@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Answers as MapServer, GeoServer, OWS services and web servers send them instead of pictures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "source/tseed_explain.h"
+
+#define SIZE 240
+
+typedef struct {
+    const char *type, *body;
+    const char *kind, *text; /* kind NULL: no document */
+} answer_t;
+
+static void check(const answer_t *answers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char text[SIZE] = "?";
+        const char *kind =
+            tseed_explain(text, sizeof(text), answers[i].type,
+                          (const unsigned char *)answers[i].body, strlen(answers[i].body));
+
+        assert_string_equal(kind ? kind : "none", answers[i].kind ? answers[i].kind : "none");
+        assert_string_equal(text, answers[i].text);
+    }
+}
+
+#define CHECK(answers) check(answers, sizeof(answers) / sizeof(answers[0]))
+
+static void test_explain__reads_exceptions(void **state)
+{
+    static const answer_t answers[] = {
+        {"application/vnd.ogc.se_xml",
+         "<?xml version='1.0' encoding=\"UTF-8\" standalone=\"no\" ?>\n"
+         "<!DOCTYPE ServiceExceptionReport SYSTEM "
+         "\"http://schemas.opengis.net/wms/1.1.1/exception_1_1_1.dtd\">\n"
+         "<ServiceExceptionReport version=\"1.1.1\">\n<ServiceException "
+         "code=\"LayerNotDefined\">\nmsWMSLoadGetMapParams(): WMS server "
+         "error.\n</ServiceException>"
+         "\n</ServiceExceptionReport>\n",
+         "an XML exception", "msWMSLoadGetMapParams(): WMS server error."},
+        {"text/xml",
+         "<ServiceExceptionReport xmlns=\"http://www.opengis.net/ogc\">"
+         "<ServiceException>\n      Could not find layer a:b\n</ServiceException>"
+         "<ServiceException>and a second</ServiceException></ServiceExceptionReport>",
+         "an XML exception", "Could not find layer a:b and a second"},
+        {"application/xml",
+         "<ows:ExceptionReport><ows:Exception exceptionCode=\"x\"><ows:ExceptionText>No such "
+         "&apos;thing&apos;</ows:ExceptionText></ows:Exception></ows:ExceptionReport>",
+         "an XML exception", "No such 'thing'"},
+        {"text/xml",
+         "<ServiceExceptionReport><ServiceException><![CDATA[a < b && \"c\"]]></ServiceException>"
+         "</ServiceExceptionReport>",
+         "an XML exception", "a < b && \"c\""},
+        {"text/xml",
+         "<ServiceExceptionReport><ServiceException code='x'/></ServiceExceptionReport>",
+         "an XML exception", ""},
+        {"", "<ServiceExceptionReport><ServiceException>cut off he", "an XML exception",
+         "cut off he"},
+        {"text/xml", "<WMS_Capabilities><Title>World</Title></WMS_Capabilities>", "an XML document",
+         "World"},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+static void test_explain__reads_pages(void **state)
+{
+    static const answer_t answers[] = {
+        {"text/html",
+         "<HTML>\n<HEAD><TITLE>MapServer Message</TITLE></HEAD>\n<!-- MapServer version 8.0 -->\n"
+         "<BODY BGCOLOR=\"#FFFFFF\">\nmsLoadMap(): Unable to access file. (/x.map)\n</BODY></HTML>",
+         "an HTML page", "MapServer Message msLoadMap(): Unable to access file. (/x.map)"},
+        {"image/png",
+         "\xEF\xBB\xBF \r\n<!DOCTYPE html><html><head><title>Log in</title><style>p { color: red }"
+         "</style><SCRIPT>if (a < b) { go(); }</SCRIPT></head><body><p>Who&#39;s there?</p>"
+         "</body></html>",
+         "an HTML page", "Log in Who's there?"},
+        {"", "<html><script>x</script><style>y</style>Hello<br/>you</html>", "an HTML page",
+         "Hello you"},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+static void test_explain__reads_plain_text_where_the_type_says_so(void **state)
+{
+    static const answer_t answers[] = {
+        {"text/plain; charset=utf-8", " 1 < 2 &amp; so\non ", "text", "1 < 2 &amp; so on"},
+        {"application/json", "{\"error\": 5}", "text", "{\"error\": 5}"},
+        {"TEXT/HTML", "Nothing marked up", "text", "Nothing marked up"},
+        {"text/plain", "", "text", ""},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+static void test_explain__leaves_pictures_alone(void **state)
+{
+    static const answer_t answers[] = {
+        {"image/png", "\x89PNG\r\n\x1A\n", NULL, ""},
+        {"", "\xFF\xD8\xFF\xE0", NULL, ""},
+        {"application/octet-stream", "words", NULL, ""},
+        {"image/png", "", NULL, ""},
+        {"image/png", " \n ", NULL, ""},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+static void test_explain__decodes_references(void **state)
+{
+    static const answer_t answers[] = {
+        {"", "<a>&lt;&gt;&amp;&quot;&apos;&LT;</a>", "an XML document", "<>&\"'<"},
+        {"", "<a>&#228;&#xE4;&#x20AC;&#x1F5FA;</a>", "an XML document",
+         "\xC3\xA4\xC3\xA4\xE2\x82\xAC\xF0\x9F\x97\xBA"},
+        {"", "<a>one&#10;two&#0;three&#x85;four</a>", "an XML document", "one two three four"},
+        {"", "<a>&#xD800;&#1114112;&#99999999999999999999;</a>", "an XML document", "???"},
+        {"", "<a>&nbsp; &#; &#x; &#12 &amp</a>", "an XML document", "&nbsp; &#; &#x; &#12 &amp"},
+        {"", "<a>&amp;lt;</a>", "an XML document", "&lt;"},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+/* Unicode 15, table 3-7: what is no UTF-8 is read as ISO 8859-1. */
+static void test_explain__writes_utf8_whatever_it_reads(void **state)
+{
+    static const answer_t answers[] = {
+        {"", "<a>Gew\xC3\xA4sser \xE2\x82\xAC \xF0\x9F\x97\xBA</a>", "an XML document",
+         "Gew\xC3\xA4sser \xE2\x82\xAC \xF0\x9F\x97\xBA"},
+        {"", "<a>Gew\xE4sser</a>", "an XML document", "Gew\xC3\xA4sser"},
+        {"", "<a>\xC0\xBC</a>", "an XML document", "\xC3\x80\xC2\xBC"}, /* overlong */
+        {"", "<a>\xE0\xA2\xBC</a>", "an XML document", "\xE0\xA2\xBC"}, /* shortest of 3 */
+        {"", "<a>\xED\xB2\xB0</a>", "an XML document", "\xC3\xAD\xC2\xB2\xC2\xB0"}, /* surrogate */
+        {"", "<a>\xF5\xBF\xBF\xBF</a>", "an XML document", "\xC3\xB5\xC2\xBF\xC2\xBF\xC2\xBF"},
+        {"text/plain", "cut \xE2\x82", "text", "cut \xC3\xA2"}, /* 0x82 is a control by itself */
+        {"text/plain",
+         "a\tb\x01"
+         "c\x7F"
+         "d\xC2\x85"
+         "e\xC2\xA0"
+         "f\xE2\x80\xA8g",
+         "text", "a b c d e f g"},
+    };
+
+    (void)state;
+    CHECK(answers);
+}
+
+static void test_explain__cuts_between_characters(void **state)
+{
+    const unsigned char body[] = "<a>abc \xC3\xA4\xC3\xA4 def</a>";
+    static const char *const expected[] = {
+        [1] = "",
+        [2] = "a",
+        [3] = "ab",
+        [4] = "abc",
+        [5] = "abc",
+        [6] = "abc",
+        [7] = "abc \xC3\xA4",
+        [8] = "abc \xC3\xA4",
+        [9] = "abc \xC3\xA4\xC3\xA4",
+    };
+
+    (void)state;
+    for (size_t size = 1; size < sizeof(expected) / sizeof(expected[0]); size++) {
+        char *text = malloc(size); /* so that a byte too many is noticed */
+
+        assert_string_equal(tseed_explain(text, size, "", body, sizeof(body) - 1),
+                            "an XML document");
+        assert_string_equal(text, expected[size]);
+        free(text);
+    }
+}
+
+/* Every prefix of awkward documents, in memory of just that size: nothing is read beyond it. */
+static void test_explain__survives_documents_cut_anywhere(void **state)
+{
+    static const char whole[] = "\xEF\xBB\xBF <?x?><!DOCTYPE y [<!ELEMENT z>]><!-- & --><a b='&'>"
+                                "&#x41;&amp;\xF0\x9F\x97\xBA<![CDATA[<&]]><script>&</script>\xE2";
+
+    (void)state;
+    for (size_t length = 0; length < sizeof(whole); length++) {
+        unsigned char *body = malloc(length ? length : 1);
+        char text[SIZE] = "?";
+
+        memcpy(body, whole, length);
+        tseed_explain(text, sizeof(text), "text/xml", body, length);
+        assert_true(strlen(text) < 40);
+        free(body);
+    }
+}
+
+static void test_explain__stays_quick_on_large_bodies(void **state)
+{
+    size_t length = 64 << 20;
+    unsigned char *body = malloc(length);
+    char text[SIZE];
+
+    (void)state;
+    memset(body, '<', length);
+    assert_string_equal(tseed_explain(text, sizeof(text), "", body, length), "an XML document");
+    assert_string_equal(text, "");
+    free(body);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_explain__reads_exceptions),
+        cmocka_unit_test(test_explain__reads_pages),
+        cmocka_unit_test(test_explain__reads_plain_text_where_the_type_says_so),
+        cmocka_unit_test(test_explain__leaves_pictures_alone),
+        cmocka_unit_test(test_explain__decodes_references),
+        cmocka_unit_test(test_explain__writes_utf8_whatever_it_reads),
+        cmocka_unit_test(test_explain__cuts_between_characters),
+        cmocka_unit_test(test_explain__survives_documents_cut_anywhere),
+        cmocka_unit_test(test_explain__stays_quick_on_large_bodies),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
