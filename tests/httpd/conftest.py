@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Fixtures: an httpd of each MPM that is installed, and a stub upstream."""
+import signal
+
 import pytest
 
 import tileseed_httpd
 import upstream as stub
+
+
+def interrupt(_number, _frame):
+    """Ends a run as Ctrl-C does, so that every server is still stopped."""
+    raise KeyboardInterrupt('terminated')
+
+
+def pytest_configure():
+    """A run that is terminated must not leave its servers behind."""
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 @pytest.fixture(params=tileseed_httpd.MPMS)
