@@ -2,8 +2,15 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The cutter: an upstream's answer is decoded once and cut into encoded tiles.
  *
- * One cutter a worker thread; it keeps its buffers, so that in steady state nothing is allocated per tile. What it reads comes
- * from the network: sizes are checked before anything is allocated, lengths before anything is read.
+ * One cutter a worker thread; it keeps its buffers, so that in steady state nothing is allocated
+ * per tile. What it reads comes from the network: sizes are checked before anything is allocated,
+ * lengths before anything is read.
+ *
+ * PNG tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut from its
+ * coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4): `quality`
+ * then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded once. JPEG
+ * knows no transparency: what shines through becomes white. An answer that already is the one tile
+ * wanted of it is checked and passed on as it is.
  */
 #ifndef TSEED_CUTTER_H
 #define TSEED_CUTTER_H
@@ -15,21 +22,24 @@ typedef struct tseed_cutter_t tseed_cutter_t;
 typedef struct {
     const unsigned char *data; /* the cutter's or the answer's; valid until the next call */
     size_t length;
-    int uniform;               /* every pixel has the one colour `rgba` */
+    int uniform; /* every pixel has the one colour `rgba`; not found out where nothing is decoded */
     unsigned char rgba[4];
 } tseed_encoded_t;
 
 apr_status_t tseed_cutter_create(tseed_cutter_t **cutter);
 void tseed_cutter_destroy(tseed_cutter_t *cutter);
 
-/* Takes an answer in: it must be a PNG or JPEG (whatever its label) of exactly width x height pixels. NULL or a sentence for the
- * failure's record ("png of 256 x 256 pixels, expected 1024 x 1024"). `answer` stays valid and untouched until the last cut. `format` is
- * what the tiles will be. */
+/* Takes an answer in: it must be a PNG or JPEG (whatever its label) of exactly width x height
+ * pixels. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
+ * 1024"). `answer` stays valid and untouched until the last cut. `format` is what the tiles will
+ * be. */
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const unsigned char *answer, size_t length,
                               int width, int height, const tseed_format_t *format,
                               apr_pool_t *pool);
 
-/* Encodes the tile of tile_width x tile_height pixels whose upper left corner is at (x, y) of the answer. NULL or a sentence. */
+/* Encodes the tile of tile_width x tile_height pixels whose upper left corner is at (x, y) of the
+ * answer that was opened last, without a failure; the tile must lie inside. NULL or a sentence. A
+ * broken JPEG may be found out only here, by the first call. */
 const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile, int x, int y,
                              int tile_width, int tile_height, apr_pool_t *pool);
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A piece of memory that only grows: what a cutter keeps from one picture to the next. */
+#ifndef TSEED_BUFFER_H
+#define TSEED_BUFFER_H
+
+#include <stdlib.h>
+
+/* What the sentences of this room say when memory ran out. */
+#define TSEED_NO_MEMORY "there is not enough memory for the picture"
+
+typedef struct {
+    unsigned char *data;
+    size_t size;
+} tseed_buffer_t;
+
+/* Makes room for `size` bytes; what was in it is lost when it has to grow. Returns 0, or -1 when
+ * there is no memory: the buffer is then empty. */
+static inline int tseed_buffer_reserve(tseed_buffer_t *buffer, size_t size)
+{
+    if (size <= buffer->size) {
+        return 0;
+    }
+    free(buffer->data);
+    buffer->data = malloc(size);
+    buffer->size = buffer->data ? size : 0;
+    return buffer->data ? 0 : -1;
+}
+
+static inline void tseed_buffer_free(tseed_buffer_t *buffer)
+{
+    free(buffer->data);
+    *buffer = (tseed_buffer_t){0};
+}
+
+#endif

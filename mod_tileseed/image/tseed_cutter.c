@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Joins the readers, the palette and the writers: judge, decode, cut, convert, encode. */
+#include "image/tseed_cutter.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "image/tseed_jpeg.h"
+#include "image/tseed_palette.h"
+#include "image/tseed_png_read.h"
+#include "image/tseed_png_write.h"
+
+/* Grey of up to 16 levels gets a palette, whose indices are half a byte; of more it stays grey. */
+#define GREY_PALETTE_MAX 16
+
+typedef enum { ANSWER_PNG, ANSWER_JPEG } answer_kind_t;
+
+/* All that a uniform tile's bytes depend on. Compared as memory, so it is zeroed first. */
+typedef struct {
+    int width, height, channels, has_palette, is_opaque;
+    int codec, quality, level, palette;
+    tseed_colour_t colour;
+} uniform_key_t;
+
+struct tseed_cutter_t {
+    /* of the answer that is open */
+    tseed_format_t format;
+    answer_kind_t kind;
+    tseed_png_t png;
+    tseed_jpeg_t jpeg;
+    tseed_picture_t picture; /* width 0: a JPEG that is not decoded yet */
+
+    /* kept from answer to answer */
+    tseed_png_reader_t reader;
+    tseed_png_writer_t writer;
+    tseed_palette_room_t palette;
+    tseed_jpeg_codec_t codec;
+    tseed_buffer_t pixels; /* of a tile whose pixels had to be converted */
+
+    /* the uniform tile made last; most answers that have one have many */
+    uniform_key_t uniform_key;
+    tseed_encoded_t uniform;
+    tseed_buffer_t uniform_data;
+};
+
+apr_status_t tseed_cutter_create(tseed_cutter_t **cutter)
+{
+    *cutter = calloc(1, sizeof(**cutter));
+    return *cutter ? APR_SUCCESS : APR_ENOMEM;
+}
+
+void tseed_cutter_destroy(tseed_cutter_t *cutter)
+{
+    tseed_png_reader_free(&cutter->reader);
+    tseed_png_writer_free(&cutter->writer);
+    tseed_palette_free(&cutter->palette);
+    tseed_jpeg_codec_free(&cutter->codec);
+    tseed_buffer_free(&cutter->pixels);
+    tseed_buffer_free(&cutter->uniform_data);
+    free(cutter);
+}
+
+/* What an answer that is no picture we read seems to be. */
+static const char *name_answer(const unsigned char *answer, size_t length, apr_pool_t *pool)
+{
+    static const struct {
+        const char *begin, *name;
+    } others[] = {
+        {"GIF8", "gif"}, {"RIFF", "webp"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
+    char begin[41];
+    size_t i;
+
+    if (length == 0) {
+        return "the answer is empty, expected a png or jpeg";
+    }
+    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        size_t size = strlen(others[i].begin);
+
+        if (length >= size && memcmp(answer, others[i].begin, size) == 0) {
+            return apr_psprintf(pool, "%s is not read: ask for image/png or image/jpeg",
+                                others[i].name);
+        }
+    }
+    for (i = 0; i < sizeof(begin) - 1 && i < length; i++) {
+        begin[i] = (char)(answer[i] < 0x7f && answer[i] ? answer[i] : '?');
+    }
+    begin[i] = '\0';
+    return apr_psprintf(pool, "neither png nor jpeg: it begins with '%s'",
+                        tseed_text_quote(begin, sizeof(begin), pool));
+}
+
+const char *tseed_cutter_open(tseed_cutter_t *cutter, const unsigned char *answer, size_t length,
+                              int width, int height, const tseed_format_t *format, apr_pool_t *pool)
+{
+    cutter->format = *format;
+    cutter->picture = (tseed_picture_t){0};
+    if (tseed_png_is(answer, length)) {
+        cutter->kind = ANSWER_PNG;
+        cutter->png = (tseed_png_t){answer, length, width, height, 0};
+        return tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool);
+    }
+    if (tseed_jpeg_is(answer, length)) {
+        cutter->kind = ANSWER_JPEG;
+        cutter->jpeg = (tseed_jpeg_t){answer, length, width, height, 0};
+        return tseed_jpeg_open(&cutter->jpeg, &cutter->codec, pool);
+    }
+    return name_answer(answer, length, pool);
+}
+
+/* The tile as RGB, or RGBA when its kind of pixels has an alpha. */
+static void to_true_colour(tseed_picture_t *tile, tseed_cutter_t *cutter)
+{
+    int has_alpha = tile->channels == 2 || !tseed_picture_is_opaque(tile);
+
+    *tile = tseed_picture_to_rgba(cutter->pixels.data, tile);
+    if (!has_alpha) {
+        *tile = tseed_picture_drop_alpha(cutter->pixels.data, tile);
+    }
+}
+
+/* png8: the source's palette, the tile's own colours, or the best 256. */
+static tseed_colours_t to_palette(tseed_picture_t *tile, tseed_cutter_t *cutter)
+{
+    tseed_picture_t rgba;
+    tseed_colours_t result;
+
+    if (tile->colours) {
+        return tseed_palette_shrink(tile, &cutter->palette, tile);
+    }
+    result = tseed_palette_find(tile, &cutter->palette, tile, TSEED_PALETTE_MAX);
+    if (result != TSEED_COLOURS_TOO_MANY) {
+        return result;
+    }
+    rgba = tseed_picture_to_rgba(cutter->pixels.data, tile);
+    return tseed_palette_reduce(tile, &cutter->palette, &rgba);
+}
+
+/* A palette where that is smaller without loss, no alpha where it says nothing. */
+static tseed_colours_t to_smallest(tseed_picture_t *tile, tseed_cutter_t *cutter)
+{
+    int most = tile->channels == 1 ? GREY_PALETTE_MAX : TSEED_PALETTE_MAX;
+    tseed_colours_t result = tseed_palette_find(tile, &cutter->palette, tile, most);
+
+    if (result == TSEED_COLOURS_TOO_MANY && tile->channels == 4 && tseed_picture_is_opaque(tile)) {
+        *tile = tseed_picture_drop_alpha(cutter->pixels.data, tile);
+    }
+    return result;
+}
+
+/* Turns the tile's pixels into the kind that its PNG gets. */
+static const char *convert_for_png(tseed_picture_t *tile, tseed_cutter_t *cutter)
+{
+    tseed_colours_t result = TSEED_COLOURS_DONE;
+
+    if (cutter->format.codec == TSEED_CODEC_PNG8) {
+        result = to_palette(tile, cutter);
+    } else if (cutter->format.palette == TSEED_PALETTE_NONE) {
+        if (tile->channels < 3) {
+            to_true_colour(tile, cutter);
+        }
+    } else if (tile->colours) {
+        result = tseed_palette_shrink(tile, &cutter->palette, tile);
+    } else if (cutter->format.palette == TSEED_PALETTE_AUTO) {
+        result = to_smallest(tile, cutter);
+    }
+    return result == TSEED_COLOURS_NO_MEMORY ? TSEED_NO_MEMORY : NULL;
+}
+
+/* JPEG knows neither palettes nor transparency. */
+static void convert_for_jpeg(tseed_picture_t *tile, tseed_cutter_t *cutter)
+{
+    if (tile->colours || tile->channels == 2 || !tseed_picture_is_opaque(tile)) {
+        *tile = tseed_picture_to_rgba(cutter->pixels.data, tile);
+        tseed_picture_flatten(cutter->pixels.data, (size_t)tile->width * (size_t)tile->height);
+    }
+}
+
+/* The answer is one tile and its pixels are of the kind that the tile gets: its bytes will do. */
+static int answer_will_do(const tseed_cutter_t *cutter, const tseed_picture_t *converted)
+{
+    const tseed_picture_t *picture = &cutter->picture;
+
+    return cutter->kind == ANSWER_PNG && cutter->png.plain && converted->width == picture->width &&
+           converted->height == picture->height && converted->channels == picture->channels &&
+           !converted->colours == !picture->colours;
+}
+
+static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                              tseed_picture_t *pixels)
+{
+    const char *error = convert_for_png(pixels, cutter);
+
+    if (error) {
+        return error;
+    }
+    if (answer_will_do(cutter, pixels)) {
+        tile->data = cutter->png.data;
+        tile->length = cutter->png.length;
+        return NULL;
+    }
+    tile->length = tseed_png_write(&cutter->writer, pixels, cutter->format.level);
+    tile->data = cutter->writer.file.data;
+    return tile->length ? NULL : TSEED_NO_MEMORY;
+}
+
+static const char *encode_jpeg(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                               tseed_picture_t *pixels)
+{
+    convert_for_jpeg(pixels, cutter);
+    tile->length = tseed_jpeg_write(&cutter->codec, pixels, cutter->format.quality);
+    tile->data = cutter->codec.file.data;
+    return tile->length ? NULL : "the tile can't be written as jpeg";
+}
+
+/* `pixels` becomes what was encoded. */
+static const char *encode(tseed_encoded_t *tile, tseed_cutter_t *cutter, tseed_picture_t *pixels)
+{
+    if (tseed_buffer_reserve(&cutter->pixels, 4 * (size_t)pixels->width * (size_t)pixels->height) !=
+        0) {
+        return TSEED_NO_MEMORY;
+    }
+    return cutter->format.codec == TSEED_CODEC_JPEG ? encode_jpeg(tile, cutter, pixels)
+                                                    : encode_png(tile, cutter, pixels);
+}
+
+static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter,
+                            const tseed_picture_t *pixels)
+{
+    memset(key, 0, sizeof(*key));
+    key->width = pixels->width;
+    key->height = pixels->height;
+    key->channels = pixels->channels;
+    key->has_palette = pixels->colours > 0;
+    key->is_opaque = key->has_palette && tseed_picture_is_opaque(pixels);
+    key->codec = (int)cutter->format.codec;
+    key->quality = cutter->format.quality;
+    key->level = cutter->format.level;
+    key->palette = (int)cutter->format.palette;
+    key->colour = tseed_picture_corner(pixels);
+}
+
+/* Keeps a copy, for the encoders' buffers are used again. Without memory it is just not kept. */
+static void uniform_remember(tseed_cutter_t *cutter, const uniform_key_t *key,
+                             const tseed_encoded_t *tile)
+{
+    cutter->uniform.length = 0;
+    if (tseed_buffer_reserve(&cutter->uniform_data, tile->length) == 0) {
+        memcpy(cutter->uniform_data.data, tile->data, tile->length);
+        cutter->uniform_key = *key;
+        cutter->uniform = *tile;
+        cutter->uniform.data = cutter->uniform_data.data;
+    }
+}
+
+static const char *encode_uniform(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                                  tseed_picture_t *pixels)
+{
+    uniform_key_t key;
+    tseed_colour_t colour;
+    const char *error;
+
+    uniform_key_set(&key, cutter, pixels);
+    if (cutter->uniform.length && memcmp(&key, &cutter->uniform_key, sizeof(key)) == 0) {
+        *tile = cutter->uniform;
+        return NULL;
+    }
+    error = encode(tile, cutter, pixels);
+    if (error) {
+        return error;
+    }
+    colour = tseed_picture_corner(pixels);
+    tile->uniform = 1;
+    memcpy(tile->rgba, &colour, sizeof(tile->rgba));
+    uniform_remember(cutter, &key, tile);
+    return NULL;
+}
+
+/* JPEG to JPEG without decoding. Returns 1 when the tile was made, or `error` was set. */
+static int cut_jpeg(tseed_encoded_t *tile, const char **error, tseed_cutter_t *cutter,
+                    const tseed_region_t *region, apr_pool_t *pool)
+{
+    const tseed_jpeg_t *jpeg = &cutter->jpeg;
+
+    if (cutter->kind != ANSWER_JPEG || cutter->format.codec != TSEED_CODEC_JPEG) {
+        return 0;
+    }
+    if (region->width == jpeg->width && region->height == jpeg->height) {
+        *error = tseed_jpeg_check(&cutter->codec, jpeg, pool);
+        tile->data = jpeg->data;
+        tile->length = jpeg->length;
+        return 1;
+    }
+    tile->length = tseed_jpeg_cut(&tile->data, &cutter->codec, jpeg, region);
+    return tile->length > 0;
+}
+
+static int is_inside(const tseed_cutter_t *cutter, const tseed_region_t *region)
+{
+    int width = cutter->kind == ANSWER_PNG ? cutter->png.width : cutter->jpeg.width;
+    int height = cutter->kind == ANSWER_PNG ? cutter->png.height : cutter->jpeg.height;
+
+    return region->x >= 0 && region->y >= 0 && region->width > 0 && region->height > 0 &&
+           region->width <= width - region->x && region->height <= height - region->y;
+}
+
+const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile, int x, int y,
+                             int tile_width, int tile_height, apr_pool_t *pool)
+{
+    tseed_region_t region = {x, y, tile_width, tile_height};
+    tseed_picture_t pixels;
+    const char *error = NULL;
+
+    *tile = (tseed_encoded_t){0};
+    if (!is_inside(cutter, &region)) {
+        return "the tile lies outside the answer";
+    }
+    if (cut_jpeg(tile, &error, cutter, &region, pool)) {
+        return error;
+    }
+    if (!cutter->picture.width) {
+        error = tseed_jpeg_read(&cutter->picture, &cutter->codec, &cutter->jpeg, pool);
+    }
+    if (error) {
+        return error;
+    }
+    pixels = tseed_picture_view(&cutter->picture, &region);
+    return tseed_picture_is_uniform(&pixels) ? encode_uniform(tile, cutter, &pixels)
+                                             : encode(tile, cutter, &pixels);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Exact palettes: what a tile uses of one, and what a tile without one needs. */
+#include "image/tseed_palette.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Room for 256 colours without long searches. */
+#define SLOT_BITS 10
+#define SLOTS     (1 << SLOT_BITS)
+
+static size_t pixels_of(const tseed_picture_t *picture)
+{
+    return (size_t)picture->width * (size_t)picture->height;
+}
+
+static tseed_picture_t indexed_picture(const tseed_palette_room_t *palette,
+                                       const tseed_picture_t *picture, int colours)
+{
+    return (tseed_picture_t){.width = picture->width,
+                             .height = picture->height,
+                             .channels = 1,
+                             .stride = (size_t)picture->width,
+                             .pixels = palette->indices.data,
+                             .colours = colours,
+                             .palette = palette->colours};
+}
+
+static void mark_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
+{
+    memset(used, 0, TSEED_PALETTE_MAX);
+    for (int y = 0; y < picture->height; y++) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+
+        for (int x = 0; x < picture->width; x++) {
+            used[row[x]] = 1;
+        }
+    }
+}
+
+/* Copies the used colours, translucent ones first; `moved` says where each went. */
+static int gather(tseed_colour_t *to, unsigned char moved[TSEED_PALETTE_MAX],
+                  const unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
+{
+    int count = 0;
+
+    for (int opaque = 0; opaque <= 1; opaque++) {
+        for (int i = 0; i < picture->colours; i++) {
+            if (used[i] && (picture->palette[i].a == 255) == opaque) {
+                moved[i] = (unsigned char)count;
+                to[count++] = picture->palette[i];
+            }
+        }
+    }
+    return count;
+}
+
+tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                     const tseed_picture_t *picture)
+{
+    unsigned char used[TSEED_PALETTE_MAX];
+    unsigned char moved[TSEED_PALETTE_MAX];
+    unsigned char *to;
+    int count;
+
+    if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
+        return TSEED_COLOURS_NO_MEMORY;
+    }
+    mark_used(used, picture);
+    count = gather(palette->colours, moved, used, picture);
+    to = palette->indices.data;
+    for (int y = 0; y < picture->height; y++) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+
+        for (int x = 0; x < picture->width; x++) {
+            *to++ = moved[row[x]];
+        }
+    }
+    *indexed = indexed_picture(palette, picture, count);
+    return TSEED_COLOURS_DONE;
+}
+
+/* The colours met so far, found by a hash of their four bytes. */
+typedef struct {
+    int count, most;
+    tseed_colour_t *colours;
+    uint32_t keys[SLOTS];
+    int16_t indices[SLOTS]; /* -1: a free slot */
+} finder_t;
+
+/* Returns the colour's index, a new one if need be, or -1 when that would be one too many. */
+static int finder_index(finder_t *finder, uint32_t key)
+{
+    uint32_t slot = key * 2654435769u >> (32 - SLOT_BITS);
+
+    while (finder->indices[slot] >= 0) {
+        if (finder->keys[slot] == key) {
+            return finder->indices[slot];
+        }
+        slot = (slot + 1) % SLOTS;
+    }
+    if (finder->count == finder->most) {
+        return -1;
+    }
+    finder->keys[slot] = key;
+    finder->indices[slot] = (int16_t)finder->count;
+    memcpy(&finder->colours[finder->count], &key, sizeof(key));
+    return finder->count++;
+}
+
+/* The pixel's RGBA as it lies in a tseed_colour_t. `channels` is a constant where this is inlined.
+ */
+static inline uint32_t pixel_key(const unsigned char *pixel, int channels)
+{
+    int grey = channels < 3;
+    int opaque = channels == 1 || channels == 3;
+    tseed_colour_t colour = {pixel[0], pixel[grey ? 0 : 1], pixel[grey ? 0 : 2],
+                             opaque ? 255 : pixel[channels - 1]};
+    uint32_t key;
+
+    memcpy(&key, &colour, sizeof(key));
+    return key;
+}
+
+/* Most pixels equal their left neighbour, which saves the search. */
+static inline __attribute__((always_inline)) int
+find_row(finder_t *finder, unsigned char *to, const unsigned char *row, int width, int channels)
+{
+    uint32_t last = 0;
+    int index = -1;
+
+    for (int x = 0; x < width; x++, row += channels) {
+        uint32_t key = pixel_key(row, channels);
+
+        if (key != last || index < 0) {
+            index = finder_index(finder, key);
+            last = key;
+        }
+        if (index < 0) {
+            return -1;
+        }
+        to[x] = (unsigned char)index;
+    }
+    return 0;
+}
+
+static int find_row_of(finder_t *finder, unsigned char *to, const unsigned char *row,
+                       const tseed_picture_t *picture)
+{
+    switch (picture->channels) {
+    case 1:
+        return find_row(finder, to, row, picture->width, 1);
+    case 2:
+        return find_row(finder, to, row, picture->width, 2);
+    case 3:
+        return find_row(finder, to, row, picture->width, 3);
+    default:
+        return find_row(finder, to, row, picture->width, 4);
+    }
+}
+
+static int is_ordered(const tseed_picture_t *indexed)
+{
+    for (int i = 1; i < indexed->colours; i++) {
+        if (indexed->palette[i].a != 255 && indexed->palette[i - 1].a == 255) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette)
+{
+    tseed_colour_t found[TSEED_PALETTE_MAX];
+    tseed_picture_t unordered = *indexed;
+
+    if (!is_ordered(indexed)) {
+        memcpy(found, palette->colours, sizeof(found));
+        unordered.palette = found;
+        tseed_palette_shrink(indexed, palette, &unordered);
+    }
+}
+
+tseed_colours_t tseed_palette_find(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                   const tseed_picture_t *picture, int most)
+{
+    finder_t finder;
+
+    if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
+        return TSEED_COLOURS_NO_MEMORY;
+    }
+    finder.count = 0;
+    finder.most = most;
+    finder.colours = palette->colours;
+    memset(finder.indices, 0xff, sizeof(finder.indices));
+    for (int y = 0; y < picture->height; y++) {
+        unsigned char *to = palette->indices.data + (size_t)y * (size_t)picture->width;
+
+        if (find_row_of(&finder, to, tseed_picture_row(picture, y), picture) != 0) {
+            return TSEED_COLOURS_TOO_MANY;
+        }
+    }
+    *indexed = indexed_picture(palette, picture, finder.count);
+    tseed_palette_order(indexed, palette);
+    return TSEED_COLOURS_DONE;
+}
+
+void tseed_palette_free(tseed_palette_room_t *palette)
+{
+    tseed_buffer_free(&palette->indices);
+    tseed_buffer_free(&palette->census);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Palettes of tiles: the colours that a tile uses of one, the colours it has, the best 256.
+ *
+ * Each function makes a gapless picture of indices. Translucent colours come first, as a PNG wants
+ * them; colours that no pixel has are left out.
+ */
+#ifndef TSEED_PALETTE_H
+#define TSEED_PALETTE_H
+
+#include "image/tseed_buffer.h"
+#include "image/tseed_picture.h"
+
+#define TSEED_PALETTE_MAX 256
+
+/* One thread's; all zero to begin with. */
+typedef struct {
+    tseed_colour_t colours[TSEED_PALETTE_MAX];
+    tseed_buffer_t indices;
+    tseed_buffer_t census; /* of tseed_palette_reduce */
+} tseed_palette_room_t;
+
+typedef enum {
+    TSEED_COLOURS_DONE,
+    TSEED_COLOURS_TOO_MANY, /* more than 256 colours */
+    TSEED_COLOURS_NO_MEMORY
+} tseed_colours_t;
+
+/* In all three `indexed` gets its pixels and palette from `palette`, until that is used again. */
+
+/* Of a picture with a palette: the same picture with those of its colours that it uses. */
+tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                     const tseed_picture_t *picture);
+
+/* Of a picture without a palette: the same picture with one, if at most `most` colours (up to 256)
+ * do. */
+tseed_colours_t tseed_palette_find(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                   const tseed_picture_t *picture, int most);
+
+/* Of an RGBA picture: one of at most 256 colours that is near to it. Opaque pixels stay opaque,
+ * wholly transparent ones transparent. */
+tseed_colours_t tseed_palette_reduce(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                     const tseed_picture_t *picture);
+
+/* Brings the translucent colours of a picture that was made here to the front. */
+void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette);
+
+void tseed_palette_free(tseed_palette_room_t *palette);
+
+#endif

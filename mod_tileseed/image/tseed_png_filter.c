@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Takes the row filters of PNG away, pixels of three and four bytes a pixel at a time.
+ *
+ * Sub, average and Paeth depend on the pixel before, so the only width to win is the pixel itself:
+ * its bytes are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain code.
+ */
+#include "image/tseed_png_filter.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned char bytes_t __attribute__((vector_size(8)));
+typedef short lanes_t __attribute__((vector_size(16)));
+
+typedef void unfilter_t(unsigned char *row, const unsigned char *above, size_t length,
+                        size_t pixel);
+
+static inline lanes_t lanes_load(const unsigned char *from)
+{
+    bytes_t bytes = {0};
+
+    memcpy(&bytes, from, 4);
+    return __builtin_convertvector(bytes, lanes_t);
+}
+
+/* Keeps the low byte of each of the first `pixel` lanes, stores it, and returns what is left. */
+static inline lanes_t lanes_store(unsigned char *to, lanes_t lanes, size_t pixel)
+{
+    bytes_t bytes = __builtin_convertvector(lanes, bytes_t);
+
+    memcpy(to, &bytes, pixel);
+    return lanes & 255;
+}
+
+static inline lanes_t lanes_absolute(lanes_t lanes)
+{
+    lanes_t sign = lanes >> 15;
+
+    return (lanes ^ sign) - sign;
+}
+
+static inline lanes_t lanes_choose(lanes_t mask, lanes_t yes, lanes_t no)
+{
+    return (mask & yes) | (~mask & no);
+}
+
+/* Of the left, upper and upper left neighbours the one nearest to left + upper - upper left; the
+ * first of them when two are equally near. `left` comes latest, so little is done after it. */
+static inline lanes_t lanes_paeth(lanes_t left, lanes_t up, lanes_t corner)
+{
+    lanes_t rise = up - corner;
+    lanes_t run = left - corner;
+    lanes_t by_left = lanes_absolute(rise);
+    lanes_t by_up = lanes_absolute(run);
+    lanes_t by_corner = lanes_absolute(rise + run);
+    lanes_t not_left = (by_left > by_up) | (by_left > by_corner);
+
+    return lanes_choose(not_left, lanes_choose(by_up > by_corner, corner, up), left);
+}
+
+static inline void wide_sub(unsigned char *row, size_t length, size_t pixel)
+{
+    lanes_t left = {0};
+
+    for (size_t i = 0; i < length; i += pixel) {
+        left = lanes_store(row + i, lanes_load(row + i) + left, pixel);
+    }
+}
+
+static inline void wide_average(unsigned char *row, const unsigned char *above, size_t length,
+                                size_t pixel)
+{
+    lanes_t left = {0};
+
+    for (size_t i = 0; i < length; i += pixel) {
+        lanes_t average = (left + lanes_load(above + i)) >> 1;
+
+        left = lanes_store(row + i, lanes_load(row + i) + average, pixel);
+    }
+}
+
+static inline void wide_paeth(unsigned char *row, const unsigned char *above, size_t length,
+                              size_t pixel)
+{
+    lanes_t left = {0};
+    lanes_t corner = {0};
+
+    for (size_t i = 0; i < length; i += pixel) {
+        lanes_t up = lanes_load(above + i);
+        lanes_t guess = lanes_paeth(left, up, corner);
+
+        left = lanes_store(row + i, lanes_load(row + i) + guess, pixel);
+        corner = up;
+    }
+}
+
+static unsigned char paeth(int left, int up, int corner)
+{
+    int by_left = abs(up - corner);
+    int by_up = abs(left - corner);
+    int by_corner = abs(left + up - 2 * corner);
+
+    if (by_left <= by_up && by_left <= by_corner) {
+        return (unsigned char)left;
+    }
+    return (unsigned char)(by_up <= by_corner ? up : corner);
+}
+
+static void unfilter_none(unsigned char *row, const unsigned char *above, size_t length,
+                          size_t pixel)
+{
+    (void)row, (void)above, (void)length, (void)pixel;
+}
+
+static void unfilter_sub(unsigned char *row, const unsigned char *above, size_t length,
+                         size_t pixel)
+{
+    (void)above;
+    switch (pixel) {
+    case 3:
+        wide_sub(row, length, 3);
+        break;
+    case 4:
+        wide_sub(row, length, 4);
+        break;
+    default:
+        for (size_t i = pixel; i < length; i++) {
+            row[i] = (unsigned char)(row[i] + row[i - pixel]);
+        }
+    }
+}
+
+static void unfilter_up(unsigned char *row, const unsigned char *above, size_t length, size_t pixel)
+{
+    size_t i = 0;
+
+    (void)pixel;
+    for (; i + sizeof(bytes_t) <= length; i += sizeof(bytes_t)) {
+        bytes_t here, up;
+
+        memcpy(&here, row + i, sizeof(here));
+        memcpy(&up, above + i, sizeof(up));
+        here += up;
+        memcpy(row + i, &here, sizeof(here));
+    }
+    for (; i < length; i++) {
+        row[i] = (unsigned char)(row[i] + above[i]);
+    }
+}
+
+static void unfilter_average(unsigned char *row, const unsigned char *above, size_t length,
+                             size_t pixel)
+{
+    switch (pixel) {
+    case 3:
+        wide_average(row, above, length, 3);
+        break;
+    case 4:
+        wide_average(row, above, length, 4);
+        break;
+    default:
+        for (size_t i = 0; i < length; i++) {
+            int left = i < pixel ? 0 : row[i - pixel];
+
+            row[i] = (unsigned char)(row[i] + (left + above[i]) / 2);
+        }
+    }
+}
+
+static void unfilter_paeth(unsigned char *row, const unsigned char *above, size_t length,
+                           size_t pixel)
+{
+    switch (pixel) {
+    case 3:
+        wide_paeth(row, above, length, 3);
+        break;
+    case 4:
+        wide_paeth(row, above, length, 4);
+        break;
+    default:
+        for (size_t i = 0; i < length; i++) {
+            int left = i < pixel ? 0 : row[i - pixel];
+            int corner = i < pixel ? 0 : above[i - pixel];
+
+            row[i] = (unsigned char)(row[i] + paeth(left, above[i], corner));
+        }
+    }
+}
+
+int tseed_png_unfilter(unsigned char *rows, size_t length, int height, int pixel,
+                       const unsigned char *zeros)
+{
+    static unfilter_t *const unfilters[] = {unfilter_none, unfilter_sub, unfilter_up,
+                                            unfilter_average, unfilter_paeth};
+    const unsigned char *above = zeros;
+
+    for (int y = 0; y < height; y++, rows += length + 1) {
+        if (rows[0] >= sizeof(unfilters) / sizeof(unfilters[0])) {
+            return -1;
+        }
+        unfilters[rows[0]](rows + 1, above, length, (size_t)pixel);
+        above = rows + 1;
+    }
+    return 0;
+}

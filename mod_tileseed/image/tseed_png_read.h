@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Reads PNG (W3C PNG, third edition) as it comes from the network.
+ *
+ * The file's frame is judged here for every kind of PNG: lengths, order and checksums of the chunks
+ * that matter, the size against what was asked for, all before memory is taken. What maps are made
+ * of (8 bits a sample or a palette, not interlaced) is then inflated in one go by libdeflate; the
+ * rest is left to libpng. Ancillary chunks other than tRNS are not looked into.
+ */
+#ifndef TSEED_PNG_READ_H
+#define TSEED_PNG_READ_H
+
+#include <apr_pools.h>
+
+#include "image/tseed_buffer.h"
+#include "image/tseed_picture.h"
+
+struct libdeflate_decompressor;
+
+/* One thread's; all zero to begin with. */
+typedef struct {
+    struct libdeflate_decompressor *inflater;
+    tseed_buffer_t stream; /* the IDAT chunks joined, when there are several */
+    tseed_buffer_t rows;   /* filtered rows, behind a row of zeros */
+    tseed_buffer_t wide;   /* indices of less than a byte, one a byte; libpng's pixels */
+    tseed_colour_t palette[256];
+} tseed_png_reader_t;
+
+typedef struct {
+    const unsigned char *data; /* the file */
+    size_t length;             /* up to the end of its last chunk, once it has been read */
+    int width, height;         /* as expected */
+    int plain;                 /* 8 bits or a palette, not interlaced; once it has been read */
+} tseed_png_t;
+
+int tseed_png_is(const unsigned char *data, size_t length);
+
+/* Reads the whole picture; samples of 16 bits are rounded to 8, grey of fewer is widened, a single
+ * transparent colour becomes alpha. The picture's memory is the reader's and lasts until its next
+ * use. Returns NULL or a sentence in `pool`. */
+const char *tseed_png_read(tseed_picture_t *picture, tseed_png_reader_t *reader, tseed_png_t *png,
+                           apr_pool_t *pool);
+
+void tseed_png_reader_free(tseed_png_reader_t *reader);
+
+#endif

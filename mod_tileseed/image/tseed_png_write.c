@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Writes PNG by libdeflate. */
+#include "image/tseed_png_write.h"
+
+#include <libdeflate.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "image/tseed_png_scan.h"
+
+#define PALETTE_MAX 256
+
+/* Everything but the pixels: the signature and the frames of five chunks, IHDR, a whole PLTE, tRNS.
+ */
+#define OVERHEAD (TSEED_PNG_SIGNATURE + 5 * TSEED_PNG_FRAME + 13 + 4 * PALETTE_MAX)
+
+static int depth_of(const tseed_picture_t *picture)
+{
+    if (!picture->colours || picture->colours > 16) {
+        return 8;
+    }
+    return picture->colours <= 2 ? 1 : picture->colours <= 4 ? 2 : 4;
+}
+
+static int colour_type_of(const tseed_picture_t *picture)
+{
+    static const unsigned char types[] = {
+        [1] = TSEED_PNG_GREY,
+        [2] = TSEED_PNG_GREY_ALPHA,
+        [3] = TSEED_PNG_RGB,
+        [4] = TSEED_PNG_RGBA,
+    };
+
+    return picture->colours ? TSEED_PNG_PALETTE : types[picture->channels];
+}
+
+/* Indices, one a byte, to `depth` bits each; the bits behind the last one are zero. */
+static void pack_row(unsigned char *to, const unsigned char *from, int width, int depth)
+{
+    int each = 8 / depth;
+
+    for (int x = 0; x < width; x += each) {
+        unsigned bits = 0;
+
+        for (int i = x; i < x + each; i++) {
+            bits = bits << depth | (i < width ? from[i] : 0);
+        }
+        *to++ = (unsigned char)bits;
+    }
+}
+
+static size_t row_length(const tseed_picture_t *picture)
+{
+    size_t samples = (size_t)picture->width * (size_t)picture->channels;
+
+    return (samples * (size_t)depth_of(picture) + 7) / 8;
+}
+
+/* Each row behind a zero byte: no filter. */
+static void lay_rows(unsigned char *to, const tseed_picture_t *picture)
+{
+    int depth = depth_of(picture);
+    size_t length = row_length(picture);
+
+    for (int y = 0; y < picture->height; y++) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+
+        *to++ = 0;
+        if (depth < 8) {
+            pack_row(to, row, picture->width, depth);
+        } else {
+            memcpy(to, row, length);
+        }
+        to += length;
+    }
+}
+
+static unsigned char *put_number(unsigned char *to, size_t number)
+{
+    to[0] = (unsigned char)(number >> 24);
+    to[1] = (unsigned char)(number >> 16);
+    to[2] = (unsigned char)(number >> 8);
+    to[3] = (unsigned char)number;
+    return to + 4;
+}
+
+/* Frames the `length` bytes that stand at `chunk` + 8 already. Returns where the next chunk goes.
+ */
+static unsigned char *finish_chunk(unsigned char *chunk, const char *type, size_t length)
+{
+    put_number(chunk, length);
+    memcpy(chunk + 4, type, 4);
+    return put_number(chunk + 8 + length, libdeflate_crc32(0, chunk + 4, length + 4));
+}
+
+static unsigned char *put_header(unsigned char *chunk, const tseed_picture_t *picture)
+{
+    unsigned char *to = put_number(chunk + 8, (size_t)picture->width);
+
+    to = put_number(to, (size_t)picture->height);
+    *to++ = (unsigned char)depth_of(picture);
+    *to++ = (unsigned char)colour_type_of(picture);
+    memset(to, 0, 3); /* deflate, the standard's filters, not interlaced */
+    return finish_chunk(chunk, "IHDR", 13);
+}
+
+static unsigned char *put_palette(unsigned char *chunk, const tseed_picture_t *picture)
+{
+    unsigned char *to = chunk + 8;
+
+    for (int i = 0; i < picture->colours; i++) {
+        *to++ = picture->palette[i].r;
+        *to++ = picture->palette[i].g;
+        *to++ = picture->palette[i].b;
+    }
+    return finish_chunk(chunk, "PLTE", 3 * (size_t)picture->colours);
+}
+
+/* No chunk when every colour is opaque. */
+static unsigned char *put_transparency(unsigned char *chunk, const tseed_picture_t *picture)
+{
+    size_t length = 0;
+
+    for (int i = 0; i < picture->colours; i++) {
+        chunk[8 + i] = picture->palette[i].a;
+        if (picture->palette[i].a != 255) {
+            length = (size_t)i + 1;
+        }
+    }
+    return length ? finish_chunk(chunk, "tRNS", length) : chunk;
+}
+
+/* Returns the compressor of that level, NULL when there is no memory. */
+static struct libdeflate_compressor *deflater_get(tseed_png_writer_t *writer, int level)
+{
+    if (!writer->deflaters[level]) {
+        writer->deflaters[level] = libdeflate_alloc_compressor(level);
+    }
+    return writer->deflaters[level];
+}
+
+size_t tseed_png_write(tseed_png_writer_t *writer, const tseed_picture_t *picture, int level)
+{
+    struct libdeflate_compressor *deflater = deflater_get(writer, level);
+    size_t raw = (row_length(picture) + 1) * (size_t)picture->height;
+    size_t bound = libdeflate_zlib_compress_bound(deflater, raw);
+    unsigned char *to;
+
+    if (!deflater || tseed_buffer_reserve(&writer->rows, raw) != 0 ||
+        tseed_buffer_reserve(&writer->file, OVERHEAD + bound) != 0) {
+        return 0;
+    }
+    lay_rows(writer->rows.data, picture);
+    to = writer->file.data;
+    memcpy(to, TSEED_PNG_MAGIC, TSEED_PNG_SIGNATURE);
+    to = put_header(to + TSEED_PNG_SIGNATURE, picture);
+    if (picture->colours) {
+        to = put_palette(to, picture);
+        to = put_transparency(to, picture);
+    }
+    to = finish_chunk(to, "IDAT",
+                      libdeflate_zlib_compress(deflater, writer->rows.data, raw, to + 8, bound));
+    to = finish_chunk(to, "IEND", 0);
+    return (size_t)(to - writer->file.data);
+}
+
+void tseed_png_writer_free(tseed_png_writer_t *writer)
+{
+    for (int level = 0; level <= TSEED_PNG_LEVELS; level++) {
+        libdeflate_free_compressor(writer->deflaters[level]);
+    }
+    tseed_buffer_free(&writer->rows);
+    tseed_buffer_free(&writer->file);
+}

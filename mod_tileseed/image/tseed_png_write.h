@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Writes PNG by libdeflate: one IDAT, rows without a filter, a palette in 1, 2, 4 or 8 bits.
+ *
+ * Row filters cost maps time and bytes, which is why there are none.
+ */
+#ifndef TSEED_PNG_WRITE_H
+#define TSEED_PNG_WRITE_H
+
+#include "image/tseed_buffer.h"
+#include "image/tseed_picture.h"
+
+struct libdeflate_compressor;
+
+#define TSEED_PNG_LEVELS 12
+
+/* One thread's; all zero to begin with. */
+typedef struct {
+    struct libdeflate_compressor *deflaters[TSEED_PNG_LEVELS + 1]; /* by level, made when needed */
+    tseed_buffer_t rows;
+    tseed_buffer_t file;
+} tseed_png_writer_t;
+
+/* Writes the picture at a libdeflate level of 1..12 into the writer's buffer `file` and returns the
+ * length, 0 when there is no memory. Translucent colours should come first in a palette: tRNS ends
+ * with the last of them. */
+size_t tseed_png_write(tseed_png_writer_t *writer, const tseed_picture_t *picture, int level);
+
+void tseed_png_writer_free(tseed_png_writer_t *writer);
+
+#endif
