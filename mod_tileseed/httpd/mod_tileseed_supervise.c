@@ -48,7 +48,6 @@ typedef struct {
     server_rec *server;
     apr_pool_t *pconf;
     apr_pool_t *pool; /* of the present incarnation, below pconf */
-    apr_proc_t process;
     pid_t pid; /* -1: none */
     apr_time_t started;
 } supervisor_t;
@@ -213,10 +212,13 @@ static void seeder_start(supervisor_t *supervisor)
 {
     apr_pool_t *last = supervisor->pool;
     pid_t parent = getpid();
+    apr_proc_t *process;
     apr_status_t rv;
 
+    /* the process lives in its pool: destroying the last one must not reach for the new seeder */
     apr_pool_create(&supervisor->pool, supervisor->pconf);
-    rv = apr_proc_fork(&supervisor->process, supervisor->pool);
+    process = apr_pcalloc(supervisor->pool, sizeof(*process));
+    rv = apr_proc_fork(process, supervisor->pool);
     if (rv == APR_INCHILD) {
         seeder_main(supervisor, parent);
     }
@@ -226,11 +228,10 @@ static void seeder_start(supervisor_t *supervisor)
         supervisor->pid = -1;
         return;
     }
-    supervisor->pid = supervisor->process.pid;
+    supervisor->pid = process->pid;
     supervisor->started = tseed_clock_monotonic();
-    apr_pool_note_subprocess(supervisor->pool, &supervisor->process, APR_KILL_AFTER_TIMEOUT);
-    apr_proc_other_child_register(&supervisor->process, maintain, supervisor, NULL,
-                                  supervisor->pool);
+    apr_pool_note_subprocess(supervisor->pool, process, APR_KILL_AFTER_TIMEOUT);
+    apr_proc_other_child_register(process, maintain, supervisor, NULL, supervisor->pool);
     if (last) {
         apr_pool_destroy(last);
     }
