@@ -21,12 +21,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <unixd.h>
 
 #include "base/tseed_clock.h"
 #include "mod_tileseed.h"
+#include "mod_tileseed_dirs.h"
 #include "seeder/tseed_seeder.h"
 
 #define RETAINED_KEY    "mod_tileseed-board"
@@ -109,30 +109,6 @@ static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *se
     return board;
 }
 
-/* ---- state directory ---- */
-
-static void make_state_dir(const tseed_settings_t *settings, server_rec *server, apr_pool_t *pool)
-{
-    struct stat there;
-    apr_status_t rv = APR_SUCCESS;
-
-    if (stat(settings->state_dir, &there) == 0) {
-        return;
-    }
-    rv = apr_dir_make_recursive(settings->state_dir, APR_FPROT_UREAD | APR_FPROT_UWRITE |
-                                APR_FPROT_UEXECUTE, pool);
-    if (rv == APR_SUCCESS && geteuid() == 0 &&
-        chown(settings->state_dir, ap_unixd_config.user_id, ap_unixd_config.group_id) != 0) {
-        rv = errno;
-    }
-    if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
-                     "tileseed: can't make TileSeedStateDir %s; tasks can't be recorded until it "
-                     "exists and belongs to User",
-                     settings->state_dir);
-    }
-}
-
 /* ---- the seeder's process ---- */
 
 /* Children of a graceful restart inherit the MPM's handlers: all are reset, then read through a descriptor. */
@@ -200,6 +176,7 @@ static void seeder_main(supervisor_t *supervisor, pid_t parent)
     if (getppid() != parent) {
         _exit(TSEED_EXIT_STOPPED);
     }
+    tseed_dirs_check(supervisor->setup.catalog, supervisor->server, pool);
     back_off(supervisor);
     supervisor->setup.parent = parent;
     tseed_log_sink_set(tseed_httpd_log, supervisor->server);
@@ -305,7 +282,7 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.catalog = catalog;
     current->setup.board = board;
     current->setup.doorbell = retained->doorbell;
-    make_state_dir(settings, server, pconf);
+    tseed_dirs_make(settings, catalog, server, pconf);
     if (board && retained->doorbell >= 0) {
         tseed_board_fast_deaths_set(board, 0);
         seeder_start(current);
