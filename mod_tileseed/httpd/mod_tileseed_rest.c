@@ -6,7 +6,6 @@
 #include "mod_tileseed_rest.h"
 
 #include <apr_strings.h>
-#include <apr_uri.h>
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -14,12 +13,14 @@
 #include <http_request.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
 
-#define HANDLER "tileseed"
+#define HANDLER   "tileseed"
+#define QUOTE_MAX 200 /* of what the client sent, in a message */
 
 int tseed_rest_fixups(request_rec *r)
 {
@@ -98,25 +99,35 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
                              r->method, allow);
 }
 
-/* "host:port" of an URL, with the scheme's port if it names none; NULL when it is no http(s) URL. */
-static const char *host_of(const char *url, apr_pool_t *pool)
+static const char *without_port(const char *authority, const char *port, apr_pool_t *pool)
 {
-    apr_uri_t uri;
+    size_t length = strlen(authority), behind = strlen(port);
 
-    if (apr_uri_parse(pool, url, &uri) != APR_SUCCESS || !uri.hostname || !uri.scheme) {
-        return NULL;
-    }
-    return apr_psprintf(pool, "%s:%d", uri.hostname,
-                        uri.port ? uri.port : apr_uri_port_of_scheme(uri.scheme));
+    return length > behind && strcmp(authority + length - behind, port) == 0
+               ? apr_pstrmemdup(pool, authority, length - behind)
+               : authority;
 }
 
-/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere could terminate everything. */
+/* Whether a page comes from the host that the client calls us by. Its scheme does not count: a proxy
+ * may have ended TLS before us. */
+static int is_own_origin(const request_rec *r, const char *origin)
+{
+    const char *host = apr_table_get(r->headers_in, "Host");
+    const char *authority = strstr(origin, "://");
+    const char *usual = strncasecmp(origin, "https:", 6) == 0 ? ":443" : ":80";
+
+    return host && authority &&
+           strcasecmp(without_port(authority + 3, usual, r->pool),
+                      without_port(host, usual, r->pool)) == 0;
+}
+
+/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere could
+ * terminate everything. */
 static int origin_is_fine(const tseed_rest_t *rest)
 {
-    request_rec *r = rest->r;
+    const request_rec *r = rest->r;
     const tseed_dir_conf_t *dir = rest->dir;
     const char *origin = apr_table_get(r->headers_in, "Origin");
-    const char *theirs, *ours;
 
     if (!origin || dir->check_origin == TSEED_OFF || r->method_number == M_GET) {
         return 1;
@@ -126,9 +137,7 @@ static int origin_is_fine(const tseed_rest_t *rest)
             return 1;
         }
     }
-    theirs = host_of(origin, r->pool);
-    ours = host_of(ap_construct_url(r->pool, "/", r), r->pool);
-    return theirs && ours && strcasecmp(theirs, ours) == 0;
+    return is_own_origin(r, origin);
 }
 
 int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
@@ -145,7 +154,11 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
 
 int tseed_rest_unknown_layer(tseed_rest_t *rest)
 {
-    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s", rest->route.layer);
+    apr_pool_t *pool = rest->r->pool;
+    const char *layer = tseed_escape_plain(rest->route.layer, pool);
+
+    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s",
+                             tseed_text_quote(layer, QUOTE_MAX, pool));
 }
 
 /* ---- handlers ---- */
@@ -187,10 +200,39 @@ static int run_action(tseed_rest_t *rest)
     return actions[action].handle(rest);
 }
 
+/* What keeps a routed request from its handler is answered here; DECLINED: nothing does. */
+static int refuse(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const tseed_route_t *route = &rest->route;
+
+    if (route->action == TSEED_ACTION_NONE) {
+        return route->allowed
+                   ? not_allowed(rest, route->allowed)
+                   : tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address");
+    }
+    if (!rest->board) {
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "no layer is configured, or there is no memory for the task "
+                                 "table; the error log says which");
+    }
+    if (actions[route->action].has_body && tseed_board_is_fenced(rest->board)) {
+        apr_table_setn(r->headers_out, "Retry-After", "2");
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "a new build of the module is taking over; send it again");
+    }
+    return origin_is_fine(rest)
+               ? DECLINED
+               : tseed_reply_error(r, HTTP_FORBIDDEN,
+                                   "a page of another site (%s) may not do this; "
+                                   "TileSeedCheckOrigin can allow it",
+                                   apr_table_get(r->headers_in, "Origin"));
+}
+
 int tseed_rest_handler(request_rec *r)
 {
-    tseed_rest_t rest = { .r = r };
-    const char *base;
+    tseed_rest_t rest = {.r = r};
+    int status;
 
     if (!r->handler || strcmp(r->handler, HANDLER) != 0) {
         return DECLINED;
@@ -198,28 +240,10 @@ int tseed_rest_handler(request_rec *r)
     rest.conf = tseed_conf_get(r->server);
     rest.dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
     rest.board = tseed_supervise_board();
-    base = find_base(r, rest.dir);
-    if (!base || !rest.board) {
-        return base ? HTTP_SERVICE_UNAVAILABLE : HTTP_NOT_FOUND;
+    rest.base = find_base(r, rest.dir);
+    if (rest.base) {
+        rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
     }
-    rest.base = base;
-    rest.route = tseed_route(r->uri + strlen(base), method_of(r), r->pool);
-    if (rest.route.action == TSEED_ACTION_NONE && !rest.route.allowed) {
-        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address");
-    }
-    if (rest.route.action == TSEED_ACTION_NONE) {
-        return not_allowed(&rest, rest.route.allowed);
-    }
-    if (actions[rest.route.action].has_body && tseed_board_is_fenced(rest.board)) {
-        apr_table_setn(r->headers_out, "Retry-After", "2");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "a new build of the module is taking over; send it again");
-    }
-    if (!origin_is_fine(&rest)) {
-        return tseed_reply_error(r, HTTP_FORBIDDEN,
-                                 "a page of another site (%s) may not do this; "
-                                 "TileSeedCheckOrigin can allow it",
-                                 apr_table_get(r->headers_in, "Origin"));
-    }
-    return run_action(&rest);
+    status = refuse(&rest);
+    return status == DECLINED ? run_action(&rest) : status;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_text.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
@@ -25,6 +26,7 @@ APLOG_USE_MODULE(tileseed);
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
 #define POLL_FIRST     500 /* microseconds, doubled up to … */
 #define POLL_MOST      8000
+#define QUOTE_MAX      200 /* of what the client sent, in a header */
 
 /* ---- waiting for the seeder ---- */
 
@@ -115,12 +117,13 @@ static void set_headers(const tseed_rest_t *rest, const tseed_seed_document_t *d
                    apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
                                 ap_escape_uri(r->pool, rest->base), id));
     if (document->name && strcmp(document->name, task->layer) != 0) {
-        const char *warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", document->name,
-                                           task->layer);
+        const char *name = tseed_text_quote(tseed_escape_plain(document->name, r->pool), QUOTE_MAX,
+                                            r->pool);
+        const char *warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", name,
+                                           tseed_escape_plain(task->layer, r->pool));
 
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %s: %s", id,
-                      tseed_escape_plain(warning, r->pool));
-        apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %s: %s", id, warning);
+        apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
     }
 }
 
