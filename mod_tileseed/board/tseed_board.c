@@ -29,6 +29,7 @@ uint64_t tseed_board_layout(void)
         sizeof(tseed_board_t),
         sizeof(tseed_board_slot_t),
         sizeof(tseed_board_worker_t),
+        sizeof(tseed_board_blame_t),
         sizeof(tseed_progress_t),
         offsetof(tseed_progress_t, made),
         offsetof(tseed_progress_t, started),
@@ -91,9 +92,7 @@ unsigned tseed_board_slots(const tseed_board_t *board)
 
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now)
 {
-    for (unsigned i = 0; i < board->workers; i++) {
-        tseed_board_worker_end(board, i);
-    }
+    tseed_board_blame_workers(board);
     atomic_store(&board->hint, 0); /* the last seeder may have died before it moved it back */
     atomic_store(&board->state, TSEED_SEEDER_STARTING);
     atomic_store(&board->heartbeat, now);

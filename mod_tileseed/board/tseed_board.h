@@ -71,8 +71,9 @@ unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
 
-/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle. Slots stay as the last
- * seeder left them: their progress may be ahead of the database's. */
+/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle and, after a crash, blamed for
+ * what they were at. Slots stay as the last seeder left them: their progress may be ahead of the
+ * database's. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
@@ -90,6 +91,13 @@ void tseed_board_apply(tseed_board_t *board, uint64_t seq);
 /* The quota configuration as tseed_quota_config_save wrote it; too long for the board:
  * APR_ENOSPC. */
 apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int64_t version);
+
+/* How often a crash met a metatile at work, and any metatile of a task. */
+unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position);
+unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task);
+
+/* Forgets the crashes of a task that has ended. */
+void tseed_board_crashes_forget(tseed_board_t *board, int64_t task);
 
 /* ---- seeder, worker `worker` ---- */
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
@@ -122,6 +130,10 @@ int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
 /* The saved quota configuration and its version in `pool`; NULL before the seeder has put one
  * there, or when it can't be read just now. */
 const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
+
+/* The seeder is about to die of its work: a crash signal, or killed because it hangs. The next one
+ * blames what its workers are at; a plain SIGKILL blames nobody. Safe in a signal handler. */
+void tseed_board_crash(tseed_board_t *board);
 
 /* Supervision in the parent: deaths less than a minute after the start, for the back-off of the
  * next incarnation. */

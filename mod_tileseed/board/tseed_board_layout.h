@@ -10,6 +10,7 @@
 #define TSEED_BOARD_MAGIC           UINT64_C(0x6472616f42645354) /* "TSdBoard" */
 #define TSEED_BOARD_LINE            64
 #define TSEED_BOARD_QUOTA_TEXT_SIZE 16384
+#define TSEED_BOARD_BLAMES          64
 
 /* What of a slot stays the same as long as the task holds it. */
 typedef struct {
@@ -40,6 +41,12 @@ typedef struct {
     _Atomic int64_t position;
 } tseed_board_worker_t;
 
+/* A metatile whose work was under way when the seeder crashed. */
+typedef struct {
+    _Atomic int64_t task; /* 0: free */
+    _Atomic int64_t position, crashes;
+} tseed_board_blame_t;
+
 struct tseed_board_t {
     /* frozen: every build finds these four at the same place */
     uint64_t magic, layout, size;
@@ -56,8 +63,11 @@ struct tseed_board_t {
     tseed_word_t used; /* no slot from here on is taken */
     tseed_word_t hint; /* no slot before this one is free */
 
-    /* parent */
+    tseed_board_blame_t blames[TSEED_BOARD_BLAMES];
+
+    /* parent, and the seeder's crash handler */
     tseed_word_t fast_deaths;
+    tseed_word_t crashed; /* the last seeder died of its work */
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
@@ -69,6 +79,9 @@ struct tseed_board_t {
 };
 
 static_assert(offsetof(tseed_board_t, slots) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
+
+/* Makes all workers idle; after a crash those at work are blamed. */
+void tseed_board_blame_workers(tseed_board_t *board);
 
 /* A number that no other layout has. */
 uint64_t tseed_board_layout(void);

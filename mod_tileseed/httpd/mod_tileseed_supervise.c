@@ -111,6 +111,26 @@ static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *se
 
 /* ---- the seeder's process ---- */
 
+static tseed_board_t *crash_board; /* for the handler; set in the seeder alone */
+
+/* Leaves a note for the next seeder and dies of the signal after all: the handler is reset by now. */
+static void crash(int number)
+{
+    tseed_board_crash(crash_board);
+    raise(number);
+}
+
+static void note_crashes(tseed_board_t *board)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
+    struct sigaction action = { .sa_handler = crash, .sa_flags = SA_RESETHAND | SA_NODEFER };
+
+    crash_board = board;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        sigaction(numbers[i], &action, NULL);
+    }
+}
+
 /* Children of a graceful restart inherit the MPM's handlers: all are reset, then read through a descriptor. */
 static int take_signals(void)
 {
@@ -163,6 +183,7 @@ static void seeder_main(supervisor_t *supervisor, pid_t parent)
     apr_pool_t *pool;
 
     supervisor->setup.stop = take_signals();
+    note_crashes(supervisor->setup.board);
     prctl(PR_SET_NAME, "tileseed", 0, 0, 0);
     ap_close_listeners();
     setpriority(PRIO_PROCESS, 0, settings->nice);
@@ -303,6 +324,7 @@ void tseed_supervise_watch(void)
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, current->server,
                      "tileseed: the seeder gave no sign of life for %d s and is killed",
                      (int)apr_time_sec(current->setup.settings->hang_timeout));
+        tseed_board_crash(current->setup.board);
         kill(current->pid, SIGKILL);
     }
 }

@@ -18,6 +18,7 @@
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
 #define BACK_OFF_FIRST   APR_USEC_PER_SEC
 #define BACK_OFF_MOST    (30 * APR_USEC_PER_SEC)
+#define CRASHES_OF_METATILE 2
 #define SUMMARY_EVERY    (60 * APR_USEC_PER_SEC)
 
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -378,7 +379,10 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    if (run->task->type == TSEED_SEED) {
+    if (tseed_board_crashes_at(seeder->board, run->task->id, position) >= CRASHES_OF_METATILE) {
+        apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
+        give_up(seeder, job);
+    } else if (run->task->type == TSEED_SEED) {
         work(seeder, job, TSEED_STAGE_CHECK);
     } else {
         fetch(seeder, job, 0);

@@ -11,6 +11,8 @@
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
+#define CRASHES_OF_TASK 3
+
 /* ---- entries ---- */
 
 static char *tileset_key(tseed_seeder_t *seeder, const tseed_task_t *task)
@@ -194,6 +196,10 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
     const tseed_task_t *task = run->task;
     const char *gone = tseed_task_tileset(&run->tileset, task, seeder->setup->catalog, run->pool);
 
+    if (tseed_board_crashes_of(seeder->board, task->id) >= CRASHES_OF_TASK) {
+        gone = "the seeder crashed three times at work on this task";
+    }
+
     if (gone) {
         run->phase = TSEED_RUN_ENDING;
         run->progress.state = TSEED_ABORTED;
@@ -361,6 +367,7 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
         seeder->runs_end = link;
     }
     seeder->run_count--;
+    tseed_board_crashes_forget(seeder->board, run->task->id);
     tseed_roster_drop(seeder, entry);
     if (run->views) {
         tseed_crew_forget(seeder->crew, run);

@@ -559,6 +559,47 @@ static int teardown(void **state)
     return 0;
 }
 
+static void test_board__blames_only_crashes_and_only_who_was_at_work(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    tseed_board_worker_begin(board, 0, 5, 77);
+    tseed_board_seeder_begin(board, 100, 1); /* a plain kill */
+    assert_int_equal(tseed_board_crashes_of(board, 5), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        tseed_board_worker_begin(board, 0, 5, 77);
+        tseed_board_worker_begin(board, 1, 5, 80 + i);
+        tseed_board_worker_begin(board, 2, 6, 77);
+        tseed_board_worker_end(board, 2);
+        tseed_board_crash(board);
+        tseed_board_seeder_begin(board, 101 + i, 2);
+    }
+    assert_int_equal(tseed_board_crashes_at(board, 5, 77), 2);
+    assert_int_equal(tseed_board_crashes_at(board, 5, 80), 1);
+    assert_int_equal(tseed_board_crashes_at(board, 6, 77), 0);
+    assert_int_equal(tseed_board_crashes_of(board, 5), 4);
+    tseed_board_crashes_forget(board, 5);
+    assert_int_equal(tseed_board_crashes_of(board, 5), 0);
+    assert_int_equal(tseed_board_crashes_at(board, 5, 77), 0);
+    assert_valid(board);
+}
+
+static void test_board__full_of_blame_drops_the_least(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+
+    (void)state;
+    for (int i = 0; i < 300; i++) {
+        tseed_board_worker_begin(board, 0, 5, 77);
+        tseed_board_worker_begin(board, 1, 6, i);
+        tseed_board_crash(board);
+        tseed_board_seeder_begin(board, 100, 1);
+    }
+    assert_int_equal(tseed_board_crashes_at(board, 5, 77), 300);
+    assert_int_equal(tseed_board_crashes_at(board, 6, 299), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -568,6 +609,8 @@ int main(void)
         cmocka_unit_test(test_board__keeps_the_longest_layer_name),
         cmocka_unit_test(test_board__survives_its_seeder),
         cmocka_unit_test(test_board__counts_changes),
+        cmocka_unit_test(test_board__blames_only_crashes_and_only_who_was_at_work),
+        cmocka_unit_test(test_board__full_of_blame_drops_the_least),
         cmocka_unit_test(test_board__keeps_the_quota_with_its_version),
         cmocka_unit_test(test_board__is_found_again_by_the_same_build),
         cmocka_unit_test(test_board__of_another_layout_is_fenced),

@@ -530,6 +530,60 @@ static void test_seeder__goes_on_after_a_kill(void **state)
     goes_on_after(*state, SIGKILL);
 }
 
+/* Lets a crash meet a position of the task, as the crash handler of the process would note it. */
+static void crash_at(house_t *house, int64_t id, int64_t position)
+{
+    int64_t pid = 0;
+
+    while (tseed_board_seeder(house->board, &pid, NULL, NULL) != TSEED_SEEDER_WORKING ||
+           pid != house->seeder) {
+        apr_sleep(1000);
+    }
+    wait_processed(house, id, 1);
+    seeder_stop(house, SIGKILL);
+    for (unsigned i = 0; i < 2; i++) {
+        tseed_board_worker_end(house->board, i);
+    }
+    tseed_board_worker_begin(house->board, 0, id, position);
+    tseed_board_crash(house->board);
+    seeder_start(house);
+}
+
+static void test_seeder__a_metatile_that_crashes_twice_is_given_up(void **state)
+{
+    house_t *house = *state;
+    tseed_progress_t progress;
+    int64_t id;
+
+    upstream->mood = SLOW;
+    id = post(house, "seed", 5, 1);
+    crash_at(house, id, 80);
+    crash_at(house, id, 80);
+    progress = wait_end(house, id);
+    assert_int_equal(progress.state, TSEED_DONE);
+    assert_int_equal(progress.failures, 1);
+    assert_int_equal(progress.failed, 16);
+    assert_int_equal(progress.made + progress.skipped, pyramid(5) - 16);
+}
+
+static void test_seeder__a_task_that_crashes_thrice_is_aborted(void **state)
+{
+    house_t *house = *state;
+    tseed_progress_t progress;
+    int64_t id, other;
+
+    upstream->mood = SLOW;
+    id = post(house, "seed", 6, 1);
+    crash_at(house, id, 300);
+    crash_at(house, id, 301);
+    crash_at(house, id, 302);
+    progress = wait_end(house, id);
+    assert_int_equal(progress.state, TSEED_ABORTED);
+    assert_non_null(strstr(progress.reason, "crashed three times"));
+    other = post(house, "seed", 2, 1);
+    assert_int_equal(wait_end(house, other).state, TSEED_DONE);
+}
+
 static void test_seeder__runs_as_many_tasks_as_threads(void **state)
 {
     house_t *house = *state;
@@ -626,6 +680,10 @@ int main(void)
             test_seeder__goes_on_after_a_stop, house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(
             test_seeder__goes_on_after_a_kill, house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder__a_metatile_that_crashes_twice_is_given_up, house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder__a_task_that_crashes_thrice_is_aborted, house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(
             test_seeder__runs_as_many_tasks_as_threads, house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(
