@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The two clocks. Wall time (apr_time_now) is for what people read; everything that measures or waits uses the
- * monotonic one, which all processes of a machine share and nobody can set back. */
+/* The two clocks. Wall time (apr_time_now) is for what people read; everything that measures or
+ * waits uses the monotonic one, which all processes of a machine share and nobody can set back. */
 #ifndef TSEED_CLOCK_H
 #define TSEED_CLOCK_H
 

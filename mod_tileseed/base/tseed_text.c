@@ -54,33 +54,16 @@ typedef struct {
 } unit_t;
 
 static const unit_t duration_units[] = {
-    { "", APR_USEC_PER_SEC },
-    { "ms", 1000 },
-    { "s", APR_USEC_PER_SEC },
-    { "m", 60 * APR_USEC_PER_SEC },
-    { "min", 60 * APR_USEC_PER_SEC },
-    { "h", 3600 * APR_USEC_PER_SEC },
-    { "d", 86400 * APR_USEC_PER_SEC },
-    { NULL, 0 }
-};
+    {"", APR_USEC_PER_SEC},          {"ms", 1000},
+    {"s", APR_USEC_PER_SEC},         {"m", 60 * APR_USEC_PER_SEC},
+    {"min", 60 * APR_USEC_PER_SEC},  {"h", 3600 * APR_USEC_PER_SEC},
+    {"d", 86400 * APR_USEC_PER_SEC}, {NULL, 0}};
 
-static const unit_t size_units[] = {
-    { "", 1 },
-    { "B", 1 },
-    { "K", 1LL << 10 },
-    { "KB", 1LL << 10 },
-    { "KiB", 1LL << 10 },
-    { "M", 1LL << 20 },
-    { "MB", 1LL << 20 },
-    { "MiB", 1LL << 20 },
-    { "G", 1LL << 30 },
-    { "GB", 1LL << 30 },
-    { "GiB", 1LL << 30 },
-    { "T", 1LL << 40 },
-    { "TB", 1LL << 40 },
-    { "TiB", 1LL << 40 },
-    { NULL, 0 }
-};
+static const unit_t size_units[] = {{"", 1},           {"B", 1},           {"K", 1LL << 10},
+                                    {"KB", 1LL << 10}, {"KiB", 1LL << 10}, {"M", 1LL << 20},
+                                    {"MB", 1LL << 20}, {"MiB", 1LL << 20}, {"G", 1LL << 30},
+                                    {"GB", 1LL << 30}, {"GiB", 1LL << 30}, {"T", 1LL << 40},
+                                    {"TB", 1LL << 40}, {"TiB", 1LL << 40}, {NULL, 0}};
 
 /* A number that is not negative, blanks, a unit of the table. Returns 0, or -1. */
 static int quantity(int64_t *value, const char *text, const unit_t *unit)
@@ -120,7 +103,8 @@ const char *tseed_text_duration(apr_interval_time_t *value, const char *text, ap
 const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool)
 {
     if (quantity(bytes, text, size_units) != 0) {
-        return apr_psprintf(pool, "'%s' is no size: a number with B, KiB, MiB, GiB or TiB is expected",
+        return apr_psprintf(pool,
+                            "'%s' is no size: a number with B, KiB, MiB, GiB or TiB is expected",
                             tseed_text_quote(text, 60, pool));
     }
     return NULL;

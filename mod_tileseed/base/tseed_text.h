@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal digits with an optional sign and nothing else, leading zeros allowed. Returns 0, or -1 when
- * the text is not that or lies outside lowest..highest. */
+/* Decimal digits with an optional sign and nothing else, leading zeros allowed. Returns 0, or -1
+ * when the text is not that or lies outside lowest..highest. */
 int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t highest);
 
 /* A finite decimal number (strtod's decimal form in the C locale, no hex, NaN or infinity). Returns
@@ -31,8 +31,8 @@ const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool);
 /* Lower-case hexadecimal SHA-1 of `length` bytes, 40 digits and a NUL. */
 void tseed_text_sha1(char hex[41], const void *data, size_t length);
 
-/* A copy of at most `most` bytes, trimmed of white space, control characters as `?`; for quoting input
- * in messages. Never cuts a UTF-8 sequence. */
+/* A copy of at most `most` bytes, trimmed of white space, control characters as `?`; for quoting
+ * input in messages. Never cuts a UTF-8 sequence. */
 const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);
 
 /* RFC 3339 in UTC with milliseconds, "2026-11-21T09:30:00.000Z". */

@@ -71,9 +71,9 @@ unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
 
-/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle and, after a crash, blamed for
- * what they were at. Slots stay as the last seeder left them: their progress may be ahead of the
- * database's. */
+/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle and, after a crash, blamed
+ * for what they were at. Slots stay as the last seeder left them: their progress may be ahead of
+ * the database's. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);

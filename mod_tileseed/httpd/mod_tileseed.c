@@ -76,13 +76,8 @@ static void register_hooks(apr_pool_t *pool)
 }
 
 module AP_MODULE_DECLARE_DATA tileseed_module = {
-    STANDARD20_MODULE_STUFF,
-    tseed_dir_conf_create,
-    tseed_dir_conf_merge,
-    NULL,
-    NULL,
-    tseed_directives,
-    register_hooks,
+    STANDARD20_MODULE_STUFF, tseed_dir_conf_create, tseed_dir_conf_merge, NULL, NULL,
+    tseed_directives,        register_hooks,
 #if defined(AP_MODULE_FLAG_NONE)
     AP_MODULE_FLAG_NONE,
 #endif

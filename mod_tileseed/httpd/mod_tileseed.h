@@ -13,7 +13,8 @@
 /* Slots of the board beyond TileSeedMaxTasks: for tasks in termination, which count no more. */
 #define TSEED_SPARE_SLOTS 256
 
-/* Most that TileSeedWorkers may say; the board has room for them all, so a graceful restart may change the number. */
+/* Most that TileSeedWorkers may say; the board has room for them all, so a graceful restart may
+ * change the number. */
 #define TSEED_WORKERS_MAX 256
 
 /* The log sink of children and seeder: httpd's error log. `server` is a server_rec. Any thread. */

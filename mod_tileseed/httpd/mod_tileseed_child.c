@@ -45,8 +45,8 @@ tseed_state_t *tseed_child_acquire(apr_status_t *rv)
         return NULL;
     }
     if (!child.state) {
-        *rv = tseed_state_open(&child.state, child.settings->state_dir,
-                               child.settings->db_driver, child.settings->db_params, child.pool);
+        *rv = tseed_state_open(&child.state, child.settings->state_dir, child.settings->db_driver,
+                               child.settings->db_params, child.pool);
     }
     if (!child.state) {
         apr_thread_mutex_unlock(child.lock);

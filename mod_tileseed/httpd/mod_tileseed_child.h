@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A child's way to the state database: one connection a process, opened at the first need, used by one thread at a time. */
+/* A child's way to the state database: one connection a process, opened at the first need, used by
+ * one thread at a time. */
 #ifndef MOD_TILESEED_CHILD_H
 #define MOD_TILESEED_CHILD_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST face's handlers, one an action. All run on request threads and return what a handler hook returns. */
+/* The REST face's handlers, one an action. All run on request threads and return what a handler
+ * hook returns. */
 #ifndef MOD_TILESEED_HANDLERS_H
 #define MOD_TILESEED_HANDLERS_H
 
@@ -36,8 +37,8 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
 /* The 400 for the route's layer. */
 int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
-/* Rings the doorbell for a change that has been committed and waits until the seeder has acted on it, `most` at the longest. Returns
- * whether it has. */
+/* Rings the doorbell for a change that has been committed and waits until the seeder has acted on
+ * it, `most` at the longest. Returns whether it has. */
 int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most);
 
 #endif

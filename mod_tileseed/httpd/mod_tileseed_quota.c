@@ -15,7 +15,8 @@ APLOG_USE_MODULE(tileseed);
 #define WAIT_CHANGE APR_USEC_PER_SEC
 #define TRIES       16 /* of a compare-and-set against other clients */
 
-/* The configuration in force from the database: what was saved, or the directive's before anything was. */
+/* The configuration in force from the database: what was saved, or the directive's before anything
+ * was. */
 static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state,
                                tseed_quota_config_t *config, int64_t *version)
 {
@@ -61,9 +62,9 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the disk quota");
     }
-    return tseed_reply_document(r, rest->route.format,
-                                tseed_quota_config_write(&config, root_of(rest), rest->route.format,
-                                                         0, r->pool));
+    return tseed_reply_document(
+        r, rest->route.format,
+        tseed_quota_config_write(&config, root_of(rest), rest->route.format, 0, r->pool));
 }
 
 /* What a PUT came to. */
@@ -99,7 +100,7 @@ static apr_status_t change_saved(const tseed_rest_t *rest, tseed_state_t *state,
 int tseed_handle_quota_put(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    change_t change = { 0 };
+    change_t change = {0};
     const char *why;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);

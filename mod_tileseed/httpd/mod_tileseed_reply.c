@@ -31,8 +31,8 @@ int tseed_reply_send(request_rec *r, int status, const char *type, const char *b
 
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body)
 {
-    return tseed_reply_send(r, HTTP_OK,
-                             format == TSEED_BODY_JSON ? "application/json" : "text/xml", body);
+    return tseed_reply_send(r, HTTP_OK, format == TSEED_BODY_JSON ? "application/json" : "text/xml",
+                            body);
 }
 
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
@@ -52,17 +52,18 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
     apr_table_setn(r->headers_out, "Retry-After", "5");
     if (APR_STATUS_IS_ENOSPC(rv)) {
         return tseed_reply_error(r, HTTP_INSUFFICIENT_STORAGE,
-                                  "no space is left to %s; nothing was changed, make room in the "
-                                  "state directory and send it again",
-                                  what);
+                                 "no space is left to %s; nothing was changed, make room in the "
+                                 "state directory and send it again",
+                                 what);
     }
     return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                              "can't %s: the state database can't be used now; nothing was changed, "
-                              "send it again; the error log says why",
-                              what);
+                             "can't %s: the state database can't be used now; nothing was changed, "
+                             "send it again; the error log says why",
+                             what);
 }
 
-/* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was seen. */
+/* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was
+ * seen. */
 static int append_brigade(request_rec *r, apr_bucket_brigade *from, apr_bucket_brigade *to,
                           apr_off_t *total, int *ended)
 {

@@ -8,17 +8,19 @@
 
 #include "protocol/tseed_document.h"
 
-/* Each sends a whole answer with `Cache-Control: no-store` and charset ISO-8859-1, and returns OK. `body` is pure ASCII but in error,
- * which takes UTF-8. */
+/* Each sends a whole answer with `Cache-Control: no-store` and charset ISO-8859-1, and returns OK.
+ * `body` is pure ASCII but in error, which takes UTF-8. */
 int tseed_reply_send(request_rec *r, int status, const char *type, const char *body);
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body);
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* 503 or 507 with Retry-After and a sentence, after the reason has been logged: `what` could not be done to the state. */
+/* 503 or 507 with Retry-After and a sentence, after the reason has been logged: `what` could not be
+ * done to the state. */
 int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what);
 
-/* Reads the whole body into the request's pool, NUL behind it. OK, or the HTTP status to answer with: 413 when it is longer than `most`. */
+/* Reads the whole body into the request's pool, NUL behind it. OK, or the HTTP status to answer
+ * with: 413 when it is longer than `most`. */
 int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_off_t most);
 
 #endif

@@ -34,7 +34,8 @@ int tseed_rest_fixups(request_rec *r)
 
 /* ---- address ---- */
 
-/* With SetHandler alone the location's path is not known: everything up to the last segment "rest". */
+/* With SetHandler alone the location's path is not known: everything up to the last segment "rest".
+ */
 static const char *find_base(request_rec *r, const tseed_dir_conf_t *dir)
 {
     const char *last = NULL;
@@ -74,18 +75,18 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
         unsigned bit;
         const char *names;
     } methods[] = {
-        { TSEED_METHOD_GET, "GET, HEAD" },
-        { TSEED_METHOD_POST, "POST" },
-        { TSEED_METHOD_PUT, "PUT" },
-        { TSEED_METHOD_DELETE, "DELETE" },
+        {TSEED_METHOD_GET, "GET, HEAD"},
+        {TSEED_METHOD_POST, "POST"},
+        {TSEED_METHOD_PUT, "PUT"},
+        {TSEED_METHOD_DELETE, "DELETE"},
     };
     request_rec *r = rest->r;
     const char *allow = NULL;
 
     for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
         if (allowed & methods[i].bit) {
-            allow = apr_pstrcat(r->pool, allow ? allow : "", allow ? ", " : "", methods[i].names,
-                                NULL);
+            allow =
+                apr_pstrcat(r->pool, allow ? allow : "", allow ? ", " : "", methods[i].names, NULL);
         }
     }
     if (rest->dir->dialect == TSEED_DIALECT_GEOWEBCACHE) {
@@ -108,8 +109,8 @@ static const char *without_port(const char *authority, const char *port, apr_poo
                : authority;
 }
 
-/* Whether a page comes from the host that the client calls us by. Its scheme does not count: a proxy
- * may have ended TLS before us. */
+/* Whether a page comes from the host that the client calls us by. Its scheme does not count: a
+ * proxy may have ended TLS before us. */
 static int is_own_origin(const request_rec *r, const char *origin)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
@@ -121,8 +122,8 @@ static int is_own_origin(const request_rec *r, const char *origin)
                       without_port(host, usual, r->pool)) == 0;
 }
 
-/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere could
- * terminate everything. */
+/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere
+ * could terminate everything. */
 static int origin_is_fine(const tseed_rest_t *rest)
 {
     const request_rec *r = rest->r;
@@ -170,12 +171,12 @@ static const struct {
     handler_t *handle;
     int has_body;
 } actions[] = {
-    [TSEED_ACTION_SEED] = { tseed_handle_seed, 1 },
-    [TSEED_ACTION_LIST] = { tseed_handle_list, 0 },
-    [TSEED_ACTION_KILL] = { tseed_handle_kill, 1 },
-    [TSEED_ACTION_QUOTA_GET] = { tseed_handle_quota_get, 0 },
-    [TSEED_ACTION_QUOTA_PUT] = { tseed_handle_quota_put, 1 },
-    [TSEED_ACTION_TASK_GET] = { tseed_handle_task_get, 0 },
+    [TSEED_ACTION_SEED] = {tseed_handle_seed, 1},
+    [TSEED_ACTION_LIST] = {tseed_handle_list, 0},
+    [TSEED_ACTION_KILL] = {tseed_handle_kill, 1},
+    [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0},
+    [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1},
+    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0},
 };
 
 static int run_action(tseed_rest_t *rest)
@@ -221,12 +222,11 @@ static int refuse(tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "a new build of the module is taking over; send it again");
     }
-    return origin_is_fine(rest)
-               ? DECLINED
-               : tseed_reply_error(r, HTTP_FORBIDDEN,
-                                   "a page of another site (%s) may not do this; "
-                                   "TileSeedCheckOrigin can allow it",
-                                   apr_table_get(r->headers_in, "Origin"));
+    return origin_is_fine(rest) ? DECLINED
+                                : tseed_reply_error(r, HTTP_FORBIDDEN,
+                                                    "a page of another site (%s) may not do this; "
+                                                    "TileSeedCheckOrigin can allow it",
+                                                    apr_table_get(r->headers_in, "Origin"));
 }
 
 int tseed_rest_handler(request_rec *r)

@@ -9,7 +9,8 @@
 /* Names our handler for requests below a location with TileSeedRest on. fixups hook. */
 int tseed_rest_fixups(request_rec *r);
 
-/* Answers a request: OK with the answer sent, DECLINED if it is not ours. handler hook, request thread. */
+/* Answers a request: OK with the answer sent, DECLINED if it is not ours. handler hook, request
+ * thread. */
 int tseed_rest_handler(request_rec *r);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include <httpd.h>
 
-/* status_hook of mod_status: a few lines, in the short form for machines. Request thread; reads the board alone. */
+/* status_hook of mod_status: a few lines, in the short form for machines. Request thread; reads the
+ * board alone. */
 int tseed_status_section(request_rec *r, int flags);
 
 #endif

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The parent's part: board, doorbell, and the supervision of the seeder.
  *
- * Board and doorbell belong to the process pool and are found again through retained data, so that the children of
- * two generations see one table. Everything that has to do with the seeder's process belongs to a sub-pool of
- * pconf, because its callback lives in a shared object that is unloaded with pconf.
+ * Board and doorbell belong to the process pool and are found again through retained data, so that
+ * the children of two generations see one table. Everything that has to do with the seeder's
+ * process belongs to a sub-pool of pconf, because its callback lives in a shared object that is
+ * unloaded with pconf.
  */
 #include "mod_tileseed_supervise.h"
 
@@ -48,7 +49,7 @@ typedef struct {
     server_rec *server;
     apr_pool_t *pconf;
     apr_pool_t *pool; /* of the present incarnation, below pconf */
-    pid_t pid; /* -1: none */
+    pid_t pid;        /* -1: none */
     apr_time_t started;
 } supervisor_t;
 
@@ -92,7 +93,8 @@ static retained_t *retained_get(server_rec *server)
     return retained;
 }
 
-/* The board of an earlier generation, or a new one: on the first start, and when another build laid it out. */
+/* The board of an earlier generation, or a new one: on the first start, and when another build laid
+ * it out. */
 static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *settings,
                                 server_rec *server)
 {
@@ -113,7 +115,8 @@ static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *se
 
 static tseed_board_t *crash_board; /* for the handler; set in the seeder alone */
 
-/* Leaves a note for the next seeder and dies of the signal after all: the handler is reset by now. */
+/* Leaves a note for the next seeder and dies of the signal after all: the handler is reset by now.
+ */
 static void crash(int number)
 {
     tseed_board_crash(crash_board);
@@ -122,8 +125,8 @@ static void crash(int number)
 
 static void note_crashes(tseed_board_t *board)
 {
-    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT };
-    struct sigaction action = { .sa_handler = crash, .sa_flags = SA_RESETHAND | SA_NODEFER };
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    struct sigaction action = {.sa_handler = crash, .sa_flags = SA_RESETHAND | SA_NODEFER};
 
     crash_board = board;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -131,10 +134,11 @@ static void note_crashes(tseed_board_t *board)
     }
 }
 
-/* Children of a graceful restart inherit the MPM's handlers: all are reset, then read through a descriptor. */
+/* Children of a graceful restart inherit the MPM's handlers: all are reset, then read through a
+ * descriptor. */
 static int take_signals(void)
 {
-    static const int ignored[] = { SIGHUP, SIGUSR1, SIGWINCH, SIGPIPE, SIGXFSZ };
+    static const int ignored[] = {SIGHUP, SIGUSR1, SIGWINCH, SIGPIPE, SIGXFSZ};
     sigset_t all, stops;
 
     sigfillset(&all);
@@ -171,7 +175,7 @@ static void back_off(const supervisor_t *supervisor)
     sigemptyset(&stops);
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGINT);
-    wait = (struct timespec) { .tv_sec = 1L << (shifts - 2) };
+    wait = (struct timespec){.tv_sec = 1L << (shifts - 2)};
     if (sigtimedwait(&stops, NULL, &wait) > 0) {
         _exit(TSEED_EXIT_STOPPED);
     }

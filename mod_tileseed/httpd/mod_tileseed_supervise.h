@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The parent's part: the board and the doorbell that outlive generations, and the seeder that it starts and watches.
+/* The parent's part: the board and the doorbell that outlive generations, and the seeder that it
+ * starts and watches.
  *
  * Everything here runs in the httpd parent but seeder_main, which is the seeder's first function.
  */
@@ -12,12 +13,14 @@
 #include "board/tseed_board.h"
 #include "protocol/tseed_settings.h"
 
-/* Finds the board and the doorbell of this server, or makes them, and starts the seeder. post_config of the real pass, parent. Never
- * fails: what goes wrong is logged, and the REST face answers 503. */
+/* Finds the board and the doorbell of this server, or makes them, and starts the seeder.
+ * post_config of the real pass, parent. Never fails: what goes wrong is logged, and the REST face
+ * answers 503. */
 void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                            apr_pool_t *pconf, server_rec *server);
 
-/* Kills a seeder whose heartbeat is older than the hang timeout; its death starts the next. monitor hook, parent. */
+/* Kills a seeder whose heartbeat is older than the hang timeout; its death starts the next. monitor
+ * hook, parent. */
 void tseed_supervise_watch(void);
 
 /* The board, or NULL if there is none. Any process of this generation. */

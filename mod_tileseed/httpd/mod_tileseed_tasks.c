@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Handlers of tasks: seed, list, terminate, look at one.
  *
- * A change is committed to the state database first, then announced. The board answers reads as long as it shows
- * everything that was committed; when it lags, the database does, with the higher of both counts, so that nobody
- * reads less than was answered before.
+ * A change is committed to the state database first, then announced. The board answers reads as
+ * long as it shows everything that was committed; when it lags, the database does, with the higher
+ * of both counts, so that nobody reads less than was answered before.
  */
 #include "mod_tileseed_handlers.h"
 
@@ -117,8 +117,8 @@ static void set_headers(const tseed_rest_t *rest, const tseed_seed_document_t *d
                    apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
                                 ap_escape_uri(r->pool, rest->base), id));
     if (document->name && strcmp(document->name, task->layer) != 0) {
-        const char *name = tseed_text_quote(tseed_escape_plain(document->name, r->pool), QUOTE_MAX,
-                                            r->pool);
+        const char *name =
+            tseed_text_quote(tseed_escape_plain(document->name, r->pool), QUOTE_MAX, r->pool);
         const char *warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", name,
                                            tseed_escape_plain(task->layer, r->pool));
 
@@ -139,7 +139,7 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
     request_rec *r = rest->r;
     const tseed_layer_t *layer = find_layer(rest);
     tseed_seed_document_t document;
-    tseed_task_t task = { 0 };
+    tseed_task_t task = {0};
     tseed_tileset_t tileset;
     const char *error;
     int status;
@@ -175,7 +175,7 @@ int tseed_handle_seed(tseed_rest_t *rest)
 
 static tseed_status_row_t row_of(const tseed_row_t *row)
 {
-    return (tseed_status_row_t) {
+    return (tseed_status_row_t){
         .id = row->id,
         .total = row->tiles_total,
         .processed = tseed_progress_processed(&row->progress),
@@ -220,7 +220,8 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* What the board shows of a task is never more than there is, but may be ahead of the last checkpoint. */
+/* What the board shows of a task is never more than there is, but may be ahead of the last
+ * checkpoint. */
 static void take_higher(const tseed_rest_t *rest, apr_array_header_t *rows)
 {
     for (int i = 0; i < rows->nelts; i++) {
@@ -258,7 +259,8 @@ static apr_status_t list_state(const tseed_rest_t *rest, tseed_state_t *state,
     return rv;
 }
 
-/* A layer that was taken out of the configuration can be listed and terminated as long as it has tasks. */
+/* A layer that was taken out of the configuration can be listed and terminated as long as it has
+ * tasks. */
 static int layer_is_known(const tseed_rest_t *rest)
 {
     const char *layer = rest->route.layer;
@@ -300,9 +302,9 @@ int tseed_handle_list(tseed_rest_t *rest)
         }
         take_higher(rest, rows);
     }
-    return tseed_reply_document(r, TSEED_BODY_JSON,
-                                tseed_answer_status((tseed_status_row_t *)rows->elts, rows->nelts,
-                                                    r->pool));
+    return tseed_reply_document(
+        r, TSEED_BODY_JSON,
+        tseed_answer_status((tseed_status_row_t *)rows->elts, rows->nelts, r->pool));
 }
 
 /* ---- terminate ---- */
@@ -335,7 +337,7 @@ int tseed_handle_kill(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const char *code, *error, *why;
-    tseed_termination_t what = { .layers = layers_of(rest), .now = apr_time_now() };
+    tseed_termination_t what = {.layers = layers_of(rest), .now = apr_time_now()};
     apr_array_header_t *terminated;
     apr_status_t rv;
     tseed_state_t *state;

@@ -113,7 +113,8 @@ static int64_t wanted_index(const tseed_job_t *job, int64_t x, int64_t y)
     return (y - wanted->miny) * (wanted->maxx - wanted->minx + 1) + (x - wanted->minx);
 }
 
-/* The uniform tile that was stored last while a metatile is cut: later ones of its colour become links to it. */
+/* The uniform tile that was stored last while a metatile is cut: later ones of its colour become
+ * links to it. */
 typedef struct {
     int known;
     unsigned char rgba[4];
@@ -138,7 +139,7 @@ static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, uniform_t
     if (rv == APR_SUCCESS) {
         job->bytes += (int64_t)tile->length;
         if (may_link) {
-            *last = (uniform_t) { .known = 1, .x = x, .y = y };
+            *last = (uniform_t){.known = 1, .x = x, .y = y};
             memcpy(last->rgba, tile->rgba, sizeof(last->rgba));
         }
     }
@@ -154,11 +155,10 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, un
     int gutter = job->run->task->gutter;
     tseed_encoded_t tile;
     apr_status_t rv;
-    const char *error = tseed_cutter_cut(worker->cutter, &tile,
-                                         gutter + (int)(x - whole->minx) * gridset->tile_width,
-                                         gutter + (int)(whole->maxy - y) * gridset->tile_height,
-                                         gridset->tile_width, gridset->tile_height,
-                                         worker->scratch);
+    const char *error = tseed_cutter_cut(
+        worker->cutter, &tile, gutter + (int)(x - whole->minx) * gridset->tile_width,
+        gutter + (int)(whole->maxy - y) * gridset->tile_height, gridset->tile_width,
+        gridset->tile_height, worker->scratch);
 
     if (error) {
         bad_answer(job, error);
@@ -176,10 +176,10 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, un
 static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
-    uniform_t last = { 0 };
-    const char *error = tseed_cutter_open(worker->cutter, job->transfer.body, job->transfer.length,
-                                          job->width, job->height, job->run->tileset.format,
-                                          worker->scratch);
+    uniform_t last = {0};
+    const char *error =
+        tseed_cutter_open(worker->cutter, job->transfer.body, job->transfer.length, job->width,
+                          job->height, job->run->tileset.format, worker->scratch);
 
     if (error) {
         bad_answer(job, error);

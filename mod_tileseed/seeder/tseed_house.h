@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the parts of the main thread share. Private to the seeder room; only the main thread comes here.
+/* What the parts of the main thread share. Private to the seeder room; only the main thread comes
+ * here.
  *
  *      tseed_seeder.c   the loop: wait, hear, tick
  *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
@@ -27,7 +28,8 @@ typedef struct tseed_entry_t {
     struct tseed_entry_t *next;
 } tseed_entry_t;
 
-/* A metatile given up on, until the database has it: its position is finished only then. malloc'd. */
+/* A metatile given up on, until the database has it: its position is finished only then. malloc'd.
+ */
 typedef struct tseed_loss_t {
     tseed_run_t *run;
     int64_t position, tiles;
@@ -66,7 +68,8 @@ typedef struct tseed_seeder_t {
 
 /* ---- roster ---- */
 
-/* Takes in all unfinished tasks at the start, with the progress that an earlier seeder left on the board. */
+/* Takes in all unfinished tasks at the start, with the progress that an earlier seeder left on the
+ * board. */
 apr_status_t tseed_roster_recover(tseed_seeder_t *seeder);
 /* Takes in what children have committed since: new tasks and terminations. */
 apr_status_t tseed_roster_sync(tseed_seeder_t *seeder);
@@ -94,10 +97,11 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- ledger ---- */
 
-/* Records what has ended and what was lost, and with `checkpoint` the progress of all running tasks, in one transaction. On failure all
- * stays as it is and is tried again at the next tick. */
+/* Records what has ended and what was lost, and with `checkpoint` the progress of all running
+ * tasks, in one transaction. On failure all stays as it is and is tried again at the next tick. */
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint);
-/* PENDING -> RUNNING for `count` entries in one commit; those that a termination met first become NULL. */
+/* PENDING -> RUNNING for `count` entries in one commit; those that a termination met first become
+ * NULL. */
 apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries, int count);
 /* Brings quota configuration, directive and board together. */
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);

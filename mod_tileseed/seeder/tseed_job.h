@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A job: one metatile on its way through the house. It is malloc'd, used again, and belongs to exactly one
- * thread at a time: the main thread gives it to a worker or to the fetcher, and gets it back through the
- * mailbox.
+/* A job: one metatile on its way through the house. It is malloc'd, used again, and belongs to
+ * exactly one thread at a time: the main thread gives it to a worker or to the fetcher, and gets it
+ * back through the mailbox.
  *
  *      seed      CHECK (worker) -> FETCH (fetcher) -> CUT (worker)
  *      reseed                      FETCH           -> CUT

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The ledger: what goes into the database, and when.
  *
- * One short transaction for all that has happened: endings, losses, and once a second the progress of what goes
- * on. When it fails everything stays in memory and on the board and is tried again a second later; nothing
- * is forgotten before the database has it.
+ * One short transaction for all that has happened: endings, losses, and once a second the progress
+ * of what goes on. When it fails everything stays in memory and on the board and is tried again a
+ * second later; nothing is forgotten before the database has it.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -21,10 +21,11 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 {
     seeder->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
     if (!seeder->state_failing) {
-        tseed_log(TSEED_LOG_ERROR, rv,
-                  "can't %s in the state database below %s: %s; running tasks go on, new ones wait, "
-                  "it is tried again every second",
-                  what, seeder->settings->state_dir, tseed_state_error(seeder->state));
+        tseed_log(
+            TSEED_LOG_ERROR, rv,
+            "can't %s in the state database below %s: %s; running tasks go on, new ones wait, "
+            "it is tried again every second",
+            what, seeder->settings->state_dir, tseed_state_error(seeder->state));
     }
     seeder->state_failing = 1;
 }
@@ -99,7 +100,8 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
     return rv;
 }
 
-/* A run with losses that are only now being written ends in a later transaction, with them in its counts. */
+/* A run with losses that are only now being written ends in a later transaction, with them in its
+ * counts. */
 static int may_end(const tseed_run_t *run)
 {
     return run->phase == TSEED_RUN_ENDING && run->losses == 0;
@@ -159,20 +161,23 @@ static void log_ending(const tseed_run_t *run)
     double seconds = (double)(tseed_clock_monotonic() - run->started) / APR_USEC_PER_SEC;
     int aborted = progress->state == TSEED_ABORTED && !run->terminated;
 
-    tseed_log(aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
-              " tiles made, %" APR_INT64_T_FMT " skipped, %" APR_INT64_T_FMT
-              " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
-              " requests%s%s",
-              run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
-              *run->task->requested_by ? run->task->requested_by : "anybody",
-              run->terminated ? "terminated" : aborted ? "aborted" : "done", seconds,
-              progress->made, progress->skipped, progress->removed, progress->failed,
-              run->task->tiles_total, progress->requests, *progress->reason ? ": " : "",
-              progress->reason);
+    tseed_log(
+        aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
+        "task %" APR_INT64_T_FMT " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
+        " tiles made, %" APR_INT64_T_FMT " skipped, %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
+        " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT " requests%s%s",
+        run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
+        *run->task->requested_by ? run->task->requested_by : "anybody",
+        run->terminated ? "terminated"
+        : aborted       ? "aborted"
+                        : "done",
+        seconds, progress->made, progress->skipped, progress->removed, progress->failed,
+        run->task->tiles_total, progress->requests, *progress->reason ? ": " : "",
+        progress->reason);
 }
 
-/* The losses are durable: their positions are finished now, and a task with too many of them ends. */
+/* The losses are durable: their positions are finished now, and a task with too many of them ends.
+ */
 static void settle_losses(tseed_seeder_t *seeder)
 {
     tseed_loss_t *loss;
@@ -241,17 +246,19 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
 
 /* ---- quota ---- */
 
-/* The directive has a new value, or there is nothing in the database yet: the directive's value stands. */
+/* The directive has a new value, or there is nothing in the database yet: the directive's value
+ * stands. */
 static apr_status_t adopt_directive(tseed_seeder_t *seeder, const char *old, int64_t version)
 {
     const char *saved = tseed_quota_config_save(&seeder->settings->quota, seeder->scratch);
-    apr_status_t rv = tseed_state_quota_set(seeder->state, saved,
-                                            seeder->settings->quota_directive, version);
+    apr_status_t rv =
+        tseed_state_quota_set(seeder->state, saved, seeder->settings->quota_directive, version);
 
     if (rv == APR_SUCCESS && version > 0) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was set over REST",
-                  old, seeder->settings->quota_directive);
+        tseed_log(
+            TSEED_LOG_NOTICE, APR_SUCCESS,
+            "TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was set over REST",
+            old, seeder->settings->quota_directive);
     }
     return rv;
 }
@@ -267,8 +274,8 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
         (rv == APR_SUCCESS && strcmp(directive, seeder->settings->quota_directive) != 0)) {
         rv = adopt_directive(seeder, directive, version);
         if (rv == APR_SUCCESS) {
-            rv = tseed_state_quota_get(seeder->state, &saved, &directive, &version,
-                                       seeder->scratch);
+            rv =
+                tseed_state_quota_get(seeder->state, &saved, &directive, &version, seeder->scratch);
         }
     }
     if (rv == APR_SUCCESS && version != seeder->quota_version) {

@@ -9,7 +9,7 @@
 apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox)
 {
     pthread_mutex_init(&mailbox->lock, NULL);
-    mailbox->queue = (tseed_queue_t) { 0 };
+    mailbox->queue = (tseed_queue_t){0};
     mailbox->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     return mailbox->wake < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
 }
@@ -38,7 +38,7 @@ tseed_queue_t tseed_mailbox_drain(tseed_mailbox_t *mailbox)
     }
     pthread_mutex_lock(&mailbox->lock);
     all = mailbox->queue;
-    mailbox->queue = (tseed_queue_t) { 0 };
+    mailbox->queue = (tseed_queue_t){0};
     pthread_mutex_unlock(&mailbox->lock);
     return all;
 }

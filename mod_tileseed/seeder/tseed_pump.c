@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The pump: jobs of running tasks from stage to stage.
  *
- * Of one run, at most `threads` requests and at most `threads` worker jobs are under way; what is fetched and waits for
- * a worker counts with the requests, so the fetch of the next metatile overlaps the work on the last and memory is
- * bounded by two metatiles a thread.
+ * Of one run, at most `threads` requests and at most `threads` worker jobs are under way; what is
+ * fetched and waits for a worker counts with the requests, so the fetch of the next metatile
+ * overlaps the work on the last and memory is bounded by two metatiles a thread.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@
 #include "seeder/tseed_house.h"
 #include "source/tseed_wms.h"
 
-#define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
-#define BACK_OFF_FIRST   APR_USEC_PER_SEC
-#define BACK_OFF_MOST    (30 * APR_USEC_PER_SEC)
+#define ANSWER_BYTES_MAX    (64 << 20) /* longest answer that is taken */
+#define BACK_OFF_FIRST      APR_USEC_PER_SEC
+#define BACK_OFF_MOST       (30 * APR_USEC_PER_SEC)
 #define CRASHES_OF_METATILE 2
-#define SUMMARY_EVERY    (60 * APR_USEC_PER_SEC)
+#define SUMMARY_EVERY       (60 * APR_USEC_PER_SEC)
 
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 {
@@ -152,7 +152,7 @@ static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     loss->position = job->position;
     loss->tiles = tseed_range_count(&job->metatile.wanted);
     memcpy(loss->cause, job->cause, sizeof(loss->cause));
-    loss->record = (tseed_failure_t) {
+    loss->record = (tseed_failure_t){
         .task = run->task->id,
         .z = job->metatile.whole.z,
         .x = job->metatile.whole.minx,
@@ -180,7 +180,8 @@ static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-/* The store can't be written: the task keeps what it has fetched, says why and tries again by and by. */
+/* The store can't be written: the task keeps what it has fetched, says why and tries again by and
+ * by. */
 static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -237,8 +238,8 @@ static int64_t tiles_up_to(const tseed_run_t *run, int64_t position)
     return tiles;
 }
 
-/* Files removed so far, never more than the levels up to `position` hold: a resumed truncate may meet tiles that a
- * running seed has put back. */
+/* Files removed so far, never more than the levels up to `position` hold: a resumed truncate may
+ * meet tiles that a running seed has put back. */
 static void count_removed(tseed_run_t *run, int64_t position)
 {
     int64_t most = tiles_up_to(run, position) - run->progress.skipped;
@@ -347,7 +348,8 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 
 /* ---- feeding ---- */
 
-/* Whether another run of the same tile set is at work on the metatile: then this one waits for it, and skips. */
+/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
+ * and skips. */
 static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
                     const tseed_metatile_t *metatile)
 {

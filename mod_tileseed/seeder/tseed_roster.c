@@ -85,7 +85,8 @@ static apr_hash_t *slots_left(tseed_seeder_t *seeder)
     return left;
 }
 
-/* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead of the database's. */
+/* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead
+ * of the database's. */
 static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_task_t *task,
                                  apr_hash_t *left)
 {
@@ -129,8 +130,8 @@ apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
             entry_add(seeder, task, slot);
         }
     }
-    for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left);
-         rv == APR_SUCCESS && i; i = apr_hash_next(i)) {
+    for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left); rv == APR_SUCCESS && i;
+         i = apr_hash_next(i)) {
         tseed_board_slot_release(seeder->board, (int)*(unsigned *)apr_hash_this_val(i));
     }
     if (rv == APR_SUCCESS && tasks->nelts > 0) {
@@ -148,7 +149,7 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
     rv = tseed_state_new_tasks(seeder->state, &tasks, seeder->last_id, seeder->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < tasks->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(tasks, i, tseed_task_t *);
-        tseed_progress_t fresh = { .state = TSEED_PENDING };
+        tseed_progress_t fresh = {.state = TSEED_PENDING};
 
         entry_add(seeder, task, tseed_board_slot_claim(seeder->board, task, &fresh));
     }
@@ -190,7 +191,8 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
 
 /* ---- scheduling ---- */
 
-/* A run of a task that was claimed; what has changed under it since it was accepted ends it at once. */
+/* A run of a task that was claimed; what has changed under it since it was accepted ends it at
+ * once. */
 static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     const tseed_task_t *task = run->task;
@@ -207,8 +209,8 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
         return;
     }
     if (task->has_area) {
-        tseed_shape_t shape = { task->zoom_start, task->zoom_stop, task->meta_width,
-                                task->meta_height };
+        tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
+                               task->meta_height};
 
         tseed_positions_init(&run->positions, run->tileset.subset->gridset, &task->bounds, &shape);
     }
@@ -278,7 +280,8 @@ static void show_waiting(tseed_seeder_t *seeder, tseed_entry_t *entry, int64_t t
     }
 }
 
-/* The next PENDING tasks in id order that may begin; a task waits for earlier truncates of its tile set. */
+/* The next PENDING tasks in id order that may begin; a task waits for earlier truncates of its tile
+ * set. */
 static int find_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int most)
 {
     apr_hash_t *truncates = apr_hash_make(seeder->scratch);
@@ -301,7 +304,8 @@ static int find_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int mo
     return count;
 }
 
-/* Every run has the thread it owns; what no PENDING task needs is lent in turn, up to what was asked for. */
+/* Every run has the thread it owns; what no PENDING task needs is lent in turn, up to what was
+ * asked for. */
 static void lend(tseed_seeder_t *seeder)
 {
     int left = seeder->settings->threads - seeder->run_count;

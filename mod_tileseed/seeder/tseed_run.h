@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A run: a task that owns a seeding thread, with its sequence of metatiles and what is under way of it. */
+/* A run: a task that owns a seeding thread, with its sequence of metatiles and what is under way of
+ * it. */
 #ifndef TSEED_RUN_H
 #define TSEED_RUN_H
 
@@ -40,22 +41,22 @@ typedef struct tseed_run_t {
     struct tseed_run_t *next_run;
     tseed_phase_t phase;
     tseed_progress_t progress;
-    int64_t removed_before; /* progress.removed without the REMOVE job under way */
-    int slot;               /* on the board, -1: none */
-    int terminated;         /* by a client: recorded as such already, only to be confirmed */
-    int64_t next;           /* position that is handed out next */
-    int threads;            /* seeding threads: the one it owns and those it was lent */
-    int fetching, working;  /* jobs with the fetcher, with workers */
-    int checking;           /* those of the working that only look what is there */
-    tseed_queue_t wanted;   /* checked, to be fetched */
-    tseed_queue_t ready;    /* fetched, to be cut */
-    tseed_job_t *jobs;      /* all under way, by sibling */
-    apr_time_t started;     /* monotonic */
-    apr_time_t pause_until; /* monotonic; the store can't be written */
-    int pauses;             /* in a row, for the back-off */
-    int dirty;              /* progress has changed since the last checkpoint */
-    int losses;             /* given up on, not yet in the database */
-    int64_t errors;         /* upstream errors since the last line about them */
+    int64_t removed_before;  /* progress.removed without the REMOVE job under way */
+    int slot;                /* on the board, -1: none */
+    int terminated;          /* by a client: recorded as such already, only to be confirmed */
+    int64_t next;            /* position that is handed out next */
+    int threads;             /* seeding threads: the one it owns and those it was lent */
+    int fetching, working;   /* jobs with the fetcher, with workers */
+    int checking;            /* those of the working that only look what is there */
+    tseed_queue_t wanted;    /* checked, to be fetched */
+    tseed_queue_t ready;     /* fetched, to be cut */
+    tseed_job_t *jobs;       /* all under way, by sibling */
+    apr_time_t started;      /* monotonic */
+    apr_time_t pause_until;  /* monotonic; the store can't be written */
+    int pauses;              /* in a row, for the back-off */
+    int dirty;               /* progress has changed since the last checkpoint */
+    int losses;              /* given up on, not yet in the database */
+    int64_t errors;          /* upstream errors since the last line about them */
     apr_time_t next_summary; /* monotonic */
     char last_cause[TSEED_CAUSE_SIZE];
 } tseed_run_t;
@@ -66,7 +67,8 @@ int64_t tseed_run_count(const tseed_run_t *run);
 /* The tiles of a truncate's level `position`. */
 tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position);
 
-/* The lowest position from `next` on that is not finished, or -1 when all have been handed out or the window is full. */
+/* The lowest position from `next` on that is not finished, or -1 when all have been handed out or
+ * the window is full. */
 int64_t tseed_run_peek(const tseed_run_t *run);
 
 /* Whether every position is finished. */

@@ -44,14 +44,15 @@ static apr_status_t lock_try(tseed_seeder_t *seeder)
     return rv;
 }
 
-/* Whether the lock file is still the one that we hold: another in its place would let a second seeder in. */
+/* Whether the lock file is still the one that we hold: another in its place would let a second
+ * seeder in. */
 static int lock_is_ours(tseed_seeder_t *seeder)
 {
     apr_finfo_t held, there;
 
     return apr_file_info_get(&held, APR_FINFO_IDENT, seeder->lock) == APR_SUCCESS &&
-           apr_stat(&there, lock_path(seeder, seeder->scratch), APR_FINFO_IDENT,
-                    seeder->scratch) == APR_SUCCESS &&
+           apr_stat(&there, lock_path(seeder, seeder->scratch), APR_FINFO_IDENT, seeder->scratch) ==
+               APR_SUCCESS &&
            held.inode == there.inode && held.device == there.device;
 }
 
@@ -65,18 +66,19 @@ static int parent_is_gone(const tseed_seeder_t *seeder)
 /* Waits for at most that long. Returns nonzero when it is time to leave. */
 static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
 {
-    struct pollfd stop = { .fd = seeder->setup->stop, .events = POLLIN };
+    struct pollfd stop = {.fd = seeder->setup->stop, .events = POLLIN};
 
     return poll(&stop, 1, milliseconds) > 0 || parent_is_gone(seeder);
 }
 
-/* Waits for the doorbell, the mailbox, or the next tick. Returns nonzero when it is time to leave. */
+/* Waits for the doorbell, the mailbox, or the next tick. Returns nonzero when it is time to leave.
+ */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
     struct pollfd fds[3] = {
-        { .fd = seeder->setup->stop, .events = POLLIN },
-        { .fd = seeder->setup->doorbell, .events = POLLIN },
-        { .fd = seeder->mailbox.wake, .events = POLLIN },
+        {.fd = seeder->setup->stop, .events = POLLIN},
+        {.fd = seeder->setup->doorbell, .events = POLLIN},
+        {.fd = seeder->mailbox.wake, .events = POLLIN},
     };
     apr_time_t left = seeder->next_tick - tseed_clock_monotonic();
     uint64_t rings;
@@ -88,7 +90,8 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 
 /* ---- start ---- */
 
-/* Memory of big answers goes back and forth between arenas and kernel otherwise; this is our own process. */
+/* Memory of big answers goes back and forth between arenas and kernel otherwise; this is our own
+ * process. */
 static void prepare_process(void)
 {
     struct rlimit files;
@@ -101,7 +104,8 @@ static void prepare_process(void)
     }
 }
 
-/* Gets the lock and the database, however long it takes. Returns nonzero when it is time to leave. */
+/* Gets the lock and the database, however long it takes. Returns nonzero when it is time to leave.
+ */
 static int open_state(tseed_seeder_t *seeder)
 {
     const tseed_settings_t *settings = seeder->settings;
@@ -152,8 +156,8 @@ static apr_status_t start_threads(tseed_seeder_t *seeder)
         rv = tseed_fetcher_create(&seeder->fetcher, fetch_done, &seeder->mailbox, seeder->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_crew_create(&seeder->crew, (unsigned)seeder->settings->workers,
-                               &seeder->mailbox, seeder->board, seeder->pool);
+        rv = tseed_crew_create(&seeder->crew, (unsigned)seeder->settings->workers, &seeder->mailbox,
+                               seeder->board, seeder->pool);
     }
     return rv;
 }
@@ -246,11 +250,12 @@ static int is_working(const tseed_seeder_t *seeder)
     return 0;
 }
 
-/* Workers leave at their next file; what they finished meanwhile is counted; then one last transaction. */
+/* Workers leave at their next file; what they finished meanwhile is counted; then one last
+ * transaction. */
 static void stop(tseed_seeder_t *seeder)
 {
     apr_time_t deadline = tseed_clock_monotonic() + seeder->settings->stop_timeout;
-    struct pollfd mail = { .fd = seeder->mailbox.wake, .events = POLLIN };
+    struct pollfd mail = {.fd = seeder->mailbox.wake, .events = POLLIN};
 
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         atomic_store(&run->stopped, 1);

@@ -75,10 +75,10 @@ static void answer(int connection, const char *type, const void *body, size_t le
 static void answer_map(int connection, const char *request)
 {
     int width = number_after(request, "WIDTH="), height = number_after(request, "HEIGHT=");
-    png_image image = { .version = PNG_IMAGE_VERSION,
-                        .width = (png_uint_32)width,
-                        .height = (png_uint_32)height,
-                        .format = PNG_FORMAT_RGB };
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_RGB};
     unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u;
     unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
     png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
@@ -122,13 +122,12 @@ static void *serve(void *data)
 
 static void upstream_start(void)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof(address);
     int listener = socket(AF_INET, SOCK_STREAM, 0);
 
-    upstream = mmap(NULL, sizeof(*upstream), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                    -1, 0);
+    upstream =
+        mmap(NULL, sizeof(*upstream), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
     assert_int_equal(listen(listener, 64), 0);
     getsockname(listener, (struct sockaddr *)&address, &length);
@@ -202,10 +201,10 @@ static void seeder_start(house_t *house)
     if (house->seeder == 0) {
         apr_pool_t *pool;
         sigset_t stops;
-        tseed_seeder_setup_t setup = { .settings = &house->settings,
-                                       .catalog = house->catalog,
-                                       .board = house->board,
-                                       .doorbell = house->doorbell };
+        tseed_seeder_setup_t setup = {.settings = &house->settings,
+                                      .catalog = house->catalog,
+                                      .board = house->board,
+                                      .doorbell = house->doorbell};
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigemptyset(&stops);
@@ -240,20 +239,19 @@ static int house_setup(void **state)
     house->layer = layer_make(house, house->pool);
     APR_ARRAY_PUSH(house->catalog->order, tseed_layer_t *) = house->layer;
     apr_hash_set(house->catalog->layers, house->layer->name, APR_HASH_KEY_STRING, house->layer);
-    house->settings = (tseed_settings_t) { .state_dir = house->dir,
-                                           .db_driver = "sqlite3",
-                                           .db_params = "",
-                                           .threads = 4,
-                                           .workers = 2,
-                                           .max_tasks = SLOTS,
-                                           .history_most = 1000,
-                                           .history_age = 3600 * APR_USEC_PER_SEC,
-                                           .stop_timeout = APR_USEC_PER_SEC / 2,
-                                           .quota_directive = "off" };
+    house->settings = (tseed_settings_t){.state_dir = house->dir,
+                                         .db_driver = "sqlite3",
+                                         .db_params = "",
+                                         .threads = 4,
+                                         .workers = 2,
+                                         .max_tasks = SLOTS,
+                                         .history_most = 1000,
+                                         .history_age = 3600 * APR_USEC_PER_SEC,
+                                         .stop_timeout = APR_USEC_PER_SEC / 2,
+                                         .quota_directive = "off"};
     tseed_quota_config_init(&house->settings.quota, 4096, house->pool);
-    house->board = tseed_board_init(mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                         MAP_SHARED | MAP_ANONYMOUS, -1, 0),
-                                    SLOTS, 2);
+    house->board = tseed_board_init(
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2);
     house->doorbell = eventfd(0, EFD_NONBLOCK);
     seeder_start(house);
     assert_int_equal(tseed_state_open(&house->state, house->dir, "sqlite3", "", house->pool),
@@ -302,12 +300,11 @@ static int64_t post(house_t *house, const char *type, int zoom_stop, int threads
                                     type, zoom_stop, threads);
     tseed_seed_document_t document;
     tseed_tileset_t tileset;
-    tseed_task_t task = { 0 };
+    tseed_task_t task = {0};
 
-    assert_null(tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body),
-                                         house->pool));
-    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, house->layer,
-                                            house->pool));
+    assert_null(
+        tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), house->pool));
+    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, house->layer, house->pool));
     task.requested_by = "test";
     task.created = apr_time_now();
     assert_int_equal(tseed_state_task_insert(house->state, &task, SLOTS), APR_SUCCESS);
@@ -342,7 +339,7 @@ static tseed_progress_t wait_end(house_t *house, int64_t id)
 static void wait_processed(house_t *house, int64_t id, int64_t least)
 {
     apr_time_t deadline = tseed_clock_monotonic() + 60 * APR_USEC_PER_SEC;
-    tseed_row_t row = { 0 };
+    tseed_row_t row = {0};
 
     while (!tseed_board_find(house->board, id, &row) ||
            tseed_progress_processed(&row.progress) < least) {
@@ -451,9 +448,9 @@ static void test_seeder__too_many_failures_abort(void **state)
 static apr_time_t terminate_all(house_t *house, int64_t id)
 {
     apr_time_t begun = tseed_clock_monotonic();
-    tseed_termination_t what = { .mask = 1u << TSEED_PENDING | 1u << TSEED_RUNNING,
-                                 .reason = "terminated",
-                                 .now = apr_time_now() };
+    tseed_termination_t what = {.mask = 1u << TSEED_PENDING | 1u << TSEED_RUNNING,
+                                .reason = "terminated",
+                                .now = apr_time_now()};
     apr_array_header_t *terminated;
     tseed_row_t row;
 
@@ -624,7 +621,7 @@ static void test_seeder__unwritable_store_pauses_the_task(void **state)
     const char *root = house->layer->store.root;
     apr_time_t deadline = tseed_clock_monotonic() + 60 * APR_USEC_PER_SEC;
     apr_file_t *file;
-    tseed_row_t row = { 0 };
+    tseed_row_t row = {0};
     int64_t id;
 
     /* a file where the directory should be fails for root as well */
@@ -662,34 +659,34 @@ static int teardown_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            test_seeder__seeds_then_skips_then_removes, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__reseed_makes_all_again, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__two_seeds_of_one_set_share_the_work, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__exceptions_are_failures_with_a_cause, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__too_many_failures_abort, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__terminates_while_the_upstream_hangs, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__terminated_task_writes_no_more, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__goes_on_after_a_stop, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__goes_on_after_a_kill, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__a_metatile_that_crashes_twice_is_given_up, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__a_task_that_crashes_thrice_is_aborted, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__runs_as_many_tasks_as_threads, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__huge_task_starts_at_once, house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder__unwritable_store_pauses_the_task, house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__seeds_then_skips_then_removes, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__reseed_makes_all_again, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__two_seeds_of_one_set_share_the_work,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__exceptions_are_failures_with_a_cause,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__too_many_failures_abort, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__terminates_while_the_upstream_hangs,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__terminated_task_writes_no_more, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__goes_on_after_a_stop, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__goes_on_after_a_kill, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_metatile_that_crashes_twice_is_given_up,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_task_that_crashes_thrice_is_aborted,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__runs_as_many_tasks_as_threads, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__huge_task_starts_at_once, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__unwritable_store_pauses_the_task, house_setup,
+                                        house_teardown),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
