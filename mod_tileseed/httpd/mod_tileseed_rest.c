@@ -201,6 +201,25 @@ static int run_action(tseed_rest_t *rest)
     return actions[action].handle(rest);
 }
 
+/* A change that would not be acted on: the board is another build's, the state another httpd's. */
+static int refuse_change(const tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+
+    if (tseed_board_is_fenced(rest->board)) {
+        apr_table_setn(r->headers_out, "Retry-After", "2");
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "a new build of the module is taking over; send it again");
+    }
+    if (tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
+        apr_table_setn(r->headers_out, "Retry-After", "30");
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "another httpd works on this server's state directory; send it "
+                                 "to that one, or again when it has stopped");
+    }
+    return DECLINED;
+}
+
 /* What keeps a routed request from its handler is answered here; DECLINED: nothing does. */
 static int refuse(tseed_rest_t *rest)
 {
@@ -217,10 +236,12 @@ static int refuse(tseed_rest_t *rest)
                                  "no layer is configured, or there is no memory for the task "
                                  "table; the error log says which");
     }
-    if (actions[route->action].has_body && tseed_board_is_fenced(rest->board)) {
-        apr_table_setn(r->headers_out, "Retry-After", "2");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "a new build of the module is taking over; send it again");
+    if (actions[route->action].has_body) {
+        int status = refuse_change(rest);
+
+        if (status != DECLINED) {
+            return status;
+        }
     }
     return origin_is_fine(rest) ? DECLINED
                                 : tseed_reply_error(r, HTTP_FORBIDDEN,
