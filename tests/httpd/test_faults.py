@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""An upstream that misbehaves: its answers become failures with a cause, never tiles."""
+import time
+
+import pytest
+
+from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, rows, stub, task,
+                     terminate)
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+SUMMARY = 'failed answers of the upstream'
+
+# Each fault and what its cause must say. A connection that was kept open may be closed at any time,
+# so its request is sent once more; what counts is the second one.
+FAULTS = {
+    'xml': (Fault('xml'), 'the stub was told to fail'),
+    'disguised': (Fault('disguised'), ''),
+    'empty': (Fault('empty'), 'empty'),
+    'short': (Fault('short'), ''),
+    'truncated': (Fault('truncated'), ''),
+    'broken': (Fault('broken'), ''),
+    'size': (Fault('size'), 'pixels'),
+    '404': (Fault('status', 404), '404'),
+    '500': (Fault('status', 500), '500'),
+    'close': (Fault('close'), ''),
+}
+
+
+@one_mpm
+@pytest.mark.parametrize('kind', FAULTS)
+def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
+    """The other metatiles are made, the task is done, and the cause is kept."""
+    fault, words = FAULTS[kind]
+    httpd.expect(SUMMARY)
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
+    upstream.faults = [None, None, fault] + ([fault] if kind == 'close' else [])
+    document = done(httpd, 'stub', zoomStop=2)
+    assert counts(document) == (17, 0, 0, 4)
+    assert len(files(httpd)) == 17
+    (z, x, y, cause, attempts), = failures(httpd, document['id'])
+    assert (z, x, y, attempts) == (2, 0, 0, 1)
+    assert cause and words in cause, cause
+    assert cause in httpd.error_log()
+
+    again = done(httpd, 'stub', zoomStop=2)
+    assert counts(again) == (4, 17, 0, 0)
+    assert len(files(httpd)) == 21
+
+
+@one_mpm
+def test_retries_mend_passing_faults(httpd, upstream):
+    """As many bad answers to a metatile as there are retries leave no failure behind."""
+    httpd.expect(SUMMARY)
+    upstream.faults = [Fault('status', 503), Fault('status', 502), None] * 2 + [Fault('truncated')]
+    httpd.start(REST + 'TileSeedRetries 2\n' + stub(upstream))
+    document = done(httpd, 'stub', zoomStop=2, tileFailureRetryWaitTime=10)
+    assert counts(document) == (21, 0, 0, 0)
+    assert document['upstreamRequests'] == len(upstream.requests) == 6 + 5
+    assert not failures(httpd, document['id'])
+
+
+@one_mpm
+def test_too_many_failures_abort(httpd, upstream):
+    """The limit, and the last cause, are the task's reason."""
+    httpd.expect(SUMMARY)
+    httpd.expect('aborted')
+    upstream.always = Fault('status', 404)
+    httpd.start(REST + 'TileSeedRetries 0\nTileSeedFailureLimit 3\n' + stub(upstream))
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=5))
+    assert document['state'] == 'ABORTED'
+    assert '3' in document['reason'] and '404' in document['reason'], document['reason']
+    assert 4 <= len(failures(httpd, document['id'])) <= 6
+    assert not files(httpd)
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=1, totalFailuresBeforeAborting=-1))
+    assert (document['state'], document['tilesFailed']) == ('DONE', 5)
+
+
+@one_mpm
+def test_an_upstream_that_hangs_times_out(httpd, upstream):
+    """After the upstream's timeout, with that as the cause."""
+    httpd.expect(SUMMARY)
+    upstream.always = Fault('hang')
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, timeout='500ms'))
+    begun = time.monotonic()
+    document = done(httpd, 'stub', zoomStop=1, threadCount=4)
+    assert 0.5 <= time.monotonic() - begun < 5
+    assert counts(document) == (0, 0, 0, 5)
+    causes = {cause for *_, cause, _ in failures(httpd, document['id'])}
+    assert all('500 ms' in cause or '0.5 s' in cause for cause in causes), causes
+
+
+@one_mpm
+def test_nobody_listens(httpd, upstream):
+    """The upstream is away: failures that say so."""
+    httpd.expect(SUMMARY)
+    snippet = REST + 'TileSeedRetries 0\n' + stub(upstream)
+    upstream.server.server_close()
+    httpd.start(snippet)
+    document = done(httpd, 'stub', zoomStop=1)
+    assert counts(document) == (0, 0, 0, 5)
+    assert all('onnect' in cause for *_, cause, _ in failures(httpd, document['id']))
+
+
+def test_kill_while_the_upstream_hangs(httpd, upstream):
+    """Within a second: the answer, an empty list, and not one tile more."""
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=5, threadCount=8)
+    wait_until(lambda: len(upstream.requests) >= 8)
+    begun = time.monotonic()
+    page = terminate(httpd, 'running')
+    assert time.monotonic() - begun < 1
+    assert f'[{number}: stub, SEED, RUNNING]' in page
+    assert not rows(httpd)
+    assert task(httpd, number)['state'] == 'ABORTED'
+    asked = len(upstream.requests)
+    upstream.always = None
+    upstream.ended.set()
+    assert done(httpd, 'stub', type='truncate')['tilesRemoved'] == 0
+    assert len(upstream.requests) == asked
+    assert not files(httpd)
+
+
+def test_kill_in_the_middle(httpd, upstream):
+    """After the answer of a termination no file appears, is changed or goes."""
+    upstream.always = Fault('delay', 0.01)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=8)
+    wait_until(lambda: task(httpd, number)['tilesMade'] > 50, 20)
+    terminate(httpd)
+    before = files(httpd)
+    document = task(httpd, number)
+    done(httpd, 'stub', zoomStop=0)
+    assert files(httpd) == before
+    assert document['tilesMade'] == len(before) < len(GRIDS['small'].between(0, 6))
+
+
+@one_mpm
+def test_store_that_cannot_be_written(httpd, upstream):
+    """The task waits, says why, and goes on by itself when it can."""
+    httpd.expect('is paused')
+    httpd.expect("can't be (made|written|used)")
+    cache = httpd.path('cache')
+    cache.write_text('in the way')
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=2, tileFailureRetryWaitTime=50)
+    wait_until(lambda: (task(httpd, number)['reason'] or '').startswith('paused'))
+    assert rows(httpd)[0][4] == 1
+    cache.unlink()
+    httpd.folder('cache')
+    document = ended(httpd, number)
+    assert (document['state'], document['reason']) == ('DONE', None)
+    assert counts(document) == (21, 0, 0, 0)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A seed and a truncate in each layout; the names are worked out here by the peers' formulas."""
+import pytest
+
+from seeding import (GRIDS, REST, begin, coords, counts, done, empty_folders, ended, files,
+                     geowebcache_path, stub)
+from tileseed_httpd import one_mpm
+
+NAME = 'topp:my states'
+SAFE = 'topp_my_states'
+
+
+def split(number):
+    """A number in three groups of three digits, as TileCache and MapCache write it."""
+    return f'{number // 10 ** 6:03d}/{number // 1000 % 1000:03d}/{number % 1000:03d}'
+
+
+def from_top(tile):
+    """The row, counted from the top in a level of 2^z rows."""
+    z, _, y = tile
+    return 2 ** z - 1 - y
+
+
+def xyz(tile):
+    """GeoWebCache's SLIPPY."""
+    z, x, _ = tile
+    return f'{SAFE}/small/{z}/{x}/{from_top(tile)}.png'
+
+
+def tms(tile):
+    """GeoWebCache's TMS."""
+    z, x, y = tile
+    return f'{SAFE}/small/{z}/{x}/{y}.png'
+
+
+def tilecache(tile):
+    """MapCache's tilecache."""
+    z, x, y = tile
+    return f'{SAFE}/small/{z:02d}/{split(x)}/{split(y)}.png'
+
+
+def arcgis(tile):
+    """Esri's exploded cache, rows from the top."""
+    z, x, _ = tile
+    return f'{SAFE}/small/L{z:02d}/R{from_top(tile):08x}/C{x:08x}.png'
+
+
+def quadkey(tile):
+    """One digit a level: 1 for the right half, 2 for the lower."""
+    z, x, _ = tile
+    y = from_top(tile)
+    digits = ((x >> bit & 1) + 2 * (y >> bit & 1) for bit in reversed(range(z)))
+    return f'{SAFE}/small/' + ''.join(map(str, digits)) + '.png'
+
+
+def template(tile):
+    """The template below."""
+    z, x, y = tile
+    return f't/{SAFE}-small/{z}/{x}_{y}_{from_top(tile)}.png'
+
+
+LAYOUTS = {
+    'geowebcache': lambda tile: geowebcache_path(NAME, 'small', 'png', tile),
+    'xyz': xyz,
+    'tms': tms,
+    'tilecache': tilecache,
+    'arcgis': arcgis,
+    'quadkey': quadkey,
+    't/{layer}-{gridset}/{z}/{x}_{-y}_{y}.{ext}': template,
+}
+
+
+@one_mpm
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_names_of_files(httpd, upstream, layout):
+    """Each tile lies where the layout says, and truncate finds it there again."""
+    first = 1 if layout == 'quadkey' else 0     # level 0 has no digit
+    path = LAYOUTS[layout]
+    httpd.start(REST + stub(upstream, name=NAME, store=layout, meta='4x4'))
+    tiles = GRIDS['small'].between(first, 4)
+    document = done(httpd, NAME, zoomStart=first, zoomStop=4, threadCount=2)
+    assert counts(document) == (len(tiles), 0, 0, 0)
+    assert files(httpd) == {path(tile) for tile in tiles}
+
+    bounds = (300, 510, 620, 930)
+    gone = GRIDS['small'].between(2, 4, bounds)
+    document = done(httpd, NAME, type='truncate', bounds=coords(*bounds), zoomStart=2)
+    assert document['tilesRemoved'] == len(gone)
+    assert files(httpd) == {path(tile) for tile in tiles - gone}
+    assert done(httpd, NAME, type='truncate')['tilesRemoved'] == len(tiles - gone)
+    assert not files(httpd)
+    assert not empty_folders(httpd)
+
+
+@one_mpm
+def test_padding_quirk_of_geowebcache(httpd, upstream):
+    """Numbers just above a power of ten get one zero more than printf would give."""
+    httpd.start(REST + stub(upstream, name=NAME))
+    side = 1000 / 2 ** 7
+    bounds = coords(99.5 * side, 99.5 * side, 101.5 * side, 100.5 * side)
+    done(httpd, NAME, bounds=bounds, zoomStart=7, zoomStop=7)
+    assert files(httpd) == {f'{SAFE}/small_07/06_06/{x}_{y}.png'
+                            for x in ('0099', '00100', '0101') for y in ('0099', '00100')}
+    assert done(httpd, NAME, bounds=bounds, type='truncate')['tilesRemoved'] == 6
+    assert not files(httpd)
+
+
+@one_mpm
+def test_what_is_no_tile_stays(httpd, upstream):
+    """Truncate leaves files alone that others put there, and does not follow links."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=2)
+    cache = httpd.path('cache')
+    elsewhere = httpd.folder('elsewhere')
+    guests = ['stub/metadata.properties', 'stub/small_02/0_0/00_00.txt',
+              'stub/small_02/0_0/0_0.png', 'stub/other_02/0_0/00_00.png']
+    for guest in guests:
+        cache.joinpath(guest).parent.mkdir(parents=True, exist_ok=True)
+        cache.joinpath(guest).write_text('a guest')
+    tile = elsewhere / '05_05.png'
+    tile.write_text('not ours')
+    cache.joinpath('stub/small_03').mkdir(exist_ok=True)
+    cache.joinpath('stub/small_03/0_0').symlink_to(elsewhere)
+    document = ended(httpd, begin(httpd, 'stub', type='truncate'))
+    assert document['state'] == 'DONE'
+    assert document['tilesRemoved'] == 1 + 4 + 16
+    assert set(guests) <= files(httpd)
+    assert tile.exists()

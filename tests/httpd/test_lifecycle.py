@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Tasks outlive whatever happens to httpd and to the seeder, and nothing is done twice but what was
+under way."""
+import collections
+import os
+import signal
+import time
+
+import pytest
+
+from seeding import (GRIDS, REST, Watch, begin, counts, done, ended, failures, files, rows,
+                     seeder_of, stub, task, terminate)
+from tileseed_httpd import Httpd, one_mpm, wait_until
+from upstream import Fault
+
+THREADS = 2
+LAST = 4                                        # zoom levels 0 to 4
+TILES = GRIDS['small'].between(0, LAST)
+METATILES = GRIDS['small'].metatiles(TILES, (2, 2))
+
+
+@pytest.fixture
+def slow(upstream):
+    """A stub that takes its time, so that a task of METATILES lasts some seconds."""
+    upstream.always = Fault('delay', 0.05)
+    return upstream
+
+
+@pytest.fixture
+def other_httpd(mpm):
+    """A second httpd beside the fixture `httpd`."""
+    server = Httpd(mpm)
+    yield server
+    server.finish()
+
+
+def start(httpd, upstream, *lines, more=''):
+    """Starts httpd and a task; returns its id when some tiles have been made."""
+    httpd.start(REST + stub(upstream, *lines) + more)
+    number = begin(httpd, 'stub', zoomStop=LAST, threadCount=THREADS)
+    progress(httpd, number, len(TILES) // 10)
+    return number
+
+
+def progress(httpd, number, tiles):
+    """Waits until that many tiles have been processed."""
+    wait_until(lambda: task(httpd, number)['tilesProcessed'] >= tiles, 30, f'{tiles} tiles')
+
+
+def check_end(httpd, upstream, number, interruptions):
+    """All tiles are there, counted once each; only what was under way was asked for again."""
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE', document
+    made, skipped, removed, failed = counts(document)
+    assert (made + skipped, removed, failed) == (len(TILES), 0, 0), document
+    assert len(files(httpd)) == len(TILES)
+    assert not rows(httpd)
+    asked = collections.Counter((request['BBOX'], request['WIDTH'])
+                                for request in upstream.requests)
+    assert len(asked) == len(METATILES)
+    # of a run, as many are fetched or wait for a worker as are with workers
+    assert sum(asked.values()) - len(asked) <= interruptions * 2 * THREADS
+
+
+def interrupt_graceful(httpd):
+    """apachectl graceful."""
+    httpd.graceful()
+
+
+def interrupt_restart(httpd):
+    """apachectl restart."""
+    httpd.restart()
+
+
+def interrupt_stop(httpd):
+    """apachectl stop, then start."""
+    httpd.stop()
+    assert not httpd.processes()
+    httpd.start()
+
+
+def interrupt_graceful_stop(httpd):
+    """apachectl graceful-stop, then start."""
+    httpd.stop(signal.SIGWINCH)
+    assert not httpd.processes()
+    httpd.start()
+
+
+def interrupt_parent(httpd):
+    """The parent is killed: its seeder leaves by itself; its children, which would go on
+    answering, are killed before the start."""
+    httpd.expect('AH00098')                     # the pid file that it left
+    httpd.process.kill()
+    httpd.process.wait()
+    wait_until(lambda: seeder_of(httpd) is None, 5, 'the end of the seeder')
+    for pid in httpd.processes():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not httpd.processes())
+    httpd.start()
+
+
+@pytest.mark.parametrize('interrupt', [interrupt_graceful, interrupt_restart, interrupt_stop,
+                                       interrupt_graceful_stop, interrupt_parent])
+def test_task_goes_on(httpd, slow, interrupt):
+    """Twice in the middle of a task: same id, counts that never go back, nothing lost."""
+    httpd.start(REST + stub(slow))
+    with Watch(httpd, clients=2) as watch:
+        number = begin(httpd, 'stub', zoomStop=LAST, threadCount=THREADS)
+        for tenths in (2, 5):
+            progress(httpd, number, len(TILES) * tenths // 10)
+            interrupt(httpd)
+            assert [row[3] for row in rows(httpd)] == [number]
+        wait_until(lambda: not rows(httpd), 60)
+    watch.check(number, len(TILES))
+    check_end(httpd, slow, number, interruptions=2)
+
+
+def test_seeder_killed(httpd, slow):
+    """A new seeder is there within two seconds and takes over where the last one was."""
+    httpd.expect('the seeder ended unexpectedly')
+    httpd.expect('AH00052')
+    number = start(httpd, slow)
+    with Watch(httpd) as watch:
+        old = seeder_of(httpd)
+        os.kill(old, signal.SIGKILL)
+        killed = time.monotonic()
+        assert [row[3] for row in rows(httpd)] == [number]
+        wait_until(lambda: seeder_of(httpd) not in (None, old), 2, 'a new seeder')
+        before = len(slow.requests)
+        wait_until(lambda: len(slow.requests) > before, 2)
+        assert time.monotonic() - killed < 3
+        wait_until(lambda: not rows(httpd), 60)
+    watch.check(number, len(TILES))
+    check_end(httpd, slow, number, interruptions=1)
+
+
+def test_pending_tasks_keep_their_order(httpd, slow):
+    """Tasks that wait for a thread wait on after a restart, and begin in the order of their ids."""
+    httpd.start(REST + stub(slow) + 'TileSeedThreads 1\n')
+    numbers = [begin(httpd, 'stub', zoomStart=level, zoomStop=level) for level in (3, 2, 1)]
+    assert [row[3:] for row in rows(httpd)] == [[numbers[0], 1], [numbers[1], 0], [numbers[2], 0]]
+    httpd.restart()
+    assert [row[3] for row in rows(httpd)] == numbers
+    documents = [ended(httpd, number) for number in numbers]
+    assert [document['state'] for document in documents] == ['DONE'] * 3
+    assert [document['tilesProcessed'] for document in documents] == [64, 16, 4]
+    begun = [document['started'] for document in documents]
+    assert begun == sorted(begun)
+    assert begin(httpd, 'stub', zoomStop=0) > numbers[2]
+
+
+def test_terminated_stays_terminated(httpd, upstream):
+    """Neither a restart nor a start takes up again what was terminated, running or pending."""
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream) + 'TileSeedThreads 1\n')
+    numbers = [begin(httpd, 'stub', zoomStop=3) for _ in range(2)]
+    wait_until(lambda: upstream.requests)
+    page = terminate(httpd)
+    assert all(f'[{number}: stub, SEED, ' in page for number in numbers), page
+    upstream.always = None
+    asked = len(upstream.requests)
+    for again in (httpd.graceful, lambda: interrupt_stop(httpd)):
+        again()
+        assert not rows(httpd)
+        documents = [task(httpd, number) for number in numbers]
+        assert [document['state'] for document in documents] == ['ABORTED'] * 2
+        assert all('terminated' in document['reason'] for document in documents)
+    assert len(upstream.requests) == asked
+    assert not files(httpd)
+    assert begin(httpd, 'stub', zoomStop=0) == numbers[1] + 1
+
+
+def test_failures_survive(httpd, slow):
+    """What was given up on before a restart is still counted and known after it."""
+    httpd.expect('failed answers of the upstream')
+    slow.faults = [Fault('status', 404)]
+    number = start(httpd, slow, 'TileSeedRetries 0')
+    httpd.restart()
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE'
+    assert counts(document) == (len(TILES) - 1, 0, 0, 1)
+    assert [failure[:3] for failure in failures(httpd, number)] == [(0, 0, 0)]
+
+
+def test_a_child_lives_for_five_connections(httpd, slow):
+    """Children that come and go take nothing along."""
+    number = start(httpd, slow, more='MaxConnectionsPerChild 5\n')
+    with Watch(httpd, clients=2) as watch:
+        children = set()
+        while rows(httpd):
+            children |= set(httpd.processes())
+        assert len(children) > 6
+    watch.check(number, len(TILES))
+    check_end(httpd, slow, number, interruptions=0)
+
+
+def test_layer_taken_out_of_the_configuration(httpd, slow):
+    """Its task ends with the reason, those of other layers go on."""
+    httpd.expect('no layer|aborted')
+    other = stub(slow, name='other').split('TileSeedUpstream', 1)[1].split('\n', 1)[1]
+    httpd.start(REST + stub(slow) + other)
+    lost = begin(httpd, 'stub', zoomStop=LAST)
+    kept = begin(httpd, 'other', zoomStop=2)
+    progress(httpd, lost, 1)
+    httpd.graceful(REST + stub(slow, name='other'))
+    document = ended(httpd, lost)
+    assert document['state'] == 'ABORTED'
+    assert 'stub' in document['reason']
+    assert counts(ended(httpd, kept)) == (21, 0, 0, 0)
+
+
+@one_mpm
+def test_stop_is_quick(httpd, upstream):
+    """An upstream that hangs does not hold up the stop, and the seeder is gone afterwards."""
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream))
+    begin(httpd, 'stub', zoomStop=3, threadCount=8)
+    wait_until(lambda: upstream.requests)
+    assert seeder_of(httpd)
+    begun = time.monotonic()
+    httpd.stop()
+    assert time.monotonic() - begun < 3
+    assert not httpd.processes()
+
+
+@one_mpm
+def test_configtest_leaves_no_trace(httpd, upstream):
+    """No directory, no process, no request."""
+    status, words = httpd.configtest(REST + stub(upstream))
+    assert (status, words) == (0, 'Syntax OK\n')
+    assert not httpd.path('state').exists()
+    assert not httpd.path('cache').exists()
+    assert not httpd.processes()
+    assert not upstream.requests
+
+
+@one_mpm
+def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
+    """It says that the place is taken, does no harm, and takes over when it is free."""
+    other_httpd.expect('another seeder holds the state directory')
+    number = start(httpd, slow)
+    shared = (REST + stub(slow)).replace('@ROOT@', str(httpd.root))
+    other_httpd.start(shared)
+
+    def refusal():
+        answer = other_httpd.put('/rest/diskquota.json', '{"cacheQuotaConfiguration":{}}')
+        return answer if answer.status == 503 else None
+    answer = wait_until(refusal, 20, 'the refusal')
+    assert answer.headers['Retry-After']
+    assert answer.headers['Content-Type'].startswith('text/plain')
+    assert 'state directory' in answer.text and str(httpd.root) not in answer.text
+    answer = other_httpd.post('/rest/seed/stub.json', '{"seedRequest":{}}')
+    assert answer.status == 503
+    check_end(httpd, slow, number, interruptions=0)
+    httpd.stop()
+    wait_until(lambda: other_httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}')
+               .status == 200, 10, 'the second seeder')
+    wait_until(lambda: not rows(other_httpd))
+
+
+@one_mpm
+def test_a_task_of_many_tiles_starts_at_once(httpd, upstream):
+    """More than 10^12 tiles: accepted, running and terminated without a pause or a list of them."""
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream).replace('TileSeedLevels 8', 'TileSeedLevels 22'))
+    begun = time.monotonic()
+    number = begin(httpd, 'stub', threadCount=4)
+    wait_until(lambda: len(upstream.requests) >= 4, 3)
+    total = sum(4 ** z for z in range(22))
+    assert rows(httpd) == [[0, total, total, number, 1]]
+    assert time.monotonic() - begun < 3
+    with open(f'/proc/{seeder_of(httpd)}/status', encoding='ascii') as status:
+        peak = next(int(line.split()[1]) for line in status if line.startswith('VmHWM'))
+    assert peak < 64 * 1024, f'{peak} KiB'
+    terminate(httpd)
+    assert time.monotonic() - begun < 4
+    assert done(httpd, 'stub', zoomStop=0, type='truncate')['tilesRemoved'] == 0
