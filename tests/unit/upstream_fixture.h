@@ -143,9 +143,18 @@ static inline void server_start(server_t *server, server_script_t *script)
     pthread_create(&server->thread, NULL, server_listen, server);
 }
 
+static inline void server_open_gate(server_t *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->open = 1;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
 /* Every client has closed its connections before. */
 static inline void server_stop(server_t *server)
 {
+    server_open_gate(server); /* a test that failed may have left it closed */
     shutdown(server->listener, SHUT_RDWR);
     pthread_join(server->thread, NULL);
     close(server->listener);
@@ -154,14 +163,6 @@ static inline void server_stop(server_t *server)
     }
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
-}
-
-static inline void server_open_gate(server_t *server)
-{
-    pthread_mutex_lock(&server->lock);
-    server->open = 1;
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 /* Notes a letter and waits for the gate. */
