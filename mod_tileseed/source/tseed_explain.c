@@ -6,7 +6,6 @@
 
 #include <apr_lib.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define READ_MAX 65536 /* bytes of a document that are looked at */

@@ -3,7 +3,6 @@
 /* The fetcher: letters in, transfers out, and in between one thread that waits for the network. */
 #include "source/tseed_fetcher.h"
 
-#include <apr_strings.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "source/tseed_explain.h"
