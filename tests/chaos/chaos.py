@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Chaos: clients that do at random what clients do, while a killer does what can happen to httpd.
+
+    make chaos CHAOS_MINUTES=5 CHAOS_SEED=7
+
+When the time is over and all tasks have ended, what was answered is compared with what there is. It
+prints what it did and a line for each violation; with one or more of them it ends with status 1 and
+keeps its folder. One seed gives the same clients and the same disturbances in the same order; how
+they meet is the machine's doing.
+"""
+import argparse
+import collections
+import http.client
+import pathlib
+import pickle
+import re
+import resource
+import shutil
+import statistics
+import sys
+import threading
+import time
+
+sys.path[:0] = [str(pathlib.Path(__file__).parent),
+                str(pathlib.Path(__file__).parents[1] / 'httpd')]
+
+from checker import processed, violations                                # noqa: E402
+from clients import TILESETS, crowd, limit                               # noqa: E402
+from disk import Disk                                                    # noqa: E402
+from journal import Journal                                              # noqa: E402
+from killer import Killer                                                # noqa: E402
+from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa: E402
+from source import Source                                                # noqa: E402
+from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
+
+DRAIN_SECONDS = 120
+THREADS = 8
+CRASH = re.compile(r'AH0005[12]: child pid (\d+) exit signal (?!Killed|Terminated)(.*)')
+LOST = (AssertionError, OSError, http.client.HTTPException)
+
+
+def layers(url):
+    """The layers of clients.TILESETS over the stub upstream."""
+    lines = collections.defaultdict(list)
+    for tileset in TILESETS:
+        own = lines[tileset.layer]
+        own.append(f'TileSeedFormat {tileset.format}')
+        if tileset.style:
+            own.append(f'TileSeedParameter STYLES "default=" value={tileset.style}')
+    return SMALL_GRID + f'TileSeedUpstream stub {url} connections=8\n' + ''.join(
+        layer(name, 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
+              'TileSeedMetatile 4x4', *dict.fromkeys(own)) for name, own in lines.items())
+
+
+class Run:
+    """One run: a private httpd, its clients, its killer, and the journal of it all."""
+    HANG_SECONDS = 5
+
+    def __init__(self, seed, mpm=None, verbose=False):
+        self.seed = seed
+        self.verbose = verbose
+        self.begun = time.time()
+        self.journal = Journal()
+        self.enough = threading.Event()
+        self.broken = []            # what went wrong with the run itself
+        self.remaining = 0          # tiles, by the last status list
+        self.source = Source(seed)
+        first = seed % len(MPMS)
+        self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
+        self.httpd = Httpd(self.mpms[0])
+        self.httpd.folder('cache')
+        self.disk = Disk(self.httpd.path('cache'))
+        self.config = (REST + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
+                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\n')
+
+    def say(self, words):
+        """Progress, for whoever asked for it."""
+        if self.verbose:
+            print(f'{time.time() - self.begun:7.1f} {words}', flush=True)
+
+    def start(self):
+        """Starts httpd with the next MPM."""
+        self.mpms.append(self.mpms.pop(0))
+        self.httpd.mpm = self.mpms[-1]
+        self.httpd.start(self.config)
+
+    def play(self, seconds):
+        """The whole run, from the first start to the last stop."""
+        self.start()
+        killer = Killer(self)
+        clients = crowd(self)
+        try:
+            for client in clients:
+                client.start()
+            killer.work(time.time() + seconds)
+        finally:
+            self.enough.set()
+            for client in clients:
+                client.join()
+        self.say('draining')
+        self.drain()
+        self.look_up()
+        self.httpd.stop()
+        self.look_at_rest(killer)
+
+    def drain(self):
+        """Waits until all tasks have ended."""
+        try:
+            wait_until(lambda: not rows(self.httpd), DRAIN_SECONDS, 'the end of all tasks')
+        except LOST as error:
+            self.broken.append(str(error))
+
+    def look_up(self):
+        """What httpd says of everything when it has come to rest."""
+        posts = self.journal.posts
+        last = max((post.task for post in posts if post.task), default=0)
+        for task in range(1, last + len(posts)):
+            answer = self.httpd.get(f'/rest/tasks/{task}.json')
+            if answer.status == 200:
+                self.journal.documents[task] = answer.json()
+            elif task > last:
+                break
+        self.journal.quota = limit(self.httpd.get('/rest/diskquota.json'))
+
+    def look_at_rest(self, killer):
+        """What httpd left behind."""
+        journal = self.journal
+        journal.tiles = self.disk.tiles()
+        journal.damaged = self.disk.damaged()
+        journal.strays = self.disk.strays()
+        for task, document in journal.documents.items():
+            if document['tilesFailed']:
+                journal.given_up[task] = [lost[:3] for lost in failures(self.httpd, task)]
+        journal.crashes = [f'process {pid}: {signal}'
+                           for pid, signal in CRASH.findall(self.httpd.error_log())
+                           if int(pid) not in killer.killed]
+        journal.leftovers = [f'process {pid} ({name})'
+                             for pid, name in self.httpd.leftovers.items()]
+        if self.httpd.listens():
+            journal.leftovers.append(f'a socket that listens on port {self.httpd.port}')
+        journal.leftovers += segments(self.httpd.sessions)
+
+    def violations(self):
+        """Everything that is wrong."""
+        sanitizers = [f'{path.name}: {path.read_text(errors="replace")}'
+                      for path in self.httpd.root.glob('sanitizer.*')]
+        return self.broken + sanitizers + violations(self.journal)
+
+    def report(self):
+        """What was done, as lines."""
+        journal = self.journal
+        states = collections.Counter(document['state'] for document in journal.documents.values())
+        kinds = collections.Counter(event.kind for event in journal.disturbances)
+        failed = collections.Counter(str(failure.status or 'cut') for failure in journal.failures)
+        taken = [request[1] for request in journal.requests] or [0]
+        return [
+            f'seed {self.seed}, {time.time() - self.begun:.0f} s',
+            f'requests {len(journal.requests)}, without success {counted(failed)}, '
+            f'median {statistics.median(taken) * 1000:.1f} ms, slowest {max(taken):.1f} s',
+            f'kills by kind {counted(kinds)}',
+            f'tasks {len(journal.documents)}, {counted(states)}',
+            f'tiles {sum(map(processed, journal.documents.values()))} processed, '
+            f'{len(journal.tiles)} on the disk, upstream requests {self.source.count()}',
+        ]
+
+    def finish(self, keep=False):
+        """Ends what is left, and removes the folder or leaves the journal in it."""
+        self.httpd.stop()
+        self.source.finish()
+        if keep:
+            self.httpd.path('journal.pickle').write_bytes(pickle.dumps(self.journal))
+        else:
+            shutil.rmtree(self.httpd.root, ignore_errors=True)
+
+
+def counted(counter):
+    """'2 of this, 1 of that'"""
+    return ', '.join(f'{count} {name}' for name, count in sorted(counter.items())) or 'none'
+
+
+def segments(creators):
+    """Shared segments of System V whose creators were those processes."""
+    with open('/proc/sysvipc/shm', encoding='ascii') as table:
+        names, *lines = [line.split() for line in table]
+    creator = names.index('cpid')
+    return [f'segment {line[1]}' for line in lines if int(line[creator]) in creators]
+
+
+def main():
+    """The command."""
+    parser = argparse.ArgumentParser(description='Disturbs httpd at random and checks all promises')
+    parser.add_argument('--minutes', type=float, default=5)
+    parser.add_argument('--seed', type=int, default=int(time.time()))
+    parser.add_argument('--mpm', choices=MPMS, help='default: all in turn')
+    parser.add_argument('--verbose', action='store_true', help='say what is disturbed when')
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    run = Run(options.seed, options.mpm, options.verbose)
+    found = ['the run was interrupted']
+    try:
+        run.play(options.minutes * 60)
+        found = run.violations()
+    finally:
+        run.finish(keep=bool(found))
+        print('\n'.join(run.report()))
+        print(f'violations {len(found)}' + (f', see {run.httpd.root}' if found else ''))
+        for line in found:
+            print(f'  {line}')
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What must be true of a journal, whatever was disturbed. violations() has a line for each breach.
+
+A check is a function that yields sentences; its name, in words, begins the line.
+"""
+import collections
+import datetime
+import itertools
+
+from journal import GRID
+
+METATILE = (4, 4)
+FILE_CLOCK = 0.02           # the kernel stamps files with the time of its last tick
+SEAMS = 2                   # seconds for which a disturbance may be felt after its end
+
+# Which disturbances explain what: connections that were cut, changes that were refused.
+CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
+REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
+
+
+def accepted(journal):
+    """The posts that were answered 200."""
+    return [post for post in journal.posts if post.status == 200]
+
+
+def unanswered(journal):
+    """The posts of which nobody knows whether they were accepted."""
+    return [post for post in journal.posts if post.answered is None]
+
+
+def terminations(journal):
+    """{id: the answered kill that listed it}"""
+    return {task: kill for kill in journal.kills
+            for task in (*kill.terminated, *kill.unconfirmed)}
+
+
+def killed_in_silence(journal, post):
+    """Whether a termination that nobody heard back from may have met a task."""
+    return any(kill.answered is None and kill.layer in (None, post.tileset.layer)
+               for kill in journal.kills)
+
+
+def processed(document):
+    """The sum of what a task says it did."""
+    return sum(document['tiles' + kind] for kind in ('Made', 'Skipped', 'Removed', 'Failed'))
+
+
+def seconds(text):
+    """A time of a document."""
+    return datetime.datetime.fromisoformat(text).timestamp()
+
+
+# Tasks
+
+def accepted_task_is_lost(journal):
+    """What was answered 200 is there, as it was asked for."""
+    for post in accepted(journal):
+        document = journal.documents.get(post.task)
+        if document is None:
+            yield f'task {post.task}: {post}'
+        else:
+            asked = (post.tileset.layer, post.type, post.start, post.stop, post.tileset.format,
+                     len(post.tiles()))
+            kept = tuple(document[key] for key in ('layer', 'type', 'zoomStart', 'zoomStop',
+                                                   'format', 'tilesTotal'))
+            if (kept[0], kept[1].lower(), *kept[2:]) != asked:
+                yield f'task {post.task} was {asked}, is {kept}'
+
+
+def task_has_no_good_end(journal):
+    """DONE with exact counts, or ABORTED because somebody terminated it."""
+    ended_by = terminations(journal)
+    for post in accepted(journal):
+        document = journal.documents.get(post.task, {'state': 'ABORTED', 'reason': 'terminated'})
+        words = f'task {post.task} is {document["state"]} ({document["reason"]})'
+        if document['state'] == 'DONE':
+            if processed(document) != document['tilesTotal']:
+                yield f'{words} with {processed(document)} of {document["tilesTotal"]} tiles'
+            elif post.task in ended_by:
+                yield f'{words} although it was listed as terminated'
+        elif document['state'] != 'ABORTED':
+            yield words
+        elif post.task in journal.documents and post.task not in ended_by \
+                and not killed_in_silence(journal, post):
+            yield f'{words} although nobody terminated it'
+
+
+def id_is_wrong(journal):
+    """Ids never repeat, and ascend from one answer to every later request."""
+    counted = collections.Counter(post.task for post in accepted(journal))
+    for task, times in counted.items():
+        if times > 1:
+            yield f'{task} was given to {times} tasks'
+    highest = 0
+    answers = sorted(accepted(journal), key=lambda post: post.answered)
+    at = 0
+    for post in sorted(accepted(journal), key=lambda post: post.sent):
+        while at < len(answers) and answers[at].answered < post.sent:
+            highest = max(highest, answers[at].task)
+            at += 1
+        if post.task < highest:
+            yield f'{post.task} came after {highest}'
+
+
+def task_from_nowhere(journal):
+    """A task that no answer named belongs to a request without answer; one that was refused left
+    nothing."""
+    known = {post.task for post in accepted(journal)}
+    asked = collections.Counter((post.tileset.layer, post.type, post.start, post.stop,
+                                 len(post.tiles())) for post in unanswered(journal))
+    for task, document in sorted(journal.documents.items()):
+        if task in known:
+            continue
+        key = (document['layer'], document['type'].lower(), document['zoomStart'],
+               document['zoomStop'], document['tilesTotal'])
+        if asked[key] == 0:
+            yield f'task {task}: nobody waits for {key}'
+        asked[key] -= 1
+
+
+def terminated_task_came_back(journal):
+    """After the answer of a termination no list shows what it listed, nor, with code all, what
+    had been accepted before."""
+    for kill in journal.kills:
+        if kill.status != 200:
+            continue
+        gone = {*kill.terminated, *kill.unconfirmed}
+        if kill.code == 'all':
+            gone |= {post.task for post in accepted(journal)
+                     if post.answered < kill.sent and kill.layer in (None, post.tileset.layer)}
+        seen = {task for reading in journal.readings if reading.sent > kill.answered
+                for task in gone & reading.rows.keys()}
+        for task in sorted(seen):
+            yield f'task {task} was listed after {kill}'
+
+
+def terminated_task_wrote(journal):
+    """Every tile was written while some task was alive that makes it."""
+    ends = {task: kill.answered for kill in journal.kills for task in kill.terminated}
+    lives = collections.defaultdict(list)
+    for post in [*accepted(journal), *unanswered(journal)]:
+        if post.type != 'truncate':
+            for tile in post.tiles():
+                lives[post.tileset, tile].append(
+                    (post.sent, ends.get(post.task, float('inf')), post.task))
+    writes = {(write.tileset, write.tile, write.time) for write in journal.writes}
+    writes |= {(*key, time) for key, time in journal.tiles.items()}
+    told = set()
+    for tileset, tile, time in sorted(writes, key=lambda write: write[2]):
+        owners = lives[tileset, tile]
+        if any(begun - FILE_CLOCK <= time <= end for begun, end, _ in owners):
+            continue
+        suspects = tuple(sorted(task for begun, _, task in owners if task and begun < time))
+        if suspects not in told:
+            told.add(suspects)
+            late = time - max((end for _, end, task in owners if task in suspects), default=time)
+            yield f'{tileset} {tile} at {time:.3f}, {late:.3f} s after the end of {suspects}'
+
+
+def counts_are_wrong(journal):
+    """What was read never goes back, and adds up."""
+    shown = collections.defaultdict(list)
+    for reading in journal.readings:
+        for task, (done, total, remaining, _) in reading.rows.items():
+            shown[task].append((reading.sent, reading.answered, done))
+            if done + remaining != total or not 0 <= done <= total:
+                yield f'task {task}: {done} of {total}, {remaining} remaining'
+    for look in journal.looks:
+        if look.document:
+            shown[look.task].append((look.sent, look.answered, processed(look.document)))
+    for task, document in journal.documents.items():
+        shown[task].append((float('inf'), float('inf'), processed(document)))
+    for task, seen in sorted(shown.items()):
+        seen.sort()
+        answers = sorted((answered, done) for _, answered, done in seen)
+        highest = list(itertools.accumulate((done for _, done in answers), max))
+        at = 0
+        for sent, _, done in seen:
+            while at < len(answers) and answers[at][0] < sent:
+                at += 1
+            if at and done < highest[at - 1]:
+                yield f'task {task}: {done} after {highest[at - 1]}'
+                break
+
+
+def unfinished_task_is_not_listed(journal):
+    """From its answer until its end a task is in every list of its layer."""
+    ended_by = terminations(journal)
+    for post in accepted(journal):
+        document = journal.documents.get(post.task)
+        if document is None or not document['finished']:
+            continue
+        end = seconds(document['finished'])
+        if post.task in ended_by:
+            end = min(end, ended_by[post.task].sent)
+        for reading in journal.readings:
+            if reading.layer in (None, post.tileset.layer) and post.task not in reading.rows \
+                    and post.answered < reading.sent and reading.answered < end - 1:
+                yield f'task {post.task}, {end - reading.answered:.1f} s before its end'
+                break
+
+
+def end_was_taken_back(journal):
+    """A task that was shown as ended stays as it was shown."""
+    last = {}
+    looks = sorted(journal.looks, key=lambda look: look.sent)
+    looks += [Look(task, document) for task, document in journal.documents.items()]
+    for look in looks:
+        state = look.document['state'] if look.document else 'gone'
+        before = last.get(look.task, state)
+        if before in ('DONE', 'ABORTED') and state != before:
+            yield f'task {look.task} was {before}, is {state}'
+        last[look.task] = state
+
+
+Look = collections.namedtuple('Look', 'task document')
+
+
+# Tiles
+
+def removed_later(journal, post):
+    """The tiles that a younger truncate of the tile set may have taken away."""
+    gone = set()
+    for other in journal.posts:
+        if other.type == 'truncate' and other.tileset == post.tileset and \
+                other.status in (200, None) and (other.task is None or other.task > post.task):
+            gone |= other.tiles()
+    return gone
+
+
+def given_up(journal, task):
+    """The tiles of the metatiles that a task recorded as failed."""
+    return {tile for first in journal.given_up.get(task, ())
+            for tile in block(GRID.metatile(first, METATILE))}
+
+
+def block(metatile):
+    """The tiles of a metatile."""
+    z, left, low, right, high = metatile
+    return {(z, x, y) for x in range(left, right + 1) for y in range(low, high + 1)}
+
+
+def done(journal, *types):
+    """The accepted posts of some types whose tasks came to a good end."""
+    return [post for post in accepted(journal) if post.type in types
+            and journal.documents.get(post.task, {}).get('state') == 'DONE']
+
+
+def tile_of_finished_seed_is_missing(journal):
+    """Every tile of a finished seed is there, but for what was truncated after it."""
+    for post in done(journal, 'seed', 'reseed'):
+        have = {tile for tileset, tile in journal.tiles if tileset == post.tileset}
+        missing = post.tiles() - have
+        if missing:
+            missing -= removed_later(journal, post) | given_up(journal, post.task)
+        if missing:
+            yield f'task {post.task}: {len(missing)} tiles, {min(missing)} of {post.tileset}'
+
+
+def tile_outlived_its_truncate(journal):
+    """A finished truncate has left nothing that was there before it."""
+    for post in done(journal, 'truncate'):
+        old = [tile for tile in post.tiles()
+               if journal.tiles.get((post.tileset, tile), post.sent) < post.sent - FILE_CLOCK]
+        if old:
+            yield f'task {post.task}: {len(old)} tiles, {min(old)} of {post.tileset}'
+
+
+def tile_is_damaged(journal):
+    """Every tile decodes and has its size."""
+    yield from journal.damaged
+
+
+def file_is_no_tile(journal):
+    """Nothing lies in the cache but tiles."""
+    yield from journal.strays
+
+
+# The rest
+
+def quota_is_wrong(journal):
+    """A GET shows what the last answered PUT said, or one without an answer after it."""
+    readings = [(reading.sent, reading.answered, reading.value) for reading in journal.quotas]
+    readings.append((float('inf'), float('inf'), journal.quota))
+    for sent, answered, value in readings:
+        may = set()
+        before = [put for put in journal.puts if put.sent < answered]
+        for put in sorted(before, key=lambda put: put.sent):
+            if put.status == 200 and put.answered < sent:
+                may = {put.value}
+            elif put.status in (200, None):
+                may.add(put.value)
+        if may and value not in may:
+            yield f'{value} MiB where {sorted(may)} was set'
+
+
+def request_failed_for_no_reason(journal):
+    """A connection that was cut, or a change that was refused, has a disturbance behind it."""
+    for failure in journal.failures:
+        kinds = {None: CUTS, 503: REFUSALS, 507: REFUSALS}.get(failure.status, ())
+        if not any(event.kind in kinds and event.begun <= failure.ended
+                   and failure.sent <= (event.ended or failure.sent) + SEAMS
+                   for event in journal.disturbances):
+            yield f'{failure.what}: {failure.status} {failure.text}'
+
+
+def process_crashed(journal):
+    """No process dies of a signal that nobody sent."""
+    yield from journal.crashes
+
+
+def something_is_left(journal):
+    """After the end there is no process, socket or segment."""
+    yield from journal.leftovers
+
+
+CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_nowhere,
+          terminated_task_came_back, terminated_task_wrote, counts_are_wrong,
+          unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
+          tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
+          request_failed_for_no_reason, process_crashed, something_is_left)
+
+
+def violations(journal):
+    """A line for everything that is wrong."""
+    return [f'{check.__name__.replace("_", " ")}: {words}'
+            for check in CHECKS for words in check(journal)]

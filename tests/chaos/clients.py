@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""The clients: each a thread that does one thing at random, and writes down what came of it."""
+import http.client
+import json
+import random
+import re
+import threading
+import time
+
+from journal import (Failure, Kill, Look, Post, Put, QuotaReading, Reading, Tileset, Write)
+
+# red has two formats, green a parameter, blue shares its name's beginning with nobody
+TILESETS = (Tileset('red'), Tileset('red', 'image/jpeg'), Tileset('green'),
+            Tileset('green', style='dark'), Tileset('blue'))
+LAYERS = sorted({tileset.layer for tileset in TILESETS})
+TYPES = ('seed',) * 5 + ('reseed',) * 2 + ('truncate',) * 3
+LAST = 6
+SIDE = 1000                 # of the grid set's extent, in units
+BACKLOG = 12000             # tiles: no further seeds as long as so many remain
+LISTED = re.compile(r'\[(\d+): ')
+NO_ANSWER = (OSError, http.client.HTTPException)
+
+
+class Client(threading.Thread):
+    """One client; its generator hangs on the run's seed and its own name."""
+
+    def __init__(self, run, name, pause):
+        super().__init__(name=name, daemon=True)
+        self.run_of = run
+        self.httpd = run.httpd
+        self.journal = run.journal
+        self.random = random.Random(f'{run.seed} {name}')
+        self.pause = pause
+
+    def run(self):
+        """Until the run says that it is enough."""
+        try:
+            while not self.run_of.enough.wait(self.random.uniform(0, 2 * self.pause)):
+                self.act()
+        except BaseException as error:
+            self.run_of.broken.append(f'client {self.name}: {error!r}')
+            raise
+
+    def act(self):
+        """One thing that this client does."""
+        raise NotImplementedError
+
+    def ask(self, method, path, body=None, fine=(200,)):
+        """(sent, answered, answer); None and None when there was no answer. A status that is not
+        fine is written down."""
+        sent = time.time()
+        what = f'{method} {path}'
+        try:
+            answer = self.httpd.request(method, path, body)
+        except NO_ANSWER as error:
+            self.journal.failures.append(Failure(what, sent, time.time(), None, repr(error)))
+            return sent, None, None
+        answered = time.time()
+        self.journal.requests.append((sent, answered - sent, what))
+        if answer.status not in fine:
+            self.journal.failures.append(Failure(what, sent, answered, answer.status, answer.text))
+        return sent, answered, answer
+
+
+class Poster(Client):
+    """Seeds, seeds again and truncates, as long as there is not too much to do."""
+
+    def act(self):
+        tileset = self.random.choice(TILESETS)
+        kind = self.random.choice(TYPES)
+        start, stop = sorted(self.random.choices(range(LAST + 1), k=2))
+        bounds = self.bounds()
+        if kind != 'truncate' and self.run_of.remaining > BACKLOG:
+            return
+        wanted = {'type': kind, 'zoomStart': start, 'zoomStop': stop, 'format': tileset.format,
+                  'threadCount': self.random.randint(1, 6)}
+        if bounds:
+            wanted['bounds'] = {'coords': {'double': bounds}}
+        if tileset.style:
+            wanted['parameters'] = {'entry': {'string': ['STYLES', tileset.style]}}
+        sent, answered, answer = self.ask('POST', f'/rest/seed/{tileset.layer}.json',
+                                          json.dumps({'seedRequest': wanted}))
+        post = Post(tileset, kind, start, stop, bounds, sent, answered)
+        if answer:
+            post.status = answer.status
+            post.task = int(answer.headers.get('TileSeed-Task', 0)) or None
+        self.journal.posts.append(post)
+
+    def bounds(self):
+        """A rectangle in the extent, or, one time in three, none. Whole units are never as close to
+        a tile's edge as to be taken for it."""
+        if self.random.random() < 1 / 3:
+            return None
+        left, right = sorted(self.random.choices(range(SIDE + 1), k=2))
+        low, high = sorted(self.random.choices(range(SIDE + 1), k=2))
+        return (left, low, right, high)
+
+
+class Terminator(Client):
+    """Terminates tasks, then looks whether any of their tiles are written."""
+
+    def act(self):
+        layer = self.random.choice(LAYERS) if self.random.random() < 0.9 else None
+        code = self.random.choice(('running', 'pending', 'all'))
+        path = f'/rest/seed/{layer}' if layer else '/rest/seed'
+        sent, answered, answer = self.ask('POST', path, f'kill_all={code}')
+        kill = Kill(layer, code, sent, answered)
+        if answer:
+            kill.status = answer.status
+            sure, _, unsure = answer.text.partition('being terminated')
+            kill.terminated = tuple(map(int, LISTED.findall(sure)))
+            kill.unconfirmed = tuple(map(int, LISTED.findall(unsure)))
+        self.journal.kills.append(kill)
+        if kill.terminated and not self.run_of.enough.wait(0.3):
+            self.look_at_disk(kill)
+
+    def look_at_disk(self, kill):
+        """Which tiles were written since the answer."""
+        for (tileset, tile), written in self.run_of.disk.tiles(kill.layer).items():
+            if written > kill.answered:
+                self.journal.writes.append(Write(tileset, tile, written))
+
+
+class Lister(Client):
+    """Reads the status lists, and now and then a task."""
+
+    def act(self):
+        layer = self.random.choice((None, *LAYERS))
+        sent, answered, answer = self.ask('GET', f'/rest/seed/{layer}.json' if layer
+                                          else '/rest/seed.json')
+        if not answer or answer.status != 200:
+            return
+        rows = {row[3]: (*row[:3], row[4]) for row in answer.json()['long-array-array']}
+        self.journal.readings.append(Reading(layer, sent, answered, rows))
+        if layer is None:
+            self.run_of.remaining = sum(row[2] for row in rows.values())
+        if self.journal.posts:
+            self.look(self.random.choice(self.journal.posts[-40:]).task)
+
+    def look(self, task):
+        """Reads one task."""
+        if not task:
+            return
+        sent, answered, answer = self.ask('GET', f'/rest/tasks/{task}.json', fine=(200, 404))
+        if answer and answer.status in (200, 404):
+            document = answer.json() if answer.status == 200 else None
+            self.journal.looks.append(Look(task, sent, answered, document))
+
+
+class Accountant(Client):
+    """Changes the quota's limit and reads it; nobody else does."""
+
+    def act(self):
+        if self.random.random() < 0.5:
+            value = self.random.randint(1, 1000000)
+            body = {'cacheQuotaConfiguration':
+                    {'globalQuota': {'value': str(value), 'units': 'MiB'}}}
+            sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))
+            self.journal.puts.append(Put(value, sent, answered, answer and answer.status))
+        else:
+            sent, answered, answer = self.ask('GET', '/rest/diskquota.json')
+            if answer and answer.status == 200:
+                self.journal.quotas.append(QuotaReading(limit(answer), sent, answered))
+
+
+def limit(answer):
+    """The quota's limit in MiB, from a GET's answer."""
+    quota = answer.json()['cacheQuotaConfiguration']['globalQuota']
+    assert quota['units'] == 'MiB', quota
+    return int(quota['value'])
+
+
+def crowd(run):
+    """All clients of a run."""
+    return [Poster(run, 'poster 1', 0.25), Poster(run, 'poster 2', 0.25),
+            Terminator(run, 'terminator', 2), Lister(run, 'lister 1', 0.05),
+            Lister(run, 'lister 2', 0.1), Accountant(run, 'accountant', 0.2)]

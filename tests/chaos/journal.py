@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What happened in a run of chaos: what was asked and answered, what was disturbed, what was left.
+
+Times are seconds since 1970, as the files of the cache have them. An answer that never came has
+`answered` None: what was asked for may have happened or not. Lists are only appended to, which
+threads may do without a lock.
+"""
+import dataclasses
+import functools
+
+from seeding import GRIDS
+
+GRID = GRIDS['small']
+tiles_between = functools.cache(GRID.between)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tileset:
+    """Layer, format and parameters; the grid set is the same for all."""
+    layer: str
+    format: str = 'image/png'
+    style: str = ''
+
+
+@dataclasses.dataclass
+class Post:
+    """A seed request. `task` is the id that its answer named."""
+    tileset: Tileset
+    type: str
+    start: int
+    stop: int
+    bounds: tuple
+    sent: float
+    answered: float = None
+    status: int = None
+    task: int = None
+
+    def tiles(self):
+        """Every tile of the request."""
+        return tiles_between(self.start, self.stop, self.bounds)
+
+
+@dataclasses.dataclass
+class Kill:
+    """A termination; layer None: of all layers. The ids are those that its answer listed."""
+    layer: str
+    code: str
+    sent: float
+    answered: float = None
+    status: int = None
+    terminated: tuple = ()
+    unconfirmed: tuple = ()
+
+
+@dataclasses.dataclass
+class Put:
+    """A change of the quota's limit to so many MiB."""
+    value: int
+    sent: float
+    answered: float = None
+    status: int = None
+
+
+@dataclasses.dataclass
+class Reading:
+    """A status list of a layer (None: of all) as {id: (processed, total, remaining, status)}."""
+    layer: str
+    sent: float
+    answered: float
+    rows: dict
+
+
+@dataclasses.dataclass
+class Look:
+    """A task's document; None: there is no such task."""
+    task: int
+    sent: float
+    answered: float
+    document: dict
+
+
+@dataclasses.dataclass
+class QuotaReading:
+    """The limit in MiB that a GET showed."""
+    value: int
+    sent: float
+    answered: float
+
+
+@dataclasses.dataclass
+class Write:
+    """A tile that was seen on the disk, and when it got its name."""
+    tileset: Tileset
+    tile: tuple
+    time: float
+
+
+@dataclasses.dataclass
+class Failure:
+    """A request without an answer (status None) or with one that refused it."""
+    what: str
+    sent: float
+    ended: float
+    status: int = None
+    text: str = ''
+
+
+@dataclasses.dataclass
+class Disturbance:
+    """What the killer did, from when until when it may be felt."""
+    kind: str
+    begun: float
+    ended: float = None
+
+
+@dataclasses.dataclass
+class Journal:
+    """All of it. The second half is looked up when everything has come to rest."""
+    posts: list = dataclasses.field(default_factory=list)
+    kills: list = dataclasses.field(default_factory=list)
+    puts: list = dataclasses.field(default_factory=list)
+    readings: list = dataclasses.field(default_factory=list)
+    looks: list = dataclasses.field(default_factory=list)
+    quotas: list = dataclasses.field(default_factory=list)
+    writes: list = dataclasses.field(default_factory=list)
+    failures: list = dataclasses.field(default_factory=list)
+    disturbances: list = dataclasses.field(default_factory=list)
+    requests: list = dataclasses.field(default_factory=list)       # (sent, seconds, what)
+
+    documents: dict = dataclasses.field(default_factory=dict)      # {id: document}
+    given_up: dict = dataclasses.field(default_factory=dict)       # {id: first tiles of metatiles}
+    tiles: dict = dataclasses.field(default_factory=dict)          # {(tile set, tile): time}
+    damaged: list = dataclasses.field(default_factory=list)        # paths that are no whole tile
+    strays: list = dataclasses.field(default_factory=list)         # paths of no tile at all
+    crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused
+    leftovers: list = dataclasses.field(default_factory=list)      # processes, sockets, segments
+    quota: int = None

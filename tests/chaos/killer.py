@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""The killer: does to httpd, to the seeder and to their directories what operators and hardware do.
+
+One disturbance at a time; every kind comes once before any comes again.
+"""
+import os
+import random
+import signal
+import time
+
+from journal import Disturbance
+from seeding import seeder_of
+from tileseed_httpd import wait_until
+
+
+class Killer:
+    """Its generator hangs on the run's seed alone."""
+
+    def __init__(self, run):
+        self.run = run
+        self.httpd = run.httpd
+        self.random = random.Random(f'{run.seed} killer')
+        self.deck = []
+        self.killed = set()         # processes that died of SIGSEGV because we sent it
+
+    def work(self, until):
+        """Disturbs until that time."""
+        while time.time() < until:
+            time.sleep(self.random.uniform(0.3, 3))
+            if not self.deck:
+                self.deck = sorted(self.KINDS)
+                self.random.shuffle(self.deck)
+            kind = self.deck.pop()
+            event = Disturbance(kind, time.time())
+            self.run.journal.disturbances.append(event)
+            self.run.say(f'{kind}')
+            self.KINDS[kind](self)
+            event.ended = time.time()
+
+    # httpd
+
+    def graceful(self):
+        """apachectl graceful, one to three times in a row."""
+        for _ in range(self.random.randint(1, 3)):
+            self.httpd.graceful()
+
+    def restart(self):
+        """apachectl restart."""
+        self.httpd.restart()
+
+    def stop_start(self):
+        """apachectl stop or graceful-stop, then start with the next MPM."""
+        self.httpd.stop(self.random.choice((signal.SIGTERM, signal.SIGTERM, signal.SIGWINCH)))
+        self.run.start()
+
+    def child_kill(self):
+        """One to three children of httpd, at any instant."""
+        for _ in range(self.random.randint(1, 3)):
+            children = sorted(pid for pid, name in self.httpd.processes().items()
+                              if name != 'tileseed' and pid != self.httpd.process.pid)
+            kill(self.random.choice(children) if children else None, signal.SIGKILL)
+            time.sleep(self.random.uniform(0, 0.3))
+
+    def parent_kill(self):
+        """httpd's parent, then a start. Its children would go on serving, so they are killed; the
+        seeder must see for itself that it is alone."""
+        seeder = seeder_of(self.httpd)
+        self.httpd.process.kill()
+        self.httpd.process.wait()
+        for pid in self.httpd.processes():
+            if pid != seeder:
+                kill(pid, signal.SIGKILL)
+        wait_until(lambda: not self.httpd.listens(), 5, 'the end of the children')
+        self.run.start()
+        if seeder:
+            wait_until(lambda: seeder not in self.httpd.processes(), 5, 'the old seeder\'s end')
+
+    # The seeder
+
+    def seeder_kill(self):
+        """kill -9."""
+        kill(seeder_of(self.httpd), signal.SIGKILL)
+
+    def seeder_crash(self):
+        """As if it had followed a wild pointer."""
+        seeder = seeder_of(self.httpd)
+        self.killed.add(seeder)
+        kill(seeder, signal.SIGSEGV)
+
+    def seeder_hang(self):
+        """It stands still until httpd finds out."""
+        seeder = seeder_of(self.httpd)
+        kill(seeder, signal.SIGSTOP)
+        if seeder:
+            wait_until(lambda: seeder not in self.httpd.processes(), self.run.HANG_SECONDS + 15,
+                       'the end of a seeder that hangs')
+
+    # Directories
+
+    def state_removed(self):
+        """The state directory goes away, and comes back as it was."""
+        state = self.httpd.path('state')
+        away = self.httpd.path('state.away')
+        state.rename(away)
+        time.sleep(self.random.uniform(0.5, 4))
+        if state.exists():
+            self.run.broken.append('somebody made a new state directory in place of the old one')
+            state.rename(self.httpd.path(f'state.{time.time()}'))
+        away.rename(state)
+
+    def state_readonly(self):
+        """Neither the state directory nor what is in it can be written."""
+        state = self.httpd.path('state')
+        for directory, file in ((0o500, 0o400), (0o700, 0o600)):
+            for path in state.iterdir():
+                change_mode(path, file)
+            change_mode(state, directory)
+            if directory == 0o500:
+                time.sleep(self.random.uniform(0.5, 4))
+
+    def cache_readonly(self):
+        """No directory of the cache can be written."""
+        for mode in (0o555, 0o755):
+            for folder, _, _ in os.walk(self.httpd.path('cache')):
+                change_mode(folder, mode)
+            if mode == 0o555:
+                time.sleep(self.random.uniform(0.5, 3))
+
+    KINDS = {function.__name__: function for function in (
+        graceful, restart, stop_start, child_kill, parent_kill, seeder_kill, seeder_crash,
+        seeder_hang, state_removed, state_readonly, cache_readonly)}
+
+
+def kill(pid, number):
+    """Sends a signal to a process that may be gone already."""
+    try:
+        if pid:
+            os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def change_mode(path, mode):
+    """Sets the mode of a path that may be gone already."""
+    try:
+        os.chmod(path, mode)
+    except FileNotFoundError:
+        pass

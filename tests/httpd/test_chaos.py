@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A minute of chaos, and its checker: what it finds in a journal with one thing wrong in it."""
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+CHAOS = pathlib.Path(__file__).resolve().parents[1] / 'chaos'
+sys.path.insert(0, str(CHAOS))
+
+import checker                                                           # noqa: E402
+from journal import (Disturbance, Failure, Journal, Kill, Look, Post, Put,  # noqa: E402
+                     QuotaReading, Reading, Tileset, Write)
+
+RED = Tileset('red')
+
+
+def document(post, state, made=0, removed=0, finished='1970-01-01T00:01:40+00:00'):
+    """The document of a post's task."""
+    return {'layer': post.tileset.layer, 'type': post.type, 'format': post.tileset.format,
+            'zoomStart': post.start, 'zoomStop': post.stop, 'state': state, 'reason': 'terminated',
+            'tilesTotal': len(post.tiles()), 'tilesMade': made, 'tilesSkipped': 0,
+            'tilesRemoved': removed, 'tilesFailed': 0, 'finished': finished}
+
+
+def peace():
+    """A journal in which everything is as it should be: task 1 was done, 2 terminated, 3 truncated
+    a level, 4 came of a request without an answer."""
+    journal = Journal()
+    posts = journal.posts = [
+        Post(RED, 'seed', 0, 1, None, 10, 11, 200, 1), Post(RED, 'seed', 3, 3, None, 12, 13, 200, 2),
+        Post(RED, 'truncate', 2, 2, None, 14, 15, 200, 3), Post(RED, 'seed', 2, 2, None, 16)]
+    journal.kills = [Kill('red', 'pending', 30, 31, 200, (2,))]
+    journal.puts = [Put(7, 40, 41, 200), Put(8, 42), Put(9, 44, 45, 503)]
+    journal.quotas = [QuotaReading(8, 43, 43.5), QuotaReading(7, 46, 47)]
+    journal.quota = 8
+    journal.readings = [
+        Reading('red', 20, 21, {1: (2, 5, 3, 1), 2: (0, 64, 64, 0), 3: (0, 16, 16, 0),
+                                4: (0, 16, 16, 0)}),
+        Reading(None, 32, 33, {1: (4, 5, 1, 1), 3: (0, 16, 16, 1), 4: (0, 16, 16, 0)})]
+    journal.documents = {1: document(posts[0], 'DONE', 5), 2: document(posts[1], 'ABORTED', 9,
+                                                                       finished=None),
+                         3: document(posts[2], 'DONE', removed=16),
+                         4: document(posts[3], 'DONE', 16)}
+    journal.looks = [Look(1, 22, 23, document(posts[0], 'RUNNING', 3)),
+                     Look(1, 110, 111, document(posts[0], 'DONE', 5))]
+    journal.tiles = {(RED, tile): 50 for post in posts[:1] + posts[3:] for tile in post.tiles()}
+    journal.writes = [Write(RED, (3, 0, 0), 30.5)]
+    journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72)]
+    journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503)]
+    return journal
+
+
+def lost(journal):
+    """A task that was answered is not there."""
+    del journal.documents[1]
+
+
+def changed(journal):
+    """A task is there, but for another layer."""
+    journal.documents[1]['layer'] = 'blue'
+
+
+def endless(journal):
+    """A task that still runs after the end."""
+    journal.documents[1]['state'] = 'RUNNING'
+
+
+def inexact(journal):
+    """A task that is done without one of its tiles."""
+    journal.documents[1]['tilesMade'] = 4
+    journal.looks.pop()
+
+
+def aborted(journal):
+    """A task that ended without anybody's wish."""
+    journal.documents[1]['state'] = 'ABORTED'
+    journal.looks.pop()
+
+
+def finished_nevertheless(journal):
+    """A task that was listed as terminated, and done all the same."""
+    journal.documents[2].update(state='DONE', tilesMade=64)
+
+
+def repeated(journal):
+    """An id that was given twice."""
+    journal.posts.append(Post(RED, 'seed', 0, 1, None, 10, 11, 200, 1))
+
+
+def descending(journal):
+    """An id that is lower than one that was answered before."""
+    journal.posts.append(Post(RED, 'seed', 0, 1, None, 18, 19, 200, 0))
+    journal.documents[0] = document(journal.posts[0], 'DONE', 5)
+
+
+def refused_and_done(journal):
+    """A task of a request that was refused."""
+    journal.posts[3].answered, journal.posts[3].status = 17, 503
+
+
+def returned(journal):
+    """A terminated task that is listed again."""
+    journal.readings.append(Reading('red', 34, 35, {2: (0, 64, 64, 0), 1: (4, 5, 1, 1),
+                                                    3: (0, 16, 16, 1)}))
+
+
+def spared(journal):
+    """A task that a termination of all should have listed and did not."""
+    journal.kills.append(Kill(None, 'all', 31.5, 31.8, 200))
+
+
+def written_late(journal):
+    """A tile of the terminated task, written after the answer."""
+    journal.writes.append(Write(RED, (3, 1, 1), 31.2))
+
+
+def found_late(journal):
+    """The same, found at the end."""
+    journal.tiles[RED, (3, 1, 1)] = 31.2
+
+
+def backwards(journal):
+    """A count that was higher before."""
+    journal.readings[1].rows[1] = (1, 5, 4, 1)
+
+
+def below_zero(journal):
+    """A row whose numbers do not add up."""
+    journal.readings[1].rows[1] = (4, 5, 2, 1)
+
+
+def unlisted(journal):
+    """A list without a task that had not ended."""
+    del journal.readings[1].rows[3]
+
+
+def resumed(journal):
+    """A task that was done and runs again."""
+    journal.looks.append(Look(1, 112, 113, document(journal.posts[0], 'RUNNING', 5)))
+
+
+def missing(journal):
+    """A tile of a finished seed that is not there."""
+    del journal.tiles[RED, (1, 1, 0)]
+
+
+def outlived(journal):
+    """A tile from before a truncate."""
+    journal.posts[0].stop = 2
+    journal.documents[1].update(zoomStop=2, tilesTotal=21, tilesMade=21)
+    journal.looks.clear()
+    journal.readings.clear()
+    journal.tiles[RED, (2, 1, 0)] = 12
+
+
+def half(journal):
+    """A tile that does not decode."""
+    journal.damaged.append('red/x.png: image file is truncated')
+
+
+def stray(journal):
+    """A file that is no tile."""
+    journal.strays.append('red/x.png.old')
+
+
+def misread(journal):
+    """A quota that nobody had set any more."""
+    journal.quotas.append(QuotaReading(9, 48, 49))
+
+
+def forgotten(journal):
+    """A quota that is not the last one at the end."""
+    journal.quota = 500
+
+
+def cut(journal):
+    """A connection that was cut in peace."""
+    journal.failures.append(Failure('GET /', 50, 51))
+
+
+def refused(journal):
+    """A change that was refused although only httpd was restarted."""
+    journal.failures.append(Failure('POST /', 60.5, 60.6, 503))
+
+
+def failed(journal):
+    """An error that nothing explains."""
+    journal.failures.append(Failure('POST /', 71, 73, 500))
+
+
+def crashed(journal):
+    """A process that died of its own."""
+    journal.crashes.append('process 7: Segmentation fault (11)')
+
+
+def left(journal):
+    """A process that outlived httpd."""
+    journal.leftovers.append('process 7 (tileseed)')
+
+
+BREACHES = {
+    lost: checker.accepted_task_is_lost, changed: checker.accepted_task_is_lost,
+    endless: checker.task_has_no_good_end, inexact: checker.task_has_no_good_end,
+    aborted: checker.task_has_no_good_end, finished_nevertheless: checker.task_has_no_good_end,
+    repeated: checker.id_is_wrong, descending: checker.id_is_wrong,
+    refused_and_done: checker.task_from_nowhere,
+    returned: checker.terminated_task_came_back, spared: checker.terminated_task_came_back,
+    written_late: checker.terminated_task_wrote, found_late: checker.terminated_task_wrote,
+    backwards: checker.counts_are_wrong, below_zero: checker.counts_are_wrong,
+    unlisted: checker.unfinished_task_is_not_listed, resumed: checker.end_was_taken_back,
+    missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
+    half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
+    misread: checker.quota_is_wrong, forgotten: checker.quota_is_wrong,
+    cut: checker.request_failed_for_no_reason, refused: checker.request_failed_for_no_reason,
+    failed: checker.request_failed_for_no_reason,
+    crashed: checker.process_crashed, left: checker.something_is_left,
+}
+
+
+def test_peace():
+    """Nothing is wrong where nothing is wrong."""
+    assert checker.violations(peace()) == []
+
+
+@pytest.mark.parametrize('breach', BREACHES, ids=lambda breach: breach.__name__)
+def test_breach(breach):
+    """Each breach is found by the check that is there for it."""
+    journal = peace()
+    breach(journal)
+    assert list(BREACHES[breach](journal)), checker.violations(journal)
+
+
+def test_every_check_is_broken():
+    """No check without a journal that it must find wrong."""
+    assert set(BREACHES.values()) == set(checker.CHECKS)
+
+
+def test_a_minute():
+    """The command itself, with a fixed seed: it disturbs, and finds nothing."""
+    done = subprocess.run([sys.executable, str(CHAOS / 'chaos.py'), '--minutes', '1', '--seed', '7'],
+                          capture_output=True, text=True, check=False, timeout=500, env=os.environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '\nviolations 0\n' in done.stdout
+    assert '\nkills by kind 1 ' in done.stdout or '\nkills by kind 2 ' in done.stdout, done.stdout
