@@ -16,10 +16,12 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, and a
- * busy_timeout would be waited for at each of its 16 tries. */
-static const char *const sqlite_session[] = {"PRAGMA synchronous = FULL", "PRAGMA busy_timeout = 0",
-                                             NULL};
+/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times, but
+ * not where a statement is prepared, which is when whoever opened the file first may be looking
+ * through its log. That takes milliseconds, and SQLite's own patience is enough for it. It is set
+ * before anything else reads the file. */
+static const char *const sqlite_session[] = {"PRAGMA busy_timeout = 100",
+                                             "PRAGMA synchronous = FULL", NULL};
 
 static const tseed_dialect_t dialects[] = {
     {"sqlite3", "libaprutil1-dbd-sqlite3", sqlite_session, "BEGIN IMMEDIATE",

@@ -701,6 +701,46 @@ static void test_state__says_busy_when_another_process_holds_the_lock(void **dat
     assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
 }
 
+/* Holds what SQLite holds after a crash while it looks through the log: the index file's locks to
+ * write, to checkpoint and to recover, and its share of the switch (os_unix.c and wal.c). */
+static pid_t hold_as_in_recovery(const home_t *home, unsigned microseconds)
+{
+    struct flock locks = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 3};
+    struct flock share = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 128, .l_len = 1};
+    const char *path = apr_pstrcat(home->pool, home->dir, "/tileseed.db-shm", NULL);
+    int ends[2];
+    pid_t holder;
+    char held = 0;
+
+    assert_int_equal(pipe(ends), 0);
+    holder = fork();
+    if (holder == 0) {
+        int file = open(path, O_RDWR | O_CREAT, 0600);
+
+        held = file >= 0 && ftruncate(file, 32768) == 0 &&
+               fcntl(file, F_SETLK, &locks) == 0 && fcntl(file, F_SETLK, &share) == 0;
+        _exit(write(ends[1], &held, 1) != 1 || usleep(microseconds) != 0);
+    }
+    assert_int_equal(read(ends[0], &held, 1), 1);
+    assert_true(held);
+    close(ends[0]);
+    close(ends[1]);
+    return holder;
+}
+
+static void test_state__waits_for_the_recovery_of_another(void **data)
+{
+    home_t *home = *data;
+    pid_t holder;
+    int status;
+
+    tseed_state_close(home->state);
+    holder = hold_as_in_recovery(home, 60000);
+    home->state = state_open(home);
+    waitpid(holder, &status, 0);
+    assert_int_equal(status, 0);
+}
+
 /* ---- the file ---- */
 
 static void test_state__keeps_its_files_to_itself(void **data)
@@ -1012,6 +1052,7 @@ int main(void)
         TEST(four_writers_get_ids_of_their_own),
         TEST(what_a_killed_process_recorded_is_there),
         TEST(says_busy_when_another_process_holds_the_lock),
+        TEST(waits_for_the_recovery_of_another),
         TEST(keeps_its_files_to_itself),
         TEST(a_removed_file_is_noticed_and_ids_go_on),
         TEST(a_replaced_file_is_noticed_by_everybody),
