@@ -23,7 +23,7 @@ METATILES = GRIDS['small'].metatiles(TILES, (2, 2))
 @pytest.fixture
 def slow(upstream):
     """A stub that takes its time, so that a task of METATILES lasts some seconds."""
-    upstream.always = Fault('delay', 0.05)
+    upstream.always = Fault('delay', 0.03)
     return upstream
 
 
@@ -100,10 +100,8 @@ def interrupt_parent(httpd):
     httpd.start()
 
 
-@pytest.mark.parametrize('interrupt', [interrupt_graceful, interrupt_restart, interrupt_stop,
-                                       interrupt_graceful_stop, interrupt_parent])
-def test_task_goes_on(httpd, slow, interrupt):
-    """Twice in the middle of a task: same id, counts that never go back, nothing lost."""
+def go_on(httpd, slow, interrupt):
+    """Runs a task with two interruptions, watched by two clients."""
     httpd.start(REST + stub(slow))
     with Watch(httpd, clients=2) as watch:
         number = begin(httpd, 'stub', zoomStop=LAST, threadCount=THREADS)
@@ -114,6 +112,19 @@ def test_task_goes_on(httpd, slow, interrupt):
         wait_until(lambda: not rows(httpd), 60)
     watch.check(number, len(TILES))
     check_end(httpd, slow, number, interruptions=2)
+
+
+@pytest.mark.parametrize('interrupt', [interrupt_graceful, interrupt_restart, interrupt_stop,
+                                       interrupt_parent])
+def test_task_goes_on(httpd, slow, interrupt):
+    """Twice in the middle of a task: same id, counts that never go back, nothing lost."""
+    go_on(httpd, slow, interrupt)
+
+
+@one_mpm
+def test_task_goes_on_after_graceful_stop(httpd, slow):
+    """The same, where no MPM does more than to wait for its children."""
+    go_on(httpd, slow, interrupt_graceful_stop)
 
 
 def test_seeder_killed(httpd, slow):
@@ -168,7 +179,7 @@ def test_terminated_stays_terminated(httpd, upstream):
         assert all('terminated' in document['reason'] for document in documents)
     assert len(upstream.requests) == asked
     assert not files(httpd)
-    assert begin(httpd, 'stub', zoomStop=0) == numbers[1] + 1
+    assert done(httpd, 'stub', zoomStop=0)['id'] == numbers[1] + 1
 
 
 def test_failures_survive(httpd, slow):

@@ -98,13 +98,13 @@ def test_every_tile_is_the_map(httpd):
 
 
 @one_mpm
-@pytest.mark.parametrize('meta, gutter', [((1, 1), 0), ((3, 2), 5), ((8, 8), 16)])
-def test_any_shape_of_metatile(httpd, meta, gutter):
+@pytest.mark.parametrize('meta, gutter, last', [((1, 1), 0, 1), ((3, 2), 5, 2), ((8, 8), 16, 2)])
+def test_any_shape_of_metatile(httpd, meta, gutter, last):
     """Odd shapes and single tiles show the same map; the gutter never does."""
     httpd.start(REST + world('TileSeedGrid EPSG:4326 zoom=0-9',
                              f'TileSeedMetatile {meta[0]}x{meta[1]} gutter={gutter}'))
-    tiles = GRIDS['EPSG:4326'].between(0, 2)
-    assert done(httpd, 'world', zoomStop=2)['tilesMade'] == len(tiles)
+    tiles = GRIDS['EPSG:4326'].between(0, last)
+    assert done(httpd, 'world', zoomStop=last)['tilesMade'] == len(tiles)
     paths = paths_of('world', 'EPSG:4326', tiles)
     compare(httpd, paths, 'EPSG:4326', meta=meta, gutter=gutter)
     assert files(httpd) == set(paths)
@@ -238,69 +238,70 @@ def test_parameters_have_their_own_tile_set(httpd):
 
 
 @one_mpm
-def test_seed_fills_gaps_and_reseed_replaces(httpd):
+def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
     """A seed leaves what is there alone, a tile without bytes excepted; a reseed makes all anew."""
-    httpd.start(REST + world('TileSeedGrid EPSG:4326 zoom=0-9', 'TileSeedMetatile 2x2',
-                             options='link-uniform=off'))
-    tiles = GRIDS['EPSG:4326'].between(0, 2)
-    paths = paths_of('world', 'EPSG:4326', tiles)
-    assert counts(done(httpd, 'world', zoomStop=2)) == (42, 0, 0, 0)
-    again = done(httpd, 'world', zoomStop=2)
-    assert counts(again) == (0, 42, 0, 0)
+    httpd.start(REST + stub(upstream, options='link-uniform=off'))
+    tiles = GRIDS['small'].between(0, 2)
+    paths = paths_of('stub', 'small', tiles)
+    place = {tile: httpd.path('cache') / path for path, tile in paths.items()}
+    assert counts(done(httpd, 'stub', zoomStop=2)) == (21, 0, 0, 0)
+    original = {tile: path.read_bytes() for tile, path in place.items()}
+    again = done(httpd, 'stub', zoomStop=2)
+    assert counts(again) == (0, 21, 0, 0)
     assert again['upstreamRequests'] == 0
 
-    place = {tile: httpd.path('cache') / path for path, tile in paths.items()}
     place[2, 1, 1].unlink()
-    place[2, 6, 3].write_bytes(b'')
+    place[2, 3, 2].write_bytes(b'')
     place[1, 0, 0].write_bytes(b'spoilt')
     inodes = {tile: path.stat().st_ino for tile, path in place.items() if path.exists()}
-    filled = done(httpd, 'world', zoomStop=2)
-    assert counts(filled) == (2, 40, 0, 0)
+    filled = done(httpd, 'stub', zoomStop=2)
+    assert counts(filled) == (2, 19, 0, 0)
     assert filled['upstreamRequests'] == 2
     assert place[1, 0, 0].read_bytes() == b'spoilt'
     changed = {tile for tile in inodes if place[tile].stat().st_ino != inodes[tile]}
-    assert changed == {(2, 6, 3)}
+    assert changed == {(2, 3, 2)}
 
     inodes = {tile: path.stat().st_ino for tile, path in place.items()}
-    assert counts(done(httpd, 'world', zoomStop=2, type='reseed')) == (42, 0, 0, 0)
+    assert counts(done(httpd, 'stub', zoomStop=2, type='reseed')) == (21, 0, 0, 0)
     assert all(path.stat().st_ino != inodes[tile] for tile, path in place.items())
-    compare(httpd, paths, 'EPSG:4326', meta=(2, 2))
+    assert {tile: path.read_bytes() for tile, path in place.items()} == original
     assert files(httpd) == set(paths)
 
 
-def test_truncate_removes_its_range_alone(httpd):
+@one_mpm
+def test_truncate_removes_its_range_alone(httpd, upstream):
     """Neither another zoom, grid set, format or style, nor a tile beyond the bounds; no empty
     directory stays."""
-    httpd.start(REST + world('TileSeedGrid EPSG:4326 zoom=0-9', 'TileSeedGrid EPSG:3857 zoom=0-9',
-                             'TileSeedFormat image/png', 'TileSeedFormat image/jpeg',
-                             'TileSeedParameter STYLES default=political value=night'))
+    httpd.start(REST + stub(upstream, 'TileSeedGrid EPSG:4326 zoom=1-1',
+                            'TileSeedFormat image/png', 'TileSeedFormat image/jpeg',
+                            'TileSeedParameter STYLES default=day value=night'))
     night = {'entry': {'string': ['STYLES', 'night']}}
-    for more in ({}, {'format': 'image/jpeg'}, {'parameters': night}, {'gridSetId': 'EPSG:3857'}):
-        done(httpd, 'world', zoomStart=1, zoomStop=3, threadCount=4, **more)
+    grid = GRIDS['small']
+    for more in ({}, {'format': 'image/jpeg'}, {'parameters': night}):
+        done(httpd, 'stub', zoomStart=1, zoomStop=4, threadCount=4, **more)
+    done(httpd, 'stub', gridSetId='EPSG:4326')
     before = files(httpd)
-    grid = GRIDS['EPSG:4326']
-    bounds = (0, 0, 50, 40)
+    assert len(before) == 3 * len(grid.between(1, 4)) + 8
+    bounds = (0, 250, 510, 700)
     gone = grid.between(2, 3, bounds)
-    document = done(httpd, 'world', type='truncate', bounds=coords(*bounds), zoomStart=2,
+    document = done(httpd, 'stub', type='truncate', bounds=coords(*bounds), zoomStart=2,
                     zoomStop=3)
     assert counts(document) == (0, 0, len(gone), 0)
-    left = before - set(paths_of('world', 'EPSG:4326', gone))
+    left = before - set(paths_of('stub', 'small', gone))
     assert files(httpd) == left
     assert not empty_folders(httpd)
 
-    document = done(httpd, 'world', type='truncate')
-    whole = grid.between(1, 3)
-    assert document['tilesRemoved'] == len(whole - gone)
-    left -= set(paths_of('world', 'EPSG:4326', whole))
+    whole = grid.between(1, 4)
+    assert done(httpd, 'stub', type='truncate')['tilesRemoved'] == len(whole - gone)
+    left -= set(paths_of('stub', 'small', whole))
     assert files(httpd) == left
     assert not empty_folders(httpd)
-    assert not list(httpd.path('cache/world').glob('EPSG_4326_0[123]/*/*.png'))
 
-    document = done(httpd, 'world', type='truncate', parameters=night)
-    left = {path for path in left if 'EPSG_4326_0' not in path or path.endswith('.jpeg')}
-    assert document['tilesRemoved'] == len(whole)
+    assert done(httpd, 'stub', type='truncate', parameters=night)['tilesRemoved'] == len(whole)
+    left -= set(paths_of('stub', 'small', whole, parameters={'STYLES': 'night'}))
     assert files(httpd) == left
     assert not empty_folders(httpd)
+    assert not list(httpd.path('cache/stub').glob('small_*_*'))
 
 
 @one_mpm
