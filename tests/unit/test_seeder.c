@@ -37,7 +37,8 @@
 #include "state/tseed_state.h"
 #include "store/tseed_store.h"
 
-#define SLOTS 64
+#define SLOTS    64
+#define PATIENCE (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
 
 /* ---- an upstream: a process that answers every GetMap with one colour ---- */
 
@@ -78,7 +79,8 @@ static void answer_map(int connection, const char *request)
     png_image image = {.version = PNG_IMAGE_VERSION,
                        .width = (png_uint_32)width,
                        .height = (png_uint_32)height,
-                       .format = PNG_FORMAT_RGB};
+                       .format = PNG_FORMAT_RGB,
+                       .flags = PNG_IMAGE_FLAG_FAST};
     unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u;
     unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
     png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
@@ -325,7 +327,7 @@ static tseed_progress_t progress_of(house_t *house, int64_t id)
 /* Waits until the database says that the task has ended. */
 static tseed_progress_t wait_end(house_t *house, int64_t id)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + 60 * APR_USEC_PER_SEC;
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
     tseed_progress_t progress = progress_of(house, id);
 
     while (progress.state == TSEED_PENDING || progress.state == TSEED_RUNNING) {
@@ -338,7 +340,7 @@ static tseed_progress_t wait_end(house_t *house, int64_t id)
 
 static void wait_processed(house_t *house, int64_t id, int64_t least)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + 60 * APR_USEC_PER_SEC;
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
     tseed_row_t row = {0};
 
     while (!tseed_board_find(house->board, id, &row) ||
@@ -497,7 +499,7 @@ static void test_seeder__terminated_task_writes_no_more(void **state)
 
 static void goes_on_after(house_t *house, int signal_number)
 {
-    int64_t id = post(house, "seed", 6, 4);
+    int64_t id = post(house, "seed", 5, 4);
     tseed_progress_t progress;
     int status;
 
@@ -509,12 +511,11 @@ static void goes_on_after(house_t *house, int signal_number)
     seeder_start(house);
     progress = wait_end(house, id);
     assert_int_equal(progress.state, TSEED_DONE);
-    assert_int_equal(tseed_progress_processed(&progress), pyramid(6));
+    assert_int_equal(tseed_progress_processed(&progress), pyramid(5));
     assert_int_equal(progress.failed, 0);
-    assert_int_equal(files(house), pyramid(6));
+    assert_int_equal(files(house), pyramid(5));
     /* what was under way is fetched again, nothing else: 4 requests and 4 metatiles at work */
-    assert_in_range(progress.requests, 1 + 1 + 1 + 4 + 16 + 64 + 256,
-                    1 + 1 + 1 + 4 + 16 + 64 + 256 + 8);
+    assert_in_range(progress.requests, 1 + 1 + 1 + 4 + 16 + 64, 1 + 1 + 1 + 4 + 16 + 64 + 8);
 }
 
 static void test_seeder__goes_on_after_a_stop(void **state)
@@ -619,7 +620,7 @@ static void test_seeder__unwritable_store_pauses_the_task(void **state)
 {
     house_t *house = *state;
     const char *root = house->layer->store.root;
-    apr_time_t deadline = tseed_clock_monotonic() + 60 * APR_USEC_PER_SEC;
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
     apr_file_t *file;
     tseed_row_t row = {0};
     int64_t id;
