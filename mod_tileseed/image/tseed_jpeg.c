@@ -19,9 +19,21 @@ static tjhandle handle_get(void **handle, tjhandle (*create)(void))
     return *handle;
 }
 
-static const char *damaged(tjhandle handle, apr_pool_t *pool)
+/* After a failure a handle may be stuck in the middle of a file: the next file gets a new one. */
+static void handle_drop(void **handle)
 {
-    return apr_psprintf(pool, "jpeg is damaged: %s", tjGetErrorStr2(handle));
+    if (*handle) {
+        tjDestroy(*handle);
+        *handle = NULL;
+    }
+}
+
+static const char *damaged(void **handle, apr_pool_t *pool)
+{
+    const char *error = apr_psprintf(pool, "jpeg is damaged: %s", tjGetErrorStr2(*handle));
+
+    handle_drop(handle);
+    return error;
 }
 
 int tseed_jpeg_is(const unsigned char *data, size_t length)
@@ -43,7 +55,7 @@ const char *tseed_jpeg_open(tseed_jpeg_t *jpeg, tseed_jpeg_codec_t *codec, apr_p
     jpeg->sampling = -1;
     if (tjDecompressHeader3(reader, jpeg->data, jpeg->length, &width, &height, &jpeg->sampling,
                             &space) != 0) {
-        return damaged(reader, pool);
+        return damaged(&codec->reader, pool);
     }
     if (width != jpeg->width || height != jpeg->height) {
         return apr_psprintf(pool, "jpeg of %d x %d pixels, expected %d x %d", width, height,
@@ -60,13 +72,15 @@ const char *tseed_jpeg_read(tseed_picture_t *picture, tseed_jpeg_codec_t *codec,
 {
     int channels = jpeg->sampling == TJSAMP_GRAY ? 1 : 3;
     int stride = jpeg->width * channels;
+    tjhandle reader = handle_get(&codec->reader, tjInitDecompress);
 
-    if (tseed_buffer_reserve(&codec->pixels, (size_t)stride * (size_t)jpeg->height) != 0) {
+    if (!reader ||
+        tseed_buffer_reserve(&codec->pixels, (size_t)stride * (size_t)jpeg->height) != 0) {
         return TSEED_NO_MEMORY;
     }
-    if (tjDecompress2(codec->reader, jpeg->data, jpeg->length, codec->pixels.data, jpeg->width,
-                      stride, jpeg->height, channels == 1 ? TJPF_GRAY : TJPF_RGB, STRICT) != 0) {
-        return damaged(codec->reader, pool);
+    if (tjDecompress2(reader, jpeg->data, jpeg->length, codec->pixels.data, jpeg->width, stride,
+                      jpeg->height, channels == 1 ? TJPF_GRAY : TJPF_RGB, STRICT) != 0) {
+        return damaged(&codec->reader, pool);
     }
     *picture = (tseed_picture_t){.width = jpeg->width,
                                  .height = jpeg->height,
@@ -89,7 +103,7 @@ const char *tseed_jpeg_check(tseed_jpeg_codec_t *codec, const tseed_jpeg_t *jpeg
     }
     return tjTransform(cutter, jpeg->data, jpeg->length, 1, &none, &length, &nothing, STRICT) == 0
                ? NULL
-               : damaged(cutter, pool);
+               : damaged(&codec->cutter, pool);
 }
 
 /* How far apart two tiles' data lie: what TurboJPEG reckons a file of that size can take. */
@@ -191,6 +205,7 @@ size_t tseed_jpeg_cut(const unsigned char **tile, tseed_jpeg_codec_t *codec,
     if (sheet_find(sheet, region) < 0 &&
         (sheet_lay(sheet, jpeg, region) != 0 || sheet_cut(sheet, cutter, jpeg) != 0)) {
         sheet->first.width = 0;
+        handle_drop(&codec->cutter);
         return 0;
     }
     index = sheet_find(sheet, region);
@@ -209,6 +224,7 @@ size_t tseed_jpeg_write(tseed_jpeg_codec_t *codec, const tseed_picture_t *pictur
         tjCompress2(writer, picture->pixels, picture->width, (int)picture->stride, picture->height,
                     formats[picture->channels], &codec->file.data, &length, sampling, quality,
                     TJFLAG_NOREALLOC) != 0) {
+        handle_drop(&codec->writer);
         return 0;
     }
     return length;
@@ -216,13 +232,9 @@ size_t tseed_jpeg_write(tseed_jpeg_codec_t *codec, const tseed_picture_t *pictur
 
 void tseed_jpeg_codec_free(tseed_jpeg_codec_t *codec)
 {
-    void *handles[] = {codec->reader, codec->writer, codec->cutter};
-
-    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
-        if (handles[i]) {
-            tjDestroy(handles[i]);
-        }
-    }
+    handle_drop(&codec->reader);
+    handle_drop(&codec->writer);
+    handle_drop(&codec->cutter);
     tseed_buffer_free(&codec->pixels);
     tseed_buffer_free(&codec->file);
     tseed_buffer_free(&codec->sheet.transforms);

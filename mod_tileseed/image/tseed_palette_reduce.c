@@ -110,6 +110,7 @@ static void census_take(census_t *census, const tseed_picture_t *picture)
 static void measure(box_t *box, const census_t *census)
 {
     uint64_t square[AXES] = {0};
+    double largest = 0;
 
     memset(box->sum, 0, sizeof(box->sum));
     box->pixels = 0;
@@ -129,8 +130,9 @@ static void measure(box_t *box, const census_t *census)
         double sum = (double)box->sum[axis];
         double error = (double)square[axis] - sum * sum / (double)box->pixels;
 
-        if (error > box->error) {
-            box->error = error;
+        box->error += error;
+        if (error > largest) {
+            largest = error;
             box->axis = axis;
         }
     }

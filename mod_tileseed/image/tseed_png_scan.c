@@ -29,6 +29,12 @@ static int bits_are_allowed(int depth, int colour_type)
     }
 }
 
+/* Chunks whose type begins with a small letter may be skipped. */
+static int is_ancillary(const chunk_t *chunk)
+{
+    return chunk->type[0] & 0x20;
+}
+
 static const char *take_header(tseed_png_scan_t *scan, const chunk_t *chunk, apr_pool_t *pool)
 {
     const unsigned char *data = chunk->data.data;
@@ -145,24 +151,23 @@ static int checksum_is_right(const chunk_t *chunk)
            tseed_png_number(chunk->data.data + chunk->data.length);
 }
 
+/* All checksums are looked at: a wrong one may be that of a chunk whose type was damaged. */
 static const char *take(tseed_png_scan_t *scan, const chunk_t *chunk, apr_pool_t *pool)
 {
     if (!scan->depth && strcmp(chunk->type, "IHDR") != 0) {
         return "png does not begin with an IHDR chunk";
     }
+    if (!checksum_is_right(chunk)) {
+        return apr_psprintf(
+            pool, "png is damaged: the checksum of the chunk at byte %" APR_SIZE_T_FMT " is wrong",
+            scan->length);
+    }
     for (size_t i = 0; i < sizeof(chunk_kinds) / sizeof(chunk_kinds[0]); i++) {
         if (strcmp(chunk->type, chunk_kinds[i].type) == 0) {
-            if (!checksum_is_right(chunk)) {
-                return apr_psprintf(pool, "png is damaged: the checksum of an %s chunk is wrong",
-                                    chunk->type);
-            }
             return chunk_kinds[i].take(scan, chunk, pool);
         }
     }
-    if (!(chunk->at[4] & 0x20)) {
-        return "png has a critical chunk that is unknown, or it is damaged";
-    }
-    return NULL;
+    return is_ancillary(chunk) ? NULL : "png has a critical chunk of an unknown type";
 }
 
 /* Finds the chunk at `offset`. Returns 0, or -1 when it is not whole. */
@@ -183,14 +188,13 @@ static int chunk_find(chunk_t *chunk, tseed_piece_t file, size_t offset)
 const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_piece_t file, int width, int height,
                            apr_pool_t *pool)
 {
-    size_t offset = TSEED_PNG_SIGNATURE;
     chunk_t chunk;
 
-    *scan = (tseed_png_scan_t){.width = width, .height = height};
+    *scan = (tseed_png_scan_t){.width = width, .height = height, .length = TSEED_PNG_SIGNATURE};
     do {
         const char *error;
 
-        if (chunk_find(&chunk, file, offset) != 0) {
+        if (chunk_find(&chunk, file, scan->length) != 0) {
             return apr_psprintf(pool, "png is cut off after %" APR_SIZE_T_FMT " bytes",
                                 file.length);
         }
@@ -198,8 +202,7 @@ const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_piece_t file, int width
         if (error) {
             return error;
         }
-        offset += TSEED_PNG_FRAME + chunk.data.length;
+        scan->length += TSEED_PNG_FRAME + chunk.data.length;
     } while (strcmp(chunk.type, "IEND") != 0);
-    scan->length = offset;
     return NULL;
 }

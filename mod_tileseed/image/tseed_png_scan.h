@@ -37,7 +37,7 @@ typedef struct {
     tseed_piece_t transparency; /* data of tRNS, likewise */
     const unsigned char *first; /* the first IDAT chunk, at its length */
     size_t idat_count, idat_length;
-    size_t length; /* of the file up to the end of IEND */
+    size_t length; /* of the file up to the end of IEND; before that, up to the next chunk */
 } tseed_png_scan_t;
 
 /* Four bytes, the most significant first. */
