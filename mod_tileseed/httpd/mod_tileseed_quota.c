@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 #include <http_log.h>
+#include <string.h>
 
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
@@ -16,20 +17,22 @@ APLOG_USE_MODULE(tileseed);
 #define TRIES       16 /* of a compare-and-set against other clients */
 
 /* The configuration in force from the database: what was saved, or the directive's before anything
- * was. */
+ * was, and after the directive has changed: the seeder may not have come to replace it yet. */
 static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state,
                                tseed_quota_config_t *config, int64_t *version)
 {
+    const tseed_settings_t *settings = &rest->conf->settings;
     apr_pool_t *pool = rest->r->pool;
     const char *saved, *directive;
     apr_status_t rv = tseed_state_quota_get(state, &saved, &directive, version, pool);
 
+    *config = settings->quota;
     if (rv == APR_NOTFOUND) {
-        *config = rest->conf->settings.quota;
         *version = 0;
         return APR_SUCCESS;
     }
-    if (rv == APR_SUCCESS && tseed_quota_config_load(config, saved, pool) != NULL) {
+    if (rv == APR_SUCCESS && strcmp(directive, settings->quota_directive) == 0 &&
+        tseed_quota_config_load(config, saved, pool) != NULL) {
         return APR_EINVAL;
     }
     return rv;
