@@ -33,7 +33,7 @@ CHANGES = (('POST', '/rest/seed/roads.xml', LEAST['xml']),
            ('PUT', '/rest/diskquota.json', QUOTA), ('POST', '/rest/seed', 'kill_all=all'))
 
 ROUND = READS * 8 + REFUSALS * 2 + CHANGES
-MORE_KIB = 3072         # what a child may grow by over 10,000 requests, whatever their kind
+MORE_KIB = 512          # what the child may grow by: 50 bytes a request
 
 
 def resident(pid):
