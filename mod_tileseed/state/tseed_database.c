@@ -96,8 +96,8 @@ static apr_status_t statement_failed(tseed_database_t *db, int code)
     if (rv == EIO && is_disk_full(db->path)) {
         rv = ENOSPC;
     }
-    if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED) {
-        db->lost = 1;
+    if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED || rv == EROFS) {
+        db->lost = 1; /* what SQLite could open for reading only stays so when modes change */
         db->suspect = db->suspect || rv == TSEED_EDAMAGED;
     }
     return tseed_database_fail(db, rv, "%s: %s", db->path, words);

@@ -41,7 +41,7 @@ typedef struct {
     dev_t device; /* of the file that is open */
     ino_t inode;
     int in_transaction;
-    int lost;    /* TSEED_ESTALE or TSEED_EDAMAGED was met: connect again before the next use */
+    int lost;    /* TSEED_ESTALE, TSEED_EDAMAGED or EROFS was met: connect before the next use */
     int suspect; /* TSEED_EDAMAGED was met: check the file before the next use */
     char error[TSEED_DATABASE_ERROR_SIZE]; /* the last failure in words */
 } tseed_database_t;
