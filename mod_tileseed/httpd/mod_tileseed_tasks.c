@@ -370,13 +370,31 @@ int tseed_handle_kill(tseed_rest_t *rest)
 
 /* ---- one task ---- */
 
+/* The board is ahead of the last checkpoint, of a task that was terminated too until a seeder has
+ * let go of it: only how it ended is the database's to say. */
+static void take_live(tseed_progress_t *progress, const tseed_rest_t *rest, int64_t id)
+{
+    tseed_progress_t saved = *progress;
+    tseed_row_t live;
+
+    if (!tseed_board_find(rest->board, id, &live) ||
+        tseed_progress_processed(&live.progress) < tseed_progress_processed(&saved)) {
+        return;
+    }
+    *progress = live.progress;
+    if (saved.state == TSEED_ABORTED || saved.state == TSEED_DONE) {
+        progress->state = saved.state;
+        progress->finished = saved.finished;
+        memcpy(progress->reason, saved.reason, sizeof(saved.reason));
+    }
+}
+
 int tseed_handle_task_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const char *why;
     tseed_task_t *task = NULL;
     tseed_progress_t progress;
-    tseed_row_t live;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);
 
@@ -391,11 +409,7 @@ int tseed_handle_task_get(tseed_rest_t *rest)
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the task");
     }
-    if (progress.state != TSEED_ABORTED && progress.state != TSEED_DONE &&
-        tseed_board_find(rest->board, task->id, &live) && !live.terminating &&
-        tseed_progress_processed(&live.progress) >= tseed_progress_processed(&progress)) {
-        progress = live.progress;
-    }
+    take_live(&progress, rest, task->id);
     return tseed_reply_document(r, TSEED_BODY_JSON,
                                 tseed_answer_task(task, &progress, apr_time_now(), r->pool));
 }

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What chaos has found: when a cause is gone, so is its effect, and what was told stays true."""
+import os
+import pathlib
+import signal
+
+from rest import number_of, seed
+from seeding import REST, begin, seeder_of, stub, task, terminate
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+
+def change_state(httpd, directory, file):
+    """Sets the modes of the state directory and of what is in it."""
+    state = httpd.path('state')
+    for path in state.iterdir():
+        path.chmod(file)
+    state.chmod(directory)
+
+
+def test_state_that_was_readonly(httpd, upstream):
+    """A child that opened the database while it could not be written changes it afterwards."""
+    httpd.expect('readonly|read-only|Permission denied|state dir|state database')
+    httpd.start(REST + stub(upstream))
+    begin(httpd, 'stub', zoomStop=0)
+    change_state(httpd, 0o500, 0o400)
+    httpd.graceful()
+    refused = [seed(httpd, 'stub', status=503) for _ in range(4)]
+    assert all('Retry-After' in answer.headers for answer in refused)
+    change_state(httpd, 0o700, 0o600)
+    numbers = [number_of(seed(httpd, 'stub')) for _ in range(4)]
+    assert numbers == [2, 3, 4, 5]
+
+
+@one_mpm
+def test_termination_while_the_seeder_hangs(httpd, upstream):
+    """What was read of a task stays true when it is terminated and no seeder can say the last
+    word."""
+    httpd.expect('no sign of life|ended unexpectedly|AH00052')
+    upstream.always = Fault('delay', 0.1)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=8)
+    wait_until(lambda: task(httpd, number)['tilesMade'] > 20)
+    old = seeder_of(httpd)
+    os.kill(old, signal.SIGSTOP)
+    wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{old}/stat').read_text())
+    shown = task(httpd, number)
+    assert f'[{number}: ' in terminate(httpd)
+    document = task(httpd, number)
+    os.kill(old, signal.SIGKILL)
+    assert document['state'] == 'ABORTED'
+    assert document['tilesMade'] == shown['tilesMade'], (document, shown)
