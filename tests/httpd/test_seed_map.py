@@ -86,8 +86,8 @@ def test_every_tile_is_the_map(httpd):
     httpd.start(REST + world(*lines, 'TileSeedMetatile 4x4 gutter=8'))
     expected = set()
     for gridset, bounds in EUROPE.items():
-        tiles = GRIDS[gridset].between(2, 4, bounds)
-        ranges = dict(gridSetId=gridset, bounds=coords(*bounds), zoomStart=2, zoomStop=4)
+        tiles = GRIDS[gridset].between(3, 4, bounds)
+        ranges = dict(gridSetId=gridset, bounds=coords(*bounds), zoomStart=3, zoomStop=4)
         document = done(httpd, 'world', threadCount=2, **ranges)
         assert counts(document) == (len(tiles), 0, 0, 0)
         assert document['upstreamRequests'] == len(GRIDS[gridset].metatiles(tiles, (4, 4)))
