@@ -90,24 +90,73 @@ static const char *damaged_name(const char *path, apr_pool_t *pool)
                         now.tm_sec, now.tm_usec);
 }
 
-/* The path leads to one of the two files at any time. The damaged one's log goes with it; its
- * index, which other processes may have in use still, must not become the fresh one's. */
+static const char *rescue_path(const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, path, ".rescue", NULL);
+}
+
+static int is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static apr_status_t move_if_there(const char *path, const char *target)
+{
+    return rename(path, target) == 0 || errno == ENOENT ? APR_SUCCESS : errno;
+}
+
+/* The log alone; the index, which other processes may have in use still, must not become that of
+ * another database. */
+static apr_status_t move_log(const char *path, const char *target, apr_pool_t *pool)
+{
+    unlink(apr_pstrcat(pool, path, "-shm", NULL));
+    return move_if_there(apr_pstrcat(pool, path, "-wal", NULL),
+                         apr_pstrcat(pool, target, "-wal", NULL));
+}
+
+static apr_status_t set_aside(const char **aside, const char *path, apr_pool_t *pool)
+{
+    const char *rescue = rescue_path(path, pool);
+    apr_status_t rv;
+
+    *aside = damaged_name(path, pool);
+    rv = move_log(rescue, *aside, pool);
+    return rv == APR_SUCCESS ? move_if_there(rescue, *aside) : rv;
+}
+
+int tseed_file_is_away(const char *path, apr_pool_t *pool)
+{
+    return !is_there(path) && is_there(rescue_path(path, pool));
+}
+
+/* The database first, and on the disk: one without its log would pass for whole. */
+apr_status_t tseed_file_move_away(const char **rescue, const char *path, apr_pool_t *pool)
+{
+    const char *directory = directory_of(path, pool), *left;
+    apr_status_t rv = APR_SUCCESS;
+
+    *rescue = rescue_path(path, pool);
+    if (is_there(path)) {
+        rv = set_aside(&left, path, pool); /* of a replacement that ended just before its end */
+        if (rv == APR_SUCCESS && rename(path, *rescue) != 0) {
+            rv = errno;
+        }
+        if (rv == APR_SUCCESS) {
+            rv = sync_directory(directory);
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        rv = move_log(path, *rescue, pool);
+    }
+    return rv == APR_SUCCESS ? sync_directory(directory) : rv;
+}
+
 apr_status_t tseed_file_replace(const char **aside, const char *path, const char *fresh,
                                 apr_pool_t *pool)
 {
-    *aside = damaged_name(path, pool);
-    if (link(path, *aside) != 0) {
-        return errno;
-    }
-    if (rename(apr_pstrcat(pool, path, "-wal", NULL), apr_pstrcat(pool, *aside, "-wal", NULL)) &&
-        errno != ENOENT) {
-        return errno;
-    }
-    unlink(apr_pstrcat(pool, path, "-shm", NULL));
-    if (rename(fresh, path) != 0) {
-        return errno;
-    }
-    return sync_directory(directory_of(path, pool));
+    apr_status_t rv = rename(fresh, path) == 0 ? sync_directory(directory_of(path, pool)) : errno;
+
+    return rv == APR_SUCCESS ? set_aside(aside, path, pool) : rv;
 }
 
 void tseed_file_remove(const char *path, apr_pool_t *pool)

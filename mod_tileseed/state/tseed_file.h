@@ -5,7 +5,8 @@
  *      tileseed.db                    the database
  *      tileseed.db-wal, -shm          SQLite's own
  *      tileseed.ids                   the mark: no id above it was ever given out
- *      tileseed.db.new                takes the place of a damaged one when it is ready
+ *      tileseed.db.rescue             a damaged one until another has taken its place
+ *      tileseed.db.new                that other one until it is complete
  *      tileseed.db.damaged-<time>     what was set aside
  */
 #ifndef TSEED_FILE_H
@@ -22,8 +23,16 @@ void tseed_file_unlock(int lock);
 /* Makes an empty file of mode 0600 unless there is one. Under the lock. */
 apr_status_t tseed_file_make(const char *path, apr_pool_t *pool);
 
-/* Puts the closed database `fresh` into the place of a damaged one, which keeps its data under the
- * name *aside. Under the lock, neither open in this process. */
+/* A damaged database is replaced in two steps, each under the lock, the database not open in this
+ * process. A process may die, and the power fail, at any time: as long as the damaged one is away
+ * and nothing is in its place, both steps are to be done again.
+ *
+ * First it is moved away: to *rescue, with its log. No process that looks after its commit whether
+ * the file is still the same takes that commit for done any more. */
+apr_status_t tseed_file_move_away(const char **rescue, const char *path, apr_pool_t *pool);
+int tseed_file_is_away(const char *path, apr_pool_t *pool);
+
+/* Then the closed database `fresh` gets its place, and the damaged one is kept as *aside. */
 apr_status_t tseed_file_replace(const char **aside, const char *path, const char *fresh,
                                 apr_pool_t *pool);
 

@@ -78,15 +78,17 @@ apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const c
     salvage_t salvage = {.db = db};
     const char *attach = apr_psprintf(scratch, "ATTACH DATABASE '%s' AS damaged",
                                       apr_dbd_escape(db->driver, scratch, damaged, db->handle));
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = tseed_database_execute(db, attach);
 
     apr_pool_create(&salvage.scratch, scratch);
-    if (tseed_database_execute(db, attach) == APR_SUCCESS) {
+    if (rv == APR_SUCCESS) {
         rv = copy_tasks(&salvage, 1, last);
         if (rv == APR_SUCCESS) {
             rv = copy_quota(db);
         }
         tseed_database_execute(db, "DETACH DATABASE damaged");
+    } else if (rv == TSEED_EDAMAGED) {
+        rv = APR_SUCCESS; /* nothing of it can be read */
     }
     *tasks = count(db, "SELECT COUNT(*) FROM task", scratch);
     *quota = count(db, "SELECT COUNT(*) FROM quota", scratch);

@@ -84,18 +84,18 @@ static apr_status_t settle_ids(tseed_state_t *state, int version)
     return rv;
 }
 
-/* Makes a fresh database beside the damaged one with what can be read of that one. A process that
- * dies meanwhile leaves the damaged one in its place, to be tried again. */
-static apr_status_t make_fresh(tseed_state_t *state, const char *fresh, int *tasks, int *quota)
+/* Makes the database `fresh` with what can be read of the damaged one. */
+static apr_status_t make_fresh(tseed_state_t *state, const char *fresh, const char *damaged,
+                               int *tasks, int *quota)
 {
     tseed_database_t *db = &state->db;
-    const char *damaged = db->path;
+    const char *path = db->path;
     tseed_mark_t mark;
     int version;
     apr_status_t rv;
 
     tseed_file_remove(fresh, state->scratch);
-    tseed_mark_load(&mark, db->path, state->scratch);
+    tseed_mark_load(&mark, path, state->scratch);
     db->path = fresh;
     rv = open_file(state, &version);
     if (rv == APR_SUCCESS) {
@@ -106,21 +106,26 @@ static apr_status_t make_fresh(tseed_state_t *state, const char *fresh, int *tas
         rv = tseed_database_finish(db, state->scratch);
     }
     tseed_database_disconnect(db);
-    db->path = damaged;
+    db->path = path;
     return rv;
 }
 
+/* Nobody writes to the damaged one any more once it was moved away; only then is it copied. A
+ * process that dies meanwhile leaves it there, to be tried again. */
 static apr_status_t replace_damaged(tseed_state_t *state, int *version)
 {
     tseed_database_t *db = &state->db;
-    const char *why = apr_pstrdup(state->scratch, db->error), *aside;
+    const char *why = apr_pstrdup(state->scratch, db->error), *damaged, *aside;
     const char *fresh = apr_pstrcat(state->scratch, db->path, ".new", NULL);
     int tasks = 0, quota = 0;
     apr_status_t rv;
 
     tseed_database_disconnect(db);
     db->suspect = 0;
-    rv = make_fresh(state, fresh, &tasks, &quota);
+    rv = tseed_file_move_away(&damaged, db->path, state->scratch);
+    if (rv == APR_SUCCESS) {
+        rv = make_fresh(state, fresh, damaged, &tasks, &quota);
+    }
     if (rv == APR_SUCCESS) {
         rv = tseed_file_replace(&aside, db->path, fresh, state->scratch);
     }
@@ -136,10 +141,21 @@ static apr_status_t replace_damaged(tseed_state_t *state, int *version)
     return open_file(state, version);
 }
 
+static apr_status_t open_or_go_on(tseed_state_t *state, int *version)
+{
+    tseed_database_t *db = &state->db;
+
+    if (tseed_file_is_away(db->path, state->scratch)) {
+        return tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged, and not replaced so far",
+                                   db->path);
+    }
+    return open_file(state, version);
+}
+
 static apr_status_t open_locked(tseed_state_t *state)
 {
     int version = 0;
-    apr_status_t rv = open_file(state, &version);
+    apr_status_t rv = open_or_go_on(state, &version);
 
     if (rv == TSEED_EDAMAGED) {
         rv = replace_damaged(state, &version);
