@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times, but
- * not where a statement is prepared, which is when whoever opened the file first may be looking
+/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
+ * but not where a statement is prepared, which is when whoever opened the file first may be looking
  * through its log. That takes milliseconds, and SQLite's own patience is enough for it. It is set
  * before anything else reads the file. */
 static const char *const sqlite_session[] = {"PRAGMA busy_timeout = 100",
