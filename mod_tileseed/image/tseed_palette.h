@@ -22,7 +22,7 @@ typedef struct {
 
 typedef enum {
     TSEED_COLOURS_DONE,
-    TSEED_COLOURS_TOO_MANY, /* more than 256 colours */
+    TSEED_COLOURS_TOO_MANY, /* of tseed_palette_find alone */
     TSEED_COLOURS_NO_MEMORY
 } tseed_colours_t;
 
