@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The state when the power fails: a scripted life is lived once on a disk that takes notes, and the
+ * disk as each moment of it may have left it is opened again. What was answered by then must be
+ * there, the step under way wholly or not at all, and nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tseed_log.h"
+#include "power_disk.h"
+#include "protocol/tseed_answer.h"
+#include "state/tseed_state.h"
+#include "state/tseed_work.h"
+
+#define PAGE       4096
+#define STEPS_MOST 64
+#define CUTS_MOST  20000
+
+/* Everything that is answered for, as text. The states in which recovery may find a task that is
+ * not finished are one here. */
+#define TRUTH                                                                                      \
+    "SELECT (SELECT COALESCE(GROUP_CONCAT(id || layer || (CASE state WHEN 1 THEN 0 ELSE state "    \
+    "END) || reason || '+' || made || '@' || low, ' '), '') FROM task)"                            \
+    " || ' / ' || (SELECT COALESCE(GROUP_CONCAT(task || ':' || x || cause, ' '), '') FROM failure" \
+    ") || ' / ' || (SELECT COALESCE(MAX(version || config), '') FROM quota)"
+
+#define FAILURE_INDEX                                                                              \
+    "SELECT rootpage FROM sqlite_master WHERE tbl_name = 'failure' AND type = 'index'"
+
+#define NOTHING " /  / "
+
+/* Two processes' handles: an httpd child's and the seeder's. */
+typedef struct {
+    apr_pool_t *pool;
+    char dir[64], vault[64];
+    const char *session; /* said to each new connection; NULL: nothing */
+    tseed_state_t *child, *seeder;
+    int64_t last; /* the highest id that was answered */
+    int damages;  /* that may be found */
+    int steps;
+    struct {
+        size_t asked, answered; /* notes that the disk had taken */
+        const char *truth;      /* after it */
+        int64_t last;
+    } step[STEPS_MOST];
+} life_t;
+
+typedef apr_status_t step_t(life_t *life);
+
+static int damages; /* reported in the log */
+
+static void count_damage(void *baton, tseed_log_level_t level, apr_status_t rv, const char *line)
+{
+    (void)baton;
+    (void)level;
+    (void)rv;
+    damages += strstr(line, "was damaged") != NULL;
+}
+
+/* ---- the steps ---- */
+
+static apr_status_t open_state(life_t *life, tseed_state_t **state)
+{
+    apr_status_t rv = tseed_state_open(state, life->dir, "sqlite3", NULL, life->pool);
+    const char *answer;
+
+    if (rv == APR_SUCCESS && life->session) {
+        rv = tseed_database_ask(&(*state)->db, &answer, life->session, life->pool);
+    }
+    return rv;
+}
+
+static apr_status_t open_child(life_t *life)
+{
+    return open_state(life, &life->child);
+}
+
+static apr_status_t start_seeder(life_t *life)
+{
+    apr_array_header_t *tasks;
+    apr_status_t rv = open_state(life, &life->seeder);
+
+    return rv == APR_SUCCESS ? tseed_state_recover(life->seeder, &tasks, life->pool) : rv;
+}
+
+static apr_status_t stop_seeder(life_t *life)
+{
+    tseed_state_close(life->seeder);
+    life->seeder = NULL;
+    return APR_SUCCESS;
+}
+
+static apr_status_t close_child(life_t *life)
+{
+    tseed_state_close(life->child);
+    life->child = NULL;
+    return APR_SUCCESS;
+}
+
+static apr_status_t insert_into(life_t *life, tseed_state_t *state, const char *layer)
+{
+    tseed_task_t task = {.type = TSEED_SEED,
+                         .layer = layer,
+                         .gridset = "EPSG:4326",
+                         .format = "image/png",
+                         .parameters = apr_table_make(life->pool, 1),
+                         .thread_count = 1,
+                         .tiles_total = 100,
+                         .gridset_print = "",
+                         .store_print = "",
+                         .requested_by = ""};
+    apr_status_t rv = tseed_state_task_insert(state, &task, 1000);
+
+    if (rv == APR_SUCCESS) {
+        life->last = task.id;
+    }
+    return rv;
+}
+
+static apr_status_t insert_a(life_t *life)
+{
+    return insert_into(life, life->child, "a");
+}
+
+static apr_status_t insert_b(life_t *life)
+{
+    return insert_into(life, life->child, "b");
+}
+
+static apr_status_t quota_first(life_t *life)
+{
+    return tseed_state_quota_set(life->child, "small", "on", 0);
+}
+
+static apr_status_t quota_second(life_t *life)
+{
+    return tseed_state_quota_set(life->child, "large", "on", 1);
+}
+
+static apr_status_t terminate_b(life_t *life)
+{
+    apr_array_header_t *layers = apr_array_make(life->pool, 1, sizeof(const char *)), *terminated;
+    tseed_termination_t what = {.layers = layers, .mask = 3, .reason = "by alice", .now = 77};
+
+    APR_ARRAY_PUSH(layers, const char *) = "b";
+    return tseed_state_terminate(life->child, &terminated, &what, life->pool);
+}
+
+static apr_status_t claim_first(life_t *life)
+{
+    int won;
+
+    return tseed_state_task_claim(life->seeder, 1, 5, &won);
+}
+
+static apr_status_t confirm_second(life_t *life)
+{
+    return tseed_state_task_confirm(life->seeder, 2, &(tseed_progress_t){.made = 7, .low = 1});
+}
+
+/* A tick of the seeder: one transaction. */
+static apr_status_t tick(life_t *life)
+{
+    tseed_failure_t failure = {.task = 1, .x = 6, .cause = "gone", .attempts = 3};
+    apr_status_t rv = tseed_state_begin(life->seeder);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_failure_add(life->seeder, &failure);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_task_checkpoint(life->seeder, 1,
+                                         &(tseed_progress_t){.made = 40, .failed = 4, .low = 11});
+    }
+    return rv == APR_SUCCESS ? tseed_state_commit(life->seeder) : rv;
+}
+
+static apr_status_t finish_first(life_t *life)
+{
+    tseed_progress_t progress = {
+        .state = TSEED_DONE, .made = 96, .failed = 4, .low = 25, .finished = 9};
+    int won;
+
+    return tseed_state_task_finish(life->seeder, 1, &progress, &won);
+}
+
+static apr_status_t forget_finished(life_t *life)
+{
+    return tseed_state_prune(life->seeder, 2, 0);
+}
+
+/* As if so many tasks had come and gone that the next id needs a new mark. */
+static apr_status_t use_up_ids(life_t *life)
+{
+    return tseed_database_execute(&life->child->db,
+                                  "UPDATE meta SET value = 1000 WHERE name = 'task_id'");
+}
+
+static apr_status_t ask(tseed_state_t *state, const char *sql)
+{
+    const char *answer;
+
+    return tseed_database_ask(&state->db, &answer, sql, state->pool);
+}
+
+/* SQLite does so every 1000 pages: the log's pages go into the file, then it is written from its
+ * begin again. */
+static apr_status_t write_log_back(life_t *life)
+{
+    return ask(life->seeder, "PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+static apr_status_t empty_log(life_t *life)
+{
+    return ask(life->seeder, "PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+static step_t *const ordinary_life[] = {
+    open_child,   start_seeder, insert_a,     insert_b,     quota_first,    claim_first,
+    insert_b,     tick,         terminate_b,  insert_a,     write_log_back, insert_a,
+    quota_second, use_up_ids,   insert_a,     finish_first, confirm_second, empty_log,
+    insert_b,     stop_seeder,  start_seeder, claim_first,  insert_b,       forget_finished,
+    terminate_b,  stop_seeder,  close_child,  open_child,   insert_a,       close_child,
+    NULL,
+};
+
+/* What is left of it in the end. */
+#define ORDINARY_TRUTH                                                                             \
+    "2b-1by alice+7@1 3b-1by alice+0@0 4a0+0@0 5a0+0@0 1001a0+0@0 1002b-1by alice+0@0"             \
+    " 1003b-1by alice+0@0 1004a0+0@0 /  / 2large"
+
+/* The page with the index of the failures, of which there are none, rots in the file. */
+static apr_status_t rot(life_t *life)
+{
+    char bytes[PAGE], path[128];
+    const char *page;
+    apr_status_t rv = tseed_database_ask(&life->child->db, &page, FAILURE_INDEX, life->pool);
+    int file;
+
+    memset(bytes, 0xa5, sizeof(bytes));
+    snprintf(path, sizeof(path), "%s/tileseed.db", life->dir);
+    file = open(path, O_WRONLY);
+    if (pwrite(file, bytes, PAGE, (atoi(page) - 1) * PAGE) != PAGE || fsync(file) != 0) {
+        rv = errno;
+    }
+    /* stays open: closing it would drop SQLite's locks in this process */
+    return rv;
+}
+
+/* The seeder finds the damage while a child is at work and half of the tasks are in the log. */
+static step_t *const damaged_life[] = {
+    open_child,  insert_a,    quota_first,  start_seeder, write_log_back, insert_b,  rot,
+    insert_a,    stop_seeder, start_seeder, insert_b,     quota_second,   empty_log, insert_a,
+    stop_seeder, close_child, open_child,   insert_a,     close_child,    NULL,
+};
+
+#define DAMAGED_TRUTH "1a0+0@0 2b0+0@0 3a0+0@0 1001b0+0@0 1002a0+0@0 1003a0+0@0 /  / 2large"
+
+/* Somebody removes it between two lives of httpd. */
+static apr_status_t lose_database(life_t *life)
+{
+    int directory = open(life->dir, O_RDONLY | O_DIRECTORY);
+
+    unlink(apr_pstrcat(life->pool, life->dir, "/tileseed.db", NULL));
+    fsync(directory);
+    close(directory);
+    return open_child(life);
+}
+
+static step_t *const interrupted_life[] = {
+    open_child,    insert_a, use_up_ids,  insert_a, close_child,
+    lose_database, insert_a, close_child, NULL,
+};
+
+/* ---- living ---- */
+
+/* Closing changes nothing: what was true before is. */
+static const char *truth_of(const life_t *life, const char *before)
+{
+    tseed_state_t *state = life->seeder ? life->seeder : life->child;
+    const char *truth;
+
+    if (!state) {
+        return before;
+    }
+    if (tseed_database_ask(&state->db, &truth, TRUTH, life->pool) != APR_SUCCESS || !truth) {
+        return apr_psprintf(life->pool, "can't be read: %s", tseed_state_error(state));
+    }
+    return apr_pstrdup(life->pool, truth);
+}
+
+static void live(life_t *life, step_t *const *steps)
+{
+    const char *truth = NOTHING;
+
+    power_disk_start(life->dir, life->vault);
+    for (int i = 0; steps[i]; i++) {
+        life->step[i].asked = power_disk_notes();
+        assert_int_equal(steps[i](life), APR_SUCCESS);
+        life->step[i].answered = power_disk_notes();
+        life->step[i].truth = truth = truth_of(life, truth);
+        life->step[i].last = life->last;
+        life->steps = i + 1;
+    }
+    power_disk_record(0);
+}
+
+/* ---- looking at what a cut left ---- */
+
+static int answered_before(const life_t *life, size_t at)
+{
+    int count = 0;
+
+    while (count < life->steps && life->step[count].answered <= at) {
+        count++;
+    }
+    return count;
+}
+
+/* Whether this may be true: all that was answered, and the step under way or not. */
+static int may_be(const life_t *life, size_t at, const char *truth)
+{
+    int answered = answered_before(life, at);
+    const char *before = answered > 0 ? life->step[answered - 1].truth : NOTHING;
+
+    return strcmp(truth, before) == 0 ||
+           (answered < life->steps && life->step[answered].asked < at &&
+            strcmp(truth, life->step[answered].truth) == 0);
+}
+
+/* Goes on living with what is left; NULL, or what is wrong with it. */
+static const char *fault_of(const life_t *life, life_t *after, const power_cut_t *cut)
+{
+    int answered = answered_before(life, cut->at);
+    apr_array_header_t *tasks;
+    const char *truth;
+
+    power_disk_restore(cut);
+    if (open_child(after) != APR_SUCCESS) {
+        return "can't be opened";
+    }
+    truth = truth_of(after, NULL);
+    if (!may_be(life, cut->at, truth)) {
+        return apr_pstrcat(after->pool, "holds ", truth, NULL);
+    }
+    if (tseed_state_recover(after->child, &tasks, after->pool) != APR_SUCCESS ||
+        strcmp(truth_of(after, NULL), truth) != 0) {
+        return "is not recovered";
+    }
+    if (insert_a(after) != APR_SUCCESS) {
+        return apr_pstrcat(after->pool, "takes no task: ", tseed_state_error(after->child), NULL);
+    }
+    if (answered > 0 && after->last <= life->step[answered - 1].last) {
+        return "gives an id again";
+    }
+    return NULL;
+}
+
+static const char *look_at(const life_t *life, const power_cut_t *cut)
+{
+    life_t *after = calloc(1, sizeof(*after));
+    const char *fault;
+
+    apr_pool_create(&after->pool, life->pool);
+    strcpy(after->dir, life->dir);
+    damages = 0;
+    fault = fault_of(life, after, cut);
+    if (!fault && damages > life->damages) {
+        fault = "was taken for damaged";
+    }
+    fault = fault ? apr_pstrdup(life->pool, fault) : NULL;
+    apr_pool_destroy(after->pool);
+    free(after);
+    return fault;
+}
+
+/* ---- every cut ---- */
+
+static const struct {
+    power_loss_t data, names;
+} losses[] = {
+    {POWER_LOSES_NONE, POWER_LOSES_NONE}, {POWER_LOSES_ALL, POWER_LOSES_ALL},
+    {POWER_LOSES_NONE, POWER_LOSES_ALL},  {POWER_LOSES_ALL, POWER_LOSES_NONE},
+    {POWER_LOSES_ODD, POWER_LOSES_NONE},  {POWER_LOSES_EVEN, POWER_LOSES_NONE},
+    {POWER_TEARS_LAST, POWER_LOSES_NONE}, {POWER_LOSES_BYTES, POWER_LOSES_NONE},
+    {POWER_LOSES_NONE, POWER_LOSES_ODD},  {POWER_LOSES_NONE, POWER_LOSES_EVEN},
+};
+
+/* What was left by cuts that were looked at; the answers of its time belong to it. */
+typedef struct {
+    uint64_t seen[CUTS_MOST];
+    int count;
+} seen_t;
+
+static int is_new(seen_t *seen, uint64_t signature)
+{
+    for (int i = 0; i < seen->count; i++) {
+        if (seen->seen[i] == signature) {
+            return 0;
+        }
+    }
+    assert_true(seen->count < CUTS_MOST);
+    seen->seen[seen->count++] = signature;
+    return 1;
+}
+
+static const char *first_fault_at(life_t *life, seen_t *seen, power_cut_t cut)
+{
+    const char *fault = NULL;
+    int answered = answered_before(life, cut.at);
+
+    for (size_t i = 0; !fault && i < sizeof(losses) / sizeof(losses[0]); i++) {
+        cut.data = losses[i].data;
+        cut.names = losses[i].names;
+        if (is_new(seen, power_disk_signature(&cut) ^ (uint64_t)answered)) {
+            fault = look_at(life, &cut);
+        }
+        if (fault) {
+            fault = apr_psprintf(life->pool, "cut %d, losses %d, after %d answers: %s", (int)cut.at,
+                                 (int)i, answered, fault);
+        }
+    }
+    return fault;
+}
+
+/* What the first cut of this disk that leaves something wrong does, or NULL. */
+static const char *first_fault(life_t *life, const power_cut_t *disk)
+{
+    seen_t *seen = calloc(1, sizeof(*seen));
+    power_cut_t cut = *disk;
+    const char *fault = NULL;
+
+    for (cut.at = 0; !fault && cut.at <= power_disk_notes(); cut.at++) {
+        fault = first_fault_at(life, seen, cut);
+    }
+    free(seen);
+    return fault;
+}
+
+static const power_cut_t honest;
+
+static void survives_every_cut(life_t *life)
+{
+    const char *fault = first_fault(life, &honest);
+
+    if (fault) {
+        fail_msg("%s", fault);
+    }
+}
+
+static void has_fault(life_t *life, const power_cut_t *disk, const char *words)
+{
+    const char *fault = first_fault(life, disk);
+
+    assert_non_null(fault);
+    if (!strstr(fault, words)) {
+        fail_msg("%s, and not: %s", fault, words);
+    }
+}
+
+/* ---- tests ---- */
+
+/* Memory is as good as a disk here, where syncs are only noted, and faster. */
+static int setup(void **data)
+{
+    life_t *life = calloc(1, sizeof(*life));
+    const char *disk = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+
+    apr_pool_create(&life->pool, NULL);
+    snprintf(life->dir, sizeof(life->dir), "%s/tileseed-power-XXXXXX", disk);
+    snprintf(life->vault, sizeof(life->vault), "%s/tileseed-vault-XXXXXX", disk);
+    *data = life;
+    return mkdtemp(life->dir) && mkdtemp(life->vault) ? 0 : -1;
+}
+
+static int teardown(void **data)
+{
+    life_t *life = *data;
+    int rv = system(apr_pstrcat(life->pool, "rm -r ", life->dir, " ", life->vault, NULL));
+
+    apr_pool_destroy(life->pool);
+    free(life);
+    return rv;
+}
+
+static const char *last_truth(const life_t *life)
+{
+    return life->step[life->steps - 1].truth;
+}
+
+static void test_state_power__keeps_what_was_answered(void **data)
+{
+    life_t *life = *data;
+
+    live(life, ordinary_life);
+    assert_string_equal(last_truth(life), ORDINARY_TRUTH);
+    survives_every_cut(life);
+}
+
+static void test_state_power__keeps_it_while_damage_is_healed(void **data)
+{
+    life_t *life = *data;
+
+    damages = 0;
+    live(life, damaged_life);
+    assert_string_equal(last_truth(life), DAMAGED_TRUTH);
+    assert_int_equal(damages, 1);
+    life->damages = 1;
+    survives_every_cut(life);
+}
+
+static void test_state_power__gives_no_id_twice_when_the_database_goes(void **data)
+{
+    life_t *life = *data;
+
+    live(life, interrupted_life);
+    assert_string_equal(last_truth(life), "2002a0+0@0 /  / ");
+    survives_every_cut(life);
+}
+
+/* ---- what would be found ---- */
+
+static void test_state_power__finds_a_commit_without_a_sync(void **data)
+{
+    life_t *life = *data;
+
+    life->session = "PRAGMA synchronous = NORMAL"; /* syncs when it writes the log back */
+    live(life, ordinary_life);
+    has_fault(life, &honest, "holds " NOTHING);
+}
+
+static void test_state_power__finds_a_database_that_never_syncs(void **data)
+{
+    life_t *life = *data;
+
+    life->session = "PRAGMA synchronous = OFF";
+    live(life, ordinary_life);
+    has_fault(life, &honest, "holds " NOTHING);
+}
+
+static void test_state_power__finds_a_disk_that_ignores_syncs(void **data)
+{
+    life_t *life = *data;
+
+    live(life, ordinary_life);
+    assert_non_null(first_fault(life, &(power_cut_t){.ignores_syncs = 1}));
+    assert_non_null(first_fault(life, &(power_cut_t){.ignores_name_syncs = 1}));
+}
+
+static void test_state_power__finds_what_nobody_asked_for(void **data)
+{
+    life_t *life = *data;
+
+    live(life, interrupted_life);
+    life->step[1].truth = NOTHING;
+    has_fault(life, &honest, "holds 1a0");
+}
+
+static void test_state_power__finds_an_id_given_twice(void **data)
+{
+    life_t *life = *data;
+
+    live(life, interrupted_life);
+    life->step[1].last = 2;
+    has_fault(life, &honest, "gives an id again");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_state_power__##name, setup, teardown)
+
+static int group_setup(void **data)
+{
+    (void)data;
+    apr_initialize();
+    tseed_log_sink_set(count_damage, NULL);
+    return 0;
+}
+
+static int group_teardown(void **data)
+{
+    (void)data;
+    apr_terminate();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(keeps_what_was_answered),
+        TEST(keeps_it_while_damage_is_healed),
+        TEST(gives_no_id_twice_when_the_database_goes),
+        TEST(finds_a_commit_without_a_sync),
+        TEST(finds_a_database_that_never_syncs),
+        TEST(finds_a_disk_that_ignores_syncs),
+        TEST(finds_what_nobody_asked_for),
+        TEST(finds_an_id_given_twice),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
