@@ -32,7 +32,7 @@
 
 #define RETAINED_KEY    "mod_tileseed-board"
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
-#define BACK_OFF_SHIFTS 6 /* at most a minute */
+#define BACK_OFF_SHIFTS 5 /* at most 32 s */
 
 APLOG_USE_MODULE(tileseed);
 
@@ -161,21 +161,26 @@ static int take_signals(void)
     return signalfd(-1, &stops, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* The first fast death is restarted at once. */
+static apr_interval_time_t back_off_time(const tseed_board_t *board)
+{
+    unsigned deaths = tseed_board_fast_deaths(board);
+
+    if (deaths < 2) {
+        return 0;
+    }
+    return APR_USEC_PER_SEC << (deaths - 2 < BACK_OFF_SHIFTS ? deaths - 2 : BACK_OFF_SHIFTS);
+}
+
 /* After deaths in quick succession the new incarnation waits before it touches anything. */
 static void back_off(const supervisor_t *supervisor)
 {
-    unsigned deaths = tseed_board_fast_deaths(supervisor->setup.board);
-    unsigned shifts = deaths < BACK_OFF_SHIFTS + 1 ? deaths : BACK_OFF_SHIFTS + 1;
-    struct timespec wait;
+    struct timespec wait = {.tv_sec = apr_time_sec(back_off_time(supervisor->setup.board))};
     sigset_t stops;
 
-    if (deaths < 2) {
-        return; /* the first fast death is restarted at once */
-    }
     sigemptyset(&stops);
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGINT);
-    wait = (struct timespec){.tv_sec = 1L << (shifts - 2)};
     if (sigtimedwait(&stops, NULL, &wait) > 0) {
         _exit(TSEED_EXIT_STOPPED);
     }
@@ -314,21 +319,26 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     }
 }
 
+/* A seeder that has not begun was last heard of when it was started, and may wait first. */
 void tseed_supervise_watch(void)
 {
-    apr_time_t beat;
+    apr_time_t beat, last;
     int64_t pid;
+    int has_begun;
 
     if (!current || current->pid <= 0) {
         return;
     }
     tseed_board_seeder(current->setup.board, &pid, NULL, &beat);
-    if (pid == current->pid && beat > 0 &&
-        tseed_clock_monotonic() - beat > current->setup.settings->hang_timeout) {
+    has_begun = pid == current->pid && beat >= current->started;
+    last = has_begun ? beat : current->started + back_off_time(current->setup.board);
+    if (tseed_clock_monotonic() - last > current->setup.settings->hang_timeout) {
         ap_log_error(APLOG_MARK, APLOG_ERR, 0, current->server,
                      "tileseed: the seeder gave no sign of life for %d s and is killed",
                      (int)apr_time_sec(current->setup.settings->hang_timeout));
-        tseed_board_crash(current->setup.board);
+        if (has_begun) {
+            tseed_board_crash(current->setup.board);
+        }
         kill(current->pid, SIGKILL);
     }
 }

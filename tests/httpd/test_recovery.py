@@ -5,7 +5,7 @@ import os
 import pathlib
 import signal
 
-from rest import number_of, seed
+from rest import listed, number_of, seed
 from seeding import REST, begin, seeder_of, stub, task, terminate
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
@@ -17,6 +17,12 @@ def change_state(httpd, directory, file):
     for path in state.iterdir():
         path.chmod(file)
     state.chmod(directory)
+
+
+def halt(pid):
+    """Stops a process; returns when it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{pid}/stat').read_text())
 
 
 def test_state_that_was_readonly(httpd, upstream):
@@ -43,11 +49,27 @@ def test_termination_while_the_seeder_hangs(httpd, upstream):
     number = begin(httpd, 'stub', zoomStop=6, threadCount=8)
     wait_until(lambda: task(httpd, number)['tilesMade'] > 20)
     old = seeder_of(httpd)
-    os.kill(old, signal.SIGSTOP)
-    wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{old}/stat').read_text())
+    halt(old)
     shown = task(httpd, number)
     assert f'[{number}: ' in terminate(httpd)
     document = task(httpd, number)
     os.kill(old, signal.SIGKILL)
     assert document['state'] == 'ABORTED'
     assert document['tilesMade'] == shown['tilesMade'], (document, shown)
+
+
+@one_mpm
+def test_seeder_that_hangs_before_it_begins(httpd, upstream):
+    """One that stands still while it waits after two quick deaths is found out as well."""
+    httpd.expect('no sign of life|ended unexpectedly|AH00052')
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream) + 'TileSeedHangTimeout 5s\n')
+    number = begin(httpd, 'stub', zoomStop=0)
+    for _ in range(2):
+        old = seeder_of(httpd)
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda: seeder_of(httpd) not in (None, old))  # pylint: disable=W0640
+    waiting = seeder_of(httpd)
+    halt(waiting)
+    assert listed(httpd) == [number]
+    wait_until(lambda: seeder_of(httpd) not in (None, waiting), 30, 'a new seeder')
