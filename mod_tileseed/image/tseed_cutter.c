@@ -91,22 +91,25 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
                         tseed_text_quote(begin, sizeof(begin), pool));
 }
 
-const char *tseed_cutter_open(tseed_cutter_t *cutter, const unsigned char *answer, size_t length,
-                              int width, int height, const tseed_format_t *format, apr_pool_t *pool)
+const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
+                              const tseed_format_t *format, apr_pool_t *pool)
 {
+    const unsigned char *data = answer->data;
+    size_t length = answer->length;
+
     cutter->format = *format;
     cutter->picture = (tseed_picture_t){0};
-    if (tseed_png_is(answer, length)) {
+    if (tseed_png_is(data, length)) {
         cutter->kind = ANSWER_PNG;
-        cutter->png = (tseed_png_t){answer, length, width, height, 0};
+        cutter->png = (tseed_png_t){data, length, answer->width, answer->height, 0};
         return tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool);
     }
-    if (tseed_jpeg_is(answer, length)) {
+    if (tseed_jpeg_is(data, length)) {
         cutter->kind = ANSWER_JPEG;
-        cutter->jpeg = (tseed_jpeg_t){answer, length, width, height, 0};
+        cutter->jpeg = (tseed_jpeg_t){data, length, answer->width, answer->height, 0};
         return tseed_jpeg_open(&cutter->jpeg, &cutter->codec, pool);
     }
-    return name_answer(answer, length, pool);
+    return name_answer(data, length, pool);
 }
 
 /* The tile as RGB, or RGBA when its kind of pixels has an alpha. */
@@ -305,18 +308,17 @@ static int is_inside(const tseed_cutter_t *cutter, const tseed_region_t *region)
            region->width <= width - region->x && region->height <= height - region->y;
 }
 
-const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile, int x, int y,
-                             int tile_width, int tile_height, apr_pool_t *pool)
+const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
+                             const tseed_region_t *region, apr_pool_t *pool)
 {
-    tseed_region_t region = {x, y, tile_width, tile_height};
     tseed_picture_t pixels;
     const char *error = NULL;
 
     *tile = (tseed_encoded_t){0};
-    if (!is_inside(cutter, &region)) {
+    if (!is_inside(cutter, region)) {
         return "the tile lies outside the answer";
     }
-    if (cut_jpeg(tile, &error, cutter, &region, pool)) {
+    if (cut_jpeg(tile, &error, cutter, region, pool)) {
         return error;
     }
     if (!cutter->picture.width) {
@@ -325,7 +327,7 @@ const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile, int 
     if (error) {
         return error;
     }
-    pixels = tseed_picture_view(&cutter->picture, &region);
+    pixels = tseed_picture_view(&cutter->picture, region);
     return tseed_picture_is_uniform(&pixels) ? encode_uniform(tile, cutter, &pixels)
                                              : encode(tile, cutter, &pixels);
 }

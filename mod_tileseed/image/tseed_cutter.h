@@ -15,6 +15,7 @@
 #ifndef TSEED_CUTTER_H
 #define TSEED_CUTTER_H
 
+#include "image/tseed_picture.h"
 #include "layer/tseed_layer.h"
 
 typedef struct tseed_cutter_t tseed_cutter_t;
@@ -29,18 +30,23 @@ typedef struct {
 apr_status_t tseed_cutter_create(tseed_cutter_t **cutter);
 void tseed_cutter_destroy(tseed_cutter_t *cutter);
 
-/* Takes an answer in: it must be a PNG or JPEG (whatever its label) of exactly width x height
- * pixels. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
- * 1024"). `answer` stays valid and untouched until the last cut. `format` is what the tiles will
- * be. */
-const char *tseed_cutter_open(tseed_cutter_t *cutter, const unsigned char *answer, size_t length,
-                              int width, int height, const tseed_format_t *format,
-                              apr_pool_t *pool);
+/* What an upstream sent, and the pixels it was asked for. */
+typedef struct {
+    const unsigned char *data;
+    size_t length;
+    int width, height;
+} tseed_answer_t;
 
-/* Encodes the tile of tile_width x tile_height pixels whose upper left corner is at (x, y) of the
- * answer that was opened last, without a failure; the tile must lie inside. NULL or a sentence. A
- * broken JPEG may be found out only here, by the first call. */
-const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile, int x, int y,
-                             int tile_width, int tile_height, apr_pool_t *pool);
+/* Takes an answer in: it must be a PNG or JPEG (whatever its label) of exactly the pixels asked
+ * for. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
+ * 1024"). Its data stays valid and untouched until the last cut. `format` is what the tiles will
+ * be. */
+const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
+                              const tseed_format_t *format, apr_pool_t *pool);
+
+/* Encodes the tile at `region` of the answer that was opened last, without a failure; it must lie
+ * inside. NULL or a sentence. A broken JPEG may be found out only here, by the first call. */
+const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
+                             const tseed_region_t *region, apr_pool_t *pool);
 
 #endif

@@ -93,24 +93,13 @@ static void bad_answer(tseed_job_t *job, const char *cause)
     apr_cpystrn(job->cause, cause, sizeof(job->cause));
 }
 
-static void check(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
+static void check(tseed_store_t *store, tseed_job_t *job)
 {
-    apr_status_t rv;
-
-    (void)worker;
-    rv = tseed_store_present(store, &job->metatile.wanted, job->present,
-                             TSEED_METATILE_TILES_MAX / 64);
+    apr_status_t rv = tseed_store_present(store, &job->metatile.wanted, job->present,
+                                          TSEED_METATILE_TILES_MAX / 64);
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
     }
-}
-
-/* The tile's number among those wanted, as tseed_store_present counts them. */
-static int64_t wanted_index(const tseed_job_t *job, int64_t x, int64_t y)
-{
-    const tseed_range_t *wanted = &job->metatile.wanted;
-
-    return (y - wanted->miny) * (wanted->maxx - wanted->minx + 1) + (x - wanted->minx);
 }
 
 /* The uniform tile that was stored last while a metatile is cut: later ones of its colour become
@@ -118,53 +107,62 @@ static int64_t wanted_index(const tseed_job_t *job, int64_t x, int64_t y)
 typedef struct {
     int known;
     unsigned char rgba[4];
-    int64_t x, y;
+    tseed_tile_t tile;
 } uniform_t;
 
 static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, uniform_t *last,
-                               const tseed_encoded_t *tile, int64_t x, int64_t y)
+                               const tseed_tile_t *tile, const tseed_encoded_t *encoded)
 {
-    tseed_run_t *run = job->run;
-    int z = job->metatile.wanted.z;
-    int may_link = run->tileset.layer->store.link_uniform && tile->uniform;
+    const tseed_stop_t stop = {must_stop, job->run};
+    int may_link = job->run->tileset.layer->store.link_uniform && encoded->uniform;
     apr_status_t rv;
 
-    if (may_link && last->known && memcmp(last->rgba, tile->rgba, sizeof(last->rgba)) == 0) {
-        rv = tseed_store_link(store, z, x, y, last->x, last->y, must_stop, run);
+    if (may_link && last->known && memcmp(last->rgba, encoded->rgba, sizeof(last->rgba)) == 0) {
+        rv = tseed_store_link(store, tile, &last->tile, &stop);
         if (rv != APR_ENOTIMPL) {
             return rv;
         }
     }
-    rv = tseed_store_put(store, z, x, y, tile->data, tile->length, must_stop, run);
+    rv = tseed_store_put(store, tile, encoded->data, encoded->length, &stop);
     if (rv == APR_SUCCESS) {
-        job->bytes += (int64_t)tile->length;
+        job->bytes += (int64_t)encoded->length;
         if (may_link) {
-            *last = (uniform_t){.known = 1, .x = x, .y = y};
-            memcpy(last->rgba, tile->rgba, sizeof(last->rgba));
+            *last = (uniform_t){.known = 1, .tile = *tile};
+            memcpy(last->rgba, encoded->rgba, sizeof(last->rgba));
         }
     }
     return rv;
 }
 
-/* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
-static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, uniform_t *last,
-                    int64_t x, int64_t y)
+/* Where the tile lies in the answer, whose first row is the metatile's uppermost. */
+static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile)
 {
     const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
     const tseed_range_t *whole = &job->metatile.whole;
     int gutter = job->run->task->gutter;
-    tseed_encoded_t tile;
+
+    return (tseed_region_t){
+        .x = gutter + (int)(tile->x - whole->minx) * gridset->tile_width,
+        .y = gutter + (int)(whole->maxy - tile->y) * gridset->tile_height,
+        .width = gridset->tile_width,
+        .height = gridset->tile_height,
+    };
+}
+
+/* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
+static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, uniform_t *last,
+                    const tseed_tile_t *tile)
+{
+    tseed_region_t region = region_of(job, tile);
+    tseed_encoded_t encoded;
     apr_status_t rv;
-    const char *error = tseed_cutter_cut(
-        worker->cutter, &tile, gutter + (int)(x - whole->minx) * gridset->tile_width,
-        gutter + (int)(whole->maxy - y) * gridset->tile_height, gridset->tile_width,
-        gridset->tile_height, worker->scratch);
+    const char *error = tseed_cutter_cut(worker->cutter, &encoded, &region, worker->scratch);
 
     if (error) {
         bad_answer(job, error);
         return 0;
     }
-    rv = store_tile(store, job, last, &tile, x, y);
+    rv = store_tile(store, job, last, tile, &encoded);
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
         return 0;
@@ -176,34 +174,36 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, un
 static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
+    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
+                                   job->height};
     uniform_t last = {0};
     const char *error =
-        tseed_cutter_open(worker->cutter, job->transfer.body, job->transfer.length, job->width,
-                          job->height, job->run->tileset.format, worker->scratch);
+        tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
+    int64_t i = 0; /* counts the tiles as tseed_store_present does */
 
     if (error) {
         bad_answer(job, error);
         return;
     }
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
-        for (int64_t x = wanted->minx; x <= wanted->maxx; x++) {
-            int64_t i = wanted_index(job, x, y);
+        for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
+            tseed_tile_t tile = {wanted->z, x, y};
 
             if (job->present[i / 64] >> (i % 64) & 1) {
                 job->skipped++;
-            } else if (!cut_tile(worker, store, job, &last, x, y)) {
+            } else if (!cut_tile(worker, store, job, &last, &tile)) {
                 return;
             }
         }
     }
 }
 
-static void remove_level(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
+static void remove_level(tseed_store_t *store, tseed_job_t *job)
 {
     tseed_range_t range = tseed_run_level(job->run, job->position);
-    apr_status_t rv = tseed_store_remove(store, &range, &job->run->removed, must_stop, job->run);
+    const tseed_stop_t stop = {must_stop, job->run};
+    apr_status_t rv = tseed_store_remove(store, &range, &job->run->removed, &stop);
 
-    (void)worker;
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
     }
@@ -219,11 +219,11 @@ static void work(worker_t *worker, tseed_job_t *job)
     } else if (rv != APR_SUCCESS) {
         no_store(job, rv);
     } else if (job->stage == TSEED_STAGE_CHECK) {
-        check(worker, store, job);
+        check(store, job);
     } else if (job->stage == TSEED_STAGE_CUT) {
         cut(worker, store, job);
     } else {
-        remove_level(worker, store, job);
+        remove_level(store, job);
     }
 }
 

@@ -225,18 +225,18 @@ static apr_status_t write_leftover(tseed_store_t *store, int folder, const void 
     return rv;
 }
 
-static int stopped(tseed_store_stop_t *stop, void *baton)
+static int stopped(const tseed_stop_t *stop)
 {
-    return stop && stop(baton);
+    return stop && stop->ask(stop->baton);
 }
 
 /* Gives the hidden file its name, or drops it. */
 static apr_status_t finish_leftover(tseed_store_t *store, int folder, const char *name,
-                                    tseed_store_stop_t *stop, void *baton)
+                                    const tseed_stop_t *stop)
 {
     apr_status_t rv = APR_EINTR;
 
-    if (!stopped(stop, baton)) {
+    if (!stopped(stop)) {
         if (renameat(folder, store->leftover, folder, name) == 0) {
             return APR_SUCCESS;
         }
@@ -246,10 +246,10 @@ static apr_status_t finish_leftover(tseed_store_t *store, int folder, const char
     return rv;
 }
 
-apr_status_t tseed_store_put(tseed_store_t *store, int z, int64_t x, int64_t y, const void *data,
-                             size_t length, tseed_store_stop_t *stop, void *baton)
+apr_status_t tseed_store_put(tseed_store_t *store, const tseed_tile_t *tile, const void *data,
+                             size_t length, const tseed_stop_t *stop)
 {
-    place_t place = place_of(store, store->path, z, x, y);
+    place_t place = place_of(store, store->path, tile->z, tile->x, tile->y);
     int attempts = 0, folder;
     apr_status_t rv;
 
@@ -259,7 +259,7 @@ apr_status_t tseed_store_put(tseed_store_t *store, int z, int64_t x, int64_t y, 
             rv = write_leftover(store, folder, data, length);
         }
         if (rv == APR_SUCCESS) {
-            rv = finish_leftover(store, folder, place.name, stop, baton);
+            rv = finish_leftover(store, folder, place.name, stop);
         }
     } while (begin_again(store, rv, &attempts));
     return rv;
@@ -294,7 +294,7 @@ static apr_status_t make_link(const link_t *link, const char *name)
 /* A rename does nothing, and leaves both names, when both are one file already (POSIX): so the
  * hidden one is dropped in any case. */
 static apr_status_t replace_by_link(tseed_store_t *store, const link_t *link,
-                                    tseed_store_stop_t *stop, void *baton)
+                                    const tseed_stop_t *stop)
 {
     apr_status_t rv = make_link(link, store->leftover);
 
@@ -302,7 +302,7 @@ static apr_status_t replace_by_link(tseed_store_t *store, const link_t *link,
         rv = make_link(link, store->leftover);
     }
     if (rv == APR_SUCCESS) {
-        rv = finish_leftover(store, link->folder, link->to.name, stop, baton);
+        rv = finish_leftover(store, link->folder, link->to.name, stop);
         if (rv == APR_SUCCESS) {
             unlinkat(link->folder, store->leftover, 0);
         }
@@ -316,24 +316,24 @@ static int needs_copy(apr_status_t rv)
            rv == ENOSYS || rv == ENOENT;
 }
 
-apr_status_t tseed_store_link(tseed_store_t *store, int z, int64_t x, int64_t y, int64_t from_x,
-                              int64_t from_y, tseed_store_stop_t *stop, void *baton)
+apr_status_t tseed_store_link(tseed_store_t *store, const tseed_tile_t *tile,
+                              const tseed_tile_t *from, const tseed_stop_t *stop)
 {
-    link_t link = {.from = place_of(store, store->other_path, z, from_x, from_y),
-                   .to = place_of(store, store->path, z, x, y)};
+    link_t link = {.from = place_of(store, store->other_path, from->z, from->x, from->y),
+                   .to = place_of(store, store->path, tile->z, tile->x, tile->y)};
     int attempts = 0;
     apr_status_t rv;
 
-    if (x == from_x && y == from_y) {
+    if (tile->x == from->x && tile->y == from->y) {
         return APR_SUCCESS;
     }
     do {
         rv = open_folders(&link, store);
         if (rv == APR_SUCCESS) {
-            rv = stopped(stop, baton) ? APR_EINTR : make_link(&link, link.to.name);
+            rv = stopped(stop) ? APR_EINTR : make_link(&link, link.to.name);
         }
         if (APR_STATUS_IS_EEXIST(rv)) {
-            rv = replace_by_link(store, &link, stop, baton);
+            rv = replace_by_link(store, &link, stop);
         }
     } while (begin_again(store, rv, &attempts));
     return needs_copy(rv) ? APR_ENOTIMPL : rv;

@@ -46,19 +46,22 @@ void tseed_store_close(tseed_store_t *store);
 apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
                                  unsigned words);
 
-/* Asked right before a rename or an unlink; nonzero: leave it (the task was terminated). */
-typedef int tseed_store_stop_t(void *baton);
+/* Asked right before a rename or an unlink: whether to leave it (the task was terminated). */
+typedef struct {
+    int (*ask)(void *baton);
+    void *baton;
+} tseed_stop_t;
 
 /* Puts a tile there: written beside, mode set, renamed over. Missing directories are made. `stop`
  * may be NULL. APR_EINTR: stop said so, nothing changed. */
-apr_status_t tseed_store_put(tseed_store_t *store, int z, int64_t x, int64_t y, const void *data,
-                             size_t length, tseed_store_stop_t *stop, void *baton);
+apr_status_t tseed_store_put(tseed_store_t *store, const tseed_tile_t *tile, const void *data,
+                             size_t length, const tseed_stop_t *stop);
 
-/* Makes tile (z, x, y) another name of tile (z, from_x, from_y), replacing what was there.
+/* Makes a tile another name of tile `from` of the same level, replacing what was there.
  * APR_ENOTIMPL: put it instead; the file system will not (EMLINK, EXDEV, EPERM, ENOTSUP), or the
  * other tile is gone. APR_EINTR as for put. */
-apr_status_t tseed_store_link(tseed_store_t *store, int z, int64_t x, int64_t y, int64_t from_x,
-                              int64_t from_y, tseed_store_stop_t *stop, void *baton);
+apr_status_t tseed_store_link(tseed_store_t *store, const tseed_tile_t *tile,
+                              const tseed_tile_t *from, const tseed_stop_t *stop);
 
 /* Removes the tiles of a range and the directories below the root that became empty by it. Where
  * less exists than could exist it walks what exists. Symbolic links to directories are not
@@ -66,6 +69,6 @@ apr_status_t tseed_store_link(tseed_store_t *store, int z, int64_t x, int64_t y,
  * was not there is no failure. `stop` is asked for every name examined. APR_EINTR: stopped in the
  * middle. */
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
-                                _Atomic int64_t *removed, tseed_store_stop_t *stop, void *baton);
+                                _Atomic int64_t *removed, const tseed_stop_t *stop);
 
 #endif

@@ -32,8 +32,7 @@ typedef struct {
     tseed_store_t *store;
     int last; /* depth of the files */
     _Atomic int64_t *removed;
-    tseed_store_stop_t *stop;
-    void *baton;
+    const tseed_stop_t *stop;
     time_t now;
 } walk_t;
 
@@ -147,7 +146,7 @@ static apr_status_t visit(walk_t *walk, folder_t *folder, const char *name,
 
 static int stopped(const walk_t *walk)
 {
-    return walk->stop && walk->stop(walk->baton);
+    return walk->stop && walk->stop->ask(walk->stop->baton);
 }
 
 static apr_status_t read_names(walk_t *walk, folder_t *folder)
@@ -247,13 +246,12 @@ static apr_status_t walk_folder(walk_t *walk, folder_t *folder)
 }
 
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
-                                _Atomic int64_t *removed, tseed_store_stop_t *stop, void *baton)
+                                _Atomic int64_t *removed, const tseed_stop_t *stop)
 {
     walk_t walk = {.store = store,
                    .last = tseed_layout_depth(store->pattern) - 1,
                    .removed = removed,
                    .stop = stop,
-                   .baton = baton,
                    .now = time(NULL)};
     folder_t root = {.range = *range};
     apr_status_t rv;

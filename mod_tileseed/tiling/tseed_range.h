@@ -6,6 +6,12 @@
 
 #include "tiling/tseed_gridset.h"
 
+/* One tile, its row counted from the bottom. */
+typedef struct {
+    int z;
+    int64_t x, y;
+} tseed_tile_t;
+
 /* Tiles of one level, edges included, rows from the bottom. Empty: maxx < minx and maxy < miny. */
 typedef struct {
     int z;

@@ -22,7 +22,9 @@ static void cut_all(tseed_cutter_t *cutter, const tseed_format_t *format, apr_po
     for (int corner = 0; corner < 4; corner++) {
         tseed_encoded_t tile;
 
-        if (!tseed_cutter_cut(cutter, &tile, 32 * (corner & 1), 32 * (corner >> 1), 32, 32, pool)) {
+        if (!tseed_cutter_cut(cutter, &tile,
+                              &(tseed_region_t){32 * (corner & 1), 32 * (corner >> 1), 32, 32},
+                              pool)) {
             check_tile(&tile, format);
         }
     }
@@ -36,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size > 0 && !tseed_format_init(&format, tile_formats[data[0] % 3], pool) &&
         tseed_cutter_create(&cutter) == APR_SUCCESS) {
-        if (!tseed_cutter_open(cutter, data + 1, size - 1, 64, 64, &format, pool)) {
+        if (!tseed_cutter_open(cutter, &(tseed_answer_t){data + 1, size - 1, 64, 64}, &format,
+                               pool)) {
             cut_all(cutter, &format, pool);
         }
         tseed_cutter_destroy(cutter);

@@ -319,6 +319,8 @@ static fate_t fate_of(const note_t *made, const power_cut_t *cut, unsigned unsaf
     switch (of_names ? cut->names : cut->data) {
     case POWER_LOSES_NONE:
         return WHOLE;
+    case POWER_LOSES_FIRST:
+        return unsafe[of_names] == 1 ? GONE : WHOLE;
     case POWER_LOSES_ODD:
         return unsafe[of_names] % 2 ? GONE : WHOLE;
     case POWER_LOSES_EVEN:

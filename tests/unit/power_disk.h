@@ -23,7 +23,8 @@
 /* What becomes of that which is not safe. */
 typedef enum {
     POWER_LOSES_ALL,
-    POWER_LOSES_NONE,  /* only the processes died */
+    POWER_LOSES_NONE, /* only the processes died */
+    POWER_LOSES_FIRST,
     POWER_LOSES_ODD,   /* the first, the third and so on */
     POWER_LOSES_EVEN,  /* the second, the fourth and so on */
     POWER_TEARS_LAST,  /* half of the last write */

@@ -23,7 +23,8 @@ static const char *open_file(file_t file, int width, int height, const char *mim
 {
     tseed_format_t format = format_of(mime, palette);
 
-    return tseed_cutter_open(cutter, file.data, file.length, width, height, &format, pool);
+    return tseed_cutter_open(cutter, &(tseed_answer_t){file.data, file.length, width, height},
+                             &format, pool);
 }
 
 /* The tile of 32 x 32 pixels at (x, y). */
@@ -31,7 +32,7 @@ static tseed_encoded_t cut(int x, int y)
 {
     tseed_encoded_t tile;
 
-    assert_null(tseed_cutter_cut(cutter, &tile, x, y, 32, 32, pool));
+    assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){x, y, 32, 32}, pool));
     assert_true(tile.length > 0);
     return tile;
 }
@@ -222,7 +223,7 @@ static void test_cutter__uniform_tiles_of_all_kinds_keep_apart(void **state)
     assert_null(open_file(file, 64, 64, "image/png", TSEED_PALETTE_KEEP));
     tile = cut(0, 0);
     assert_int_equal(colour_type(&tile), PNG_COLOR_TYPE_RGB_ALPHA);
-    assert_null(tseed_cutter_cut(cutter, &tile, 0, 0, 16, 8, pool));
+    assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 16, 8}, pool));
     assert_int_equal(tile.data[19], 16);
     assert_null(open_file(file, 64, 64, "image/jpeg", TSEED_PALETTE_KEEP));
     tile = cut(0, 0);
@@ -316,7 +317,7 @@ static void test_cutter__an_answer_that_is_the_tile_is_passed_on(void **state)
         tseed_encoded_t tile;
 
         assert_null(open_file(source, 128, 128, cases[i][1], TSEED_PALETTE_AUTO));
-        assert_null(tseed_cutter_cut(cutter, &tile, 0, 0, 128, 128, pool));
+        assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
         assert_ptr_equal(tile.data, source.data);
         assert_int_equal(tile.length, source.length);
     }
@@ -338,7 +339,7 @@ static void test_cutter__an_answer_of_another_kind_is_not_passed_on(void **state
         tseed_encoded_t tile;
 
         assert_null(open_file(source, 128, 128, cases[i].mime, cases[i].palette));
-        assert_null(tseed_cutter_cut(cutter, &tile, 0, 0, 128, 128, pool));
+        assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
         assert_ptr_not_equal(tile.data, source.data);
     }
 }
@@ -356,9 +357,9 @@ static void test_cutter__a_broken_answer_is_never_passed_on(void **state)
     assert_string_equal(open_file(png, 128, 128, "image/png", TSEED_PALETTE_AUTO),
                         apr_psprintf(pool, "png is cut off after %d bytes", (int)png.length));
     assert_null(open_file(jpeg, 128, 128, "image/jpeg", TSEED_PALETTE_AUTO));
-    assert_string_equal(tseed_cutter_cut(cutter, &tile, 0, 0, 128, 128, pool),
+    assert_string_equal(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool),
                         "jpeg is damaged: Premature end of JPEG file");
-    assert_string_equal(tseed_cutter_cut(cutter, &tile, 0, 0, 64, 64, pool),
+    assert_string_equal(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 64, 64}, pool),
                         "jpeg is damaged: Premature end of JPEG file");
     assert_null(open_file(load("photo-420.jpg"), 128, 128, "image/jpeg", TSEED_PALETTE_AUTO));
     cut(0, 0);
@@ -402,7 +403,7 @@ static void test_cutter__a_tile_outside_is_refused(void **state)
         tseed_encoded_t tile;
 
         assert_null(open_file(load(names[i / 5]), 128, 128, "image/png", TSEED_PALETTE_AUTO));
-        assert_string_equal(tseed_cutter_cut(cutter, &tile, r->x, r->y, r->width, r->height, pool),
+        assert_string_equal(tseed_cutter_cut(cutter, &tile, r, pool),
                             "the tile lies outside the answer");
     }
 }

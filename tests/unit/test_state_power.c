@@ -241,34 +241,39 @@ static step_t *const ordinary_life[] = {
     "2b-1by alice+7@1 3b-1by alice+0@0 4a0+0@0 5a0+0@0 1001a0+0@0 1002b-1by alice+0@0"             \
     " 1003b-1by alice+0@0 1004a0+0@0 /  / 2large"
 
-/* The page with the index of the failures, of which there are none, rots in the file. */
-static apr_status_t rot(life_t *life)
+/* A page rots in the file. */
+static apr_status_t rot(const life_t *life, int page)
 {
-    char bytes[PAGE], path[128];
-    const char *page;
-    apr_status_t rv = tseed_database_ask(&life->child->db, &page, FAILURE_INDEX, life->pool);
-    int file;
+    char bytes[PAGE];
+    int file = open(apr_pstrcat(life->pool, life->dir, "/tileseed.db", NULL), O_WRONLY);
 
     memset(bytes, 0xa5, sizeof(bytes));
-    snprintf(path, sizeof(path), "%s/tileseed.db", life->dir);
-    file = open(path, O_WRONLY);
-    if (pwrite(file, bytes, PAGE, (atoi(page) - 1) * PAGE) != PAGE || fsync(file) != 0) {
-        rv = errno;
+    if (pwrite(file, bytes, PAGE, (page - 1) * PAGE) != PAGE || fsync(file) != 0) {
+        return errno;
     }
     /* stays open: closing it would drop SQLite's locks in this process */
-    return rv;
+    return APR_SUCCESS;
+}
+
+/* Of the failures, of which there are none. */
+static apr_status_t rot_index(life_t *life)
+{
+    const char *page;
+    apr_status_t rv = tseed_database_ask(&life->child->db, &page, FAILURE_INDEX, life->pool);
+
+    return rv == APR_SUCCESS ? rot(life, atoi(page)) : rv;
 }
 
 /* The seeder finds the damage while a child is at work and half of the tasks are in the log. */
 static step_t *const damaged_life[] = {
-    open_child,  insert_a,    quota_first,  start_seeder, write_log_back, insert_b,  rot,
+    open_child,  insert_a,    quota_first,  start_seeder, write_log_back, insert_b,  rot_index,
     insert_a,    stop_seeder, start_seeder, insert_b,     quota_second,   empty_log, insert_a,
     stop_seeder, close_child, open_child,   insert_a,     close_child,    NULL,
 };
 
 #define DAMAGED_TRUTH "1a0+0@0 2b0+0@0 3a0+0@0 1001b0+0@0 1002a0+0@0 1003a0+0@0 /  / 2large"
 
-/* Somebody removes it between two lives of httpd. */
+/* Somebody removes it while httpd is stopped. */
 static apr_status_t lose_database(life_t *life)
 {
     int directory = open(life->dir, O_RDONLY | O_DIRECTORY);
@@ -282,6 +287,19 @@ static apr_status_t lose_database(life_t *life)
 static step_t *const interrupted_life[] = {
     open_child,    insert_a, use_up_ids,  insert_a, close_child,
     lose_database, insert_a, close_child, NULL,
+};
+
+/* Nothing can be read any more. */
+static apr_status_t ruin_database(life_t *life)
+{
+    apr_status_t rv = rot(life, 1);
+
+    return rv == APR_SUCCESS ? open_child(life) : rv;
+}
+
+static step_t *const ruined_life[] = {
+    open_child,    insert_a, use_up_ids,  insert_a, close_child,
+    ruin_database, insert_a, close_child, NULL,
 };
 
 /* ---- living ---- */
@@ -391,11 +409,12 @@ static const char *look_at(const life_t *life, const power_cut_t *cut)
 static const struct {
     power_loss_t data, names;
 } losses[] = {
-    {POWER_LOSES_NONE, POWER_LOSES_NONE}, {POWER_LOSES_ALL, POWER_LOSES_ALL},
-    {POWER_LOSES_NONE, POWER_LOSES_ALL},  {POWER_LOSES_ALL, POWER_LOSES_NONE},
-    {POWER_LOSES_ODD, POWER_LOSES_NONE},  {POWER_LOSES_EVEN, POWER_LOSES_NONE},
-    {POWER_TEARS_LAST, POWER_LOSES_NONE}, {POWER_LOSES_BYTES, POWER_LOSES_NONE},
-    {POWER_LOSES_NONE, POWER_LOSES_ODD},  {POWER_LOSES_NONE, POWER_LOSES_EVEN},
+    {POWER_LOSES_NONE, POWER_LOSES_NONE},  {POWER_LOSES_ALL, POWER_LOSES_ALL},
+    {POWER_LOSES_NONE, POWER_LOSES_ALL},   {POWER_LOSES_ALL, POWER_LOSES_NONE},
+    {POWER_LOSES_FIRST, POWER_LOSES_NONE}, {POWER_LOSES_NONE, POWER_LOSES_FIRST},
+    {POWER_LOSES_ODD, POWER_LOSES_NONE},   {POWER_LOSES_EVEN, POWER_LOSES_NONE},
+    {POWER_TEARS_LAST, POWER_LOSES_NONE},  {POWER_LOSES_BYTES, POWER_LOSES_NONE},
+    {POWER_LOSES_NONE, POWER_LOSES_ODD},   {POWER_LOSES_NONE, POWER_LOSES_EVEN},
 };
 
 /* What was left by cuts that were looked at; the answers of its time belong to it. */
@@ -530,6 +549,16 @@ static void test_state_power__gives_no_id_twice_when_the_database_goes(void **da
     survives_every_cut(life);
 }
 
+static void test_state_power__gives_no_id_twice_when_nothing_can_be_read(void **data)
+{
+    life_t *life = *data;
+
+    live(life, ruined_life);
+    assert_string_equal(last_truth(life), "2002a0+0@0 /  / ");
+    life->damages = 1;
+    survives_every_cut(life);
+}
+
 /* ---- what would be found ---- */
 
 static void test_state_power__finds_a_commit_without_a_sync(void **data)
@@ -600,6 +629,7 @@ int main(void)
         TEST(keeps_what_was_answered),
         TEST(keeps_it_while_damage_is_healed),
         TEST(gives_no_id_twice_when_the_database_goes),
+        TEST(gives_no_id_twice_when_nothing_can_be_read),
         TEST(finds_a_commit_without_a_sync),
         TEST(finds_a_database_that_never_syncs),
         TEST(finds_a_disk_that_ignores_syncs),

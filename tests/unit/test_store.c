@@ -76,7 +76,7 @@ static house_t *open_house(void **state, tseed_layout_t layout)
 
 static apr_status_t put(house_t *house, int z, int64_t x, int64_t y, const char *content)
 {
-    return tseed_store_put(house->store, z, x, y, content, strlen(content), NULL, NULL);
+    return tseed_store_put(house->store, &(tseed_tile_t){z, x, y}, content, strlen(content), NULL);
 }
 
 static const char *full(const house_t *house, const char *path)
@@ -161,7 +161,7 @@ static int64_t remove_range(house_t *house, tseed_range_t range)
 {
     _Atomic int64_t removed = 0;
 
-    assert_int_equal(tseed_store_remove(house->store, &range, &removed, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_remove(house->store, &range, &removed, NULL), APR_SUCCESS);
     return removed;
 }
 
@@ -217,8 +217,12 @@ static void test_store__put_stopped_changes_nothing(void **state)
     counter_t now = {0, 0};
 
     assert_int_equal(put(house, 3, 1, 2, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_put(house->store, 3, 1, 2, "new", 3, count_to, &now), APR_EINTR);
-    assert_int_equal(tseed_store_put(house->store, 3, 1, 3, "new", 3, count_to, &now), APR_EINTR);
+    assert_int_equal(tseed_store_put(house->store, &(tseed_tile_t){3, 1, 2}, "new", 3,
+                                     &(tseed_stop_t){count_to, &now}),
+                     APR_EINTR);
+    assert_int_equal(tseed_store_put(house->store, &(tseed_tile_t){3, 1, 3}, "new", 3,
+                                     &(tseed_stop_t){count_to, &now}),
+                     APR_EINTR);
     assert_content(tile(house, 3, 1, 2), "old");
     assert_int_equal(count_files(house), 1);
     assert_int_equal(now.asked, 2);
@@ -363,7 +367,7 @@ static void test_store__present_sees_a_directory_made_anew(void **state)
     assert_int_equal(tseed_store_open(&other, &house->f.tileset, 8, house->pool), 0);
     assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
     nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(tseed_store_put(other, 3, 1, 3, "x", 1, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_put(other, &(tseed_tile_t){3, 1, 3}, "x", 1, NULL), APR_SUCCESS);
     assert_int_equal(tseed_store_present(house->store, &range, &bits, 1), APR_SUCCESS);
     assert_int_equal(bits, 2);
 }
@@ -379,8 +383,12 @@ static void test_store__link_new_and_over_another(void **state)
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
     assert_int_equal(put(house, 3, 5, 2, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 4, 4, 1, 2, NULL, NULL), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 5, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 4, 4}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_SUCCESS);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 5, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_SUCCESS);
     assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 4, 4));
     assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 5, 2));
     assert_int_equal(count_files(house), 3);
@@ -393,9 +401,13 @@ static void test_store__link_again_leaves_no_leftover(void **state)
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_SUCCESS);
+        assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3},
+                                          &(tseed_tile_t){3, 1, 2}, NULL),
+                         APR_SUCCESS);
     }
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_SUCCESS);
     assert_int_equal(count_files(house), 2);
     assert_int_equal(stat_of(tile(house, 3, 1, 2)).st_nlink, 2);
 }
@@ -406,7 +418,9 @@ static void test_store__put_over_a_link_leaves_the_others(void **state)
     house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_SUCCESS);
     assert_int_equal(put(house, 3, 1, 3, "new"), APR_SUCCESS);
     assert_content(tile(house, 3, 1, 2), "uniform");
     assert_content(tile(house, 3, 1, 3), "new");
@@ -416,9 +430,13 @@ static void test_store__link_to_what_is_gone_asks_for_a_put(void **state)
 {
     house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
 
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, NULL, NULL), APR_ENOTIMPL);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_ENOTIMPL);
     assert_int_equal(put(house, 3, 1, 3, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 4, 2, NULL, NULL), APR_ENOTIMPL);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 4, 2}, NULL),
+        APR_ENOTIMPL);
     assert_content(tile(house, 3, 1, 3), "old");
     assert_int_equal(count_files(house), 1);
 }
@@ -437,7 +455,9 @@ static void test_store__link_across_file_systems_asks_for_a_put(void **state)
     stat(house->top, &here);
     assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/3/2")), 0);
     if (here.st_dev != there.st_dev) {
-        assert_int_equal(tseed_store_link(house->store, 3, 2, 2, 1, 2, NULL, NULL), APR_ENOTIMPL);
+        assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 2, 2},
+                                          &(tseed_tile_t){3, 1, 2}, NULL),
+                         APR_ENOTIMPL);
     }
     assert_int_equal(rmdir(away), 0);
 }
@@ -449,8 +469,12 @@ static void test_store__link_stopped_changes_nothing(void **state)
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
     assert_int_equal(put(house, 3, 1, 4, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 3, 1, 2, count_to, &now), APR_EINTR);
-    assert_int_equal(tseed_store_link(house->store, 3, 1, 4, 1, 2, count_to, &later), APR_EINTR);
+    assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3},
+                                      &(tseed_tile_t){3, 1, 2}, &(tseed_stop_t){count_to, &now}),
+                     APR_EINTR);
+    assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 4},
+                                      &(tseed_tile_t){3, 1, 2}, &(tseed_stop_t){count_to, &later}),
+                     APR_EINTR);
     assert_content(tile(house, 3, 1, 4), "old");
     assert_int_equal(count_files(house), 2);
 }
@@ -493,7 +517,7 @@ static void put_neighbour(house_t *house, const char *extension, const char *has
     other.tileset.format = &other.format;
     other.subset.gridset = &other.gridset;
     assert_int_equal(tseed_store_open(&store, &other.tileset, 9, house->pool), 0);
-    assert_int_equal(tseed_store_put(store, z, 2, 2, "n", 1, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_put(store, &(tseed_tile_t){z, 2, 2}, "n", 1, NULL), APR_SUCCESS);
     tseed_store_close(store);
 }
 
@@ -568,7 +592,9 @@ static void test_store__remove_takes_empty_tiles_and_links_too(void **state)
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
     assert_int_equal(put(house, 3, 1, 3, ""), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, 3, 2, 2, 1, 2, NULL, NULL), APR_SUCCESS);
+    assert_int_equal(
+        tseed_store_link(house->store, &(tseed_tile_t){3, 2, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
+        APR_SUCCESS);
     assert_int_equal(symlink("2.png", tile(house, 3, 1, 4)), 0);
     assert_int_equal(remove_range(house, level(house, 3)), 4);
     assert_int_equal(count_files(house), 0);
@@ -657,8 +683,9 @@ static void test_store__remove_few_of_a_million_million(void **state)
         for (int64_t i = 0; i < 10; i++) {
             assert_int_equal(put(house, 20, i * 104729 % 1048576, i * 7919, "tile"), APR_SUCCESS);
         }
-        assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter),
-                         APR_SUCCESS);
+        assert_int_equal(
+            tseed_store_remove(house->store, &range, &removed, &(tseed_stop_t){count_to, &counter}),
+            APR_SUCCESS);
         assert_int_equal(removed, 10);
         assert_true(counter.asked < 1000);
     }
@@ -676,7 +703,8 @@ static void test_store__remove_few_among_many(void **state)
         assert_int_equal(put(house, 5, i % 32, i / 32, "t"), APR_SUCCESS);
     }
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tseed_store_remove(house->store, &ranges[i], &removed, count_to, &counter),
+        assert_int_equal(tseed_store_remove(house->store, &ranges[i], &removed,
+                                            &(tseed_stop_t){count_to, &counter}),
                          0);
     }
     assert_int_equal(removed, 16 + 64);
@@ -694,8 +722,9 @@ static void test_store__remove_stopped_in_the_middle(void **state)
     for (int i = 0; i < 256; i++) {
         assert_int_equal(put(house, 4, i % 16, i / 16, "t"), APR_SUCCESS);
     }
-    assert_int_equal(tseed_store_remove(house->store, &range, &removed, count_to, &counter),
-                     APR_EINTR);
+    assert_int_equal(
+        tseed_store_remove(house->store, &range, &removed, &(tseed_stop_t){count_to, &counter}),
+        APR_EINTR);
     assert_true(removed > 0 && removed < 20);
     assert_int_equal(counter.asked, 21);
     assert_int_equal(count_files(house), 256 - removed);
@@ -719,8 +748,8 @@ static void *put_many(void *data)
 
     self->rv = tseed_store_open(&store, &self->house->f.tileset, self->id, self->pool);
     for (int i = 0; i < 400 && self->rv == APR_SUCCESS; i++) {
-        self->rv =
-            tseed_store_put(store, 12, i % 100 * 40 + self->id, i / 100, "tile", 4, NULL, NULL);
+        self->rv = tseed_store_put(store, &(tseed_tile_t){12, i % 100 * 40 + self->id, i / 100},
+                                   "tile", 4, NULL);
     }
     tseed_store_close(store);
     atomic_fetch_add(self->done, 1);
