@@ -155,10 +155,25 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
 
 /* ---- what follows from a record ---- */
 
+static const char *outcome(const tseed_run_t *run)
+{
+    if (run->terminated) {
+        return "terminated";
+    }
+    return run->progress.state == TSEED_ABORTED ? "aborted" : "done";
+}
+
+/* Since its first start, however often the seeder was started meanwhile. */
+static double seconds_of(const tseed_run_t *run)
+{
+    apr_interval_time_t taken = apr_time_now() - run->progress.started;
+
+    return taken > 0 ? (double)taken / APR_USEC_PER_SEC : 0;
+}
+
 static void log_ending(const tseed_run_t *run)
 {
     const tseed_progress_t *progress = &run->progress;
-    double seconds = (double)(tseed_clock_monotonic() - run->started) / APR_USEC_PER_SEC;
     int aborted = progress->state == TSEED_ABORTED && !run->terminated;
 
     tseed_log(
@@ -167,11 +182,8 @@ static void log_ending(const tseed_run_t *run)
         " tiles made, %" APR_INT64_T_FMT " skipped, %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
         " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT " requests%s%s",
         run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
-        *run->task->requested_by ? run->task->requested_by : "anybody",
-        run->terminated ? "terminated"
-        : aborted       ? "aborted"
-                        : "done",
-        seconds, progress->made, progress->skipped, progress->removed, progress->failed,
+        *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
+        seconds_of(run), progress->made, progress->skipped, progress->removed, progress->failed,
         run->task->tiles_total, progress->requests, *progress->reason ? ": " : "",
         progress->reason);
 }

@@ -23,9 +23,12 @@
 
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 {
+    tseed_progress_t shown = run->progress;
+
+    shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     run->dirty = 1;
     if (run->slot >= 0 && !run->terminated) {
-        tseed_board_slot_update(seeder->board, run->slot, &run->progress);
+        tseed_board_slot_update(seeder->board, run->slot, &shown);
     }
 }
 

@@ -245,7 +245,6 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, const tseed_entry_t *entr
 
 static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t *run)
 {
-    run->started = tseed_clock_monotonic();
     run->progress.state = TSEED_RUNNING;
     run->progress.reason[0] = '\0';
     run->progress.started = run->progress.started ? run->progress.started : apr_time_now();

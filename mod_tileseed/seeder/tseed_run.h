@@ -51,7 +51,6 @@ typedef struct tseed_run_t {
     tseed_queue_t wanted;    /* checked, to be fetched */
     tseed_queue_t ready;     /* fetched, to be cut */
     tseed_job_t *jobs;       /* all under way, by sibling */
-    apr_time_t started;      /* monotonic */
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */
     int dirty;               /* progress has changed since the last checkpoint */

@@ -80,7 +80,8 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->mailbox.wake, .events = POLLIN},
     };
-    apr_time_t left = seeder->next_tick - tseed_clock_monotonic();
+    apr_time_t now = tseed_clock_monotonic();
+    apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : seeder->next_tick - now;
     uint64_t rings;
 
     poll(fds, 3, left > 0 ? (int)(left / 1000) + 1 : 0);
