@@ -13,6 +13,9 @@ from journal import Disturbance
 from seeding import seeder_of
 from tileseed_httpd import wait_until
 
+LOOKED_AT = 10      # seconds between two looks of httpd at its seeder
+BACK_OFF = 35       # the longest time that a new seeder waits after quick deaths, and some
+
 
 class Killer:
     """Its generator hangs on the run's seed alone."""
@@ -35,7 +38,10 @@ class Killer:
             event = Disturbance(kind, time.time())
             self.run.journal.disturbances.append(event)
             self.run.say(f'{kind}')
-            self.KINDS[kind](self)
+            try:
+                self.KINDS[kind](self)
+            except AssertionError as error:
+                self.run.broken.append(f'{kind}: {error}')
             event.ended = time.time()
 
     # httpd
@@ -93,8 +99,8 @@ class Killer:
         seeder = seeder_of(self.httpd)
         kill(seeder, signal.SIGSTOP)
         if seeder:
-            wait_until(lambda: seeder not in self.httpd.processes(), self.run.HANG_SECONDS + 15,
-                       'the end of a seeder that hangs')
+            wait_until(lambda: seeder not in self.httpd.processes(),
+                       self.run.HANG_SECONDS + LOOKED_AT + BACK_OFF, 'the end of a hanging seeder')
 
     # Directories
 
