@@ -20,7 +20,7 @@
 #define NOTES_MOST 20000
 #define NEVER      SIZE_MAX
 
-typedef enum { WRITE, TRUNCATE, NAME, UNNAME, RENAME } action_t;
+typedef enum { WRITE, TRUNCATE, NAME, UNNAME, RENAME, SYNC } action_t;
 
 typedef struct {
     action_t action;
@@ -29,7 +29,7 @@ typedef struct {
     size_t length;
     char *bytes;                             /* of WRITE */
     char name[NAME_SIZE], target[NAME_SIZE]; /* of NAME, UNNAME, RENAME */
-    size_t safe_from;                        /* the notes that there were when it was synced */
+    size_t safe_from;                        /* the notes there were after a sync of it */
 } note_t;
 
 typedef struct {
@@ -152,11 +152,16 @@ static int is_of_names(const note_t *made)
     return made->action == NAME || made->action == UNNAME || made->action == RENAME;
 }
 
+/* It is a note of its own: what it makes safe is not safe yet before it. */
 static void note_sync(int descriptor)
 {
     int of_names = disk.is_on && inode_of(descriptor) == disk.inode;
     int file = of_names ? -1 : file_of(descriptor);
 
+    if (!of_names && file < 0) {
+        return;
+    }
+    note(SYNC, -1);
     for (size_t i = 0; i < disk.count; i++) {
         note_t *made = &disk.notes[i];
         int is_meant = is_of_names(made) ? of_names : made->file == file;
@@ -312,6 +317,9 @@ static fate_t fate_of(const note_t *made, const power_cut_t *cut, unsigned unsaf
     int of_names = is_of_names(made);
     int is_last = made == &disk.notes[cut->at - 1];
 
+    if (made->action == SYNC) {
+        return GONE; /* it leaves nothing itself */
+    }
     if (made->safe_from <= cut->at && !(of_names ? cut->ignores_name_syncs : cut->ignores_syncs)) {
         return WHOLE;
     }
@@ -319,8 +327,8 @@ static fate_t fate_of(const note_t *made, const power_cut_t *cut, unsigned unsaf
     switch (of_names ? cut->names : cut->data) {
     case POWER_LOSES_NONE:
         return WHOLE;
-    case POWER_LOSES_FIRST:
-        return unsafe[of_names] == 1 ? GONE : WHOLE;
+    case POWER_LOSES_ONE:
+        return unsafe[of_names] == cut->one ? GONE : WHOLE;
     case POWER_LOSES_ODD:
         return unsafe[of_names] % 2 ? GONE : WHOLE;
     case POWER_LOSES_EVEN:

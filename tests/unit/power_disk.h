@@ -23,8 +23,8 @@
 /* What becomes of that which is not safe. */
 typedef enum {
     POWER_LOSES_ALL,
-    POWER_LOSES_NONE, /* only the processes died */
-    POWER_LOSES_FIRST,
+    POWER_LOSES_NONE,  /* only the processes died */
+    POWER_LOSES_ONE,   /* the `one` of the cut, counted from 1 */
     POWER_LOSES_ODD,   /* the first, the third and so on */
     POWER_LOSES_EVEN,  /* the second, the fourth and so on */
     POWER_TEARS_LAST,  /* half of the last write */
@@ -34,8 +34,9 @@ typedef enum {
 typedef struct {
     size_t at;                /* how many notes were made before it */
     power_loss_t data, names; /* of files, of the directory */
-    int ignores_syncs;        /* this disk lies: nothing that was written is ever safe */
-    int ignores_name_syncs;   /* the same of names */
+    unsigned one;
+    int ignores_syncs;      /* this disk lies: nothing that was written is ever safe */
+    int ignores_name_syncs; /* the same of names */
 } power_cut_t;
 
 /* Begins to take notes of what happens below `directory`, which is empty; `vault` is another one of

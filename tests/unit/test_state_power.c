@@ -408,13 +408,16 @@ static const char *look_at(const life_t *life, const power_cut_t *cut)
 
 static const struct {
     power_loss_t data, names;
+    unsigned one;
 } losses[] = {
-    {POWER_LOSES_NONE, POWER_LOSES_NONE},  {POWER_LOSES_ALL, POWER_LOSES_ALL},
-    {POWER_LOSES_NONE, POWER_LOSES_ALL},   {POWER_LOSES_ALL, POWER_LOSES_NONE},
-    {POWER_LOSES_FIRST, POWER_LOSES_NONE}, {POWER_LOSES_NONE, POWER_LOSES_FIRST},
-    {POWER_LOSES_ODD, POWER_LOSES_NONE},   {POWER_LOSES_EVEN, POWER_LOSES_NONE},
-    {POWER_TEARS_LAST, POWER_LOSES_NONE},  {POWER_LOSES_BYTES, POWER_LOSES_NONE},
-    {POWER_LOSES_NONE, POWER_LOSES_ODD},   {POWER_LOSES_NONE, POWER_LOSES_EVEN},
+    {POWER_LOSES_NONE, POWER_LOSES_NONE, 0}, {POWER_LOSES_ALL, POWER_LOSES_ALL, 0},
+    {POWER_LOSES_NONE, POWER_LOSES_ALL, 0},  {POWER_LOSES_ALL, POWER_LOSES_NONE, 0},
+    {POWER_LOSES_ODD, POWER_LOSES_NONE, 0},  {POWER_LOSES_EVEN, POWER_LOSES_NONE, 0},
+    {POWER_TEARS_LAST, POWER_LOSES_NONE, 0}, {POWER_LOSES_BYTES, POWER_LOSES_NONE, 0},
+    {POWER_LOSES_NONE, POWER_LOSES_ODD, 0},  {POWER_LOSES_NONE, POWER_LOSES_EVEN, 0},
+    {POWER_LOSES_ONE, POWER_LOSES_NONE, 1},  {POWER_LOSES_NONE, POWER_LOSES_ONE, 1},
+    {POWER_LOSES_NONE, POWER_LOSES_ONE, 2},  {POWER_LOSES_NONE, POWER_LOSES_ONE, 3},
+    {POWER_LOSES_NONE, POWER_LOSES_ONE, 4},  {POWER_LOSES_NONE, POWER_LOSES_ONE, 5},
 };
 
 /* What was left by cuts that were looked at; the answers of its time belong to it. */
@@ -443,6 +446,7 @@ static const char *first_fault_at(life_t *life, seen_t *seen, power_cut_t cut)
     for (size_t i = 0; !fault && i < sizeof(losses) / sizeof(losses[0]); i++) {
         cut.data = losses[i].data;
         cut.names = losses[i].names;
+        cut.one = losses[i].one;
         if (is_new(seen, power_disk_signature(&cut) ^ (uint64_t)answered)) {
             fault = look_at(life, &cut);
         }
