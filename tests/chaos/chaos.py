@@ -72,7 +72,7 @@ class Run:
         self.httpd.folder('cache')
         self.disk = Disk(self.httpd.path('cache'))
         self.config = (REST + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
-                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\n')
+                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n')
 
     def say(self, words):
         """Progress, for whoever asked for it."""

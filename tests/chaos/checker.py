@@ -17,6 +17,8 @@ SEAMS = 2                   # seconds for which a disturbance may be felt after 
 # Which disturbances explain what: connections that were cut, changes that were refused.
 CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
 REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
+ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
+BACK_OFF = 35               # seconds that the next seeder may wait, and some
 
 
 def accepted(journal):
@@ -158,30 +160,56 @@ def terminated_task_wrote(journal):
             yield f'{tileset} {tile} at {time:.3f}, {late:.3f} s after the end of {suspects}'
 
 
-def counts_are_wrong(journal):
-    """What was read never goes back, and adds up."""
-    shown = collections.defaultdict(list)
+def losses_of_board(journal):
+    """The disturbances that may cost the last second's counts: the board went when there was no
+    seeder to write them down. A parent that is killed leaves its seeder no time to be sure."""
+    return [event for event in journal.disturbances if event.kind == 'parent_kill' or
+            event.kind == 'stop_start' and any(
+                death.kind in ENDS_OF_SEEDER and 0 < event.begun - death.begun < BACK_OFF
+                for death in journal.disturbances)]
+
+
+def counts_shown(journal):
+    """(task, sent, answered, processed) of everything that was read; what is known at the end was
+    true when the task ended."""
     for reading in journal.readings:
-        for task, (done, total, remaining, _) in reading.rows.items():
-            shown[task].append((reading.sent, reading.answered, done))
-            if done + remaining != total or not 0 <= done <= total:
-                yield f'task {task}: {done} of {total}, {remaining} remaining'
+        for task, row in reading.rows.items():
+            yield task, reading.sent, reading.answered, row[0]
     for look in journal.looks:
         if look.document:
-            shown[look.task].append((look.sent, look.answered, processed(look.document)))
+            yield look.task, look.sent, look.answered, processed(look.document)
     for task, document in journal.documents.items():
-        shown[task].append((float('inf'), float('inf'), processed(document)))
-    for task, seen in sorted(shown.items()):
+        end = seconds(document['finished']) if document['finished'] else float('inf')
+        yield task, end, end, processed(document)
+
+
+def counts_went_back(journal):
+    """What is read never goes back while a board lives."""
+    losses = losses_of_board(journal)
+    shown = collections.defaultdict(list)
+    for task, sent, answered, count in counts_shown(journal):
+        if not any(event.begun <= answered and sent <= event.ended for event in losses):
+            boards = sum(event.ended < sent for event in losses)
+            shown[task, boards].append((sent, answered, count))
+    for (task, _), seen in sorted(shown.items()):
         seen.sort()
-        answers = sorted((answered, done) for _, answered, done in seen)
-        highest = list(itertools.accumulate((done for _, done in answers), max))
+        answers = sorted((answered, count) for _, answered, count in seen)
+        highest = list(itertools.accumulate((count for _, count in answers), max))
         at = 0
-        for sent, _, done in seen:
+        for sent, _, count in seen:
             while at < len(answers) and answers[at][0] < sent:
                 at += 1
-            if at and done < highest[at - 1]:
-                yield f'task {task}: {done} after {highest[at - 1]}'
+            if at and count < highest[at - 1]:
+                yield f'task {task}: {count} after {highest[at - 1]}'
                 break
+
+
+def counts_do_not_add_up(journal):
+    """Each row of a list is right in itself."""
+    for reading in journal.readings:
+        for task, (count, total, remaining, _) in reading.rows.items():
+            if count + remaining != total or not 0 <= count <= total:
+                yield f'task {task}: {count} of {total}, {remaining} remaining'
 
 
 def unfinished_task_is_not_listed(journal):
@@ -316,7 +344,7 @@ def something_is_left(journal):
 
 
 CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_nowhere,
-          terminated_task_came_back, terminated_task_wrote, counts_are_wrong,
+          terminated_task_came_back, terminated_task_wrote, counts_went_back, counts_do_not_add_up,
           unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
           tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
           request_failed_for_no_reason, process_crashed, something_is_left)

@@ -40,7 +40,8 @@ def peace():
     journal.readings = [
         Reading('red', 20, 21, {1: (2, 5, 3, 1), 2: (0, 64, 64, 0), 3: (0, 16, 16, 0),
                                 4: (0, 16, 16, 0)}),
-        Reading(None, 32, 33, {1: (4, 5, 1, 1), 3: (0, 16, 16, 1), 4: (0, 16, 16, 0)})]
+        Reading(None, 32, 33, {1: (4, 5, 1, 1), 3: (8, 16, 8, 1), 4: (0, 16, 16, 0)}),
+        Reading(None, 82, 83, {1: (4, 5, 1, 1), 3: (6, 16, 10, 1), 4: (0, 16, 16, 0)})]
     journal.documents = {1: document(posts[0], 'DONE', 5), 2: document(posts[1], 'ABORTED', 9,
                                                                        finished=None),
                          3: document(posts[2], 'DONE', removed=16),
@@ -49,7 +50,8 @@ def peace():
                      Look(1, 110, 111, document(posts[0], 'DONE', 5))]
     journal.tiles = {(RED, tile): 50 for post in posts[:1] + posts[3:] for tile in post.tiles()}
     journal.writes = [Write(RED, (3, 0, 0), 30.5)]
-    journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72)]
+    journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
+                            Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
     journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503)]
     return journal
 
@@ -126,6 +128,11 @@ def found_late(journal):
 def backwards(journal):
     """A count that was higher before."""
     journal.readings[1].rows[1] = (1, 5, 4, 1)
+
+
+def restarted(journal):
+    """A count that was higher before httpd was stopped with its seeder alive."""
+    del journal.disturbances[2]
 
 
 def below_zero(journal):
@@ -210,7 +217,8 @@ BREACHES = {
     refused_and_done: checker.task_from_nowhere,
     returned: checker.terminated_task_came_back, spared: checker.terminated_task_came_back,
     written_late: checker.terminated_task_wrote, found_late: checker.terminated_task_wrote,
-    backwards: checker.counts_are_wrong, below_zero: checker.counts_are_wrong,
+    backwards: checker.counts_went_back, below_zero: checker.counts_do_not_add_up,
+    restarted: checker.counts_went_back,
     unlisted: checker.unfinished_task_is_not_listed, resumed: checker.end_was_taken_back,
     missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
