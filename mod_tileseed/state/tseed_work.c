@@ -55,8 +55,28 @@ static apr_status_t open_file(tseed_state_t *state, int *version)
     return rv;
 }
 
+static apr_status_t mark_failed(tseed_state_t *state, apr_status_t rv, const char *what)
+{
+    return tseed_database_fail(&state->db, rv, "the file tileseed.ids beside %s can't be %s",
+                               state->db.path, what);
+}
+
+/* Moves the mark on, ahead of `id`. */
+static apr_status_t save_mark(tseed_state_t *state, int64_t id)
+{
+    tseed_mark_t mark = {id + ID_STEP, state->db.inode};
+    apr_status_t rv = tseed_mark_save(&mark, state->db.path, state->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return mark_failed(state, rv, "written");
+    }
+    state->mark = mark.id;
+    return APR_SUCCESS;
+}
+
 /* A file that the mark was not written for (a fresh one, one from a backup) may lack ids that were
- * given out: it goes on from the mark. */
+ * given out: it goes on from the mark. So it does from what this process knows, when the mark is
+ * gone as well. */
 static apr_status_t settle_ids(tseed_state_t *state, int version)
 {
     tseed_database_t *db = &state->db;
@@ -64,24 +84,22 @@ static apr_status_t settle_ids(tseed_state_t *state, int version)
     int64_t id = 0;
     apr_status_t rv = tseed_work_number(state, &id, TSEED_SQL_ID_GET, NULL);
 
-    if (rv == APR_SUCCESS) {
-        rv = tseed_mark_load(&mark, db->path, state->scratch);
-    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    state->mark = mark.id;
-    if (version > 0 && mark.inode == db->inode && mark.id >= id && mark.id - id <= ID_STEP) {
+    rv = tseed_mark_load(&mark, db->path, state->scratch);
+    if (rv != APR_SUCCESS) {
+        return mark_failed(state, rv, "read");
+    }
+    if (version > 0 && mark.inode == db->inode && mark.id >= state->mark && mark.id >= id &&
+        mark.id - id <= ID_STEP) {
+        state->mark = mark.id;
         return APR_SUCCESS;
     }
     id = id > mark.id ? id : mark.id;
+    id = id > state->mark ? id : state->mark;
     rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});
-    if (rv == APR_SUCCESS) {
-        mark = (tseed_mark_t){id + ID_STEP, db->inode};
-        state->mark = mark.id;
-        rv = tseed_mark_save(&mark, db->path, state->scratch);
-    }
-    return rv;
+    return rv == APR_SUCCESS ? save_mark(state, id) : rv;
 }
 
 /* Makes the database `fresh` with what can be read of the damaged one. */
@@ -285,13 +303,11 @@ static apr_status_t raise_mark(tseed_state_t *state, int64_t id)
     tseed_mark_t mark;
     apr_status_t rv = tseed_mark_load(&mark, state->db.path, state->scratch);
 
-    if (rv == APR_SUCCESS && mark.id < id) {
-        mark = (tseed_mark_t){id + ID_STEP, state->db.inode};
-        rv = tseed_mark_save(&mark, state->db.path, state->scratch);
-    }
     if (rv != APR_SUCCESS) {
-        return tseed_database_fail(
-            &state->db, rv, "the file tileseed.ids beside %s can't be written", state->db.path);
+        return mark_failed(state, rv, "read");
+    }
+    if (mark.id < id) {
+        return save_mark(state, id);
     }
     state->mark = mark.id;
     return APR_SUCCESS;

@@ -826,6 +826,30 @@ static void test_state__ids_survive_the_loss_of_the_mark(void **data)
     assert_int_equal(insert(home, home->state, "a"), 2);
 }
 
+static void test_state__ids_go_on_when_all_files_are_gone(void **data)
+{
+    home_t *home = *data;
+    int64_t before = insert(home, home->state, "a");
+
+    unlink(path_in(home, "tileseed.db"));
+    unlink(path_in(home, "tileseed.ids"));
+    assert_true(insert(home, home->state, "a") > before);
+}
+
+static void test_state__says_that_the_mark_cannot_be_read(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *state;
+
+    tseed_state_close(home->state);
+    unlink(path_in(home, "tileseed.ids"));
+    mkdir(path_in(home, "tileseed.ids"), 0700);
+    assert_int_equal(tseed_state_open(&state, home->dir, NULL, NULL, home->pool), EISDIR);
+    assert_non_null(strstr(last_line, "tileseed.ids beside"));
+    rmdir(path_in(home, "tileseed.ids"));
+    home->state = state_open(home);
+}
+
 static void test_state__ids_pass_the_mark(void **data)
 {
     home_t *home = *data;
@@ -1059,6 +1083,8 @@ int main(void)
         TEST(a_transaction_on_a_removed_file_fails),
         TEST(a_backup_gives_no_id_twice),
         TEST(ids_survive_the_loss_of_the_mark),
+        TEST(ids_go_on_when_all_files_are_gone),
+        TEST(says_that_the_mark_cannot_be_read),
         TEST(ids_pass_the_mark),
         TEST(a_file_that_is_no_database_is_set_aside),
         TEST(what_can_be_read_of_a_damaged_file_is_salvaged),
