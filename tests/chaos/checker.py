@@ -169,28 +169,35 @@ def losses_of_board(journal):
                 for death in journal.disturbances)]
 
 
-def counts_shown(journal):
-    """(task, sent, answered, processed) of everything that was read; what is known at the end was
-    true when the task ended."""
+def counts_read(journal):
+    """(task, sent, answered, processed) of everything that was read."""
     for reading in journal.readings:
         for task, row in reading.rows.items():
             yield task, reading.sent, reading.answered, row[0]
     for look in journal.looks:
         if look.document:
             yield look.task, look.sent, look.answered, processed(look.document)
+
+
+def last_counts(journal, losses):
+    """(task, its end, processed) of what is known at the end. Of a task that was terminated just
+    before a board went, no seeder may have had the time to say the last word."""
     for task, document in journal.documents.items():
         end = seconds(document['finished']) if document['finished'] else float('inf')
-        yield task, end, end, processed(document)
+        if document['state'] == 'DONE' or \
+                not any(end - SEAMS < event.begun < end + BACK_OFF for event in losses):
+            yield task, end, processed(document)
 
 
 def counts_went_back(journal):
-    """What is read never goes back while a board lives."""
+    """What is read never goes back while a board lives, nor when the task has ended."""
     losses = losses_of_board(journal)
     shown = collections.defaultdict(list)
-    for task, sent, answered, count in counts_shown(journal):
+    for task, sent, answered, count in counts_read(journal):
         if not any(event.begun <= answered and sent <= event.ended for event in losses):
-            boards = sum(event.ended < sent for event in losses)
-            shown[task, boards].append((sent, answered, count))
+            shown[task, boards_before(losses, sent)].append((sent, answered, count))
+    for task, end, count in last_counts(journal, losses):
+        shown[task, boards_before(losses, end)].append((end, float('inf'), count))
     for (task, _), seen in sorted(shown.items()):
         seen.sort()
         answers = sorted((answered, count) for _, answered, count in seen)
@@ -202,6 +209,11 @@ def counts_went_back(journal):
             if at and count < highest[at - 1]:
                 yield f'task {task}: {count} after {highest[at - 1]}'
                 break
+
+
+def boards_before(losses, time):
+    """How many boards had gone by a time."""
+    return sum(event.ended < time for event in losses)
 
 
 def counts_do_not_add_up(journal):

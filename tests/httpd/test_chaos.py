@@ -135,6 +135,12 @@ def restarted(journal):
     del journal.disturbances[2]
 
 
+def understated(journal):
+    """A terminated task that had done more when it was read."""
+    journal.readings[0].rows[2] = (20, 64, 44, 1)
+    journal.documents[2]['finished'] = '1970-01-01T00:00:30+00:00'
+
+
 def below_zero(journal):
     """A row whose numbers do not add up."""
     journal.readings[1].rows[1] = (4, 5, 2, 1)
@@ -218,7 +224,7 @@ BREACHES = {
     returned: checker.terminated_task_came_back, spared: checker.terminated_task_came_back,
     written_late: checker.terminated_task_wrote, found_late: checker.terminated_task_wrote,
     backwards: checker.counts_went_back, below_zero: checker.counts_do_not_add_up,
-    restarted: checker.counts_went_back,
+    restarted: checker.counts_went_back, understated: checker.counts_went_back,
     unlisted: checker.unfinished_task_is_not_listed, resumed: checker.end_was_taken_back,
     missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
