@@ -14,10 +14,11 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "board/tseed_board_layout.h"
 
-#define MEANING 1 /* moved on when the meaning of a field changes but no size does */
+#define MEANING 2 /* moved on when the meaning of a field changes but no size does */
 
 /* ---- layout ---- */
 
@@ -137,6 +138,16 @@ void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths)
 
 /* ---- what was committed, what was acted upon ---- */
 
+void tseed_board_crowd(tseed_board_t *board, int crowded)
+{
+    atomic_store(&board->crowded, crowded != 0);
+}
+
+int tseed_board_is_crowded(const tseed_board_t *board)
+{
+    return atomic_load(&board->crowded) != 0;
+}
+
 uint64_t tseed_board_commit(tseed_board_t *board)
 {
     return atomic_fetch_add(&board->committed, 1) + 1;
@@ -166,6 +177,7 @@ void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t tas
     tseed_board_worker_t *record = tseed_board_worker_at(board, worker);
 
     atomic_store_explicit(&record->position, position, memory_order_relaxed);
+    atomic_store_explicit(&record->thread, gettid(), memory_order_relaxed);
     atomic_store_explicit(&record->task, task, memory_order_release);
 }
 

@@ -85,6 +85,9 @@ void tseed_board_slot_update(tseed_board_t *board, int slot, const tseed_progres
 void tseed_board_slot_terminating(tseed_board_t *board, int slot);
 void tseed_board_slot_release(tseed_board_t *board, int slot);
 
+/* Whether there are tasks without a slot. */
+void tseed_board_crowd(tseed_board_t *board, int crowded);
+
 /* Everything committed up to `seq` has been acted upon. */
 void tseed_board_apply(tseed_board_t *board, uint64_t seq);
 
@@ -99,7 +102,7 @@ unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task);
 /* Forgets the crashes of a task that has ended. */
 void tseed_board_crashes_forget(tseed_board_t *board, int64_t task);
 
-/* ---- seeder, worker `worker` ---- */
+/* ---- seeder, worker `worker`, on its own thread ---- */
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
                               int64_t position);
 void tseed_board_worker_end(tseed_board_t *board, unsigned worker);
@@ -110,6 +113,9 @@ void tseed_board_worker_end(tseed_board_t *board, unsigned worker);
 uint64_t tseed_board_commit(tseed_board_t *board);
 uint64_t tseed_board_committed(const tseed_board_t *board);
 uint64_t tseed_board_applied(const tseed_board_t *board);
+
+/* Whether the board does not show all tasks: the database does. */
+int tseed_board_is_crowded(const tseed_board_t *board);
 
 /* State, pid, epoch and last heartbeat (0: never) of the seeder. Outputs may be NULL. */
 tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid, uint64_t *epoch,
@@ -131,9 +137,10 @@ int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
  * there, or when it can't be read just now. */
 const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
 
-/* The seeder is about to die of its work: a crash signal, or killed because it hangs. The next one
- * blames what its workers are at; a plain SIGKILL blames nobody. Safe in a signal handler. */
-void tseed_board_crash(tseed_board_t *board);
+/* The seeder is about to die of its work: of a crash signal in `thread`, or killed because it hangs
+ * (0: any thread may be the culprit). The next one blames what that worker is at; a plain SIGKILL
+ * blames nobody. Safe in a signal handler. */
+void tseed_board_crash(tseed_board_t *board, int64_t thread);
 
 /* Supervision in the parent: deaths less than a minute after the start, for the back-off of the
  * next incarnation. */

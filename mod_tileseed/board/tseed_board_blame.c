@@ -9,9 +9,15 @@
 
 #include "board/tseed_board_layout.h"
 
-void tseed_board_crash(tseed_board_t *board)
+void tseed_board_crash(tseed_board_t *board, int64_t thread)
 {
-    atomic_store(&board->crashed, 1);
+    for (unsigned i = 0; i < board->workers; i++) {
+        tseed_board_worker_t *worker = tseed_board_worker_at(board, i);
+
+        if (thread == 0 || atomic_load(&worker->thread) == thread) {
+            atomic_store(&worker->accused, 1);
+        }
+    }
 }
 
 static tseed_board_blame_t *find(tseed_board_t *board, int64_t task, int64_t position)
@@ -19,13 +25,13 @@ static tseed_board_blame_t *find(tseed_board_t *board, int64_t task, int64_t pos
     tseed_board_blame_t *weakest = &board->blames[0];
 
     for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        tseed_board_blame_t *blame = &board->blames[i];
+        tseed_board_blame_t *entry = &board->blames[i];
 
-        if (blame->task == task && blame->position == position) {
-            return blame;
+        if (entry->task == task && entry->position == position) {
+            return entry;
         }
-        if (blame->task == 0 || (weakest->task != 0 && blame->crashes < weakest->crashes)) {
-            weakest = blame;
+        if (entry->task == 0 || (weakest->task != 0 && entry->crashes < weakest->crashes)) {
+            weakest = entry;
         }
     }
     weakest->task = 0;
@@ -34,20 +40,42 @@ static tseed_board_blame_t *find(tseed_board_t *board, int64_t task, int64_t pos
     return weakest;
 }
 
+static void blame(tseed_board_t *board, int64_t task, int64_t position)
+{
+    tseed_board_blame_t *entry = find(board, task, position);
+
+    entry->crashes++;
+    entry->task = task;
+}
+
+/* Whether an earlier worker was accused at the same task: one crash counts once. */
+static int is_counted(tseed_board_t *board, unsigned worker, int64_t task)
+{
+    for (unsigned i = 0; i < worker; i++) {
+        const tseed_board_worker_t *earlier = tseed_board_worker_at(board, i);
+
+        if (earlier->accused && earlier->task == task) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 void tseed_board_blame_workers(tseed_board_t *board)
 {
-    int crashed = atomic_exchange(&board->crashed, 0) != 0;
-
     for (unsigned i = 0; i < board->workers; i++) {
         const tseed_board_worker_t *worker = tseed_board_worker_at(board, i);
-        int64_t task = atomic_load(&worker->task);
+        int64_t task = worker->task;
 
-        if (crashed && task != 0) {
-            tseed_board_blame_t *blame = find(board, task, atomic_load(&worker->position));
-
-            blame->crashes++;
-            blame->task = task;
+        if (worker->accused && task != 0) {
+            blame(board, task, worker->position);
+            if (!is_counted(board, i, task)) {
+                blame(board, task, TSEED_BOARD_WHOLE_TASK);
+            }
         }
+    }
+    for (unsigned i = 0; i < board->workers; i++) {
+        atomic_store(&tseed_board_worker_at(board, i)->accused, 0);
         tseed_board_worker_end(board, i);
     }
 }
@@ -55,10 +83,10 @@ void tseed_board_blame_workers(tseed_board_t *board)
 unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position)
 {
     for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        const tseed_board_blame_t *blame = &board->blames[i];
+        const tseed_board_blame_t *entry = &board->blames[i];
 
-        if (blame->task == task && blame->position == position) {
-            return (unsigned)blame->crashes;
+        if (entry->task == task && entry->position == position) {
+            return (unsigned)entry->crashes;
         }
     }
     return 0;
@@ -66,12 +94,7 @@ unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_
 
 unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task)
 {
-    unsigned crashes = 0;
-
-    for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        crashes += board->blames[i].task == task ? (unsigned)board->blames[i].crashes : 0;
-    }
-    return crashes;
+    return tseed_board_crashes_at(board, task, TSEED_BOARD_WHOLE_TASK);
 }
 
 void tseed_board_crashes_forget(tseed_board_t *board, int64_t task)

@@ -11,6 +11,7 @@
 #define TSEED_BOARD_LINE            64
 #define TSEED_BOARD_QUOTA_TEXT_SIZE 16384
 #define TSEED_BOARD_BLAMES          64
+#define TSEED_BOARD_WHOLE_TASK      (-1)
 
 /* What of a slot stays the same as long as the task holds it. */
 typedef struct {
@@ -39,9 +40,11 @@ typedef struct {
 typedef struct {
     _Alignas(TSEED_BOARD_LINE) _Atomic int64_t task; /* 0: idle */
     _Atomic int64_t position;
+    _Atomic int64_t thread;  /* kernel's number of it */
+    _Atomic int64_t accused; /* it crashed at this */
 } tseed_board_worker_t;
 
-/* A metatile whose work was under way when the seeder crashed. */
+/* A metatile at which the seeder crashed; position WHOLE_TASK counts the crashes of a task. */
 typedef struct {
     _Atomic int64_t task; /* 0: free */
     _Atomic int64_t position, crashes;
@@ -62,12 +65,12 @@ struct tseed_board_t {
     tseed_word_t state;
     tseed_word_t used; /* no slot from here on is taken */
     tseed_word_t hint; /* no slot before this one is free */
+    tseed_word_t crowded;
 
     tseed_board_blame_t blames[TSEED_BOARD_BLAMES];
 
-    /* parent, and the seeder's crash handler */
+    /* parent */
     tseed_word_t fast_deaths;
-    tseed_word_t crashed; /* the last seeder died of its work */
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
@@ -80,7 +83,7 @@ struct tseed_board_t {
 
 static_assert(offsetof(tseed_board_t, slots) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
 
-/* Makes all workers idle; after a crash those at work are blamed. */
+/* Makes all workers idle; those accused of a crash are blamed. */
 void tseed_board_blame_workers(tseed_board_t *board);
 
 /* A number that no other layout has. */

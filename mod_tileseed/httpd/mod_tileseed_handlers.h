@@ -37,6 +37,9 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
 /* The 400 for the route's layer. */
 int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
+/* Whether the board shows everything that has been answered; if not, the database does. */
+int tseed_rest_board_is_current(const tseed_rest_t *rest);
+
 /* Rings the doorbell for a change that has been committed and waits until the seeder has acted on
  * it, `most` at the longest. Returns whether it has. */
 int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most);

@@ -53,7 +53,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     const char *saved = tseed_board_quota_get(rest->board, &version, r->pool);
     apr_status_t rv = APR_SUCCESS;
 
-    if (!saved || tseed_board_applied(rest->board) < tseed_board_committed(rest->board) ||
+    if (!saved || !tseed_rest_board_is_current(rest) ||
         tseed_quota_config_load(&config, saved, r->pool) != NULL) {
         tseed_state_t *state = tseed_child_acquire(&rv);
 

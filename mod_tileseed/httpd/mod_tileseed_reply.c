@@ -64,8 +64,8 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
 
 /* Appends a brigade's data. OK, or the HTTP status to answer with; *ended: the end of the body was
  * seen. */
-static int append_brigade(request_rec *r, apr_bucket_brigade *from, apr_bucket_brigade *to,
-                          apr_off_t *total, int *ended)
+static int append_brigade(apr_bucket_brigade *from, apr_bucket_brigade *to, apr_off_t *total,
+                          int *ended)
 {
     apr_bucket *bucket = APR_BRIGADE_FIRST(from);
 
@@ -88,7 +88,6 @@ static int append_brigade(request_rec *r, apr_bucket_brigade *from, apr_bucket_b
         bucket = APR_BUCKET_NEXT(bucket);
     }
     apr_brigade_cleanup(from);
-    (void)r;
     return OK;
 }
 
@@ -103,7 +102,7 @@ int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_
     while (!ended) {
         apr_status_t rv = ap_get_brigade(r->input_filters, in, AP_MODE_READBYTES, APR_BLOCK_READ,
                                          HUGE_STRING_LEN);
-        int status = rv == APR_SUCCESS ? append_brigade(r, in, all, &total, &ended)
+        int status = rv == APR_SUCCESS ? append_brigade(in, all, &total, &ended)
                                        : ap_map_http_request_error(rv, HTTP_BAD_REQUEST);
 
         if (status == OK && total > most) {

@@ -153,6 +153,13 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
     return only == NULL;
 }
 
+int tseed_rest_board_is_current(const tseed_rest_t *rest)
+{
+    return !tseed_board_is_fenced(rest->board) && !tseed_board_is_crowded(rest->board) &&
+           tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
+}
+
 int tseed_rest_unknown_layer(tseed_rest_t *rest)
 {
     apr_pool_t *pool = rest->r->pool;
@@ -232,6 +239,7 @@ static int refuse(tseed_rest_t *rest)
                    : tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address");
     }
     if (!rest->board) {
+        apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "no layer is configured, or there is no memory for the task "
                                  "table; the error log says which");

@@ -119,7 +119,7 @@ static tseed_board_t *crash_board; /* for the handler; set in the seeder alone *
  */
 static void crash(int number)
 {
-    tseed_board_crash(crash_board);
+    tseed_board_crash(crash_board, gettid());
     raise(number);
 }
 
@@ -232,7 +232,9 @@ static void seeder_start(supervisor_t *supervisor)
     if (rv != APR_INPARENT) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, supervisor->server,
                      "tileseed: can't start the seeder");
-        supervisor->pid = -1;
+        supervisor->pid = -1; /* tseed_supervise_watch tries again */
+        apr_pool_destroy(supervisor->pool);
+        supervisor->pool = last;
         return;
     }
     supervisor->pid = process->pid;
@@ -263,6 +265,7 @@ static void seeder_died(supervisor_t *supervisor)
     if (!may_start()) {
         return;
     }
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_NONE); /* a dead writer does not say so */
     tseed_board_fast_deaths_set(board, fast ? tseed_board_fast_deaths(board) + 1 : 0);
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
                  "tileseed: the seeder ended unexpectedly and is started again; its tasks go on");
@@ -326,7 +329,13 @@ void tseed_supervise_watch(void)
     int64_t pid;
     int has_begun;
 
-    if (!current || current->pid <= 0) {
+    if (!current || !current->setup.board || current->setup.doorbell < 0) {
+        return;
+    }
+    if (current->pid <= 0) {
+        if (may_start()) {
+            seeder_start(current);
+        }
         return;
     }
     tseed_board_seeder(current->setup.board, &pid, NULL, &beat);
@@ -337,7 +346,7 @@ void tseed_supervise_watch(void)
                      "tileseed: the seeder gave no sign of life for %d s and is killed",
                      (int)apr_time_sec(current->setup.settings->hang_timeout));
         if (has_begun) {
-            tseed_board_crash(current->setup.board);
+            tseed_board_crash(current->setup.board, 0);
         }
         kill(current->pid, SIGKILL);
     }

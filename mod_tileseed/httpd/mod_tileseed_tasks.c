@@ -84,14 +84,17 @@ static void log_accepted(const tseed_rest_t *rest, const tseed_task_t *task)
                   task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
 }
 
+/* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
 static int record(tseed_rest_t *rest, tseed_task_t *task)
 {
     request_rec *r = rest->r;
     int64_t most = rest->conf->settings.max_tasks;
+    int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
     const char *why;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);
 
+    most = most < room ? most : room; /* the board keeps its size over a graceful restart */
     if (state) {
         rv = tseed_state_task_insert(state, task, most);
     }
@@ -103,7 +106,7 @@ static int record(tseed_rest_t *rest, tseed_task_t *task)
                                  "TileSeedMaxTasks allows; send it again when some are done",
                                  most);
     }
-    return rv == APR_SUCCESS ? OK : tseed_reply_no_state(r, rv, why, "record the task");
+    return rv == APR_SUCCESS ? DECLINED : tseed_reply_no_state(r, rv, why, "record the task");
 }
 
 static void set_headers(const tseed_rest_t *rest, const tseed_seed_document_t *document,
@@ -157,7 +160,7 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
     task.requested_by = r->user ? r->user : "";
     task.created = apr_time_now();
     status = record(rest, &task);
-    if (status != OK || task.id == 0) {
+    if (status != DECLINED) {
         return status;
     }
     log_accepted(rest, &task);
@@ -183,21 +186,13 @@ static tseed_status_row_t row_of(const tseed_row_t *row)
     };
 }
 
-/* Whether the board shows everything that has been answered. */
-static int board_is_current(const tseed_rest_t *rest)
-{
-    return !tseed_board_is_fenced(rest->board) &&
-           tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
-           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
-}
-
 /* The rows as the board has them; NULL when it lags behind or can't be read: the database knows. */
 static apr_array_header_t *list_board(const tseed_rest_t *rest)
 {
     apr_pool_t *pool = rest->r->pool;
     apr_array_header_t *all, *rows;
 
-    if (!board_is_current(rest)) {
+    if (!tseed_rest_board_is_current(rest)) {
         return NULL;
     }
     all = tseed_board_list(rest->board, rest->route.layer, 0, pool);

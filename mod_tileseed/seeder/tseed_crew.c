@@ -83,7 +83,7 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
 
 static void no_store(tseed_job_t *job, apr_status_t rv)
 {
-    job->outcome = APR_STATUS_IS_EINTR(rv) ? TSEED_JOB_STOPPED : TSEED_JOB_NO_STORE;
+    job->outcome = must_stop(job->run) ? TSEED_JOB_STOPPED : TSEED_JOB_NO_STORE;
     job->rv = rv;
 }
 
@@ -202,7 +202,7 @@ static void remove_level(tseed_store_t *store, tseed_job_t *job)
 {
     tseed_range_t range = tseed_run_level(job->run, job->position);
     const tseed_stop_t stop = {must_stop, job->run};
-    apr_status_t rv = tseed_store_remove(store, &range, &job->run->removed, &stop);
+    apr_status_t rv = tseed_store_remove(store, &range, &job->run->unlinked, &stop);
 
     if (rv != APR_SUCCESS) {
         no_store(job, rv);

@@ -13,6 +13,7 @@
 
 #include <apr_file_io.h>
 
+#include "base/tseed_memory.h"
 #include "seeder/tseed_crew.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_state.h"
@@ -32,8 +33,8 @@ typedef struct tseed_entry_t {
  */
 typedef struct tseed_loss_t {
     tseed_run_t *run;
-    int64_t position, tiles;
-    tseed_failure_t record; /* its cause points to `cause` */
+    int64_t position, skipped, failed; /* tiles */
+    tseed_failure_t record;            /* its cause points to `cause` */
     char cause[TSEED_CAUSE_SIZE];
     struct tseed_loss_t *next;
 } tseed_loss_t;
@@ -54,7 +55,6 @@ typedef struct tseed_seeder_t {
     int pending;                           /* entries without a run, not terminated */
     tseed_run_t *runs, **runs_end;         /* in turn */
     int run_count;
-    int fetching;      /* jobs with the fetcher, of all runs */
     tseed_job_t *idle; /* jobs to be used again */
 
     tseed_loss_t *losses;

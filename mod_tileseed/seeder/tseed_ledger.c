@@ -64,7 +64,9 @@ apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries,
 {
     apr_status_t rv = claim_all(seeder, entries, count);
 
-    if (rv != APR_SUCCESS) {
+    if (rv == APR_SUCCESS) {
+        works_again(seeder);
+    } else {
         tseed_ledger_trouble(seeder, rv, "claim a task");
     }
     return rv;
@@ -200,7 +202,8 @@ static void settle_losses(tseed_seeder_t *seeder)
         seeder->losses = loss->next;
         run->losses--;
         run->progress.failures++;
-        run->progress.failed += loss->tiles;
+        run->progress.skipped += loss->skipped;
+        run->progress.failed += loss->failed;
         tseed_progress_finish(&run->progress, loss->position);
         if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
             run->progress.failures > run->task->failure_limit) {
@@ -238,11 +241,22 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
     }
 }
 
+/* An empty transaction would take the write lock for nothing, and succeed on a full disk. */
+static int has_something(const tseed_seeder_t *seeder, int checkpoint)
+{
+    int dirty = 0;
+
+    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        dirty |= run->dirty;
+    }
+    return seeder->must_record || (checkpoint && dirty);
+}
+
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv;
 
-    if (tseed_clock_monotonic() < seeder->retry_at) {
+    if (tseed_clock_monotonic() < seeder->retry_at || !has_something(seeder, checkpoint)) {
         return;
     }
     rv = write_all(seeder, checkpoint);
@@ -291,7 +305,9 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
         }
     }
     if (rv == APR_SUCCESS && version != seeder->quota_version) {
-        rv = tseed_board_quota_set(seeder->board, saved, version);
+        if (tseed_board_quota_set(seeder->board, saved, version) != APR_SUCCESS) {
+            tseed_board_quota_set(seeder->board, "", version); /* too long: the database has it */
+        }
         seeder->quota_version = version;
     }
     return APR_STATUS_IS_EAGAIN(rv) ? APR_SUCCESS : rv;

@@ -27,7 +27,7 @@ void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     run->dirty = 1;
-    if (run->slot >= 0 && !run->terminated) {
+    if (!run->terminated) {
         tseed_board_slot_update(seeder->board, run->slot, &shown);
     }
 }
@@ -41,10 +41,11 @@ static tseed_job_t *job_get(tseed_seeder_t *seeder)
     if (job) {
         seeder->idle = job->next;
     } else {
-        job = calloc(1, sizeof(*job));
+        job = tseed_memory_get(sizeof(*job));
     }
     job->attempts = 0;
     job->cause[0] = '\0';
+    job->transfer.http_status = 0;
     memset(job->present, 0, sizeof(job->present));
     return job;
 }
@@ -76,7 +77,8 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
     size_t size = strlen(url) + 1;
 
     if (size > job->url_size) {
-        job->url = realloc(job->url, size);
+        free(job->url);
+        job->url = tseed_memory_get(size);
         job->url_size = size;
     }
     memcpy(job->url, url, size);
@@ -92,7 +94,6 @@ static void fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t 
     job->transfer.delay = delay;
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
-    seeder->fetching++;
     tseed_fetcher_submit(seeder->fetcher, &job->transfer);
 }
 
@@ -106,23 +107,21 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     run->progress.skipped += job->skipped;
     run->progress.bytes += job->bytes;
     tseed_progress_finish(&run->progress, job->position);
-    run->pauses = 0;
-    run->progress.reason[0] = '\0';
+    if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
+        run->pauses = 0;
+        run->progress.reason[0] = '\0';
+    }
     job_put_back(seeder, job);
     tseed_pump_show(seeder, run);
 }
 
 /* Exponential, with a quarter of jitter so that failed metatiles do not come back in step. */
-static apr_interval_time_t back_off(const tseed_run_t *run, int attempts)
+static apr_interval_time_t back_off(int attempts)
 {
-    apr_interval_time_t wait = run->task->retry_wait;
+    apr_interval_time_t wait = BACK_OFF_FIRST << (attempts < 6 ? attempts - 1 : 5);
 
-    if (wait <= 0) {
-        wait = BACK_OFF_FIRST << (attempts < 6 ? attempts - 1 : 5);
-        wait = wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST;
-        wait += (apr_interval_time_t)(drand48() * (double)(wait / 2)) - wait / 4;
-    }
-    return wait;
+    wait = wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST;
+    return wait + (apr_interval_time_t)(drand48() * (double)(wait / 2)) - wait / 4;
 }
 
 /* One line about all upstream errors since the last one. */
@@ -146,14 +145,26 @@ static void note_error(tseed_run_t *run, const char *cause, apr_time_t now)
     }
 }
 
+/* Tiles of the metatile that CHECK has found. */
+static int64_t count_present(const tseed_job_t *job)
+{
+    int64_t there = 0;
+
+    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
+        there += __builtin_popcountll(job->present[i]);
+    }
+    return there;
+}
+
 static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
-    tseed_loss_t *loss = calloc(1, sizeof(*loss));
+    tseed_loss_t *loss = tseed_memory_get(sizeof(*loss));
 
     loss->run = run;
     loss->position = job->position;
-    loss->tiles = tseed_range_count(&job->metatile.wanted);
+    loss->skipped = count_present(job);
+    loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped;
     memcpy(loss->cause, job->cause, sizeof(loss->cause));
     loss->record = (tseed_failure_t){
         .task = run->task->id,
@@ -174,20 +185,23 @@ static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 
 static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
 {
+    apr_interval_time_t asked = job->run->task->retry_wait;
+
     job->attempts++;
     note_error(job->run, job->cause, tseed_clock_monotonic());
     if (job->attempts <= job->run->task->retries) {
-        fetch(seeder, job, back_off(job->run, job->attempts));
+        fetch(seeder, job, asked > 0 ? asked : back_off(job->attempts));
     } else {
         give_up(seeder, job);
     }
 }
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
- * by. */
+ * by. Jobs that fail together are one failure. */
 static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
+    apr_time_t now = tseed_clock_monotonic();
     char why[120];
 
     apr_strerror(job->rv, why, sizeof(why));
@@ -197,16 +211,13 @@ static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
                   "the task goes on by itself when it can",
                   run->task->id, run->task->layer, run->tileset.layer->store.root);
     }
-    run->pauses++;
-    run->pause_until = tseed_clock_monotonic() + back_off(run, run->pauses);
+    if (now >= run->pause_until) {
+        run->pauses++;
+        run->pause_until = now + back_off(run->pauses);
+    }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "paused: the layer's store can't be used: %s", why);
-    if (job->stage == TSEED_STAGE_CUT) {
-        tseed_queue_put(&run->ready, job);
-    } else {
-        run->next = job->position < run->next ? job->position : run->next;
-        job_put_back(seeder, job);
-    }
+    tseed_queue_put(&run->ready, job); /* its stage is begun again */
     tseed_pump_show(seeder, run);
 }
 
@@ -215,12 +226,8 @@ static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
 static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     int64_t tiles = tseed_range_count(&job->metatile.wanted);
-    int64_t there = 0;
 
-    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
-        there += __builtin_popcountll(job->present[i]);
-    }
-    if (there < tiles) {
+    if (count_present(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {
         job->skipped = tiles;
@@ -246,18 +253,18 @@ static int64_t tiles_up_to(const tseed_run_t *run, int64_t position)
 static void count_removed(tseed_run_t *run, int64_t position)
 {
     int64_t most = tiles_up_to(run, position) - run->progress.skipped;
-    int64_t removed = run->removed_before + atomic_load(&run->removed);
+    int64_t removed = run->removed_before + atomic_load(&run->unlinked);
 
     run->progress.removed = removed < most ? removed : most;
 }
 
 /* What the levels so far did not have counts as skipped. */
-static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
+static void level_done(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
     count_removed(run, job->position);
-    atomic_store(&run->removed, 0);
+    atomic_store(&run->unlinked, 0);
     run->removed_before = run->progress.removed;
     job->skipped = tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress);
     finish(seeder, job);
@@ -268,15 +275,44 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     run->fetching--;
-    seeder->fetching--;
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
         job_put_back(seeder, job);
     } else if (job->transfer.result == TSEED_FETCH_OK) {
+        job->stage = TSEED_STAGE_CUT;
         tseed_queue_put(&run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         bad_answer(seeder, job);
+    }
+}
+
+/* Work that was cut short: what it wrote or removed stands, if nobody will go over it again. */
+static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    if (job->stage == TSEED_STAGE_CUT && run->phase == TSEED_RUN_DRAINING) {
+        run->progress.made += job->made;
+        run->progress.skipped += job->skipped;
+        run->progress.bytes += job->bytes;
+    } else if (job->stage == TSEED_STAGE_REMOVE) {
+        count_removed(run, job->position);
+    }
+    job_put_back(seeder, job);
+    tseed_pump_show(seeder, run);
+}
+
+static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_CUT) {
+        finish(seeder, job);
+    } else if (job->stage == TSEED_STAGE_REMOVE) {
+        level_done(seeder, job);
+    } else if (job->run->phase == TSEED_RUN_GOING) {
+        checked(seeder, job);
+    } else {
+        discard(seeder, job);
     }
 }
 
@@ -286,18 +322,10 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
-    if (job->stage == TSEED_STAGE_REMOVE && job->outcome != TSEED_JOB_OK) {
-        count_removed(run, job->position);
-    }
-    if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_CHECK &&
-        run->phase == TSEED_RUN_GOING) {
-        checked(seeder, job);
-    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_CUT) {
-        finish(seeder, job);
-    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_REMOVE) {
-        removed(seeder, job);
+    if (job->outcome == TSEED_JOB_OK) {
+        work_done(seeder, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
-        job_put_back(seeder, job);
+        discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         bad_answer(seeder, job);
     } else {
@@ -415,15 +443,16 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
 /* Begins one thing of a run, the furthest along first. Returns whether there was one. */
 static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
 {
-    int fetch_room = run->fetching + run->ready.count < run->threads &&
-                     seeder->fetching < seeder->settings->threads;
+    int fetch_room = run->fetching + run->ready.count < run->threads;
 
+    if (run->ready.count > 0 && run->working < run->threads) {
+        tseed_job_t *job = tseed_queue_take(&run->ready);
+
+        work(seeder, job, job->stage);
+        return 1;
+    }
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(seeder, run);
-    }
-    if (run->ready.count > 0 && run->working < run->threads) {
-        work(seeder, tseed_queue_take(&run->ready), TSEED_STAGE_CUT);
-        return 1;
     }
     if (run->wanted.count > 0 && fetch_room) {
         fetch(seeder, tseed_queue_take(&run->wanted), 0);

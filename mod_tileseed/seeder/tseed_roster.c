@@ -11,7 +11,8 @@
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
-#define CRASHES_OF_TASK 3
+#define CRASHES_OF_TASK    3
+#define MOST_RUNS_A_THREAD 2 /* paused ones included */
 
 /* ---- entries ---- */
 
@@ -20,13 +21,20 @@ static char *tileset_key(tseed_seeder_t *seeder, const tseed_task_t *task)
     tseed_tileset_t tileset;
     const char *gone = tseed_task_tileset(&tileset, task, seeder->setup->catalog, seeder->scratch);
 
-    return strdup(gone ? "" : tileset.key);
+    return tseed_memory_copy(gone ? "" : tileset.key);
 }
 
-static tseed_entry_t *entry_add(tseed_seeder_t *seeder, const tseed_task_t *task, int slot)
+/* Adds a task that has a slot. Without one it stays outside: what the board does not show neither
+ * waits nor writes, and lists come from the database until there is room. Returns 0 then. */
+static int take_in(tseed_seeder_t *seeder, const tseed_task_t *task, int slot)
 {
-    tseed_entry_t *entry = calloc(1, sizeof(*entry));
+    tseed_entry_t *entry;
 
+    if (slot < 0) {
+        tseed_board_crowd(seeder->board, 1);
+        return 0;
+    }
+    entry = tseed_memory_get(sizeof(*entry));
     entry->id = task->id;
     entry->type = task->type;
     entry->slot = slot;
@@ -35,7 +43,7 @@ static tseed_entry_t *entry_add(tseed_seeder_t *seeder, const tseed_task_t *task
     seeder->entries_end = &entry->next;
     seeder->last_id = task->id;
     seeder->pending++;
-    return entry;
+    return 1;
 }
 
 static tseed_entry_t *entry_find(const tseed_seeder_t *seeder, int64_t id)
@@ -59,9 +67,7 @@ void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry)
     if (!entry->next) {
         seeder->entries_end = link;
     }
-    if (entry->slot >= 0) {
-        tseed_board_slot_release(seeder->board, entry->slot);
-    }
+    tseed_board_slot_release(seeder->board, entry->slot);
     free(entry->tileset);
     free(entry);
 }
@@ -115,30 +121,71 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     return APR_SUCCESS;
 }
 
-apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
+/* Tasks that were terminated when no seeder could say the last word: what the board has counted
+ * since the last checkpoint was done, and has been read. */
+static apr_status_t confirm_left(tseed_seeder_t *seeder, apr_hash_t *left)
 {
-    apr_hash_t *left = slots_left(seeder);
-    apr_array_header_t *tasks;
-    apr_status_t rv = tseed_state_recover(seeder->state, &tasks, seeder->scratch);
+    apr_array_header_t *ids;
+    apr_status_t rv = tseed_state_terminations(seeder->state, &ids, seeder->scratch);
+
+    for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
+        int64_t id = APR_ARRAY_IDX(ids, i, int64_t);
+        const unsigned *slot = apr_hash_get(left, &id, sizeof(id));
+        tseed_row_t row;
+
+        if (slot && tseed_board_read(seeder->board, *slot, &row)) {
+            rv = tseed_state_task_confirm(seeder->state, id, &row.progress);
+        }
+    }
+    return rv;
+}
+
+/* Takes in one task after another; those that an earlier, failed try has taken in are left alone.
+ */
+static apr_status_t take_again(tseed_seeder_t *seeder, const apr_array_header_t *tasks,
+                               apr_hash_t *left)
+{
+    apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < tasks->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(tasks, i, tseed_task_t *);
         int slot;
 
+        if (task->id <= seeder->last_id) {
+            apr_hash_set(left, &task->id, sizeof(task->id), NULL);
+            continue;
+        }
         rv = slot_recover(seeder, &slot, task, left);
-        if (rv == APR_SUCCESS) {
-            entry_add(seeder, task, slot);
+        if (rv == APR_SUCCESS && !take_in(seeder, task, slot)) {
+            break;
         }
     }
-    for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left); rv == APR_SUCCESS && i;
-         i = apr_hash_next(i)) {
+    return rv;
+}
+
+apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
+{
+    apr_hash_t *left = slots_left(seeder);
+    apr_array_header_t *tasks;
+    apr_status_t rv = confirm_left(seeder, left);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_recover(seeder->state, &tasks, seeder->scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = take_again(seeder, tasks, left);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left); i; i = apr_hash_next(i)) {
         tseed_board_slot_release(seeder->board, (int)*(unsigned *)apr_hash_this_val(i));
     }
-    if (rv == APR_SUCCESS && tasks->nelts > 0) {
+    if (tasks->nelts > 0) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished tasks are taken up again",
                   tasks->nelts);
     }
-    return rv;
+    return APR_SUCCESS;
 }
 
 static apr_status_t take_new(tseed_seeder_t *seeder)
@@ -146,12 +193,15 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
     apr_array_header_t *tasks;
     apr_status_t rv;
 
+    tseed_board_crowd(seeder->board, 0);
     rv = tseed_state_new_tasks(seeder->state, &tasks, seeder->last_id, seeder->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < tasks->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(tasks, i, tseed_task_t *);
         tseed_progress_t fresh = {.state = TSEED_PENDING};
 
-        entry_add(seeder, task, tseed_board_slot_claim(seeder->board, task, &fresh));
+        if (!take_in(seeder, task, tseed_board_slot_claim(seeder->board, task, &fresh))) {
+            break;
+        }
     }
     return rv;
 }
@@ -159,9 +209,7 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
 static void terminate(tseed_seeder_t *seeder, tseed_entry_t *entry)
 {
     entry->terminated = 1;
-    if (entry->slot >= 0) {
-        tseed_board_slot_terminating(seeder->board, entry->slot);
-    }
+    tseed_board_slot_terminating(seeder->board, entry->slot);
     if (entry->run) {
         entry->run->terminated = 1;
         tseed_pump_drain(seeder, entry->run);
@@ -182,7 +230,9 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
     for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
         tseed_entry_t *entry = entry_find(seeder, APR_ARRAY_IDX(ids, i, int64_t));
 
-        if (entry && !entry->terminated) {
+        if (!entry) { /* terminated before it was ever taken in */
+            rv = tseed_state_task_confirm(seeder->state, APR_ARRAY_IDX(ids, i, int64_t), NULL);
+        } else if (!entry->terminated) {
             terminate(seeder, entry);
         }
     }
@@ -219,7 +269,7 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
 }
 
 /* The run of a task that may be claimed next, loaded from the database; NULL when that fails. */
-static tseed_run_t *run_create(tseed_seeder_t *seeder, const tseed_entry_t *entry)
+static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
 {
     apr_pool_t *pool;
     tseed_run_t *run;
@@ -231,12 +281,19 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, const tseed_entry_t *entr
     run->pool = pool;
     run->slot = entry->slot;
     rv = tseed_state_task_get(seeder->state, &run->task, &run->progress, entry->id, pool);
-    if (rv != APR_SUCCESS) {
+    if (rv == APR_NOTFOUND) {
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+                  "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten",
+                  entry->id);
+        terminate(seeder, entry);
+    } else if (rv != APR_SUCCESS) {
         tseed_ledger_trouble(seeder, rv, "load a task");
+    }
+    if (rv != APR_SUCCESS) {
         apr_pool_destroy(pool);
         return NULL;
     }
-    if (run->slot >= 0 && tseed_board_read(seeder->board, (unsigned)run->slot, &row) &&
+    if (tseed_board_read(seeder->board, (unsigned)run->slot, &row) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }
@@ -272,7 +329,7 @@ static void show_waiting(tseed_seeder_t *seeder, tseed_entry_t *entry, int64_t t
 
     apr_snprintf(reason, sizeof(reason),
                  "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", truncate);
-    if (entry->slot >= 0 && tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
+    if (tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
         strcmp(row.progress.reason, reason) != 0) {
         apr_cpystrn(row.progress.reason, reason, sizeof(row.progress.reason));
         tseed_board_slot_update(seeder->board, entry->slot, &row.progress);
@@ -303,11 +360,27 @@ static int find_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int mo
     return count;
 }
 
+static int is_paused(const tseed_run_t *run)
+{
+    return tseed_clock_monotonic() < run->pause_until;
+}
+
+/* Seeding threads that no run uses: a paused one lends its own. */
+static int count_vacant(const tseed_seeder_t *seeder)
+{
+    int vacant = seeder->settings->threads;
+
+    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        vacant -= !is_paused(run);
+    }
+    return vacant > 0 ? vacant : 0;
+}
+
 /* Every run has the thread it owns; what no PENDING task needs is lent in turn, up to what was
  * asked for. */
 static void lend(tseed_seeder_t *seeder)
 {
-    int left = seeder->settings->threads - seeder->run_count;
+    int left = count_vacant(seeder);
     int lent = 1;
 
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
@@ -316,7 +389,7 @@ static void lend(tseed_seeder_t *seeder)
     while (left > 0 && lent > 0) {
         lent = 0;
         for (tseed_run_t *run = seeder->runs; run && left > 0; run = run->next_run) {
-            if (run->task->type != TSEED_TRUNCATE && run->threads < run->task->thread_count) {
+            if (run->threads < run->task->thread_count && !is_paused(run)) {
                 run->threads++;
                 lent++;
                 left--;
@@ -347,8 +420,10 @@ static void begin_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int 
 
 void tseed_roster_schedule(tseed_seeder_t *seeder)
 {
-    int vacant = seeder->settings->threads - seeder->run_count;
+    int vacant = count_vacant(seeder);
+    int most = MOST_RUNS_A_THREAD * seeder->settings->threads - seeder->run_count;
 
+    vacant = vacant < most ? vacant : most;
     if (vacant > 0 && seeder->pending > 0 && tseed_clock_monotonic() >= seeder->retry_at) {
         tseed_entry_t **found = apr_palloc(seeder->scratch, (size_t)vacant * sizeof(*found));
 

@@ -33,9 +33,9 @@ typedef struct tseed_run_t {
     tseed_positions_t positions;
 
     /* shared */
-    _Atomic int stopped;     /* no tile is to be written or removed any more */
-    _Atomic int64_t removed; /* files that the REMOVE job under way has removed */
-    tseed_view_t *views;     /* views[i] is opened and used by worker i alone */
+    _Atomic int stopped;      /* no tile is to be written or removed any more */
+    _Atomic int64_t unlinked; /* files that the REMOVE job under way has removed */
+    tseed_view_t *views;      /* views[i] is opened and used by worker i alone */
 
     /* owned by the main thread */
     struct tseed_run_t *next_run;

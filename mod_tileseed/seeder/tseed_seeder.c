@@ -105,41 +105,55 @@ static void prepare_process(void)
     }
 }
 
-/* Gets the lock and the database, however long it takes. Returns nonzero when it is time to leave.
- */
-static int open_state(tseed_seeder_t *seeder)
+/* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
+static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
     const tseed_settings_t *settings = seeder->settings;
+    apr_status_t rv = lock_try(seeder);
+
+    /* fcntl has two words for a lock that is held; before there is a file EACCES means what it says
+     */
+    *obstacle = seeder->lock && (APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv))
+                    ? TSEED_SEEDER_LOCKED_OUT
+                    : TSEED_SEEDER_NO_STATE;
+    if (rv == APR_SUCCESS && !seeder->state) {
+        rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
+                              settings->db_params, seeder->pool);
+    }
+    return rv == APR_SUCCESS ? tseed_roster_recover(seeder) : rv;
+}
+
+static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
+{
+    tseed_board_seeder_state_set(seeder->board, obstacle);
+    tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
+              obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
+                                                  : "can't use the state directory",
+              seeder->settings->state_dir);
+}
+
+/* Begins, however long it takes. Returns nonzero when it is time to leave. */
+static int begin(tseed_seeder_t *seeder)
+{
     apr_time_t patience = tseed_clock_monotonic() + LOCK_PATIENCE;
-    int said = 0;
+    tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
+    apr_status_t rv;
 
-    for (;;) {
-        apr_status_t rv = lock_try(seeder);
-        int locked_out = APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv);
+    while ((rv = try_to_begin(seeder, &obstacle)) != APR_SUCCESS) {
+        /* the last seeder may just be leaving */
+        int early = obstacle == TSEED_SEEDER_LOCKED_OUT && tseed_clock_monotonic() < patience;
 
-        if (rv == APR_SUCCESS) {
-            rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
-                                  settings->db_params, seeder->pool);
-            locked_out = 0;
-        }
-        if (rv == APR_SUCCESS) {
-            return 0;
-        }
-        if (!said && (!locked_out || tseed_clock_monotonic() > patience)) {
-            tseed_board_seeder_state_set(seeder->board, locked_out ? TSEED_SEEDER_LOCKED_OUT
-                                                                   : TSEED_SEEDER_NO_STATE);
-            tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
-                      locked_out ? "another seeder holds the state directory"
-                                 : "can't use the state directory",
-                      settings->state_dir);
-            said = 1;
+        if (!early && obstacle != said) {
+            say_obstacle(seeder, obstacle, rv);
+            said = obstacle;
         }
         tseed_board_heartbeat(seeder->board, tseed_clock_monotonic());
         apr_pool_clear(seeder->scratch);
-        if (wait_for_stop(seeder, said ? TICK / 1000 : LOCK_RETRY_MILLIS)) {
+        if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000)) {
             return 1;
         }
     }
+    return 0;
 }
 
 static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
@@ -266,8 +280,12 @@ static void stop(tseed_seeder_t *seeder)
         poll(&mail, 1, 10);
         take_mail(seeder);
     }
+    tseed_pump_tick(seeder, tseed_clock_monotonic());
     seeder->retry_at = 0;
     tseed_ledger_record(seeder, 1);
+    if (seeder->must_record) { /* what was lost has been counted only now */
+        tseed_ledger_record(seeder, 1);
+    }
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_STOPPED);
 }
 
@@ -286,17 +304,13 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     apr_pool_create(&seeder->scratch, pool);
     prepare_process();
     tseed_board_seeder_begin(seeder->board, getpid(), tseed_clock_monotonic());
-    if (open_state(seeder)) {
-        return TSEED_EXIT_STOPPED;
-    }
     rv = start_threads(seeder);
-    if (rv == APR_SUCCESS) {
-        rv = tseed_roster_recover(seeder);
-    }
     if (rv != APR_SUCCESS) {
-        tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't begin: %s",
-                  tseed_state_error(seeder->state));
+        tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
+    }
+    if (begin(seeder)) {
+        return TSEED_EXIT_STOPPED;
     }
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);

@@ -96,8 +96,8 @@ apr_status_t tseed_state_commit(tseed_state_t *state);
 void tseed_state_rollback(tseed_state_t *state);
 
 /* Conditional updates inside a transaction; *won is 0 when a termination came first. claim: PENDING
- * -> RUNNING. finish: RUNNING or PENDING -> progress->state. checkpoint: progress of a task that
- * goes on. */
+ * or RUNNING -> RUNNING. finish: RUNNING or PENDING -> progress->state. checkpoint: progress of a
+ * task that goes on. */
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won);
 apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
                                      const tseed_progress_t *progress, int *won);

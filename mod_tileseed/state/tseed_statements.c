@@ -47,7 +47,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
     [TSEED_SQL_TASK_CLAIM] = "UPDATE task SET state = 1, started ="
                              " CASE WHEN started = 0 THEN %lld ELSE started END"
-                             " WHERE id = %lld AND state = 0",
+                             " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_FINISH] = "UPDATE task SET " SET_COUNTERS ", state = %d, reason = %s,"
                               " finished = %lld WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s"

@@ -572,17 +572,39 @@ static void test_board__blames_only_crashes_and_only_who_was_at_work(void **stat
         tseed_board_worker_begin(board, 1, 5, 80 + i);
         tseed_board_worker_begin(board, 2, 6, 77);
         tseed_board_worker_end(board, 2);
-        tseed_board_crash(board);
+        tseed_board_crash(board, 0);
         tseed_board_seeder_begin(board, 101 + i, 2);
     }
     assert_int_equal(tseed_board_crashes_at(board, 5, 77), 2);
     assert_int_equal(tseed_board_crashes_at(board, 5, 80), 1);
     assert_int_equal(tseed_board_crashes_at(board, 6, 77), 0);
-    assert_int_equal(tseed_board_crashes_of(board, 5), 4);
+    assert_int_equal(tseed_board_crashes_of(board, 5), 2); /* two crashes, not four metatiles */
     tseed_board_crashes_forget(board, 5);
     assert_int_equal(tseed_board_crashes_of(board, 5), 0);
     assert_int_equal(tseed_board_crashes_at(board, 5, 77), 0);
     assert_valid(board);
+}
+
+static void *begin_work(void *board)
+{
+    tseed_board_worker_begin(board, 1, 6, 78);
+    return NULL;
+}
+
+static void test_board__blames_the_thread_that_crashed(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    pthread_t other;
+
+    (void)state;
+    tseed_board_worker_begin(board, 0, 5, 77);
+    pthread_create(&other, NULL, begin_work, board);
+    pthread_join(other, NULL);
+    tseed_board_crash(board, gettid());
+    tseed_board_seeder_begin(board, 100, 1);
+    assert_int_equal(tseed_board_crashes_of(board, 5), 1);
+    assert_int_equal(tseed_board_crashes_at(board, 5, 77), 1);
+    assert_int_equal(tseed_board_crashes_of(board, 6), 0);
 }
 
 static void test_board__full_of_blame_drops_the_least(void **state)
@@ -593,7 +615,7 @@ static void test_board__full_of_blame_drops_the_least(void **state)
     for (int i = 0; i < 300; i++) {
         tseed_board_worker_begin(board, 0, 5, 77);
         tseed_board_worker_begin(board, 1, 6, i);
-        tseed_board_crash(board);
+        tseed_board_crash(board, 0);
         tseed_board_seeder_begin(board, 100, 1);
     }
     assert_int_equal(tseed_board_crashes_at(board, 5, 77), 300);
@@ -610,6 +632,7 @@ int main(void)
         cmocka_unit_test(test_board__survives_its_seeder),
         cmocka_unit_test(test_board__counts_changes),
         cmocka_unit_test(test_board__blames_only_crashes_and_only_who_was_at_work),
+        cmocka_unit_test(test_board__blames_the_thread_that_crashed),
         cmocka_unit_test(test_board__full_of_blame_drops_the_least),
         cmocka_unit_test(test_board__keeps_the_quota_with_its_version),
         cmocka_unit_test(test_board__is_found_again_by_the_same_build),

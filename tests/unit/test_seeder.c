@@ -543,7 +543,7 @@ static void crash_at(house_t *house, int64_t id, int64_t position)
         tseed_board_worker_end(house->board, i);
     }
     tseed_board_worker_begin(house->board, 0, id, position);
-    tseed_board_crash(house->board);
+    tseed_board_crash(house->board, 0);
     seeder_start(house);
 }
 

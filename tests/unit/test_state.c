@@ -305,12 +305,13 @@ static void test_state__moves_a_task_from_state_to_state_once(void **data)
     tseed_progress_t progress;
 
     assert_true(claim(home, id));
-    assert_false(claim(home, id));
+    assert_true(claim(home, id)); /* its answer may have been lost; the seeder alone claims */
     get(home, id, &progress);
     assert_int_equal(progress.state, TSEED_RUNNING);
     assert_int_equal(progress.started, 5);
     assert_true(finish(home, id, 9));
     assert_false(finish(home, id, 10));
+    assert_false(claim(home, id));
     get(home, id, &progress);
     assert_int_equal(progress.state, TSEED_DONE);
     assert_int_equal(progress.finished, 9);
