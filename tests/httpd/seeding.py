@@ -15,6 +15,8 @@ import itertools
 import json
 import math
 import os
+import pathlib
+import signal
 import sqlite3
 import threading
 import time
@@ -124,6 +126,28 @@ def coords(*numbers):
 def seeder_of(httpd):
     """The seeder's pid, or None."""
     return next((pid for pid, name in httpd.processes().items() if name == 'tileseed'), None)
+
+
+def is_locked(httpd):
+    """Whether somebody is in the middle of a transaction that writes."""
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'), timeout=0)) as database:
+        try:
+            database.execute('BEGIN IMMEDIATE')
+        except sqlite3.OperationalError:
+            return True
+    return False
+
+
+def halt(httpd, pid):
+    """Stops a seeder, yet never in the middle of a transaction: then everybody else would wait."""
+    def stands():
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{pid}/stat').read_text())
+        if is_locked(httpd):
+            os.kill(pid, signal.SIGCONT)
+            return False
+        return True
+    wait_until(stands)
 
 
 def failures(httpd, number):

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from rest import HTML, ask, kind, listed, number_of, refused, seed, serve
-from seeding import REST, begin, files, rows, seeder_of, stub, task, terminate
+from seeding import REST, begin, files, halt, rows, seeder_of, stub, task, terminate
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -219,7 +219,7 @@ def test_seeder_that_does_not_answer(httpd, upstream):
     serve(httpd, upstream)
     number = number_of(seed(httpd, 'roads'))
     seeder = seeder_of(httpd)
-    os.kill(seeder, signal.SIGSTOP)
+    halt(httpd, seeder)
     try:
         begun = time.monotonic()
         answer = ask(httpd, 'POST', '/rest/seed', 'kill_all=all')

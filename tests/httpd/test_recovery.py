@@ -6,7 +6,7 @@ import pathlib
 import signal
 
 from rest import listed, number_of, seed
-from seeding import REST, begin, seeder_of, stub, task, terminate
+from seeding import REST, begin, halt, seeder_of, stub, task, terminate
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -17,12 +17,6 @@ def change_state(httpd, directory, file):
     for path in state.iterdir():
         path.chmod(file)
     state.chmod(directory)
-
-
-def halt(pid):
-    """Stops a process; returns when it stands still."""
-    os.kill(pid, signal.SIGSTOP)
-    wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{pid}/stat').read_text())
 
 
 def test_state_that_was_readonly(httpd, upstream):
@@ -49,7 +43,7 @@ def test_termination_while_the_seeder_hangs(httpd, upstream):
     number = begin(httpd, 'stub', zoomStop=6, threadCount=8)
     wait_until(lambda: task(httpd, number)['tilesMade'] > 20)
     old = seeder_of(httpd)
-    halt(old)
+    halt(httpd, old)
     shown = task(httpd, number)
     assert f'[{number}: ' in terminate(httpd)
     while_hanging = task(httpd, number)
@@ -74,6 +68,6 @@ def test_seeder_that_hangs_before_it_begins(httpd, upstream):
         os.kill(old, signal.SIGKILL)
         wait_until(lambda: seeder_of(httpd) not in (None, old))  # pylint: disable=W0640
     waiting = seeder_of(httpd)
-    halt(waiting)
+    os.kill(waiting, signal.SIGSTOP)
     assert listed(httpd) == [number]
     wait_until(lambda: seeder_of(httpd) not in (None, waiting), 30, 'a new seeder')
