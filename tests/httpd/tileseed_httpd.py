@@ -162,6 +162,7 @@ class Httpd:
         self.process = None
         self.sessions = []
         self.leftovers = {}
+        self.resumed_before = 0         # the last start
         self.expected = list(HARMLESS)
         shutil.copytree(TOP / 'conf/demo', self.root / 'demo')
         for path in [self.root / 'demo', *self.root.glob('demo/*')]:
@@ -240,6 +241,7 @@ class Httpd:
 
     def try_start(self):
         """False when the port was taken."""
+        self.resumed_before = self.resumed()
         with open(self.path('output'), 'ab') as output:
             self.process = subprocess.Popen(
                 self.command('-DFOREGROUND'), stdin=subprocess.DEVNULL, stdout=output,
@@ -271,14 +273,19 @@ class Httpd:
         self.reload(signal.SIGHUP, snippet)
 
     def reload(self, number, snippet):
-        """Sends the signal and waits for the line with which httpd says that it goes on."""
+        """Sends the signal and waits for the line with which httpd says that it goes on. Before it
+        has said so once the signal would be its end."""
         if snippet is not None:
             self.path('test.conf').write_text(self.fill(snippet))
-        resumed = re.compile(r'resuming normal operations')
-        before = len(resumed.findall(self.error_log()))
+        wait_until(lambda: self.resumed() > self.resumed_before, START_TIMEOUT,
+                   'the start of httpd')
+        before = self.resumed()
         self.send_signal(number)
-        wait_until(lambda: len(resumed.findall(self.error_log())) > before, START_TIMEOUT,
-                   'the restart of httpd')
+        wait_until(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
+
+    def resumed(self):
+        """How often httpd has said that it goes on."""
+        return self.error_log().count('resuming normal operations')
 
     def stop(self, number=signal.SIGTERM):
         """Stops httpd and notes who did not end with it."""

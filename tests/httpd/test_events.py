@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Events that tasks must outlive: reloads under load, crashes, full disks, a state database that is
+not ours any more, and a configuration that has changed under them."""
+import contextlib
+import http.client
+import itertools
+import os
+import pathlib
+import resource
+import signal
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+from PIL import Image
+
+from rest import Client, listed, number_of, seed
+from seeding import (GRIDS, REST, SMALL_GRID, Watch, begin, counts, done, ended, files, layer, rows,
+                     seeder_of, stub, task)
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+TILES = {last: len(GRIDS['small'].between(0, last)) for last in range(8)}
+GRACEFULS = 20
+MEMORY_GROWTH = 1024            # KiB that may be noise
+
+
+@pytest.fixture
+def small_disk(httpd):
+    """Mounts a file system of a few pages below the server's folder, for its children."""
+    mounted = []
+
+    def mount(name, size):
+        if os.geteuid() != 0:
+            pytest.skip('only root can mount a small file system')
+        place = httpd.path(name)
+        place.mkdir()
+        _, user, group = httpd.user
+        made = subprocess.run(
+            ['mount', '-t', 'tmpfs', '-o', f'size={size},mode=0700,uid={user},gid={group}', 'tmpfs',
+             str(place)], capture_output=True, text=True, check=False)
+        if made.returncode:
+            pytest.skip(f'a small file system can\'t be mounted: {made.stderr.strip()}')
+        mounted.append(place)
+        return place
+    yield mount
+    httpd.stop()
+    for place in mounted:
+        subprocess.run(['umount', str(place)], check=True)
+
+
+@pytest.fixture
+def slow(upstream):
+    """A stub that takes its time."""
+    upstream.always = Fault('delay', 0.05)
+    return upstream
+
+
+def progress(httpd, number, tiles):
+    """Waits until that many tiles of a task have been processed."""
+    wait_until(lambda: task(httpd, number)['tilesProcessed'] >= tiles, 30, f'{tiles} tiles')
+
+
+def check_seed(document, last):
+    """A seed of the levels up to the last one has made all tiles, once each."""
+    assert document['state'] == 'DONE', document
+    made, skipped, removed, failed = counts(document)
+    assert (made + skipped, removed, failed) == (TILES[last], 0, 0), document
+
+
+def check_pictures(httpd):
+    """Every tile that has its name is a whole picture."""
+    for file in files(httpd):
+        with Image.open(httpd.path('cache') / file) as picture:
+            picture.load()
+            assert picture.size == (16, 16), file
+
+
+# Reloads under load
+
+class Load:
+    """A client that seeds over new connections, and one that reads and sets the quota over one that
+    it keeps; a kept connection that was closed meanwhile is opened anew, as every client does."""
+
+    def __init__(self, httpd):
+        self.httpd = httpd
+        self.numbers = []
+        self.requests = 0
+        self.errors = []
+        self.stopped = threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(what,))
+                        for what in (self.post, self.read_and_set)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+
+    def run(self, what):
+        """One client until the end; whatever goes wrong is kept."""
+        with Client(self.httpd) as client:
+            while not self.stopped.wait(0.02):
+                try:
+                    what(client)
+                except (OSError, http.client.HTTPException, AssertionError) as error:
+                    self.errors.append(repr(error))
+
+    def post(self, _client):
+        """A small task."""
+        self.numbers.append(begin(self.httpd, 'stub', zoomStop=0, type='reseed'))
+
+    def read_and_set(self, client):
+        """The list, the quota, and the quota set to what it is."""
+        for method, path, body in (
+                ('GET', '/rest/seed.json', None), ('GET', '/rest/diskquota.json', None),
+                ('PUT', '/rest/diskquota.json', '{"cacheQuotaConfiguration":{}}')):
+            status = self.ask(client, method, path, body)
+            assert status == 200, (method, path, status)
+            self.requests += 1
+
+    @staticmethod
+    def ask(client, method, path, body):
+        """One idempotent request: sent again when the kept connection turns out to be closed."""
+        try:
+            return client.request(method, path, body)[0].status
+        except (ConnectionError, http.client.BadStatusLine):
+            client.connection.close()
+            return client.request(method, path, body)[0].status
+
+
+def footprint(pid):
+    """A process's resident memory in KiB, and the number of its descriptors."""
+    status = pathlib.Path(f'/proc/{pid}/status').read_text(encoding='ascii')
+    memory = next(int(line.split()[1]) for line in status.splitlines()
+                  if line.startswith('VmRSS'))
+    return memory, len(os.listdir(f'/proc/{pid}/fd'))
+
+
+def tasks_known(httpd):
+    """The ids of all tasks of the state database."""
+    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=ro',
+                                            uri=True)) as database:
+        return [number for number, in database.execute('SELECT id FROM task ORDER BY id')]
+
+
+def test_reloads_in_a_row_under_load(httpd, slow):
+    """No request fails, no task is lost or doubled, no count goes back, and nothing grows."""
+    httpd.expect('AH00546')     # httpd's own: it keeps no more than a few old generations
+    httpd.start(REST + stub(slow))
+    for _ in range(3):
+        httpd.graceful()                        # what is allocated once is there now
+    before = footprint(httpd.process.pid)
+    with Watch(httpd) as watch, Load(httpd) as load:
+        number = begin(httpd, 'stub', zoomStart=1, zoomStop=5, threadCount=2)
+        for _ in range(GRACEFULS):
+            httpd.graceful()
+        assert number in listed(httpd)
+    after = footprint(httpd.process.pid)
+    assert not load.errors, load.errors
+    assert len(load.numbers) > 5 and load.requests > GRACEFULS
+    watch.check(number, TILES[5] - 1)
+    slow.always = None
+    wait_until(lambda: not rows(httpd), 60)
+    assert tasks_known(httpd) == sorted(load.numbers + [number])
+    for small in load.numbers:
+        assert counts(task(httpd, small)) == (1, 0, 0, 0)
+    made, skipped, removed, failed = counts(task(httpd, number))
+    assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
+    wait_until(lambda: list(httpd.processes().values()).count('tileseed') == 1, 3, 'one seeder')
+    assert after[1] == before[1], (before, after)
+    assert after[0] - before[0] < MEMORY_GROWTH, (before, after)
+
+
+# Crashes
+
+@pytest.fixture
+def no_core():
+    """Crashes of processes that are started from now on leave no core."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+@one_mpm
+@pytest.mark.usefixtures('no_core')
+def test_seeder_crashes(httpd, slow):
+    """A crash is worked off like a kill: one at a metatile does not give it up."""
+    httpd.expect('the seeder ended unexpectedly|AH00052')
+    httpd.start(REST + stub(slow))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+    progress(httpd, number, 20)
+    old = seeder_of(httpd)
+    with Watch(httpd) as watch:
+        os.kill(old, signal.SIGSEGV)
+        wait_until(lambda: seeder_of(httpd) not in (None, old), 2, 'a new seeder')
+        check_seed(ended(httpd, number), 4)
+    watch.check(number, TILES[4])
+
+
+@pytest.mark.parametrize('mpm', ['prefork'])
+@pytest.mark.usefixtures('no_core')
+def test_children_crash_and_come_and_go(httpd, slow):
+    """With one spare child at most, and children that crash, a task notices nothing."""
+    httpd.expect('AH00051|AH00052|AH00161')
+    httpd.start(REST + stub(slow) + 'StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\n')
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=4)
+    seeder = wait_until(lambda: seeder_of(httpd))
+    for tenths in range(1, 6):
+        progress(httpd, number, TILES[4] * tenths // 10)
+        children = set(httpd.processes()) - {httpd.process.pid, seeder}
+        os.kill(min(children), signal.SIGSEGV)
+    check_seed(ended(httpd, number), 4)
+    assert seeder_of(httpd) == seeder
+    assert len(slow.requests) == len(GRIDS['small'].metatiles(GRIDS['small'].between(0, 4), (2, 2)))
+
+
+# The state directory
+
+def fill(directory):
+    """Leaves no room in a small file system; returns the file that takes it."""
+    filler = directory / 'filler'
+    with contextlib.suppress(OSError), filler.open('wb', buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return filler
+
+
+def try_to_post(httpd):
+    """Posts a small task; returns the answer."""
+    return httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}')
+
+
+@one_mpm
+def test_state_directory_is_full(httpd, slow, small_disk):
+    """A POST says so, what runs goes on, and when there is room all is as it was."""
+    httpd.expect('disk is full|No space left|state database|can\'t record the task')
+    state = small_disk('state', '2m')
+    httpd.start(REST + stub(slow))
+    number = begin(httpd, 'stub', zoomStart=1, zoomStop=5, threadCount=2)
+    progress(httpd, number, 1)
+    filler = fill(state)
+    answers = []
+
+    def refused():
+        answers.append(try_to_post(httpd))
+        return answers[-1].status != 200
+    wait_until(refused, 30, 'the refusal of a POST')
+    before = task(httpd, number)['tilesProcessed']
+    for answer in [answers.pop(), try_to_post(httpd)]:
+        assert answer.status in (503, 507), answer.body
+        assert answer.headers['Retry-After']
+        assert 'space' in answer.text or 'state database' in answer.text, answer.text
+    progress(httpd, number, before + 20)
+    filler.unlink()
+    wait_until(lambda: answers.append(try_to_post(httpd)) or answers[-1].status == 200)
+    accepted = [number_of(answer) for answer in answers if answer.status == 200]
+    assert accepted == sorted(set(accepted)) and min(accepted) > number
+    slow.always = None
+    wait_until(lambda: not rows(httpd), 60)
+    assert tasks_known(httpd) == [number, *accepted]
+    assert {task(httpd, small)['state'] for small in accepted} == {'DONE'}
+    made, skipped, removed, failed = counts(task(httpd, number))
+    assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
+
+
+@one_mpm
+def test_state_directory_goes_away_and_comes_back(httpd, slow):
+    """503 while it is away, and nobody makes another one; afterwards the same tasks and ids."""
+    httpd.expect('state dir|state database|lock file|the seeder ended|can\'t record the task')
+    httpd.start(REST + stub(slow))
+    number = begin(httpd, 'stub', zoomStart=1, zoomStop=5, threadCount=2)
+    progress(httpd, number, 10)
+    state, away = httpd.path('state'), httpd.path('away')
+    state.rename(away)
+    answer = seed(httpd, 'stub', status=503)
+    assert answer.headers['Retry-After'] and 'state database' in answer.text
+    assert not state.exists()
+    away.rename(state)
+    answer = wait_until(lambda: next((found for found in [try_to_post(httpd)]
+                                      if found.status == 200), None), 15, 'the state')
+    assert number_of(answer) == number + 1
+    slow.always = None
+    assert counts(ended(httpd, number + 1)) in ((1, 0, 0, 0), (0, 1, 0, 0))
+    made, skipped, removed, failed = counts(ended(httpd, number))
+    assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
+
+
+@one_mpm
+def test_damaged_database(httpd, upstream):
+    """httpd starts, sets the file aside as it is, says so, and ids go on."""
+    httpd.expect('the state database was damaged')
+    httpd.start(REST + stub(upstream))
+    numbers = [done(httpd, 'stub', zoomStop=0)['id'] for _ in range(3)]
+    httpd.stop()
+    database = httpd.path('state/tileseed.db')
+    garbage = bytes(itertools.islice(itertools.cycle(b'no database, '), 32768))
+    for name in ('', '-wal'):                   # a whole log would mend it
+        pathlib.Path(f'{database}{name}').write_bytes(garbage)
+    httpd.start()
+    assert done(httpd, 'stub', zoomStop=1)['id'] > max(numbers)
+    assert 'the state database was damaged' in httpd.error_log()
+    aside, = database.parent.glob('tileseed.db.damaged-*Z')
+    assert aside.name in httpd.error_log()
+    assert aside.read_bytes() == garbage
+
+
+def set_version(database, version):
+    """Gives the state database another version, all of it in the one file."""
+    with contextlib.closing(sqlite3.connect(database)) as opened:
+        opened.execute('UPDATE meta SET value = ? WHERE name = \'schema_version\'', (version,))
+        opened.commit()
+        opened.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+
+
+@one_mpm
+def test_database_of_a_newer_version(httpd, upstream):
+    """httpd starts and answers 503, the file stays as it is; the old version works again."""
+    httpd.expect('newer mod_tileseed|state dir|state database|can\'t record the task')
+    httpd.start(REST + stub(upstream))
+    number = done(httpd, 'stub', zoomStop=0)['id']
+    httpd.stop()
+    database = httpd.path('state/tileseed.db')
+    set_version(database, 99)
+    before = database.read_bytes()
+    httpd.start(REST + stub(upstream))
+    for _ in range(2):
+        answer = seed(httpd, 'stub', status=503)
+        assert answer.headers['Retry-After'] and 'error log' in answer.text
+    assert 'schema version 99 of a newer mod_tileseed' in httpd.error_log()
+    httpd.stop()
+    assert database.read_bytes() == before
+    assert not list(database.parent.glob('*damaged*'))
+    set_version(database, 1)
+    httpd.start()
+    assert done(httpd, 'stub', zoomStop=0)['id'] > number
+    assert task(httpd, number)['state'] == 'DONE'
+
+
+# The cache directory
+
+@one_mpm
+def test_cache_directory_is_full(httpd, upstream, small_disk):
+    """The task pauses, says why, and goes on by itself when there is room; no tile is cut short."""
+    httpd.expect('is paused')
+    cache = small_disk('cache', '512k')
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+    document = wait_until(lambda: next((found for found in [task(httpd, number)]
+                                        if found['reason']), None), 30, 'the pause')
+    assert document['state'] == 'RUNNING'
+    assert 'paused' in document['reason'] and 'No space left' in document['reason'], document
+    assert f'task {number} of layer' in httpd.error_log()
+    assert listed(httpd) == [number]
+    check_pictures(httpd)
+    subprocess.run(['mount', '-o', 'remount,size=16m', str(cache)], check=True)
+    document = ended(httpd, number)
+    check_seed(document, 4)
+    assert document['reason'] is None
+    assert len(files(httpd)) == TILES[4]
+    check_pictures(httpd)
+
+
+# The configuration
+
+OTHER_GRID = SMALL_GRID.replace('"small"', '"{name}"')
+LAST = 4
+
+# What is changed of a layer and its grid set: (before, after), and what the reason must say; None
+# where the task goes on.
+CHANGES = {
+    'taken-out': ('TileSeedLayer "taken-out"', None, 'no longer configured'),
+    'extent': ('0 0 1000 1000', '0 0 1000 1001', 'has changed'),
+    'resolutions': ('TileSeedLevels 8', 'TileSeedResolutions 60 30 15 7 3', 'has changed'),
+    'meta': ('TileSeedMetatile 2x2', 'TileSeedMetatile 4x4', None),
+    'moved': ('@ROOT@/cache', '@ROOT@/elsewhere', 'store'),
+    'layout': ('layout=geowebcache', 'layout=xyz', 'store'),
+    'format': ('TileSeedFormat image/png', 'TileSeedFormat image/jpeg', 'image/png'),
+    'value': ('default=red value=red', 'default=blue value=blue', 'COLOUR'),
+    'more': ('TileSeedMetatile 2x2', 'TileSeedMetatile 2x2\n    TileSeedParameter TIME default=1',
+             'TIME'),
+}
+
+
+def section(name):
+    """A layer and a grid set of the same name."""
+    return OTHER_GRID.format(name=name) + layer(
+        name, f'TileSeedSource wms upstream:stub layers={name}', f'TileSeedGrid {name}',
+        'TileSeedMetatile 2x2', 'TileSeedFormat image/png',
+        'TileSeedParameter COLOUR default=red value=red')
+
+
+def changed(name):
+    """The same after the change."""
+    before, after, _ = CHANGES[name]
+    assert before in section(name)
+    return section(name).replace(before, after) if after else ''
+
+
+def asked_for(upstream, name):
+    """What was asked of the upstream for a layer."""
+    return [request for request in list(upstream.requests) if request['LAYERS'] == name]
+
+
+@one_mpm
+@pytest.mark.parametrize('reload', ['graceful', 'stop and start'])
+def test_configuration_changes_under_tasks(httpd, slow, reload):
+    """What a task can't go on with aborts it and says so; nothing old comes to a new place."""
+    httpd.expect('aborted')
+    source = f'TileSeedUpstream stub {slow.url} connections=32\n'
+    httpd.start(REST + source + ''.join(map(section, CHANGES)))
+    numbers = {name: begin(httpd, name, zoomStop=LAST) for name in CHANGES}
+    for number in numbers.values():
+        progress(httpd, number, 1)
+    after = REST + source + ''.join(map(changed, CHANGES))
+    if reload == 'graceful':
+        httpd.graceful(after)
+    else:
+        httpd.stop()
+        httpd.start(after)
+    for name, (_, _, words) in CHANGES.items():
+        document = ended(httpd, numbers[name])
+        if words is None:
+            check_seed(document, LAST)
+        else:
+            assert document['state'] == 'ABORTED', (name, document)
+            assert words in document['reason'], (name, document)
+            assert 0 < document['tilesProcessed'] < document['tilesTotal'], (name, document)
+    check_after_change(httpd, slow)
+
+
+def check_after_change(httpd, upstream):
+    """The old tiles are where they were, and the changed shape is for tasks to come."""
+    assert not [path for path in httpd.path('elsewhere').rglob('*') if path.is_file()]
+    assert {int(request['WIDTH']) for request in asked_for(upstream, 'meta')} == {16, 32}
+    assert all(request['FORMAT'] == 'image/png' for request in list(upstream.requests))
+    tiles = GRIDS['small'].between(0, LAST)
+    assert len(files(httpd, 'meta')) == len(tiles)
+    for name in CHANGES:
+        kept = files(httpd, name)
+        assert kept and all(file.endswith('.png') for file in kept), name
+        assert name == 'meta' or len(kept) < len(tiles), name
+    before = len(asked_for(upstream, 'meta'))
+    done(httpd, 'meta', zoomStart=2, zoomStop=2, type='reseed')
+    assert [request['WIDTH'] for request in asked_for(upstream, 'meta')[before:]] == ['64']
