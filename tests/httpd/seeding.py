@@ -130,7 +130,8 @@ def seeder_of(httpd):
 
 def is_locked(httpd):
     """Whether somebody is in the middle of a transaction that writes."""
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'), timeout=0)) as database:
+    path = httpd.path('state/tileseed.db')
+    with contextlib.closing(sqlite3.connect(path, timeout=0)) as database:
         try:
             database.execute('BEGIN IMMEDIATE')
         except sqlite3.OperationalError:
