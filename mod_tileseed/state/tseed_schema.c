@@ -11,6 +11,7 @@
 #include "state/tseed_schema.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <stdlib.h>
 
 static const char *const version_1[] = {
@@ -91,7 +92,7 @@ static apr_status_t read_version(tseed_database_t *db, int *version, apr_pool_t 
                             scratch);
     if (rv == APR_SUCCESS && (!answer || atoi(answer) < 1)) {
         rv =
-            tseed_database_fail(db, APR_EMISMATCH,
+            tseed_database_fail(db, ENOTSUP,
                                 "%s: has a table meta without a schema version: it is no state "
                                 "database of mod_tileseed; name another file or move this one away",
                                 db->path);
@@ -120,7 +121,7 @@ apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t
     apr_status_t rv = read_version(db, version, scratch);
 
     if (rv == APR_SUCCESS && *version > NEWEST) {
-        return tseed_database_fail(db, APR_EMISMATCH,
+        return tseed_database_fail(db, ENOTSUP,
                                    "%s: has schema version %d of a newer mod_tileseed, this one "
                                    "knows up to %d; install that version again, or move the file "
                                    "away to begin anew",

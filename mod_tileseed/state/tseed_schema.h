@@ -7,7 +7,7 @@
 #include "state/tseed_database.h"
 
 /* Brings the schema to the newest version; *version is the one it had (0: it was empty). A version
- * newer than ours is refused with APR_EMISMATCH before anything is written. Call under the opening
+ * newer than ours is refused with ENOTSUP before anything is written. Call under the opening
  * lock. */
 apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t *scratch);
 

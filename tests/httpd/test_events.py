@@ -322,7 +322,7 @@ def set_version(database, version):
 
 @one_mpm
 def test_database_of_a_newer_version(httpd, upstream):
-    """httpd starts and answers 503, the file stays as it is; the old version works again."""
+    """httpd starts and answers 503, the file stays as it is; a database of ours is used at once."""
     httpd.expect('newer mod_tileseed|state dir|state database|can\'t record the task')
     httpd.start(REST + stub(upstream))
     number = done(httpd, 'stub', zoomStop=0)['id']
@@ -338,8 +338,10 @@ def test_database_of_a_newer_version(httpd, upstream):
     httpd.stop()
     assert database.read_bytes() == before
     assert not list(database.parent.glob('*damaged*'))
-    set_version(database, 1)
     httpd.start()
+    seed(httpd, 'stub', status=503)
+    set_version(database, 1)
+    wait_until(lambda: try_to_post(httpd).status == 200, 15, 'the state')
     assert done(httpd, 'stub', zoomStop=0)['id'] > number
     assert task(httpd, number)['state'] == 'DONE'
 
