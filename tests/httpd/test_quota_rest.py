@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from rest import JSON, XML, Client, ask, kind, refused, serve
-from seeding import seeder_of
+from seeding import layer, seeder_of
 from tileseed_httpd import one_mpm, wait_until
 
 ROOTS = ('cacheQuotaConfiguration', 'gwcQuotaConfiguration',
@@ -175,6 +175,25 @@ def test_layer_quotas(httpd, upstream, suffix, document, expected):
             assert answer.json()[ROOTS[0]]['layerQuotas'] == []
         assert '<layerQuotas/>' in ask(httpd, 'GET', '/rest/diskquota.xml').text
         assert 'layerQuotas' not in get(httpd)
+
+
+@one_mpm
+def test_more_layer_quotas_than_the_board_holds(httpd, upstream):
+    """The database answers then: at once, after other changes, and after a restart."""
+    names = [f'{"quota" * 20}{number}' for number in range(300)]
+    serve(httpd, upstream, *(layer(name, 'TileSeedSource wms upstream:stub layers=any',
+                                   'TileSeedGrid EPSG:900913') for name in names))
+    quotas = [{'layer': name, 'quota': {'value': '1', 'units': 'GiB'}} for name in names]
+    put(httpd, {'layerQuotas': quotas})
+    assert get(httpd)['layerQuotas'] == quotas
+    put(httpd, {'maxConcurrentCleanUps': 7})
+    assert get(httpd)['layerQuotas'] == quotas
+    httpd.stop()
+    httpd.start()
+    assert get(httpd)['layerQuotas'] == quotas
+    put(httpd, {'layerQuotas': [ROADS]})        # fits again
+    assert get(httpd)['layerQuotas'] == [ROADS]
+    assert get(httpd)['maxConcurrentCleanUps'] == 7
 
 
 @one_mpm
