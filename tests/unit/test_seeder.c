@@ -104,15 +104,17 @@ static void *serve(void *data)
     ssize_t n;
 
     while ((n = read(connection, request, sizeof(request) - 1)) > 0) {
+        int mood = upstream->mood; /* who sees the request counted knows its answer */
+
         request[n] = '\0';
         upstream->requests++;
-        if (upstream->mood == HANGS) {
-            sleep(60);
+        while (upstream->mood == HANGS) {
+            usleep(5000);
         }
         if (upstream->mood == SLOW) {
             usleep(20000);
         }
-        if (upstream->mood == EXCEPTION) {
+        if (mood == EXCEPTION) {
             answer(connection, "text/xml", exception, strlen(exception));
         } else {
             answer_map(connection, request);
@@ -156,21 +158,22 @@ typedef struct {
     char dir[64];
     tseed_settings_t settings;
     tseed_catalog_t *catalog;
-    tseed_layer_t *layer;
+    tseed_layer_t *layer, *other;
     tseed_board_t *board;
     tseed_state_t *state;
     int doorbell;
     pid_t seeder;
 } house_t;
 
-static tseed_layer_t *layer_make(house_t *house, apr_pool_t *pool)
+static tseed_layer_t *layer_make(house_t *house, const char *name)
 {
+    apr_pool_t *pool = house->pool;
     tseed_layer_t *layer = apr_pcalloc(pool, sizeof(*layer));
     tseed_upstream_t *server = apr_pcalloc(pool, sizeof(*server));
     tseed_subset_t *subset;
     apr_table_t *parameters = apr_table_make(pool, 2);
 
-    layer->name = "topp:states";
+    layer->name = name;
     layer->subsets = apr_array_make(pool, 1, sizeof(tseed_subset_t));
     layer->formats = apr_array_make(pool, 1, sizeof(tseed_format_t));
     layer->filters = apr_array_make(pool, 1, sizeof(tseed_filter_t));
@@ -194,6 +197,8 @@ static tseed_layer_t *layer_make(house_t *house, apr_pool_t *pool)
     layer->store.mode = 0644;
     layer->store.dirmode = 0755;
     layer->failure_limit = 1000;
+    APR_ARRAY_PUSH(house->catalog->order, tseed_layer_t *) = layer;
+    apr_hash_set(house->catalog->layers, name, APR_HASH_KEY_STRING, layer);
     return layer;
 }
 
@@ -238,9 +243,8 @@ static int house_setup(void **state)
     assert_non_null(mkdtemp(house->dir));
     upstream->mood = FINE;
     house->catalog = tseed_catalog_create(house->pool);
-    house->layer = layer_make(house, house->pool);
-    APR_ARRAY_PUSH(house->catalog->order, tseed_layer_t *) = house->layer;
-    apr_hash_set(house->catalog->layers, house->layer->name, APR_HASH_KEY_STRING, house->layer);
+    house->layer = layer_make(house, "topp:states");
+    house->other = layer_make(house, "roads");
     house->settings = (tseed_settings_t){.state_dir = house->dir,
                                          .db_driver = "sqlite3",
                                          .db_params = "",
@@ -293,25 +297,30 @@ static void ring(house_t *house)
     assert_int_equal(write(house->doorbell, &one, sizeof(one)), sizeof(one));
 }
 
-/* Posts what a client would and returns the task's id. */
-static int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
+/* Posts a document as a client would and returns the task's id. */
+static int64_t post_document(house_t *house, const tseed_layer_t *layer, const char *body)
 {
-    const char *body = apr_psprintf(house->pool,
-                                    "{'seedRequest':{'type':'%s','zoomStart':0,'zoomStop':%d,"
-                                    "'threadCount':%d}}",
-                                    type, zoom_stop, threads);
     tseed_seed_document_t document;
     tseed_tileset_t tileset;
     tseed_task_t task = {0};
 
     assert_null(
         tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), house->pool));
-    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, house->layer, house->pool));
+    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, layer, house->pool));
     task.requested_by = "test";
     task.created = apr_time_now();
-    assert_int_equal(tseed_state_task_insert(house->state, &task, SLOTS), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(house->state, &task, 2 * SLOTS), APR_SUCCESS);
     ring(house);
     return task.id;
+}
+
+static int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
+{
+    return post_document(house, house->layer,
+                         apr_psprintf(house->pool,
+                                      "{'seedRequest':{'type':'%s','zoomStart':0,'zoomStop':%d,"
+                                      "'threadCount':%d}}",
+                                      type, zoom_stop, threads));
 }
 
 static tseed_progress_t progress_of(house_t *house, int64_t id)
@@ -350,6 +359,55 @@ static void wait_processed(house_t *house, int64_t id, int64_t least)
     }
 }
 
+/* Runs until a condition holds, which it does not for ever. */
+#define AWAIT(condition)                                                                           \
+    for (apr_time_t deadline = tseed_clock_monotonic() + PATIENCE; !(condition);) {                \
+        assert_true(tseed_clock_monotonic() < deadline);                                           \
+        apr_sleep(1000);                                                                           \
+    }
+
+static int shows_paused(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) && strstr(row.progress.reason, "paused");
+}
+
+static int unconfirmed(house_t *house)
+{
+    apr_array_header_t *ids;
+
+    assert_int_equal(tseed_state_terminations(house->state, &ids, house->pool), APR_SUCCESS);
+    return ids->nelts;
+}
+
+/* Runs a statement as somebody else would who has the database's file. */
+static int sql(house_t *house, const char *statement)
+{
+    return system(apr_psprintf(house->pool,
+                               "sqlite3 -cmd '.timeout 20000' %s/tileseed.db '%s' >/dev/null 2>&1",
+                               house->dir, statement));
+}
+
+/* Stops the seeder, yet not within a transaction: then everybody else would wait for it. */
+static void halt(house_t *house)
+{
+    int status;
+
+    AWAIT(tseed_board_seeder(house->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING);
+    for (;;) {
+        kill(house->seeder, SIGSTOP);
+        assert_int_equal(waitpid(house->seeder, &status, WUNTRACED), house->seeder);
+        assert_true(WIFSTOPPED(status));
+        if (system(apr_psprintf(house->pool, "sqlite3 %s/tileseed.db 'BEGIN IMMEDIATE' 2>/dev/null",
+                                house->dir)) == 0) {
+            return;
+        }
+        kill(house->seeder, SIGCONT);
+        apr_sleep(1000);
+    }
+}
+
 static int files_seen;
 
 static int count_file(const char *path, const struct stat *info, int flag, struct FTW *at)
@@ -359,11 +417,16 @@ static int count_file(const char *path, const struct stat *info, int flag, struc
     return 0;
 }
 
-static int files(house_t *house)
+static int files_below(const char *path)
 {
     files_seen = 0;
-    nftw(house->layer->store.root, count_file, 16, FTW_PHYS);
+    nftw(path, count_file, 16, FTW_PHYS);
     return files_seen;
+}
+
+static int files(house_t *house)
+{
+    return files_below(house->layer->store.root);
 }
 
 /* Web mercator: 1 + 4 + 16 + … tiles, (4^(z+1) - 1) / 3. */
@@ -446,20 +509,30 @@ static void test_seeder__too_many_failures_abort(void **state)
     assert_true(progress.failures > 3);
 }
 
-/* Terminates everything and returns how long it took until the board let go, in microseconds. */
-static apr_time_t terminate_all(house_t *house, int64_t id)
+/* Terminates the tasks of a layer, or all. */
+static void terminate(house_t *house, const char *layer)
 {
-    apr_time_t begun = tseed_clock_monotonic();
-    tseed_termination_t what = {.mask = 1u << TSEED_PENDING | 1u << TSEED_RUNNING,
+    apr_array_header_t *layers = apr_array_make(house->pool, 1, sizeof(char *));
+    tseed_termination_t what = {.layers = layer ? layers : NULL,
+                                .mask = 1u << TSEED_PENDING | 1u << TSEED_RUNNING,
                                 .reason = "terminated",
                                 .now = apr_time_now()};
     apr_array_header_t *terminated;
-    tseed_row_t row;
 
+    APR_ARRAY_PUSH(layers, const char *) = layer;
     assert_int_equal(tseed_state_terminate(house->state, &terminated, &what, house->pool),
                      APR_SUCCESS);
     assert_true(terminated->nelts > 0);
     ring(house);
+}
+
+/* Terminates everything and returns how long it took until the board let go, in microseconds. */
+static apr_time_t terminate_all(house_t *house, int64_t id)
+{
+    apr_time_t begun = tseed_clock_monotonic();
+    tseed_row_t row;
+
+    terminate(house, NULL);
     while (tseed_board_find(house->board, id, &row)) {
         assert_true(tseed_clock_monotonic() - begun < 30 * APR_USEC_PER_SEC);
         apr_sleep(1000);
@@ -495,6 +568,7 @@ static void test_seeder__terminated_task_writes_no_more(void **state)
     apr_sleep(200000);
     assert_int_equal(files(house), left);
     assert_int_equal(progress_of(house, id).state, TSEED_ABORTED);
+    assert_int_equal(progress_of(house, id).made, left);
 }
 
 static void goes_on_after(house_t *house, int signal_number)
@@ -620,9 +694,7 @@ static void test_seeder__unwritable_store_pauses_the_task(void **state)
 {
     house_t *house = *state;
     const char *root = house->layer->store.root;
-    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
     apr_file_t *file;
-    tseed_row_t row = {0};
     int64_t id;
 
     /* a file where the directory should be fails for root as well */
@@ -631,13 +703,132 @@ static void test_seeder__unwritable_store_pauses_the_task(void **state)
                      APR_SUCCESS);
     apr_file_close(file);
     id = post(house, "seed", 2, 1);
-    while (!tseed_board_find(house->board, id, &row) || !strstr(row.progress.reason, "paused")) {
-        assert_true(tseed_clock_monotonic() < deadline);
-        apr_sleep(1000);
-    }
-    assert_int_equal(row.progress.state, TSEED_RUNNING);
+    AWAIT(shows_paused(house, id));
+    assert_int_equal(progress_of(house, id).state, TSEED_RUNNING);
     assert_int_equal(unlink(root), 0);
     assert_int_equal(wait_end(house, id).made, pyramid(2));
+}
+
+/* A store that fails at one level while other levels are looked at, fetched and cut. */
+static void pauses_once_at(house_t *house, int level)
+{
+    const char *layer = apr_pstrcat(house->pool, house->layer->store.root, "/topp_states", NULL);
+    const char *loop = apr_psprintf(house->pool, "%s/EPSG_900913_%02d", layer, level);
+    tseed_progress_t progress;
+    int64_t id;
+
+    assert_int_equal(mkdir(house->layer->store.root, 0755), 0);
+    assert_int_equal(mkdir(layer, 0755), 0);
+    assert_int_equal(symlink(loop, loop), 0);
+    upstream->mood = SLOW;
+    id = post(house, "seed", 5, 4);
+    AWAIT(shows_paused(house, id));
+    assert_int_equal(unlink(loop), 0);
+    progress = wait_end(house, id);
+    assert_int_equal(progress.state, TSEED_DONE);
+    assert_int_equal(progress.made, pyramid(5));
+    assert_int_equal(progress.skipped + progress.failed, 0);
+    assert_int_equal(progress.requests, 1 + 1 + 1 + 4 + 16 + 64);
+    assert_int_equal(files(house), pyramid(5));
+}
+
+static void test_seeder__a_pause_among_first_metatiles_repeats_none(void **state)
+{
+    pauses_once_at(*state, 2);
+}
+
+static void test_seeder__a_pause_in_the_middle_repeats_no_metatile(void **state)
+{
+    pauses_once_at(*state, 4);
+}
+
+static void test_seeder__tasks_beyond_the_board_wait_for_room(void **state)
+{
+    house_t *house = *state;
+    const char *roads = apr_pstrcat(house->pool, house->other->store.root, "/roads", NULL);
+    int64_t ids[SLOTS + 5], outside;
+    tseed_row_t row;
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < SLOTS + 5; i++) {
+        ids[i] = post(house, "seed", 1, 1);
+    }
+    outside = post_document(house, house->other,
+                            "{'seedRequest':{'type':'seed','zoomStart':0,'zoomStop':1}}");
+    AWAIT(tseed_board_applied(house->board) == tseed_board_committed(house->board));
+    assert_true(tseed_board_is_crowded(house->board));
+    assert_false(tseed_board_find(house->board, outside, &row));
+    terminate(house, "roads");
+    upstream->mood = FINE;
+    for (int i = 0; i < SLOTS + 5; i++) {
+        tseed_progress_t progress = wait_end(house, ids[i]);
+
+        assert_int_equal(progress.state, TSEED_DONE);
+        assert_int_equal(progress.made + progress.skipped, pyramid(1));
+    }
+    AWAIT(!tseed_board_is_crowded(house->board) && unconfirmed(house) == 0);
+    assert_int_equal(progress_of(house, outside).state, TSEED_ABORTED);
+    assert_int_equal(files_below(roads), 0);
+    assert_int_equal(files(house), pyramid(1));
+}
+
+static void test_seeder__a_vanished_task_does_not_block_later_ones(void **state)
+{
+    house_t *house = *state;
+    int64_t running = 0, vanished, later;
+    tseed_row_t row = {0};
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < house->settings.threads; i++) {
+        running = post(house, "reseed", 2, 1);
+    }
+    AWAIT(tseed_board_find(house->board, running, &row) && row.progress.state == TSEED_RUNNING);
+    vanished = post(house, "reseed", 2, 1);
+    AWAIT(tseed_board_find(house->board, vanished, &row));
+    assert_int_equal(row.progress.state, TSEED_PENDING);
+    assert_int_equal(
+        sql(house,
+            apr_psprintf(house->pool, "DELETE FROM task WHERE id = %" APR_INT64_T_FMT, vanished)),
+        0);
+    later = post(house, "reseed", 1, 1);
+    upstream->mood = FINE;
+    assert_int_equal(wait_end(house, later).state, TSEED_DONE);
+    assert_int_equal(wait_end(house, running).state, TSEED_DONE);
+    AWAIT(!tseed_board_find(house->board, vanished, &row));
+}
+
+static void test_seeder__a_retry_that_waits_holds_up_nobody_else(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests, waiting, other;
+
+    upstream->mood = EXCEPTION;
+    waiting = post_document(house, house->layer, /* for longer than we wait */
+                            "{'seedRequest':{'type':'seed','zoomStart':5,'zoomStop':8,"
+                            "'threadCount':4,'tileFailureRetryCount':1,"
+                            "'tileFailureRetryWaitTime':1000000}}");
+    AWAIT(upstream->requests >= before + house->settings.threads);
+    upstream->mood = FINE;
+    other = post_document(house, house->other,
+                          "{'seedRequest':{'type':'seed','zoomStart':0,'zoomStop':2}}");
+    assert_int_equal(wait_end(house, other).made, pyramid(2));
+    assert_int_equal(progress_of(house, waiting).state, TSEED_RUNNING);
+    terminate_all(house, waiting);
+}
+
+static void test_seeder__confirms_what_ended_before_it_heard_of_it(void **state)
+{
+    house_t *house = *state;
+    int64_t id;
+
+    halt(house);
+    id = post(house, "seed", 1, 1);
+    terminate(house, NULL);
+    assert_int_equal(unconfirmed(house), 1);
+    kill(house->seeder, SIGCONT);
+    AWAIT(unconfirmed(house) == 0);
+    assert_int_equal(progress_of(house, id).state, TSEED_ABORTED);
+    assert_int_equal(files(house), 0);
 }
 
 static int setup_group(void **state)
@@ -688,6 +879,18 @@ int main(void)
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__unwritable_store_pauses_the_task, house_setup,
                                         house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_pause_among_first_metatiles_repeats_none,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_pause_in_the_middle_repeats_no_metatile,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__tasks_beyond_the_board_wait_for_room,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_vanished_task_does_not_block_later_ones,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_retry_that_waits_holds_up_nobody_else,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__confirms_what_ended_before_it_heard_of_it,
+                                        house_setup, house_teardown),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
