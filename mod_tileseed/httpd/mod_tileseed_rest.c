@@ -155,7 +155,7 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
 
 int tseed_rest_board_is_current(const tseed_rest_t *rest)
 {
-    return !tseed_board_is_fenced(rest->board) && !tseed_board_is_crowded(rest->board) &&
+    return !tseed_board_is_crowded(rest->board) &&
            tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
 }
@@ -208,8 +208,9 @@ static int run_action(tseed_rest_t *rest)
     return actions[action].handle(rest);
 }
 
-/* A change that would not be acted on: the board is another build's, the state another httpd's. */
-static int refuse_change(const tseed_rest_t *rest)
+/* A child of the last generation sees a board that a new build has given up, whose counts the new
+ * one's children have passed; and the state may be another httpd's, which must not be changed. */
+static int refuse_for_now(const tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
 
@@ -218,7 +219,8 @@ static int refuse_change(const tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "a new build of the module is taking over; send it again");
     }
-    if (tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
+    if (actions[rest->route.action].has_body &&
+        tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
         apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "another httpd works on this server's state directory; send it "
@@ -232,6 +234,7 @@ static int refuse(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const tseed_route_t *route = &rest->route;
+    int status;
 
     if (route->action == TSEED_ACTION_NONE) {
         return route->allowed
@@ -244,12 +247,9 @@ static int refuse(tseed_rest_t *rest)
                                  "no layer is configured, or there is no memory for the task "
                                  "table; the error log says which");
     }
-    if (actions[route->action].has_body) {
-        int status = refuse_change(rest);
-
-        if (status != DECLINED) {
-            return status;
-        }
+    status = refuse_for_now(rest);
+    if (status != DECLINED) {
+        return status;
     }
     return origin_is_fine(rest) ? DECLINED
                                 : tseed_reply_error(r, HTTP_FORBIDDEN,

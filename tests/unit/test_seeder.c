@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include <apr_dbd.h>
 #include <apr_file_io.h>
 #include <apr_general.h>
 #include <apr_strings.h>
@@ -381,11 +382,21 @@ static int unconfirmed(house_t *house)
     return ids->nelts;
 }
 
-/* Runs a statement as somebody else would who has the database's file; whether that worked. */
+/* Runs a statement as somebody else would who has the database's file; whether that worked. What it
+ * began and did not commit is undone. */
 static int sql(house_t *house, const char *statement)
 {
-    return system(apr_psprintf(house->pool, "sqlite3 %s/tileseed.db '%s' 2>/dev/null", house->dir,
-                               statement)) == 0;
+    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    const apr_dbd_driver_t *driver;
+    apr_dbd_t *database;
+    int rows, failed;
+
+    assert_int_equal(apr_dbd_init(house->pool), APR_SUCCESS);
+    assert_int_equal(apr_dbd_get_driver(house->pool, "sqlite3", &driver), APR_SUCCESS);
+    assert_int_equal(apr_dbd_open(driver, house->pool, path, &database), APR_SUCCESS);
+    failed = apr_dbd_query(driver, database, &rows, statement);
+    apr_dbd_close(driver, database);
+    return !failed;
 }
 
 /* Stops the seeder, yet not within a transaction: then everybody else would wait for it. */
