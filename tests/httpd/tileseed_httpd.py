@@ -248,7 +248,9 @@ class Httpd:
                 self.command('-DFOREGROUND'), stdin=subprocess.DEVNULL, stdout=output,
                 stderr=output, start_new_session=True, env=self.environment())
         self.sessions.append(self.process.pid)
-        wait_until(lambda: self.process.poll() is not None or self.listens(), START_TIMEOUT,
+        # its second reading of the configuration opens the port anew, and resets who was early
+        wait_until(lambda: self.process.poll() is not None or
+                   (self.resumed() > self.resumed_before and self.listens()), START_TIMEOUT,
                    'the start of httpd')
         if self.process.poll() is None:
             return True
