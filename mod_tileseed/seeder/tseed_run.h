@@ -42,7 +42,7 @@ typedef struct tseed_run_t {
     tseed_phase_t phase;
     tseed_progress_t progress;
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */
-    int slot;                /* on the board, -1: none */
+    int slot;                /* on the board */
     int terminated;          /* by a client: recorded as such already, only to be confirmed */
     int64_t next;            /* position that is handed out next */
     int threads;             /* seeding threads: the one it owns and those it was lent */
