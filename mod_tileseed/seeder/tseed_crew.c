@@ -115,6 +115,7 @@ static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, uniform_t
 {
     const tseed_stop_t stop = {must_stop, job->run};
     int may_link = job->run->tileset.layer->store.link_uniform && encoded->uniform;
+    tseed_effect_t effect;
     apr_status_t rv;
 
     if (may_link && last->known && memcmp(last->rgba, encoded->rgba, sizeof(last->rgba)) == 0) {
@@ -123,7 +124,7 @@ static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, uniform_t
             return rv;
         }
     }
-    rv = tseed_store_put(store, tile, encoded->data, encoded->length, &stop);
+    rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
     if (rv == APR_SUCCESS) {
         job->bytes += (int64_t)encoded->length;
         if (may_link) {

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The store: looks whether tiles are there, puts and links them.
  *
- * System calls a tile once the directory is known: 5 for a put (open, write, chmod, close, rename),
- * 1 for a link where nothing was, 1 for a look.
+ * System calls a tile once the directory is known: 4 for a put where nothing was (open, write,
+ * close, rename), one more where a tile was; 1 for a link where nothing was, 1 for a look.
  */
 #include "store/tseed_store.h"
 
@@ -65,6 +65,7 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
     apr_snprintf(made->leftover, sizeof(made->leftover),
                  TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
+    made->block = 1;
     tseed_folders_init(&made->folders, made->config, made->longest, own);
     apr_pool_cleanup_register(own, made, forget, apr_pool_cleanup_null);
     *store = made;
@@ -74,6 +75,33 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
 void tseed_store_close(tseed_store_t *store)
 {
     apr_pool_destroy(store->pool);
+}
+
+/* Effects */
+
+void tseed_store_block_set(tseed_store_t *store, int64_t block)
+{
+    store->block = block;
+}
+
+int64_t tseed_store_allocation(const tseed_store_t *store, size_t length)
+{
+    return ((int64_t)length + store->block - 1) / store->block * store->block;
+}
+
+tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
+{
+    return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
+}
+
+tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *st)
+{
+    tseed_effect_t own = {0};
+
+    if (S_ISREG(st->st_mode) && st->st_nlink == 1) {
+        own = tseed_store_gain(store, (size_t)st->st_size);
+    }
+    return (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};
 }
 
 static place_t place_of(const tseed_store_t *store, char *path, int z, int64_t x, int64_t y)
@@ -193,12 +221,26 @@ static apr_status_t write_all(int fd, const char *data, size_t length)
 static int create_leftover(tseed_store_t *store, int folder)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = openat(folder, store->leftover, flags, 0600);
+    mode_t mode = (mode_t)store->config->mode;
+    int fd = openat(folder, store->leftover, flags, mode);
 
     if (fd < 0 && errno == EEXIST && unlinkat(folder, store->leftover, 0) == 0) {
-        fd = openat(folder, store->leftover, flags, 0600);
+        fd = openat(folder, store->leftover, flags, mode);
     }
     return fd;
+}
+
+/* The umask may take away what the administrator gave. It is the process's, and asking for it would
+ * change it under other threads; so a view's first file tells whether chmod is needed. */
+static int set_mode(tseed_store_t *store, int fd)
+{
+    mode_t mode = (mode_t)store->config->mode;
+    struct stat st;
+
+    if (store->mode == TSEED_MODE_UNKNOWN && fstat(fd, &st) == 0) {
+        store->mode = (st.st_mode & 07777) == mode ? TSEED_MODE_RIGHT : TSEED_MODE_WRONG;
+    }
+    return store->mode == TSEED_MODE_RIGHT ? 0 : fchmod(fd, mode);
 }
 
 /* The whole content in this thread's hidden file. What close says counts: network file systems
@@ -213,7 +255,7 @@ static apr_status_t write_leftover(tseed_store_t *store, int folder, const void 
         return APR_FROM_OS_ERROR(errno);
     }
     rv = write_all(fd, data, length);
-    if (rv == APR_SUCCESS && fchmod(fd, (mode_t)store->config->mode) != 0) {
+    if (rv == APR_SUCCESS && set_mode(store, fd) != 0) {
         rv = APR_FROM_OS_ERROR(errno);
     }
     if (close(fd) != 0 && rv == APR_SUCCESS && errno != EINTR) {
@@ -230,38 +272,74 @@ static int stopped(const tseed_stop_t *stop)
     return stop && stop->ask(stop->baton);
 }
 
-/* Gives the hidden file its name, or drops it. */
-static apr_status_t finish_leftover(tseed_store_t *store, int folder, const char *name,
-                                    const tseed_stop_t *stop)
+/* Renames the hidden file over what may be there, and says what goes by that. */
+static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int folder,
+                                const char *name)
 {
-    apr_status_t rv = APR_EINTR;
+    struct stat st;
 
-    if (!stopped(stop)) {
-        if (renameat(folder, store->leftover, folder, name) == 0) {
+    store->replacing = fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (store->replacing) {
+        *lost = tseed_store_loss(store, &st);
+    } else if (errno != ENOENT) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    return renameat(folder, store->leftover, folder, name) == 0 ? APR_SUCCESS
+                                                                : APR_FROM_OS_ERROR(errno);
+}
+
+/* A rename that refuses to replace spares a seed the question what is there. */
+static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, int folder,
+                                    const char *name)
+{
+    if (!store->replacing && !store->never_refuses) {
+        if (renameat2(folder, store->leftover, folder, name, RENAME_NOREPLACE) == 0) {
             return APR_SUCCESS;
         }
-        rv = APR_FROM_OS_ERROR(errno);
+        if (errno == EINVAL || errno == ENOSYS) {
+            store->never_refuses = 1;
+        } else if (errno != EEXIST) {
+            return APR_FROM_OS_ERROR(errno);
+        }
     }
-    unlinkat(folder, store->leftover, 0);
+    return rename_over(lost, store, folder, name);
+}
+
+/* Gives the hidden file its name, or drops it. `lost` is what it replaced. */
+static apr_status_t finish_leftover(tseed_effect_t *lost, tseed_store_t *store, int folder,
+                                    const char *name, const tseed_stop_t *stop)
+{
+    apr_status_t rv = stopped(stop) ? APR_EINTR : rename_leftover(lost, store, folder, name);
+
+    if (rv != APR_SUCCESS) {
+        unlinkat(folder, store->leftover, 0);
+    }
     return rv;
 }
 
-apr_status_t tseed_store_put(tseed_store_t *store, const tseed_tile_t *tile, const void *data,
-                             size_t length, const tseed_stop_t *stop)
+apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
+                             const void *data, size_t length, const tseed_stop_t *stop)
 {
     place_t place = place_of(store, store->path, tile->z, tile->x, tile->y);
     int attempts = 0, folder;
+    tseed_effect_t lost;
     apr_status_t rv;
 
     do {
+        lost = (tseed_effect_t){0};
         rv = tseed_folders_make(&folder, &store->folders, place.path, place.length);
         if (rv == APR_SUCCESS) {
             rv = write_leftover(store, folder, data, length);
         }
         if (rv == APR_SUCCESS) {
-            rv = finish_leftover(store, folder, place.name, stop);
+            rv = finish_leftover(&lost, store, folder, place.name, stop);
         }
     } while (begin_again(store, rv, &attempts));
+    *effect = (tseed_effect_t){0};
+    if (rv == APR_SUCCESS) {
+        *effect = tseed_store_gain(store, length);
+        tseed_effect_add(effect, &lost);
+    }
     return rv;
 }
 
@@ -297,12 +375,13 @@ static apr_status_t replace_by_link(tseed_store_t *store, const link_t *link,
                                     const tseed_stop_t *stop)
 {
     apr_status_t rv = make_link(link, store->leftover);
+    tseed_effect_t lost = {0};
 
     if (APR_STATUS_IS_EEXIST(rv) && unlinkat(link->folder, store->leftover, 0) == 0) {
         rv = make_link(link, store->leftover);
     }
     if (rv == APR_SUCCESS) {
-        rv = finish_leftover(store, link->folder, link->to.name, stop);
+        rv = finish_leftover(&lost, store, link->folder, link->to.name, stop);
         if (rv == APR_SUCCESS) {
             unlinkat(link->folder, store->leftover, 0);
         }

@@ -16,6 +16,7 @@
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
 
+#include "layer/tseed_effect.h"
 #include "layer/tseed_tileset.h"
 #include "tiling/tseed_range.h"
 
@@ -41,6 +42,12 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
                               apr_pool_t *pool);
 void tseed_store_close(tseed_store_t *store);
 
+/* Sets what effects round sizes up to, at least 1, which it is at first. Any time between calls. */
+void tseed_store_block_set(tseed_store_t *store, int64_t block);
+
+/* What a file of that length will count as allocated: to be charged before a put. No I/O. */
+int64_t tseed_store_allocation(const tseed_store_t *store, size_t length);
+
 /* Bit i is set if the i-th tile of the range (row by row from the bottom-left) exists with a size
  * above 0. APR_EINVAL: more than 64 * words tiles. */
 apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
@@ -52,10 +59,12 @@ typedef struct {
     void *baton;
 } tseed_stop_t;
 
-/* Puts a tile there: written beside, mode set, renamed over. Missing directories are made. `stop`
- * may be NULL. APR_EINTR: stop said so, nothing changed. */
-apr_status_t tseed_store_put(tseed_store_t *store, const tseed_tile_t *tile, const void *data,
-                             size_t length, const tseed_stop_t *stop);
+/* Puts a tile there: written beside, mode set, renamed over. Missing directories are made. `effect`
+ * is the new file less what it replaced, zero on failure; exact as long as nobody else puts or
+ * removes this very tile meanwhile. `stop` may be NULL. APR_EINTR: stop said so, nothing changed.
+ */
+apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
+                             const void *data, size_t length, const tseed_stop_t *stop);
 
 /* Makes a tile another name of tile `from` of the same level, replacing what was there.
  * APR_ENOTIMPL: put it instead; the file system will not (EMLINK, EXDEV, EPERM, ENOTSUP), or the

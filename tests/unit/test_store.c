@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The store on a real file system: what is there afterwards, what is not, and what was left alone.
  */
-#include "store_fixture.h"
+#include "store_house.h"
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,80 +12,17 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/tseed_store.h"
-
-/* Each test has a fixture, a root below a temporary directory of its own, and a view of it. */
-typedef struct {
-    apr_pool_t *pool;
-    const char *top;
-    fixture_t f;
-    tseed_store_t *store;
-} house_t;
-
-static int setup(void **state)
-{
-    const char *tmp = getenv("TMPDIR");
-    apr_pool_t *pool;
-    house_t *house;
-
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    house = apr_pcalloc(pool, sizeof(*house));
-    house->pool = pool;
-    house->top = mkdtemp(apr_pstrcat(pool, tmp ? tmp : "/tmp", "/tseed-store-XXXXXX", NULL));
-    fixture_init(&house->f, apr_pstrcat(pool, house->top, "/tiles", NULL),
-                 TSEED_LAYOUT_GEOWEBCACHE);
-    *state = house;
-    return house->top ? 0 : -1;
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)st;
-    (void)kind;
-    (void)ftw;
-    return remove(path);
-}
-
-static int teardown(void **state)
-{
-    house_t *house = *state;
-
-    nftw(house->top, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    apr_pool_destroy(house->pool);
-    apr_terminate();
-    return 0;
-}
-
-/* A house whose view is open. */
-static house_t *open_house(void **state, tseed_layout_t layout)
-{
-    house_t *house = *state;
-
-    house->f.layer.store.layout = layout;
-    assert_int_equal(tseed_store_open(&house->store, &house->f.tileset, 7, house->pool), 0);
-    return house;
-}
-
 static apr_status_t put(house_t *house, int z, int64_t x, int64_t y, const char *content)
 {
-    return tseed_store_put(house->store, &(tseed_tile_t){z, x, y}, content, strlen(content), NULL);
-}
+    tseed_effect_t effect;
 
-static const char *full(const house_t *house, const char *path)
-{
-    return apr_pstrcat(house->pool, house->f.layer.store.root, "/", path, NULL);
-}
-
-static const char *tile(const house_t *house, int z, int64_t x, int64_t y)
-{
-    return full(house, tseed_store_path(&house->f.tileset, z, x, y, house->pool));
+    return tseed_store_put(&effect, house->store, &(tseed_tile_t){z, x, y}, content,
+                           strlen(content), NULL);
 }
 
 static int exists(const char *path)
@@ -214,13 +150,14 @@ static void test_store__put_sets_modes_whatever_the_umask(void **state)
 static void test_store__put_stopped_changes_nothing(void **state)
 {
     house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    tseed_effect_t effect;
     counter_t now = {0, 0};
 
     assert_int_equal(put(house, 3, 1, 2, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_put(house->store, &(tseed_tile_t){3, 1, 2}, "new", 3,
+    assert_int_equal(tseed_store_put(&effect, house->store, &(tseed_tile_t){3, 1, 2}, "new", 3,
                                      &(tseed_stop_t){count_to, &now}),
                      APR_EINTR);
-    assert_int_equal(tseed_store_put(house->store, &(tseed_tile_t){3, 1, 3}, "new", 3,
+    assert_int_equal(tseed_store_put(&effect, house->store, &(tseed_tile_t){3, 1, 3}, "new", 3,
                                      &(tseed_stop_t){count_to, &now}),
                      APR_EINTR);
     assert_content(tile(house, 3, 1, 2), "old");
@@ -361,13 +298,15 @@ static void test_store__present_sees_a_directory_made_anew(void **state)
 {
     house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
     tseed_range_t range = {3, 1, 2, 1, 3};
+    tseed_effect_t effect;
     tseed_store_t *other;
     uint64_t bits;
 
     assert_int_equal(tseed_store_open(&other, &house->f.tileset, 8, house->pool), 0);
     assert_int_equal(put(house, 3, 1, 2, "tile"), APR_SUCCESS);
     nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    assert_int_equal(tseed_store_put(other, &(tseed_tile_t){3, 1, 3}, "x", 1, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_put(&effect, other, &(tseed_tile_t){3, 1, 3}, "x", 1, NULL),
+                     APR_SUCCESS);
     assert_int_equal(tseed_store_present(house->store, &range, &bits, 1), APR_SUCCESS);
     assert_int_equal(bits, 2);
 }
@@ -508,6 +447,7 @@ static void test_store__remove_exactly_the_range(void **state)
 static void put_neighbour(house_t *house, const char *extension, const char *hash, int z)
 {
     fixture_t other = house->f;
+    tseed_effect_t effect;
     tseed_store_t *store;
 
     other.format.extension = extension;
@@ -517,7 +457,8 @@ static void put_neighbour(house_t *house, const char *extension, const char *has
     other.tileset.format = &other.format;
     other.subset.gridset = &other.gridset;
     assert_int_equal(tseed_store_open(&store, &other.tileset, 9, house->pool), 0);
-    assert_int_equal(tseed_store_put(store, &(tseed_tile_t){z, 2, 2}, "n", 1, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_put(&effect, store, &(tseed_tile_t){z, 2, 2}, "n", 1, NULL),
+                     APR_SUCCESS);
     tseed_store_close(store);
 }
 
@@ -744,12 +685,13 @@ typedef struct {
 static void *put_many(void *data)
 {
     thread_t *self = data;
+    tseed_effect_t effect;
     tseed_store_t *store;
 
     self->rv = tseed_store_open(&store, &self->house->f.tileset, self->id, self->pool);
     for (int i = 0; i < 400 && self->rv == APR_SUCCESS; i++) {
-        self->rv = tseed_store_put(store, &(tseed_tile_t){12, i % 100 * 40 + self->id, i / 100},
-                                   "tile", 4, NULL);
+        self->rv = tseed_store_put(
+            &effect, store, &(tseed_tile_t){12, i % 100 * 40 + self->id, i / 100}, "tile", 4, NULL);
     }
     tseed_store_close(store);
     atomic_fetch_add(self->done, 1);
@@ -823,8 +765,6 @@ static void test_store__close_gives_every_descriptor_back(void **state)
     tseed_store_close(house->store);
     assert_int_equal(open_descriptors(), before);
 }
-
-#define HOUSE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
