@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Pages: blocks of 32 x 32 tiles of one level of a tile set, in which usage is booked and hits are
+ * counted, whatever the layout. Plain data that state, books and those who count hits agree on.
+ */
+#ifndef TSEED_PAGE_H
+#define TSEED_PAGE_H
+
+#include "layer/tseed_effect.h"
+#include "layer/tseed_tileset.h"
+
+/* Tiles on a side. Page (0, 0) begins with tile (0, 0), rows from the bottom. */
+#define TSEED_PAGE_SIDE  32
+#define TSEED_PAGE_TILES (TSEED_PAGE_SIDE * TSEED_PAGE_SIDE)
+
+/* Where a page lies: tile / TSEED_PAGE_SIDE. */
+typedef struct {
+    int z;
+    int64_t x, y;
+} tseed_place_t;
+
+/* A page as the database keeps it. */
+typedef struct {
+    int64_t tileset; /* number of its tile set */
+    tseed_place_t place;
+    tseed_effect_t usage; /* what is there */
+    int64_t accessed;     /* last read or written, seconds since 1970; 0: never */
+    int64_t heat;         /* quota/tseed_heat.h */
+    int dirty;            /* the usage may be wrong: count again before use */
+} tseed_page_t;
+
+/* A tile set as the database keeps it. The names are enough to find it again in a configuration,
+ * and to say what it was when it is not there any more. */
+typedef struct {
+    int64_t id;                           /* at least 1, never repeats */
+    uint64_t print;                       /* tseed_tileset_print */
+    const char *key;                      /* tseed_tileset_t.key */
+    const char *layer, *gridset, *format; /* format: its MIME type */
+    const char *parameters;               /* tseed_parameters_save */
+    const char *root;                     /* of its store */
+    int64_t pages;
+    tseed_effect_t paged;    /* the sum of its pages */
+    tseed_effect_t shared;   /* the files of uniform tiles; no names */
+    tseed_effect_t detached; /* renamed away, not yet removed */
+    int complete;            /* all that is there is booked: no walk is needed */
+    uint64_t doubtful;       /* bit z: the pages of that level count as dirty */
+} tseed_holding_t;
+
+/* 64 bits of SHA-1 that name a tile set in its store: another root, layout or template is another
+ * print. */
+uint64_t tseed_tileset_print(const tseed_tileset_t *tileset, apr_pool_t *scratch);
+
+/* Names a page of a tile set among all pages; well mixed in all its bits, never 0. No I/O, no
+ * allocation, any thread. */
+uint64_t tseed_page_print(uint64_t tileset_print, int z, int64_t page_x, int64_t page_y);
+
+#endif

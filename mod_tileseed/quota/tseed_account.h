@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Accounts: how much is used and how much may be. Whoever writes charges first.
+ *
+ * A tile set's files are charged to a chain of accounts: its layer's, its store root's, the global
+ * one. A charge reserves in all of them or in none, and never takes one over its limit:
+ * used <= limit at every instant, however many threads charge. What was charged and not needed is
+ * released; what is removed is released when it is gone.
+ *
+ *      charge the most it may cost ──► write ──► release what it did not cost
+ *
+ * used = what the books hold + what is reserved just now.
+ *
+ * Bytes are allocated bytes, each file rounded up to the block size.
+ */
+#ifndef TSEED_ACCOUNT_H
+#define TSEED_ACCOUNT_H
+
+#include <stdint.h>
+
+#define TSEED_NO_LIMIT INT64_MAX
+
+typedef struct tseed_account_t tseed_account_t;
+
+/* The accounts of a tile set; NULL: there is none of that kind. Several may share an account. */
+typedef struct {
+    tseed_account_t *layer, *root, *global;
+} tseed_chain_t;
+
+typedef struct {
+    int64_t bytes, files;
+} tseed_amount_t;
+
+/* An empty one without limits; malloc'd, to be freed with free when no thread charges any more.
+ * `name` says in messages what it limits and outlives it. */
+tseed_account_t *tseed_account_create(const char *name);
+const char *tseed_account_name(const tseed_account_t *account);
+
+/* Any thread, no lock. Each number is exact at an instant of its own. */
+tseed_amount_t tseed_account_used(const tseed_account_t *account);
+tseed_amount_t tseed_account_limit(const tseed_account_t *account);
+
+/* Sets the limits, at least 0. They may be below what is used: only releases and charges of nothing
+ * succeed until it is less. One thread. */
+void tseed_account_limit_set(tseed_account_t *account, tseed_amount_t limit);
+
+/* What is used beyond the limits, 0 where nothing is. */
+tseed_amount_t tseed_account_excess(const tseed_account_t *account);
+
+/* Reserves in the whole chain, or in none of it and gives the account that refused. Amounts below 0
+ * are released, once the others were reserved. Any thread, no lock. A charge that is refused may
+ * for a moment keep another one from succeeding. */
+tseed_account_t *tseed_account_charge(const tseed_chain_t *chain, tseed_amount_t amount);
+
+/* Gives back what was charged. Any thread, no lock. */
+void tseed_account_release(const tseed_chain_t *chain, tseed_amount_t amount);
+
+/* Adds a correction of either sign, whatever the limits say: what was found on the disk is there.
+ * Any thread, no lock. */
+void tseed_account_correct(const tseed_chain_t *chain, tseed_amount_t amount);
+
+#endif
