@@ -33,12 +33,26 @@ void tseed_httpd_log(void *server, tseed_log_level_t level, apr_status_t rv, con
     ap_log_error(APLOG_MARK, (int)level, rv, server, "tileseed: %s", line);
 }
 
+/* TileSeedMissWaiters by default: a quarter of MaxRequestWorkers, so that the others go on being
+ * served, the upstream among them if it lives in this server. */
+static int waiters_by_default(void)
+{
+    int processes = 0, threads = 0;
+
+    ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    return processes * (threads > 0 ? threads : 1) / 4 + 1;
+}
+
 /* Without a layer there is nothing to do, and nothing is made. */
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
-    const tseed_server_conf_t *conf = tseed_conf_get(server);
+    tseed_server_conf_t *conf = tseed_conf_get(server);
 
     (void)plog;
+    if (conf->settings.miss_waiters == 0) {
+        conf->settings.miss_waiters = waiters_by_default();
+    }
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
         conf->catalog->order->nelts > 0) {
         tseed_config_warn(server, ptemp);

@@ -28,9 +28,11 @@
 #include "base/tseed_clock.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_dirs.h"
+#include "seeder/tseed_miss.h"
 #include "seeder/tseed_seeder.h"
 
 #define RETAINED_KEY    "mod_tileseed-board"
+#define HATCH_KEY       "mod_tileseed-hatch"
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5 /* at most 32 s */
 
@@ -43,6 +45,11 @@ typedef struct {
     int doorbell;
 } retained_t;
 
+/* Likewise, apart from the above: builds that are older than the hatch know that one only. */
+typedef struct {
+    int ends[2];
+} retained_hatch_t;
+
 /* This generation's supervision; in pconf. */
 typedef struct {
     tseed_seeder_setup_t setup;
@@ -51,6 +58,7 @@ typedef struct {
     apr_pool_t *pool; /* of the present incarnation, below pconf */
     pid_t pid;        /* -1: none */
     apr_time_t started;
+    int hatch; /* the children's end */
 } supervisor_t;
 
 static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
@@ -91,6 +99,25 @@ static retained_t *retained_get(server_rec *server)
         }
     }
     return retained;
+}
+
+/* One end of the hatch: 0 is the seeder's, 1 the children's. -1: there is none. */
+static int hatch_get(int end, int most, server_rec *server)
+{
+    retained_hatch_t *retained = ap_retained_data_get(HATCH_KEY);
+
+    if (!retained) {
+        apr_status_t rv;
+
+        retained = ap_retained_data_create(HATCH_KEY, sizeof(*retained));
+        rv = tseed_miss_open(retained->ends, most);
+        if (rv != APR_SUCCESS) {
+            retained->ends[0] = retained->ends[1] = -1;
+            ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
+                         "tileseed: missing tiles can't be asked for; they are answered 503");
+        }
+    }
+    return retained->ends[end];
 }
 
 /* The board of an earlier generation, or a new one: on the first start, and when another build laid
@@ -315,6 +342,8 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.catalog = catalog;
     current->setup.board = board;
     current->setup.doorbell = retained->doorbell;
+    current->setup.hatch = hatch_get(0, settings->miss_waiters, server);
+    current->hatch = hatch_get(1, settings->miss_waiters, server);
     tseed_dirs_make(settings, catalog, server, pconf);
     if (board && retained->doorbell >= 0) {
         tseed_board_fast_deaths_set(board, 0);
@@ -364,4 +393,9 @@ void tseed_supervise_ring(void)
     if (current && write(current->setup.doorbell, &one, sizeof(one)) < 0) {
         /* the counter is full: the seeder has been rung for already */
     }
+}
+
+int tseed_supervise_hatch(void)
+{
+    return current ? current->hatch : -1;
 }

@@ -29,4 +29,7 @@ tseed_board_t *tseed_supervise_board(void);
 /* Tells the seeder that something has been committed. Any process; never blocks. */
 void tseed_supervise_ring(void);
 
+/* Where a request thread asks the seeder for a missing tile (seeder/tseed_miss.h); -1: nowhere. */
+int tseed_supervise_hatch(void);
+
 #endif

@@ -23,6 +23,7 @@ typedef struct {
     int nice;                 /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
     tseed_quota_config_t quota;  /* of TileSeedDiskQuota, or the defaults */
+    int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */
     const char *quota_directive; /* its arguments as written; "" when it is absent */
 } tseed_settings_t;
 

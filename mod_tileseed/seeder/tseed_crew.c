@@ -6,6 +6,8 @@
 #include <apr_strings.h>
 #include <apr_thread_pool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "image/tseed_cutter.h"
 
@@ -199,6 +201,33 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
     }
 }
 
+/* The encoded tile in a file without a name, or -1. */
+static int keep(const tseed_encoded_t *encoded)
+{
+    int file = memfd_create("tile", MFD_CLOEXEC);
+
+    if (file >= 0 && write(file, encoded->data, encoded->length) != (ssize_t)encoded->length) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+/* What can't be stored is kept for those who wait for it. */
+static void pass(worker_t *worker, tseed_job_t *job)
+{
+    tseed_passage_t *passage = job->passage;
+
+    for (int i = 0; i < passage->count; i++) {
+        tseed_region_t region = region_of(job, &passage->tiles[i]);
+        tseed_encoded_t encoded;
+
+        if (!tseed_cutter_cut(worker->cutter, &encoded, &region, worker->scratch)) {
+            passage->files[i] = keep(&encoded);
+        }
+    }
+}
+
 static void remove_level(tseed_store_t *store, tseed_job_t *job)
 {
     tseed_range_t range = tseed_run_level(job->run, job->position);
@@ -223,6 +252,9 @@ static void work(worker_t *worker, tseed_job_t *job)
         check(store, job);
     } else if (job->stage == TSEED_STAGE_CUT) {
         cut(worker, store, job);
+        if (job->outcome == TSEED_JOB_NO_STORE && job->passage) {
+            pass(worker, job);
+        }
     } else {
         remove_level(store, job);
     }

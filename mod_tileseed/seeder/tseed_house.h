@@ -7,6 +7,7 @@
  *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_ledger.c   what goes into the database, and when
+ *      tseed_guests.c   requests that wait for a missing tile
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -56,6 +57,8 @@ typedef struct tseed_seeder_t {
     tseed_run_t *runs, **runs_end;         /* in turn */
     int run_count;
     tseed_job_t *idle; /* jobs to be used again */
+    tseed_run_t *guest_runs;
+    int guest_count; /* requests that wait */
 
     tseed_loss_t *losses;
     int must_record;      /* an ending or a loss waits for the database */
@@ -94,6 +97,30 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run);
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Once a tick: live counts of truncates, summaries of upstream errors, pauses. */
 void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
+
+/* A job that is under way nowhere, and back again. */
+tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder);
+void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Begins a stage of a job with a worker, or with the fetcher after `delay`. */
+void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
+void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay);
+/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
+ * and finds its tiles there. */
+int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                        const tseed_metatile_t *metatile);
+/* Logs an upstream error now, or with others in a line about all since the last one, once due. */
+void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now);
+void tseed_pump_summarise(tseed_run_t *run, apr_time_t now);
+
+/* ---- guests ---- */
+
+/* Takes in the questions that have come. */
+void tseed_guests_hear(tseed_seeder_t *seeder);
+/* Begins what may begin, takes back a job of theirs whose stage is over. */
+void tseed_guests_feed(tseed_seeder_t *seeder);
+void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Once a tick: who has given up, runs that nobody uses. */
+void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- ledger ---- */
 

@@ -37,6 +37,14 @@ typedef enum {
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
 
+/* Tiles that somebody waits for: what can't be stored is encoded into files without a name. */
+#define TSEED_PASSAGE_MOST 32
+typedef struct {
+    int count;
+    tseed_tile_t tiles[TSEED_PASSAGE_MOST];
+    int files[TSEED_PASSAGE_MOST]; /* descriptors that the main thread closes; -1: none */
+} tseed_passage_t;
+
 typedef struct tseed_job_t {
     struct tseed_run_t *run;
     int64_t position;
@@ -51,6 +59,7 @@ typedef struct tseed_job_t {
     char cause[TSEED_CAUSE_SIZE];
     int64_t made, skipped, bytes;
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* of CHECK: which wanted tiles exist */
+    tseed_passage_t *passage;                        /* of a guest's CUT; NULL in a task's jobs */
 
     tseed_transfer_t transfer;
     char *url; /* malloc'd, kept for the next use */
@@ -58,6 +67,9 @@ typedef struct tseed_job_t {
     struct tseed_job_t *next;    /* in a queue or the mailbox */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
+
+/* How many of the wanted tiles CHECK has found. */
+int64_t tseed_job_present(const tseed_job_t *job);
 
 /* A first-in first-out queue of jobs. Zeroed is empty. */
 typedef struct {

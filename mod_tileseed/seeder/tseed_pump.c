@@ -34,7 +34,7 @@ void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 
 /* ---- jobs ---- */
 
-static tseed_job_t *job_get(tseed_seeder_t *seeder)
+tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
 {
     tseed_job_t *job = seeder->idle;
 
@@ -50,7 +50,7 @@ static tseed_job_t *job_get(tseed_seeder_t *seeder)
     return job;
 }
 
-static void job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
@@ -58,7 +58,7 @@ static void job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
     seeder->idle = job;
 }
 
-static void work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
+void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
 {
     job->stage = stage;
     job->run->working++;
@@ -84,7 +84,7 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
     memcpy(job->url, url, size);
 }
 
-static void fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay)
+void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay)
 {
     set_url(seeder, job);
     job->stage = TSEED_STAGE_FETCH;
@@ -111,7 +111,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
         run->pauses = 0;
         run->progress.reason[0] = '\0';
     }
-    job_put_back(seeder, job);
+    tseed_pump_job_put_back(seeder, job);
     tseed_pump_show(seeder, run);
 }
 
@@ -127,33 +127,32 @@ static apr_interval_time_t back_off(int attempts)
 /* One line about all upstream errors since the last one. */
 static void summarise(tseed_run_t *run, apr_time_t now)
 {
+    char who[40] = "requested tiles";
+
+    if (!run->is_guest) {
+        apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
+    }
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " of layer '%s': %" APR_INT64_T_FMT
+              "%s of layer '%s': %" APR_INT64_T_FMT
               " failed answers of the upstream, the last one: %s",
-              run->task->id, run->task->layer, run->errors, run->last_cause);
+              who, run->task->layer, run->errors, run->last_cause);
     run->errors = 0;
     run->next_summary = now + SUMMARY_EVERY;
 }
 
 /* The first upstream error is logged at once, more of them once a minute and at the end. */
-static void note_error(tseed_run_t *run, const char *cause, apr_time_t now)
+void tseed_pump_summarise(tseed_run_t *run, apr_time_t now)
 {
-    run->errors++;
-    apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
-    if (now >= run->next_summary) {
+    if (run->errors > 0 && now >= run->next_summary) {
         summarise(run, now);
     }
 }
 
-/* Tiles of the metatile that CHECK has found. */
-static int64_t count_present(const tseed_job_t *job)
+void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now)
 {
-    int64_t there = 0;
-
-    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
-        there += __builtin_popcountll(job->present[i]);
-    }
-    return there;
+    run->errors++;
+    apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
+    tseed_pump_summarise(run, now);
 }
 
 static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -163,7 +162,7 @@ static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 
     loss->run = run;
     loss->position = job->position;
-    loss->skipped = count_present(job);
+    loss->skipped = tseed_job_present(job);
     loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped;
     memcpy(loss->cause, job->cause, sizeof(loss->cause));
     loss->record = (tseed_failure_t){
@@ -180,7 +179,7 @@ static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     seeder->losses = loss;
     seeder->must_record = 1;
     run->losses++;
-    job_put_back(seeder, job);
+    tseed_pump_job_put_back(seeder, job);
 }
 
 static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -188,9 +187,9 @@ static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
     apr_interval_time_t asked = job->run->task->retry_wait;
 
     job->attempts++;
-    note_error(job->run, job->cause, tseed_clock_monotonic());
+    tseed_pump_note_error(job->run, job->cause, tseed_clock_monotonic());
     if (job->attempts <= job->run->task->retries) {
-        fetch(seeder, job, asked > 0 ? asked : back_off(job->attempts));
+        tseed_pump_fetch(seeder, job, asked > 0 ? asked : back_off(job->attempts));
     } else {
         give_up(seeder, job);
     }
@@ -227,7 +226,7 @@ static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
-    if (count_present(job) < tiles) {
+    if (tseed_job_present(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {
         job->skipped = tiles;
@@ -277,7 +276,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     run->fetching--;
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
-        job_put_back(seeder, job);
+        tseed_pump_job_put_back(seeder, job);
     } else if (job->transfer.result == TSEED_FETCH_OK) {
         job->stage = TSEED_STAGE_CUT;
         tseed_queue_put(&run->ready, job);
@@ -299,7 +298,7 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
     } else if (job->stage == TSEED_STAGE_REMOVE) {
         count_removed(run, job->position);
     }
-    job_put_back(seeder, job);
+    tseed_pump_job_put_back(seeder, job);
     tseed_pump_show(seeder, run);
 }
 
@@ -337,6 +336,10 @@ void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
+    if (run->is_guest) {
+        tseed_guests_take(seeder, job);
+        return;
+    }
     if (job->stage == TSEED_STAGE_FETCH) {
         fetched(seeder, job);
     } else {
@@ -355,7 +358,7 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(seeder->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
-        job_put_back(seeder, job);
+        tseed_pump_job_put_back(seeder, job);
     }
     tseed_pump_settle(seeder, run);
 }
@@ -379,12 +382,11 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 
 /* ---- feeding ---- */
 
-/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
- * and skips. */
-static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                    const tseed_metatile_t *metatile)
+/* Whether one of these runs, another one of the same tile set, is at work on the metatile. */
+static int is_held(const tseed_run_t *runs, const tseed_run_t *run,
+                   const tseed_metatile_t *metatile)
 {
-    for (const tseed_run_t *other = seeder->runs; other; other = other->next_run) {
+    for (const tseed_run_t *other = runs; other; other = other->next_run) {
         if (other != run && other->jobs && other->tileset.key &&
             strcmp(other->tileset.key, run->tileset.key) == 0 &&
             other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
@@ -392,6 +394,12 @@ static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
         }
     }
     return 0;
+}
+
+int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                        const tseed_metatile_t *metatile)
+{
+    return is_held(seeder->runs, run, metatile) || is_held(seeder->guest_runs, run, metatile);
 }
 
 static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -404,10 +412,10 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_positions_at(&run->positions, position);
-    if (is_taken(seeder, run, &metatile)) {
+    if (tseed_pump_is_taken(seeder, run, &metatile)) {
         return 0;
     }
-    job = job_get(seeder);
+    job = tseed_pump_job_get(seeder);
     job->position = position;
     job->metatile = metatile;
     run->next = position + 1;
@@ -416,9 +424,9 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         give_up(seeder, job);
     } else if (run->task->type == TSEED_SEED) {
-        work(seeder, job, TSEED_STAGE_CHECK);
+        tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
     } else {
-        fetch(seeder, job, 0);
+        tseed_pump_fetch(seeder, job, 0);
     }
     return 1;
 }
@@ -431,12 +439,12 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->working > 0 || position < 0) {
         return 0;
     }
-    job = job_get(seeder);
+    job = tseed_pump_job_get(seeder);
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    work(seeder, job, TSEED_STAGE_REMOVE);
+    tseed_pump_work(seeder, job, TSEED_STAGE_REMOVE);
     return 1;
 }
 
@@ -448,14 +456,14 @@ static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->ready.count > 0 && run->working < run->threads) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        work(seeder, job, job->stage);
+        tseed_pump_work(seeder, job, job->stage);
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(seeder, run);
     }
     if (run->wanted.count > 0 && fetch_room) {
-        fetch(seeder, tseed_queue_take(&run->wanted), 0);
+        tseed_pump_fetch(seeder, tseed_queue_take(&run->wanted), 0);
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
@@ -470,6 +478,7 @@ void tseed_pump_feed(tseed_seeder_t *seeder)
     apr_time_t now = tseed_clock_monotonic();
     int begun;
 
+    tseed_guests_feed(seeder);
     do {
         begun = 0;
         for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
@@ -487,8 +496,6 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
             count_removed(run, run->jobs->position);
             tseed_pump_show(seeder, run);
         }
-        if (run->errors > 0 && now >= run->next_summary) {
-            summarise(run, now);
-        }
+        tseed_pump_summarise(run, now);
     }
 }

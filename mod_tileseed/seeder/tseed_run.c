@@ -52,6 +52,16 @@ void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job)
     *link = job->sibling;
 }
 
+int64_t tseed_job_present(const tseed_job_t *job)
+{
+    int64_t there = 0;
+
+    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
+        there += __builtin_popcountll(job->present[i]);
+    }
+    return there;
+}
+
 int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {

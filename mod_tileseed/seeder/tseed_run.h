@@ -25,6 +25,8 @@ typedef enum {
     TSEED_RUN_LEAVING   /* the process stops; the task goes on in the next one */
 } tseed_phase_t;
 
+typedef struct tseed_flight_t tseed_flight_t; /* tseed_guests.c */
+
 typedef struct tseed_run_t {
     /* set at the claim, read by every thread afterwards */
     apr_pool_t *pool;
@@ -39,6 +41,9 @@ typedef struct tseed_run_t {
 
     /* owned by the main thread */
     struct tseed_run_t *next_run;
+    int is_guest;            /* of no task: its tiles were asked for and not there */
+    tseed_flight_t *flights; /* of guests */
+    apr_time_t used;         /* monotonic; by the last guest */
     tseed_phase_t phase;
     tseed_progress_t progress;
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */

@@ -75,16 +75,20 @@ static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
  */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
-    struct pollfd fds[3] = {
+    struct pollfd fds[4] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->mailbox.wake, .events = POLLIN},
+        {.fd = seeder->setup->hatch, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : seeder->next_tick - now;
     uint64_t rings;
 
-    poll(fds, 3, left > 0 ? (int)(left / 1000) + 1 : 0);
+    poll(fds, 4, left > 0 ? (int)(left / 1000) + 1 : 0);
+    if (fds[3].revents) {
+        tseed_guests_hear(seeder);
+    }
     *rung = fds[1].revents && read(seeder->setup->doorbell, &rings, sizeof(rings)) > 0;
     return fds[0].revents || parent_is_gone(seeder);
 }
@@ -203,6 +207,7 @@ static void tick(tseed_seeder_t *seeder)
     seeder->next_tick = now + TICK;
     tseed_board_heartbeat(seeder->board, now);
     tseed_pump_tick(seeder, now);
+    tseed_guests_tick(seeder, now);
     tseed_ledger_record(seeder, 1);
     if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
         tseed_state_prune(seeder->state, settings->history_most,
@@ -255,9 +260,9 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
 
 /* ---- stop ---- */
 
-static int is_working(const tseed_seeder_t *seeder)
+static int is_working(const tseed_run_t *runs)
 {
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = runs; run; run = run->next_run) {
         if (run->working > 0) {
             return 1;
         }
@@ -276,7 +281,11 @@ static void stop(tseed_seeder_t *seeder)
         atomic_store(&run->stopped, 1);
         run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
     }
-    while (is_working(seeder) && tseed_clock_monotonic() < deadline) {
+    for (tseed_run_t *run = seeder->guest_runs; run; run = run->next_run) {
+        atomic_store(&run->stopped, 1);
+    }
+    while ((is_working(seeder->runs) || is_working(seeder->guest_runs)) &&
+           tseed_clock_monotonic() < deadline) {
         poll(&mail, 1, 10);
         take_mail(seeder);
     }

@@ -34,11 +34,13 @@
 #include "board/tseed_board.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
+#include "seeder/tseed_miss.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_state.h"
 #include "store/tseed_store.h"
 
 #define SLOTS    64
+#define WAITERS  8
 #define PATIENCE (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
 
 /* ---- an upstream: a process that answers every GetMap with one colour ---- */
@@ -163,6 +165,7 @@ typedef struct {
     tseed_board_t *board;
     tseed_state_t *state;
     int doorbell;
+    int hatch[2];
     pid_t seeder;
 } house_t;
 
@@ -212,7 +215,8 @@ static void seeder_start(house_t *house)
         tseed_seeder_setup_t setup = {.settings = &house->settings,
                                       .catalog = house->catalog,
                                       .board = house->board,
-                                      .doorbell = house->doorbell};
+                                      .doorbell = house->doorbell,
+                                      .hatch = house->hatch[0]};
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigemptyset(&stops);
@@ -255,11 +259,13 @@ static int house_setup(void **state)
                                          .history_most = 1000,
                                          .history_age = 3600 * APR_USEC_PER_SEC,
                                          .stop_timeout = APR_USEC_PER_SEC / 2,
+                                         .miss_waiters = WAITERS,
                                          .quota_directive = "off"};
     tseed_quota_config_init(&house->settings.quota, 4096, house->pool);
     house->board = tseed_board_init(
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2);
     house->doorbell = eventfd(0, EFD_NONBLOCK);
+    assert_int_equal(tseed_miss_open(house->hatch, WAITERS), APR_SUCCESS);
     seeder_start(house);
     assert_int_equal(tseed_state_open(&house->state, house->dir, "sqlite3", "", house->pool),
                      APR_SUCCESS);
@@ -284,6 +290,8 @@ static int house_teardown(void **state)
     }
     assert_null(tseed_board_validate(house->board, house->pool));
     tseed_state_close(house->state);
+    close(house->hatch[0]);
+    close(house->hatch[1]);
     nftw(house->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     apr_pool_destroy(house->pool);
     free(house);
@@ -836,6 +844,139 @@ static void test_seeder__confirms_what_ended_before_it_heard_of_it(void **state)
     assert_int_equal(files(house), 0);
 }
 
+/* ---- requests for tiles that are not there ---- */
+
+typedef struct {
+    house_t *house;
+    tseed_tile_t tile;
+    tseed_reply_t reply;
+    int file;
+    pthread_t thread;
+} guest_t;
+
+static void *ask(void *data)
+{
+    guest_t *guest = data;
+    apr_pool_t *pool;
+    tseed_question_t question = {.layer = "topp:states",
+                                 .gridset = "EPSG:900913",
+                                 .format = "image/png",
+                                 .tile = guest->tile};
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    question.parameters = apr_table_make(pool, 1);
+    tseed_miss_ask(&guest->reply, &guest->file, guest->house->hatch[1], &question);
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+static void guest_send(guest_t *guest, house_t *house, int z, int64_t x, int64_t y)
+{
+    *guest = (guest_t){.house = house, .tile = {z, x, y}};
+    assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
+}
+
+static int guest_hear(guest_t *guest)
+{
+    assert_int_equal(pthread_join(guest->thread, NULL), 0);
+    return guest->reply.outcome;
+}
+
+static void test_seeder__guests_of_one_metatile_share_a_fetch(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guests[4];
+
+    upstream->mood = SLOW;
+    for (int i = 0; i < 4; i++) {
+        guest_send(&guests[i], house, 3, 4 + i, 5);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+        assert_int_equal(guests[i].file, -1);
+    }
+    assert_int_equal(upstream->requests - before, 1);
+    assert_int_equal(files(house), 16); /* the metatile, not the tile */
+}
+
+static void test_seeder__guest_of_a_present_tile_costs_no_fetch(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+    int64_t before;
+
+    wait_end(house, post(house, "seed", 2, 1));
+    before = upstream->requests;
+    guest_send(&guest, house, 2, 1, 1);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(upstream->requests, before);
+}
+
+static void test_seeder__what_can_not_be_stored_is_passed_to_its_guest(void **state)
+{
+    house_t *house = *state;
+    unsigned char signature[8];
+    guest_t guest;
+    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+
+    fclose(file); /* a file where the cache should be */
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
+    assert_int_equal(pread(guest.file, signature, 8, 0), 8);
+    assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
+    close(guest.file);
+}
+
+static void test_seeder__guest_hears_why_the_upstream_fails(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+
+    upstream->mood = EXCEPTION;
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
+    assert_non_null(strstr(guest.reply.cause, "no such layer"));
+    assert_true(guest.reply.retry_after > 0);
+}
+
+static void test_seeder__guests_beyond_the_limit_are_turned_away(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS], one_more;
+    int64_t before = upstream->requests;
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < WAITERS; i++) {
+        guest_send(&guests[i], house, 9, 8 * i, 0);
+    }
+    AWAIT(upstream->requests - before == WAITERS);
+    guest_send(&one_more, house, 9, 0, 0);
+    assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
+    assert_true(one_more.reply.retry_after > 0);
+    upstream->mood = FINE;
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+    }
+}
+
+static void test_seeder__guests_of_a_killed_seeder_know_at_once(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guest;
+
+    upstream->mood = HANGS;
+    guest_send(&guest, house, 5, 7, 9);
+    AWAIT(upstream->requests > before);
+    seeder_stop(house, SIGKILL);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
+    upstream->mood = FINE;
+    seeder_start(house);
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+}
+
 static int setup_group(void **state)
 {
     (void)state;
@@ -893,6 +1034,18 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder__a_vanished_task_does_not_block_later_ones,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__a_retry_that_waits_holds_up_nobody_else,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__guests_of_one_metatile_share_a_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__guest_of_a_present_tile_costs_no_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__what_can_not_be_stored_is_passed_to_its_guest,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__guest_hears_why_the_upstream_fails,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__guests_beyond_the_limit_are_turned_away,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__guests_of_a_killed_seeder_know_at_once,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__confirms_what_ended_before_it_heard_of_it,
                                         house_setup, house_teardown),

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Guests: requests that wait for a tile which is not there yet.
+ *
+ * A tile set that is asked for has a run of its own beside those of the tasks, without a place on
+ * the board and in the database: a miss that is lost with its seeder is asked for again. Its
+ * metatiles take the way of a seed's, CHECK -> FETCH -> CUT, once for all who wait for the same one
+ * (a "flight"). A metatile that a task is at work on is waited for, not fetched twice. What can't
+ * be stored is passed through; what the upstream does not give is said at once, for a retry is the
+ * guest's to make.
+ */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "layer/tseed_page.h"
+#include "seeder/tseed_house.h"
+#include "seeder/tseed_miss.h"
+
+#define CRASHES_OF_METATILE 2
+#define FAILED_SECONDS      10
+#define BUSY_SECONDS        1
+#define IDLE                (60 * APR_USEC_PER_SEC)
+
+/* One request that waits; malloc'd. */
+typedef struct tseed_guest_t {
+    int end; /* where its answer goes */
+    tseed_tile_t tile;
+    apr_time_t until; /* monotonic: then it has given up */
+    struct tseed_guest_t *next;
+} tseed_guest_t;
+
+/* All who wait for one metatile; malloc'd. */
+struct tseed_flight_t {
+    int64_t position;
+    tseed_metatile_t metatile;
+    tseed_job_t *job; /* NULL: waits for a task that is at work on it */
+    tseed_guest_t *guests;
+    tseed_flight_t *next;
+};
+
+/* ---- answers ---- */
+
+static void answer(tseed_seeder_t *seeder, tseed_guest_t *guest, const tseed_reply_t *reply,
+                   int tile)
+{
+    tseed_miss_answer(guest->end, reply, tile);
+    free(guest);
+    seeder->guest_count--;
+}
+
+static void turn_away(int end, int seconds, const char *cause)
+{
+    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = seconds};
+
+    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
+    tseed_miss_answer(end, &reply, -1);
+}
+
+/* What a worker has encoded for this guest without storing it, or -1. */
+static int passed_tile(const tseed_job_t *job, const tseed_tile_t *tile)
+{
+    const tseed_passage_t *passage = job->passage;
+
+    for (int i = 0; passage && i < passage->count; i++) {
+        if (passage->tiles[i].x == tile->x && passage->tiles[i].y == tile->y) {
+            return passage->files[i];
+        }
+    }
+    return -1;
+}
+
+static void flight_remove(tseed_run_t *run, tseed_flight_t *flight)
+{
+    tseed_flight_t **link = &run->flights;
+
+    while (*link != flight) {
+        link = &(*link)->next;
+    }
+    *link = flight->next;
+    free(flight);
+}
+
+/* The flight is over: everybody hears of it. `job` may be NULL. */
+static void land(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flight,
+                 const tseed_reply_t *reply)
+{
+    tseed_guest_t *guest;
+
+    while ((guest = flight->guests) != NULL) {
+        int tile = flight->job ? passed_tile(flight->job, &guest->tile) : -1;
+        tseed_reply_t own = *reply;
+
+        flight->guests = guest->next;
+        if (tile >= 0) {
+            own.outcome = TSEED_MISS_PASSED;
+        }
+        answer(seeder, guest, &own, tile);
+    }
+    flight_remove(run, flight);
+}
+
+static tseed_flight_t *flight_of(const tseed_run_t *run, const tseed_job_t *job)
+{
+    tseed_flight_t *flight = run->flights;
+
+    while (flight->job != job) {
+        flight = flight->next;
+    }
+    return flight;
+}
+
+static void close_passage(tseed_job_t *job)
+{
+    for (int i = 0; job->passage && i < job->passage->count; i++) {
+        if (job->passage->files[i] >= 0) {
+            close(job->passage->files[i]);
+        }
+    }
+    free(job->passage);
+    job->passage = NULL;
+}
+
+static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_t outcome)
+{
+    tseed_run_t *run = job->run;
+    tseed_reply_t reply = {.outcome = outcome};
+
+    if (outcome == TSEED_MISS_FAILED) {
+        reply.retry_after = FAILED_SECONDS;
+        apr_cpystrn(reply.cause, job->cause, sizeof(reply.cause));
+        tseed_pump_note_error(run, job->cause, tseed_clock_monotonic());
+    } else if (outcome == TSEED_MISS_BUSY) {
+        reply.retry_after = BUSY_SECONDS;
+    }
+    land(seeder, run, flight_of(run, job), &reply);
+    close_passage(job);
+    tseed_pump_job_put_back(seeder, job);
+}
+
+/* ---- stages ---- */
+
+/* Names the tiles that are asked for, in case they can't be stored. */
+static void begin_cut(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_passage_t *passage = tseed_memory_get(sizeof(*passage));
+    const tseed_guest_t *guest = flight_of(job->run, job)->guests;
+
+    for (; guest && passage->count < TSEED_PASSAGE_MOST; guest = guest->next) {
+        passage->tiles[passage->count] = guest->tile;
+        passage->files[passage->count++] = -1;
+    }
+    job->passage = passage;
+    tseed_pump_work(seeder, job, TSEED_STAGE_CUT);
+}
+
+static int is_there(const tseed_job_t *job)
+{
+    return job->outcome == TSEED_JOB_OK &&
+           tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
+}
+
+static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    job->run->fetching--;
+    if (job->transfer.result == TSEED_FETCH_OK) {
+        begin_cut(seeder, job);
+    } else {
+        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        finish(seeder, job, TSEED_MISS_FAILED);
+    }
+}
+
+static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    job->run->working--;
+    job->run->checking -= job->stage == TSEED_STAGE_CHECK;
+    if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
+        tseed_pump_fetch(seeder, job, 0);
+    } else if (job->outcome == TSEED_JOB_OK) {
+        finish(seeder, job, TSEED_MISS_STORED);
+    } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
+        finish(seeder, job, TSEED_MISS_FAILED);
+    } else {
+        finish(seeder, job, TSEED_MISS_BUSY);
+    }
+}
+
+void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    if (job->stage == TSEED_STAGE_FETCH) {
+        fetched(seeder, job);
+    } else {
+        worked(seeder, job);
+    }
+}
+
+/* ---- coming in ---- */
+
+/* What a task over the whole tile set would be. */
+static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
+
+    /* for the blame of crashes only: never the number of a task */
+    task->id = -1 - (int64_t)(tseed_tileset_print(tileset, pool) >> 1);
+    task->type = TSEED_SEED;
+    task->layer = tileset->layer->name;
+    task->gridset = tileset->subset->gridset->name;
+    task->format = tileset->format->mime;
+    task->meta_width = tileset->layer->meta_width;
+    task->meta_height = tileset->layer->meta_height;
+    task->gutter = tileset->layer->gutter;
+    return task;
+}
+
+static tseed_run_t *run_create(tseed_seeder_t *seeder, apr_pool_t *pool)
+{
+    tseed_run_t *run = apr_pcalloc(pool, sizeof(*run));
+    run->pool = pool;
+    run->is_guest = 1;
+    run->slot = -1;
+    run->views = apr_pcalloc(pool, (size_t)seeder->settings->workers * sizeof(*run->views));
+    run->next_run = seeder->guest_runs;
+    seeder->guest_runs = run;
+    return run;
+}
+
+/* The run of the tile set that is asked for, made when there is none. NULL: no such tile set. */
+static tseed_run_t *run_of(tseed_seeder_t *seeder, const tseed_question_t *question)
+{
+    tseed_tileset_t tileset;
+    const tseed_layer_t *layer = tseed_catalog_find_layer(seeder->setup->catalog, question->layer);
+    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, question->gridset) : NULL;
+    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, question->format) : NULL;
+    tseed_run_t *run = seeder->guest_runs;
+    tseed_shape_t shape;
+    apr_pool_t *pool;
+
+    if (!subset || !format ||
+        tseed_tileset_init(&tileset, layer, subset, format, question->parameters,
+                           seeder->scratch)) {
+        return NULL;
+    }
+    while (run && strcmp(run->tileset.key, tileset.key) != 0) {
+        run = run->next_run;
+    }
+    if (run) {
+        return run;
+    }
+    apr_pool_create(&pool, seeder->pool);
+    run = run_create(seeder, pool);
+    tseed_tileset_init(&run->tileset, layer, subset, format,
+                       apr_table_clone(pool, question->parameters), pool);
+    run->task = task_of(&run->tileset, pool);
+    shape = (tseed_shape_t){subset->zoom_first, subset->zoom_last, layer->meta_width,
+                            layer->meta_height};
+    tseed_positions_init(&run->positions, subset->gridset, &subset->extent, &shape);
+    return run;
+}
+
+static tseed_flight_t *flight_find(tseed_run_t *run, int64_t position)
+{
+    tseed_flight_t *flight = run->flights;
+
+    while (flight && flight->position != position) {
+        flight = flight->next;
+    }
+    if (!flight) {
+        flight = tseed_memory_get(sizeof(*flight));
+        flight->position = position;
+        flight->metatile = tseed_positions_at(&run->positions, position);
+        flight->next = run->flights;
+        run->flights = flight;
+    }
+    return flight;
+}
+
+static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
+{
+    tseed_run_t *run = run_of(seeder, question);
+    const tseed_tile_t *tile = &question->tile;
+    int64_t position = run ? tseed_positions_of(&run->positions, tile->z, tile->x, tile->y) : -1;
+    tseed_guest_t *guest;
+    tseed_flight_t *flight;
+
+    if (position < 0) { /* asked under another configuration */
+        turn_away(end, BUSY_SECONDS, "the configuration is just being changed");
+        return;
+    }
+    run->used = tseed_clock_monotonic();
+    flight = flight_find(run, position);
+    guest = tseed_memory_get(sizeof(*guest));
+    guest->end = end;
+    guest->tile = *tile;
+    guest->until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE;
+    guest->next = flight->guests;
+    flight->guests = guest;
+    seeder->guest_count++;
+}
+
+void tseed_guests_hear(tseed_seeder_t *seeder)
+{
+    tseed_question_t question;
+    int end;
+    apr_status_t rv;
+
+    do {
+        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
+        if (rv == APR_SUCCESS && seeder->guest_count >= seeder->settings->miss_waiters) {
+            turn_away(end, BUSY_SECONDS, "too many requests wait for tiles");
+        } else if (rv == APR_SUCCESS) {
+            welcome(seeder, &question, end);
+        }
+    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+}
+
+/* ---- under way ---- */
+
+static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flight)
+{
+    tseed_job_t *job = tseed_pump_job_get(seeder);
+
+    job->position = flight->position;
+    job->metatile = flight->metatile;
+    flight->job = job;
+    tseed_run_job_add(run, job);
+    if (tseed_board_crashes_at(seeder->board, run->task->id, job->position) >=
+        CRASHES_OF_METATILE) {
+        apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
+        finish(seeder, job, TSEED_MISS_FAILED);
+    } else {
+        tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
+    }
+}
+
+void tseed_guests_feed(tseed_seeder_t *seeder)
+{
+    for (tseed_run_t *run = seeder->guest_runs; run; run = run->next_run) {
+        for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
+            next = flight->next;
+            if (!flight->job && !tseed_pump_is_taken(seeder, run, &flight->metatile)) {
+                begin(seeder, run, flight);
+            }
+        }
+    }
+}
+
+/* ---- once a tick ---- */
+
+static void drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight, apr_time_t now)
+{
+    const tseed_reply_t late = {.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+    tseed_guest_t **link = &flight->guests;
+
+    while (*link) {
+        tseed_guest_t *guest = *link;
+
+        if (now >= guest->until) {
+            *link = guest->next;
+            answer(seeder, guest, &late, -1);
+        } else {
+            link = &guest->next;
+        }
+    }
+}
+
+/* The run of a tile set that nobody has asked for lately, with its open directories. */
+static void forget_idle(tseed_seeder_t *seeder, tseed_run_t **link, apr_time_t now)
+{
+    tseed_run_t *run = *link;
+
+    if (!run->flights && now - run->used > IDLE) {
+        *link = run->next_run;
+        tseed_crew_forget(seeder->crew, run);
+        apr_pool_destroy(run->pool);
+    }
+}
+
+void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    for (tseed_run_t **link = &seeder->guest_runs, *run; (run = *link) != NULL;) {
+        for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
+            next = flight->next;
+            drop_late(seeder, flight, now);
+            if (!flight->guests && !flight->job) {
+                flight_remove(run, flight);
+            }
+        }
+        tseed_pump_summarise(run, now);
+        forget_idle(seeder, link, now);
+        if (*link == run) {
+            link = &run->next_run;
+        }
+    }
+}

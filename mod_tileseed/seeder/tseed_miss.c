@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Questions and answers: a question is one packet of strings, each closed by NUL, in this order:
+ * version, layer, grid set, format, z, x, y, then the parameters, key and value in turn. */
+#include "seeder/tseed_miss.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define VERSION       1
+#define QUESTION_SIZE 8192
+#define PACKET_COST   1280 /* what the kernel charges for a short packet */
+#define FIXED_STRINGS 7
+#define BUSY_SECONDS  1
+
+apr_status_t tseed_miss_open(int ends[2], int most)
+{
+    int size = most * PACKET_COST;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    return APR_SUCCESS;
+}
+
+/* ---- packets that carry a descriptor ---- */
+
+typedef union {
+    struct cmsghdr header;
+    char space[CMSG_SPACE(sizeof(int))];
+} carrier_t;
+
+static int send_packet(int to, const void *data, size_t length, int carried)
+{
+    struct iovec part = {.iov_base = (void *)data, .iov_len = length};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    carrier_t carrier = {.space = {0}};
+
+    if (carried >= 0) {
+        packet.msg_control = &carrier;
+        packet.msg_controllen = sizeof(carrier);
+        carrier.header.cmsg_level = SOL_SOCKET;
+        carrier.header.cmsg_type = SCM_RIGHTS;
+        carrier.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&carrier.header), &carried, sizeof(int));
+    }
+    return sendmsg(to, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length ? 0 : -1;
+}
+
+/* The length of the packet, 0 when the other end is closed, -1 with errno. *carried: -1 if it
+ * brought no descriptor. */
+static ssize_t receive_packet(int from, void *data, size_t size, int *carried)
+{
+    struct iovec part = {.iov_base = data, .iov_len = size};
+    carrier_t carrier;
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = &carrier,
+                            .msg_controllen = sizeof(carrier)};
+    ssize_t length = recvmsg(from, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *header = length > 0 ? CMSG_FIRSTHDR(&packet) : NULL;
+
+    *carried = -1;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+        memcpy(carried, CMSG_DATA(header), sizeof(int));
+    }
+    return length;
+}
+
+/* ---- questions as text ---- */
+
+typedef struct {
+    char text[QUESTION_SIZE];
+    size_t length; /* beyond the size: it did not fit */
+} letter_t;
+
+static void add(letter_t *letter, const char *string)
+{
+    size_t size = strlen(string) + 1;
+
+    if (letter->length + size <= sizeof(letter->text)) {
+        memcpy(letter->text + letter->length, string, size);
+    }
+    letter->length += size;
+}
+
+static void add_number(letter_t *letter, int64_t number)
+{
+    char text[24];
+
+    apr_snprintf(text, sizeof(text), "%" APR_INT64_T_FMT, number);
+    add(letter, text);
+}
+
+static int write_letter(letter_t *letter, const tseed_question_t *question)
+{
+    const apr_array_header_t *entries = apr_table_elts(question->parameters);
+
+    letter->length = 0;
+    add_number(letter, VERSION);
+    add(letter, question->layer);
+    add(letter, question->gridset);
+    add(letter, question->format);
+    add_number(letter, question->tile.z);
+    add_number(letter, question->tile.x);
+    add_number(letter, question->tile.y);
+    for (int i = 0; i < entries->nelts; i++) {
+        add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).key);
+        add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).val);
+    }
+    return letter->length <= sizeof(letter->text);
+}
+
+/* The strings of a letter, in `pool`; NULL when its end is missing. */
+static apr_array_header_t *read_strings(const letter_t *letter, apr_pool_t *pool)
+{
+    apr_array_header_t *strings = apr_array_make(pool, FIXED_STRINGS, sizeof(char *));
+    const char *at = letter->text, *end = letter->text + letter->length;
+
+    if (letter->length == 0 || end[-1] != '\0') {
+        return NULL;
+    }
+    while (at < end) {
+        APR_ARRAY_PUSH(strings, const char *) = apr_pstrdup(pool, at);
+        at += strlen(at) + 1;
+    }
+    return strings;
+}
+
+static int read_letter(tseed_question_t *question, const letter_t *letter, apr_pool_t *pool)
+{
+    const apr_array_header_t *strings = read_strings(letter, pool);
+    apr_table_t *parameters = apr_table_make(pool, 4);
+    const char **string = strings ? (const char **)strings->elts : NULL;
+
+    if (!strings || strings->nelts < FIXED_STRINGS || strings->nelts % 2 != FIXED_STRINGS % 2 ||
+        apr_atoi64(string[0]) != VERSION) {
+        return 0;
+    }
+    for (int i = FIXED_STRINGS; i < strings->nelts; i += 2) {
+        apr_table_addn(parameters, string[i], string[i + 1]);
+    }
+    *question = (tseed_question_t){
+        .layer = string[1],
+        .gridset = string[2],
+        .format = string[3],
+        .parameters = parameters,
+        .tile = {(int)apr_atoi64(string[4]), apr_atoi64(string[5]), apr_atoi64(string[6])},
+    };
+    return 1;
+}
+
+/* ---- both ends ---- */
+
+static int wait_for_answer(int end)
+{
+    struct pollfd answer = {.fd = end, .events = POLLIN};
+    int ready;
+
+    do {
+        ready = poll(&answer, 1, (int)apr_time_as_msec(TSEED_MISS_PATIENCE));
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
+}
+
+static int ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question)
+{
+    letter_t letter;
+    int ends[2], sent;
+    ssize_t length = 0;
+
+    if (!write_letter(&letter, question) ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return 0;
+    }
+    sent = send_packet(hatch, letter.text, letter.length, ends[1]) == 0;
+    close(ends[1]);
+    if (sent && wait_for_answer(ends[0])) {
+        length = receive_packet(ends[0], reply, sizeof(*reply), tile);
+    }
+    close(ends[0]);
+    return length == sizeof(*reply) && reply->version == VERSION;
+}
+
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question)
+{
+    *tile = -1;
+    if (ask(reply, tile, hatch, question)) {
+        reply->cause[sizeof(reply->cause) - 1] = '\0';
+        return;
+    }
+    if (*tile >= 0) {
+        close(*tile);
+        *tile = -1;
+    }
+    *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+}
+
+apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool)
+{
+    letter_t letter;
+    ssize_t length = receive_packet(hatch, letter.text, sizeof(letter.text), end);
+
+    if (length < 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    letter.length = (size_t)length;
+    if (*end >= 0 && read_letter(question, &letter, pool)) {
+        return APR_SUCCESS;
+    }
+    if (*end >= 0) {
+        close(*end);
+    }
+    return APR_EINVAL;
+}
+
+void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile)
+{
+    tseed_reply_t sent = *reply;
+
+    sent.version = VERSION;
+    send_packet(end, &sent, sizeof(sent), tile); /* whoever has given up hears nothing */
+    close(end);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* How a child asks the seeder for a tile that is not there, and hears what became of it.
+ *
+ *      child                                   seeder
+ *        socketpair ──► question + one end ──►   the hatch: a socket that the parent made, one
+ *        waits at the other end                  packet a question
+ *        answer (+ the tile, unstored) ◄──────   writes to the end that came with it
+ *
+ * The end that travels with the question makes the rest simple: nothing is named, counted or left
+ * over. A child that has given up closes its end; a seeder that dies closes the other, and the
+ * child knows at once.
+ */
+#ifndef TSEED_MISS_H
+#define TSEED_MISS_H
+
+#include <apr_tables.h>
+#include <apr_time.h>
+
+#include "tiling/tseed_range.h"
+
+/* How long a child waits for an answer. */
+#define TSEED_MISS_PATIENCE (30 * APR_USEC_PER_SEC)
+
+typedef struct {
+    const char *layer, *gridset, *format; /* names; format is the MIME type */
+    const apr_table_t *parameters;        /* as submitted: any case, accepted by the filters */
+    tseed_tile_t tile;
+} tseed_question_t;
+
+typedef enum {
+    TSEED_MISS_STORED, /* it is in the store now */
+    TSEED_MISS_PASSED, /* it could not be stored: the descriptor holds it */
+    TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
+    TSEED_MISS_BUSY    /* ask again later */
+} tseed_miss_outcome_t;
+
+#define TSEED_MISS_CAUSE_SIZE 240
+
+/* Plain data: it crosses between processes, which may be of different builds for a moment. */
+typedef struct {
+    uint32_t version;
+    int32_t outcome;     /* tseed_miss_outcome_t */
+    int32_t retry_after; /* seconds; of FAILED and BUSY */
+    char cause[TSEED_MISS_CAUSE_SIZE];
+} tseed_reply_t;
+
+/* Makes the hatch: children write to ends[1], the seeder reads from ends[0]. Holds about `most`
+ * questions while no seeder reads. Parent, before any fork. */
+apr_status_t tseed_miss_open(int ends[2], int most);
+
+/* Child, any thread: asks and waits. *tile is a descriptor with PASSED, to be closed by the
+ * caller, -1 otherwise. What goes wrong on the way is BUSY. */
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question);
+
+/* Seeder: the next question, in `pool`, with the end to answer to (a descriptor that the caller
+ * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped. */
+apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool);
+
+/* Seeder: answers and closes `end`; `tile` (-1: none) is sent along and stays open here. */
+void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile);
+
+#endif
