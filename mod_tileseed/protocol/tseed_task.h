@@ -55,12 +55,30 @@ typedef struct {
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
     int64_t failures;                       /* metatiles given up on */
+    int64_t pace;                           /* tiles a 1000 s as of late, while it runs; not
+                                             * durable */
     apr_time_t started, finished;           /* 0: not yet */
     int64_t low;                            /* lowest position that is not finished */
     uint64_t window[TSEED_WINDOW / 64];     /* bit i: position low + i is finished; never bit 0 */
     char reason[TSEED_REASON_SIZE];         /* UTF-8, why it waits or ended; "" when nothing is to
                                              * be said */
 } tseed_progress_t;
+
+typedef struct {
+    tseed_task_t *task;
+    tseed_progress_t progress;
+} tseed_task_record_t;
+
+/* A metatile given up on. (z, x, y) is its first tile, rows from the bottom. */
+typedef struct {
+    int64_t task;
+    int z;
+    int64_t x, y;
+    const char *cause;
+    int http_status; /* 0: none */
+    int attempts;
+    apr_time_t time;
+} tseed_failure_t;
 
 /* "seed", "reseed", "truncate"; "PENDING" and so on. Static text. */
 const char *tseed_task_type_name(tseed_task_type_t type);

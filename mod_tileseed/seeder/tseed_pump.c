@@ -19,6 +19,7 @@
 #define BACK_OFF_FIRST      APR_USEC_PER_SEC
 #define BACK_OFF_MOST       (30 * APR_USEC_PER_SEC)
 #define CRASHES_OF_METATILE 2
+#define PACES               20
 #define SUMMARY_EVERY       (60 * APR_USEC_PER_SEC)
 
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -489,9 +490,29 @@ void tseed_pump_feed(tseed_seeder_t *seeder)
     } while (begun > 0);
 }
 
+/* Tiles a 1000 s, averaged over the last PACES ticks with less and less weight, so that a break
+ * shows in it soon. It is shown alone: nothing else has changed that a checkpoint had to save. */
+static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+{
+    const int64_t processed = tseed_progress_processed(&run->progress);
+    const double seconds = (double)(now - run->paced_at) / APR_USEC_PER_SEC;
+    const double pace = 1000 * (double)(processed - run->paced_tiles) / seconds;
+    const int was_dirty = run->dirty;
+
+    if (run->paced_at && seconds > 0) {
+        run->paces += run->paces < PACES;
+        run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
+        tseed_pump_show(seeder, run);
+        run->dirty = was_dirty;
+    }
+    run->paced_at = now;
+    run->paced_tiles = processed;
+}
+
 void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        take_pace(seeder, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
             tseed_pump_show(seeder, run);

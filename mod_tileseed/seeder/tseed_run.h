@@ -62,6 +62,9 @@ typedef struct tseed_run_t {
     int losses;              /* given up on, not yet in the database */
     int64_t errors;          /* upstream errors since the last line about them */
     apr_time_t next_summary; /* monotonic */
+    apr_time_t paced_at;     /* monotonic: when the pace was last taken, … */
+    int64_t paced_tiles;     /* … what was processed then, … */
+    int paces;               /* … and how often it was, up to PACES */
     char last_cause[TSEED_CAUSE_SIZE];
 } tseed_run_t;
 
