@@ -11,6 +11,7 @@
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_route.h"
+#include "state/tseed_state.h"
 
 /* A request that has been routed; on the stack of the request's thread. */
 typedef struct {
@@ -27,7 +28,10 @@ typedef struct {
 int tseed_handle_seed(tseed_rest_t *rest);
 int tseed_handle_list(tseed_rest_t *rest);
 int tseed_handle_kill(tseed_rest_t *rest);
+int tseed_handle_tasks(tseed_rest_t *rest);
 int tseed_handle_task_get(tseed_rest_t *rest);
+int tseed_handle_task_delete(tseed_rest_t *rest);
+int tseed_handle_failures(tseed_rest_t *rest);
 int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 
@@ -39,6 +43,11 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
+
+/* Terminates tasks and waits until the seeder has let go of them, five seconds at the longest.
+ * *terminated: array of tseed_terminated_t. DECLINED, or OK with the refusal sent. */
+int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,
+                         tseed_termination_t *what);
 
 /* Rings the doorbell for a change that has been committed and waits until the seeder has acted on
  * it, `most` at the longest. Returns whether it has. */

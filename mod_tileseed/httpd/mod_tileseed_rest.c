@@ -173,17 +173,21 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest)
 
 typedef int handler_t(tseed_rest_t *rest);
 
-/* One row an action; those with a body get it read before. */
+/* One row an action; a body is read before, and what changes something is not done while another
+ * httpd works on the state. */
 static const struct {
     handler_t *handle;
-    int has_body;
+    int has_body, changes;
 } actions[] = {
-    [TSEED_ACTION_SEED] = {tseed_handle_seed, 1},
-    [TSEED_ACTION_LIST] = {tseed_handle_list, 0},
-    [TSEED_ACTION_KILL] = {tseed_handle_kill, 1},
-    [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0},
-    [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1},
-    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0},
+    [TSEED_ACTION_SEED] = {tseed_handle_seed, 1, 1},
+    [TSEED_ACTION_LIST] = {tseed_handle_list, 0, 0},
+    [TSEED_ACTION_KILL] = {tseed_handle_kill, 1, 1},
+    [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0, 0},
+    [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
+    [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0},
+    [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
+    [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
+    [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
 };
 
 static int run_action(tseed_rest_t *rest)
@@ -219,7 +223,7 @@ static int refuse_for_now(const tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "a new build of the module is taking over; send it again");
     }
-    if (actions[rest->route.action].has_body &&
+    if (actions[rest->route.action].changes &&
         tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_LOCKED_OUT) {
         apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handlers of tasks: seed, list, terminate, look at one.
+/* Handlers of what GeoWebCache has as well: seed, list, terminate.
  *
  * A change is committed to the state database first, then announced. The board answers reads as
  * long as it shows everything that was committed; when it lags, the database does, with the higher
@@ -328,14 +328,35 @@ static void log_terminated(const tseed_rest_t *rest, const apr_array_header_t *t
     }
 }
 
+int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,
+                         tseed_termination_t *what)
+{
+    request_rec *r = rest->r;
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    what->now = apr_time_now();
+    what->reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
+    if (state) {
+        rv = tseed_state_terminate(state, terminated, what, r->pool);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "terminate tasks");
+    }
+    log_terminated(rest, *terminated);
+    confirm(rest, *terminated);
+    return DECLINED;
+}
+
 int tseed_handle_kill(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    const char *code, *error, *why;
-    tseed_termination_t what = {.layers = layers_of(rest), .now = apr_time_now()};
+    const char *code, *error;
+    tseed_termination_t what = {.layers = layers_of(rest)};
     apr_array_header_t *terminated;
-    apr_status_t rv;
-    tseed_state_t *state;
+    int status;
 
     if (rest->route.layer && rest->length > 0 && (*rest->body == '{' || *rest->body == '<')) {
         return seed(rest, *rest->body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML);
@@ -347,64 +368,11 @@ int tseed_handle_kill(tseed_rest_t *rest)
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    what.reason = apr_psprintf(r->pool, "terminated by %s", r->user ? r->user : "anybody");
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_state_terminate(state, &terminated, &what, r->pool);
+    status = tseed_rest_terminate(rest, &terminated, &what);
+    if (status != DECLINED) {
+        return status;
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "terminate tasks");
-    }
-    log_terminated(rest, terminated);
-    confirm(rest, terminated);
     return tseed_reply_send(r, HTTP_OK, "text/html",
                             tseed_answer_kill(code, (tseed_terminated_t *)terminated->elts,
                                               terminated->nelts, r->pool));
-}
-
-/* ---- one task ---- */
-
-/* The board is ahead of the last checkpoint, of a task that was terminated too until a seeder has
- * let go of it: only how it ended is the database's to say. */
-static void take_live(tseed_progress_t *progress, const tseed_rest_t *rest, int64_t id)
-{
-    tseed_progress_t saved = *progress;
-    tseed_row_t live;
-
-    if (!tseed_board_find(rest->board, id, &live) ||
-        tseed_progress_processed(&live.progress) < tseed_progress_processed(&saved)) {
-        return;
-    }
-    *progress = live.progress;
-    if (saved.state == TSEED_ABORTED || saved.state == TSEED_DONE) {
-        progress->state = saved.state;
-        progress->finished = saved.finished;
-        memcpy(progress->reason, saved.reason, sizeof(saved.reason));
-    }
-}
-
-int tseed_handle_task_get(tseed_rest_t *rest)
-{
-    request_rec *r = rest->r;
-    const char *why;
-    tseed_task_t *task = NULL;
-    tseed_progress_t progress;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
-
-    if (state) {
-        rv = tseed_state_task_get(state, &task, &progress, rest->route.task, r->pool);
-    }
-    why = tseed_child_release(state, r->pool);
-    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, task->layer))) {
-        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
-                                 rest->route.task);
-    }
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read the task");
-    }
-    take_live(&progress, rest, task->id);
-    return tseed_reply_document(r, TSEED_BODY_JSON,
-                                tseed_answer_task(task, &progress, apr_time_now(), r->pool));
 }

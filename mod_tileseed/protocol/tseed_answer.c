@@ -128,23 +128,33 @@ static void add_bounds(apr_array_header_t *pieces, const tseed_task_t *task)
                              shortest(bounds->maxy, pool)));
 }
 
-/* Rate since the task was started, and what it makes of the rest. A clock that was set back leaves
- * both unknown, never negative. */
-static void add_pace(apr_array_header_t *pieces, const tseed_task_t *task,
-                     const tseed_progress_t *progress, apr_time_t now)
+/* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks
+ * between. 0: not known. */
+static double rate_of(const tseed_progress_t *progress)
 {
-    const apr_time_t until = progress->finished ? progress->finished : now;
-    const apr_time_t elapsed = progress->started ? until - progress->started : 0;
-    const int64_t processed = tseed_progress_processed(progress);
-    const double rate =
-        elapsed > 0 ? (double)processed * (double)APR_USEC_PER_SEC / (double)elapsed : 0;
-    const double seconds = rate > 0 ? ceil((double)(task->tiles_total - processed) / rate) : 0;
-    const int is_going = progress->state == TSEED_RUNNING && rate > 0 && seconds < 9e15;
+    const apr_time_t taken = progress->finished - progress->started;
 
-    add(pieces, elapsed > 0 ? apr_psprintf(pieces->pool, ",\"tilesPerSecond\":%.1f", rate)
-                            : ",\"tilesPerSecond\":null");
-    if (is_going || progress->state == TSEED_DONE) {
-        add_number(pieces, "secondsRemaining", is_going ? (int64_t)seconds : 0);
+    if (progress->state == TSEED_RUNNING) {
+        return (double)progress->pace / 1000;
+    }
+    return progress->started && taken > 0
+               ? (double)tseed_progress_processed(progress) * APR_USEC_PER_SEC / (double)taken
+               : 0;
+}
+
+static void add_pace(apr_array_header_t *pieces, const tseed_task_t *task,
+                     const tseed_progress_t *progress)
+{
+    const double rate = rate_of(progress);
+    const int64_t left = task->tiles_total - tseed_progress_processed(progress);
+    const double seconds = rate > 0 ? ceil((double)left / rate) : 0;
+
+    add(pieces, rate > 0 ? apr_psprintf(pieces->pool, ",\"tilesPerSecond\":%.1f", rate)
+                         : ",\"tilesPerSecond\":null");
+    if (progress->state == TSEED_DONE) {
+        add_number(pieces, "secondsRemaining", 0);
+    } else if (progress->state == TSEED_RUNNING && rate > 0 && seconds < 9e15) {
+        add_number(pieces, "secondsRemaining", (int64_t)seconds);
     } else {
         add(pieces, ",\"secondsRemaining\":null");
     }
@@ -178,7 +188,7 @@ static void add_counts(apr_array_header_t *pieces, const tseed_task_t *task,
 }
 
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
-                              apr_time_t now, apr_pool_t *pool)
+                              apr_pool_t *pool)
 {
     apr_array_header_t *pieces = apr_array_make(pool, 32, sizeof(const char *));
 
@@ -187,11 +197,63 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
     add_string(pieces, "state", tseed_task_state_name(progress->state));
     add_string(pieces, "reason", progress->reason);
     add_counts(pieces, task, progress);
-    add_pace(pieces, task, progress, now);
+    add_pace(pieces, task, progress);
     add_string(pieces, "requestedBy", task->requested_by);
     add_time(pieces, "created", task->created);
     add_time(pieces, "started", progress->started);
     add_time(pieces, "finished", progress->finished);
+    add(pieces, "}");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *pool)
+{
+    apr_array_header_t *pieces = apr_array_make(pool, 2 * records->nelts + 2, sizeof(const char *));
+
+    add(pieces, "{\"tasks\":[");
+    for (int i = 0; i < records->nelts; i++) {
+        const tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
+
+        add(pieces, i ? "," : "");
+        add(pieces, tseed_answer_task(record->task, &record->progress, pool));
+    }
+    add(pieces, "]}");
+    return apr_array_pstrcat(pool, pieces, '\0');
+}
+
+/* ---- failures ---- */
+
+static void add_failure(apr_array_header_t *pieces, const tseed_failure_t *failure)
+{
+    apr_pool_t *pool = pieces->pool;
+
+    add(pieces, apr_psprintf(pool, "{\"z\":%d,\"x\":" I64 ",\"y\":" I64, failure->z, failure->x,
+                             failure->y));
+    add_string(pieces, "cause", failure->cause);
+    if (failure->http_status) {
+        add_number(pieces, "httpStatus", failure->http_status);
+    } else {
+        add(pieces, ",\"httpStatus\":null");
+    }
+    add_number(pieces, "attempts", failure->attempts);
+    add_time(pieces, "time", failure->time);
+    add(pieces, "}");
+}
+
+const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t total,
+                                  const char *next, apr_pool_t *pool)
+{
+    apr_array_header_t *pieces =
+        apr_array_make(pool, 8 * failures->nelts + 8, sizeof(const char *));
+
+    add(pieces, "{\"failures\":[");
+    for (int i = 0; i < failures->nelts; i++) {
+        add(pieces, i ? "," : "");
+        add_failure(pieces, &APR_ARRAY_IDX(failures, i, tseed_failure_t));
+    }
+    add(pieces, "]");
+    add_number(pieces, "total", total);
+    add_string(pieces, "next", next);
     add(pieces, "}");
     return apr_array_pstrcat(pool, pieces, '\0');
 }

@@ -16,10 +16,18 @@ typedef struct {
 /* {"long-array-array":[[processed,total,remaining,id,state],…]}; rows ascending by id. */
 const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool);
 
-/* The document of tasks/<id>.json. `now` decides rate and remaining time; what is not known, or has
- * no meaning in the task's state, is null. */
+/* The document of tasks/<id>.json. What is not known, or has no meaning in the task's state, is
+ * null. The rate is that of late while the task runs, its average when it has ended. */
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
-                              apr_time_t now, apr_pool_t *pool);
+                              apr_pool_t *pool);
+
+/* {"tasks":[…]}, each as above; of tseed_task_record_t. */
+const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *pool);
+
+/* A page of a task's failures, of tseed_failure_t; `total` counts them all, `next` is the address
+ * of the next page or NULL. */
+const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t total,
+                                  const char *next, apr_pool_t *pool);
 
 /* One task that a termination met. */
 typedef struct {

@@ -34,7 +34,9 @@ static const row_t rows[] = {
     {"/seed/", LAYER, "", .post = TSEED_ACTION_KILL},
     {"/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
      .put = TSEED_ACTION_QUOTA_PUT},
-    {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET},
+    {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
+    {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
+    {"/tasks/", TASK, "/failures.json", .get = TSEED_ACTION_FAILURES},
 };
 
 /* Length of `text` before `suffix`, or -1 if it does not end so. */

@@ -17,7 +17,10 @@ typedef enum {
                              * request for that layer, which is the handler's to see */
     TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json */
     TSEED_ACTION_QUOTA_PUT,
-    TSEED_ACTION_TASK_GET /* GET tasks/<id>.json */
+    TSEED_ACTION_TASKS,    /* GET tasks.json */
+    TSEED_ACTION_TASK_GET, /* GET tasks/<id>.json */
+    TSEED_ACTION_TASK_DELETE,
+    TSEED_ACTION_FAILURES /* GET tasks/<id>/failures.json */
 } tseed_action_t;
 
 typedef enum {
@@ -33,7 +36,7 @@ typedef struct {
     unsigned allowed;              /* mask of the address's methods */
     const char *layer;             /* decoded, not empty; NULL: the address names none */
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
-    int64_t task;                  /* of tasks/<id>.json */
+    int64_t task;                  /* of an address below tasks/ */
 } tseed_route_t;
 
 /* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without

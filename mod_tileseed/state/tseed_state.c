@@ -156,15 +156,13 @@ typedef struct {
     const tseed_termination_t *what;
 } terminate_t;
 
-/* Terminates the tasks of one state and one layer (NULL: all). */
+/* Terminates tasks of one state; `which` is the statement's last argument, a layer or an id. */
 static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int before,
-                                   const char *layer)
+                                   tseed_sql_t sql, const void *which)
 {
-    const void *args[] = {&call->what->now, call->what->reason, &before, layer};
+    const void *args[] = {&call->what->now, call->what->reason, &before, which};
     tseed_rows_t rows;
-    apr_status_t rv = tseed_database_select(
-        &rows, &state->db, layer ? TSEED_SQL_TERMINATE_OF_LAYER : TSEED_SQL_TERMINATE, args,
-        state->scratch);
+    apr_status_t rv = tseed_database_select(&rows, &state->db, sql, args, state->scratch);
 
     while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
         tseed_terminated_t *task = apr_array_push(call->terminated);
@@ -186,11 +184,15 @@ static apr_status_t terminate_state(tseed_state_t *state, terminate_t *call, int
     if (!(call->what->mask & 1U << before)) {
         return APR_SUCCESS;
     }
+    if (call->what->task) {
+        return terminate_some(state, call, before, TSEED_SQL_TERMINATE_ONE, &call->what->task);
+    }
     if (!layers) {
-        return terminate_some(state, call, before, NULL);
+        return terminate_some(state, call, before, TSEED_SQL_TERMINATE, NULL);
     }
     for (int i = 0; rv == APR_SUCCESS && i < layers->nelts; i++) {
-        rv = terminate_some(state, call, before, APR_ARRAY_IDX(layers, i, const char *));
+        rv = terminate_some(state, call, before, TSEED_SQL_TERMINATE_OF_LAYER,
+                            APR_ARRAY_IDX(layers, i, const char *));
     }
     return rv;
 }

@@ -17,6 +17,7 @@
 #include <apr_pools.h>
 #include <apr_tables.h>
 
+#include "protocol/tseed_query.h"
 #include "protocol/tseed_task.h"
 
 typedef struct tseed_state_t tseed_state_t;
@@ -44,8 +45,21 @@ apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, i
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
                                   tseed_progress_t *progress, int64_t id, apr_pool_t *pool);
 
+/* Tasks that a query wants, newest first, at most query->limit: *records is an array of
+ * tseed_task_record_t in `pool`. `layers` (of const char *): only theirs; NULL: all. */
+apr_status_t tseed_state_find(tseed_state_t *state, apr_array_header_t **records,
+                              const tseed_task_query_t *query, const apr_array_header_t *layers,
+                              apr_pool_t *pool);
+
+/* The failed metatiles of a task that a query wants, ascending by z, x, y: *failures is an array of
+ * tseed_failure_t in `pool`; *total counts all that the task has. */
+apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **failures,
+                                  int64_t *total, int64_t task, const tseed_failure_query_t *query,
+                                  apr_pool_t *pool);
+
 /* Which tasks a client wants to be terminated, and what their records say of it. */
 typedef struct {
+    int64_t task;                     /* this one; 0: all of the layers and states */
     const apr_array_header_t *layers; /* of const char *; NULL: all */
     unsigned mask;                    /* of states: 1 << PENDING, 1 << RUNNING */
     const char *reason;
@@ -108,18 +122,7 @@ apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
 apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
                                       const tseed_progress_t *progress);
 
-/* A metatile given up on. (z, x, y) is its first tile, rows from the bottom. A second record of the
- * same metatile replaces the first. */
-typedef struct {
-    int64_t task;
-    int z;
-    int64_t x, y;
-    const char *cause;
-    int http_status; /* 0: none */
-    int attempts;
-    apr_time_t time;
-} tseed_failure_t;
-
+/* Records a metatile given up on; a second record of the same one replaces the first. */
 apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure);
 
 /* Forgets finished tasks (and their failures) beyond the newest `most` or older than `before`, at

@@ -14,6 +14,11 @@
     "SELECT id, tiles_total, made + skipped + removed + failed, state FROM task"                   \
     " WHERE " UNFINISHED " AND id > %lld"
 
+/* The plus keeps the index of states out: finding the newest ones by it means to sort them all. */
+#define TASKS_BEFORE                                                                               \
+    "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id < %lld"          \
+    " AND +state IN (%d, %d, %d, %d)"
+
 #define TERMINATE                                                                                  \
     "UPDATE task SET state = -1, finished = %lld, reason = %s, kill_pending = 1"                   \
     " WHERE state = %d"
@@ -30,6 +35,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld)",
     [TSEED_SQL_TASK_GET] =
         "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
+    [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",
+    [TSEED_SQL_TASKS_BEFORE_OF_LAYER] = TASKS_BEFORE " AND layer = %s ORDER BY id DESC LIMIT %lld",
     [TSEED_SQL_TASKS_AFTER] = "SELECT " TSEED_TASK_COLUMNS " FROM task WHERE " UNFINISHED
                               " AND id > %lld ORDER BY id LIMIT %lld",
     [TSEED_SQL_ROWS_AFTER] = STATUS_ROWS " ORDER BY id LIMIT %lld",
@@ -37,6 +44,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_LAYER_HAS] = "SELECT id FROM task WHERE " UNFINISHED " AND layer = %s LIMIT 1",
     [TSEED_SQL_TERMINATE] = TERMINATE " RETURNING id, layer, type",
     [TSEED_SQL_TERMINATE_OF_LAYER] = TERMINATE " AND layer = %s RETURNING id, layer, type",
+    [TSEED_SQL_TERMINATE_ONE] = TERMINATE " AND id = %lld RETURNING id, layer, type",
     [TSEED_SQL_QUOTA_GET] = "SELECT config, directive, version FROM quota WHERE id = 1",
     [TSEED_SQL_QUOTA_INSERT] = "INSERT INTO quota (id, config, directive, version)"
                                " VALUES (1, %s, %s, 1) ON CONFLICT (id) DO NOTHING",
@@ -61,6 +69,10 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " VALUES (%lld, %d, %lld, %lld, %s, %d, %d, %lld) ON CONFLICT (task, z, x, y) DO UPDATE"
         " SET cause = excluded.cause, http_status = excluded.http_status,"
         " attempts = excluded.attempts, happened = excluded.happened",
+    [TSEED_SQL_FAILURES_COUNT] = "SELECT COUNT(*) FROM failure WHERE task = %lld",
+    [TSEED_SQL_FAILURES_AFTER] =
+        "SELECT z, x, y, cause, http_status, attempts, happened FROM failure WHERE task = %lld"
+        " AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
     [TSEED_SQL_HISTORY_END] =
         "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
     [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"

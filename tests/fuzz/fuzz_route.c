@@ -17,7 +17,8 @@ static void check_method(const char *path, tseed_method_t method, unsigned allow
     if (route.action == TSEED_ACTION_SEED) {
         assert(route.layer && *route.layer);
     }
-    if (route.action == TSEED_ACTION_TASK_GET) {
+    if (route.action == TSEED_ACTION_TASK_GET || route.action == TSEED_ACTION_TASK_DELETE ||
+        route.action == TSEED_ACTION_FAILURES) {
         assert(route.task > 0);
     }
 }

@@ -190,12 +190,13 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
                                  .failed = 2,
                                  .bytes = INT64_C(12345678901),
                                  .requests = 17,
+                                 .pace = 2500,
                                  .started = STARTED,
                                  .reason = "the upstream is away"};
 
     (void)state;
     assert_string_equal(
-        tseed_answer_task(&task, &progress, STARTED + 100 * APR_USEC_PER_SEC, pool),
+        tseed_answer_task(&task, &progress, pool),
         "{\"id\":5000000000,\"layer\":\"topp:states\",\"gridSetId\":\"EPSG:4326\","
         "\"format\":\"image/png\",\"type\":\"reseed\",\"bounds\":[-124,0.1,66,72.5],"
         "\"zoomStart\":1,\"zoomStop\":12,\"threadCount\":4,"
@@ -209,10 +210,10 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
 }
 
 /* The part of a task's document from `tilesPerSecond` on. */
-static const char *pace_of(tseed_progress_t progress, apr_time_t now)
+static const char *pace_of(tseed_progress_t progress)
 {
     tseed_task_t task = task_of();
-    const char *document = tseed_answer_task(&task, &progress, now, pool);
+    const char *document = tseed_answer_task(&task, &progress, pool);
     const char *pace = strstr(document, "\"tilesPerSecond\"");
 
     return apr_pstrmemdup(pool, pace, (apr_size_t)(strstr(pace, ",\"requestedBy\"") - pace));
@@ -224,20 +225,21 @@ static void test_answer__what_is_not_known_is_null(void **state)
     const apr_time_t second = APR_USEC_PER_SEC;
 
     (void)state;
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_PENDING}, STARTED), unknown);
-    /* a clock that was set back */
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_PENDING}), unknown);
+    /* nothing is made at the moment, whatever was made before */
     assert_string_equal(
-        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .made = 10, .started = STARTED},
-                STARTED - 5 * second),
+        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .made = 10, .started = STARTED}),
         unknown);
-    assert_string_equal(
-        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .started = STARTED}, STARTED + second),
-        "\"tilesPerSecond\":0.0,\"secondsRemaining\":null");
+    /* a clock that was set back */
     assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_ABORTED,
                                                    .made = 10,
                                                    .started = STARTED,
-                                                   .finished = STARTED + 2 * second},
-                                STARTED + 900 * second),
+                                                   .finished = STARTED - 2 * second}),
+                        unknown);
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_ABORTED,
+                                                   .made = 10,
+                                                   .started = STARTED,
+                                                   .finished = STARTED + 2 * second}),
                         "\"tilesPerSecond\":5.0,\"secondsRemaining\":null");
 }
 
@@ -246,13 +248,12 @@ static void test_answer__a_done_task_has_no_rest(void **state)
     (void)state;
     assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_DONE,
                                                    .skipped = 1000,
+                                                   .pace = 99000,
                                                    .started = STARTED,
-                                                   .finished = STARTED + 8 * APR_USEC_PER_SEC},
-                                STARTED + 900 * APR_USEC_PER_SEC),
+                                                   .finished = STARTED + 8 * APR_USEC_PER_SEC}),
                         "\"tilesPerSecond\":125.0,\"secondsRemaining\":0");
     assert_string_equal(
-        pace_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED},
-                STARTED),
+        pace_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED}),
         "\"tilesPerSecond\":null,\"secondsRemaining\":0");
 }
 
@@ -264,11 +265,52 @@ static void test_answer__empty_members_are_null(void **state)
     (void)state;
     task.has_area = 0;
     task.requested_by = "";
-    document = tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, 1, pool);
+    document = tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, pool);
     assert_non_null(strstr(document, ",\"bounds\":null,"));
     assert_non_null(strstr(document, ",\"reason\":null,"));
     assert_non_null(strstr(document, ",\"requestedBy\":null,"));
     assert_non_null(strstr(document, ",\"started\":null,\"finished\":null}"));
+}
+
+static void test_answer__tasks_are_a_list_of_documents(void **state)
+{
+    apr_array_header_t *records = apr_array_make(pool, 2, sizeof(tseed_task_record_t));
+    tseed_task_t task = task_of();
+    const char *one = tseed_answer_task(&task, &(tseed_progress_t){.made = 1}, pool);
+
+    (void)state;
+    assert_string_equal(tseed_answer_tasks(records, pool), "{\"tasks\":[]}");
+    APR_ARRAY_PUSH(records, tseed_task_record_t) =
+        (tseed_task_record_t){&task, (tseed_progress_t){.made = 1}};
+    APR_ARRAY_PUSH(records, tseed_task_record_t) =
+        (tseed_task_record_t){&task, (tseed_progress_t){.made = 1}};
+    assert_string_equal(tseed_answer_tasks(records, pool),
+                        apr_pstrcat(pool, "{\"tasks\":[", one, ",", one, "]}", NULL));
+}
+
+static void test_answer__failures_have_a_cause_and_a_next_page(void **state)
+{
+    apr_array_header_t *failures = apr_array_make(pool, 2, sizeof(tseed_failure_t));
+
+    (void)state;
+    assert_string_equal(tseed_answer_failures(failures, 0, NULL, pool),
+                        "{\"failures\":[],\"total\":0,\"next\":null}");
+    APR_ARRAY_PUSH(failures, tseed_failure_t) = (tseed_failure_t){.task = 7,
+                                                                  .z = 21,
+                                                                  .x = INT64_C(4000000000),
+                                                                  .y = 8,
+                                                                  .cause = "HTTP \"500\"",
+                                                                  .http_status = 500,
+                                                                  .attempts = 3,
+                                                                  .time = STARTED};
+    APR_ARRAY_PUSH(failures, tseed_failure_t) =
+        (tseed_failure_t){.task = 7, .cause = "no answer", .attempts = 1, .time = STARTED};
+    assert_string_equal(
+        tseed_answer_failures(failures, 3, "/rest/more", pool),
+        "{\"failures\":[{\"z\":21,\"x\":4000000000,\"y\":8,\"cause\":\"HTTP \\\"500\\\"\","
+        "\"httpStatus\":500,\"attempts\":3,\"time\":\"2026-11-21T09:30:00.000Z\"},"
+        "{\"z\":0,\"x\":0,\"y\":0,\"cause\":\"no answer\",\"httpStatus\":null,\"attempts\":1,"
+        "\"time\":\"2026-11-21T09:30:00.000Z\"}],\"total\":3,\"next\":\"/rest/more\"}");
 }
 
 /* ---- parameters ---- */
@@ -320,6 +362,8 @@ int main(void)
         cmocka_unit_test(test_answer__what_is_not_known_is_null),
         cmocka_unit_test(test_answer__a_done_task_has_no_rest),
         cmocka_unit_test(test_answer__empty_members_are_null),
+        cmocka_unit_test(test_answer__tasks_are_a_list_of_documents),
+        cmocka_unit_test(test_answer__failures_have_a_cause_and_a_next_page),
         cmocka_unit_test(test_answer__parameters_survive_the_database),
         cmocka_unit_test(test_answer__what_are_no_parameters_is_not_loaded),
     };

@@ -29,9 +29,10 @@ static int teardown_group(void **state)
     return 0;
 }
 
-#define GET  TSEED_METHOD_GET
-#define POST TSEED_METHOD_POST
-#define PUT  TSEED_METHOD_PUT
+#define GET    TSEED_METHOD_GET
+#define POST   TSEED_METHOD_POST
+#define PUT    TSEED_METHOD_PUT
+#define DELETE TSEED_METHOD_DELETE
 
 typedef struct {
     const char *path;
@@ -55,7 +56,10 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/diskquota.json", GET, TSEED_ACTION_QUOTA_GET, NULL},
         {"/diskquota.xml", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
         {"/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
+        {"/tasks.json", GET, TSEED_ACTION_TASKS, NULL},
         {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
+        {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
+        {"/tasks/7/failures.json", GET, TSEED_ACTION_FAILURES, NULL},
     };
 
     (void)state;
@@ -85,7 +89,9 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/seed/nowhere", POST},
         {"/diskquota.xml", GET | PUT},
         {"/diskquota.json", GET | PUT},
-        {"/tasks/1.json", GET},
+        {"/tasks.json", GET},
+        {"/tasks/1.json", GET | DELETE},
+        {"/tasks/1/failures.json", GET},
     };
 
     (void)state;
@@ -122,7 +128,8 @@ static void test_route__any_other_address_is_none(void **state)
         "/diskquotax.xml",
         "/tasks",
         "/tasks/",
-        "/tasks.json",
+        "/tasks.xml",
+        "/tasks.json/",
         "/tasks/.json",
         "/tasks/1",
         "/tasks/1.xml",
@@ -132,7 +139,10 @@ static void test_route__any_other_address_is_none(void **state)
         "/tasks/1a.json",
         "/tasks/ 1.json",
         "/tasks/9223372036854775808.json",
-        "/tasks/1/failures.json",
+        "/tasks/1/failures.xml",
+        "/tasks/1/failures",
+        "/tasks/0/failures.json",
+        "/tasks/1/2/failures.json",
         "/layers.xml",
     };
 
@@ -187,6 +197,7 @@ static void test_route__task_ids_have_64_bits(void **state)
     (void)state;
     assert_int_equal(tseed_route("/tasks/1.json", GET, pool).task, 1);
     assert_int_equal(tseed_route("/tasks/9223372036854775807.json", GET, pool).task, INT64_MAX);
+    assert_int_equal(tseed_route("/tasks/12/failures.json", GET, pool).task, 12);
 }
 
 int main(void)

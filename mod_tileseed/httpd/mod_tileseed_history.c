@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Handlers below tasks: what there was, how far it is, what failed.
+ *
+ * Records come from the database, which has them all; the board adds how far the unfinished ones
+ * are by now.
+ */
+#include "mod_tileseed_handlers.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+#include <string.h>
+
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_reply.h"
+#include "protocol/tseed_answer.h"
+
+APLOG_USE_MODULE(tileseed);
+
+/* The board is ahead of the last checkpoint, of a task that was terminated too until a seeder has
+ * let go of it: only how it ended is the database's to say. */
+static void take_live(tseed_progress_t *progress, const tseed_rest_t *rest, int64_t id)
+{
+    tseed_progress_t saved = *progress;
+    tseed_row_t live;
+
+    if (saved.state == TSEED_DONE || !tseed_board_find(rest->board, id, &live) ||
+        tseed_progress_processed(&live.progress) < tseed_progress_processed(&saved)) {
+        return;
+    }
+    *progress = live.progress;
+    if (saved.state == TSEED_ABORTED || saved.state == TSEED_DONE) {
+        progress->state = saved.state;
+        progress->finished = saved.finished;
+        memcpy(progress->reason, saved.reason, sizeof(saved.reason));
+    }
+}
+
+/* ---- many tasks ---- */
+
+/* The layers a query is about, as far as this location sees them; NULL: all. */
+static const apr_array_header_t *layers_of(const tseed_rest_t *rest, const char *layer)
+{
+    apr_array_header_t *some;
+
+    if (!layer) {
+        return rest->dir->layers;
+    }
+    some = apr_array_make(rest->r->pool, 1, sizeof(const char *));
+    if (tseed_rest_sees(rest, layer)) {
+        APR_ARRAY_PUSH(some, const char *) = layer;
+    }
+    return some;
+}
+
+/* Says where a list goes on, as RFC 8288 wants it. `next` is an address. */
+static void set_next(request_rec *r, const char *next)
+{
+    apr_table_setn(r->headers_out, "Link", apr_psprintf(r->pool, "<%s>; rel=\"next\"", next));
+}
+
+/* The address of the next page of tasks: the same query from the last one shown on. */
+static const char *next_tasks(const tseed_rest_t *rest, const tseed_task_query_t *query,
+                              int64_t before)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const char *layer =
+        query->layer ? apr_pstrcat(pool, "&layer=", ap_escape_urlencoded(pool, query->layer), NULL)
+                     : "";
+    const char *states = "";
+
+    for (int i = TSEED_ABORTED; query->states != ~0U && i <= TSEED_DONE; i++) {
+        if (query->states & TSEED_STATE_BIT(i)) {
+            states = apr_pstrcat(pool, states, *states ? "," : "&state=", tseed_task_state_name(i),
+                                 NULL);
+        }
+    }
+    return apr_psprintf(pool,
+                        "%s/tasks.json?limit=%" APR_INT64_T_FMT "&before=%" APR_INT64_T_FMT "%s%s",
+                        ap_escape_uri(pool, rest->base), query->limit, before, states, layer);
+}
+
+/* One more than a page was asked for: if it is there, it goes and there is a next page. */
+static int cut_page(apr_array_header_t *rows, int64_t limit)
+{
+    const int more = rows->nelts > limit;
+
+    rows->nelts -= more;
+    return more;
+}
+
+int tseed_handle_tasks(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_task_query_t query, wanted;
+    apr_array_header_t *records;
+    const char *why, *error = tseed_task_query_read(&query, r->args, r->pool);
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    wanted = query;
+    wanted.limit++;
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_state_find(state, &records, &wanted, layers_of(rest, query.layer), r->pool);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "list the tasks");
+    }
+    if (cut_page(records, query.limit)) {
+        const tseed_task_record_t *last =
+            &APR_ARRAY_IDX(records, records->nelts - 1, tseed_task_record_t);
+
+        set_next(r, next_tasks(rest, &query, last->task->id));
+    }
+    for (int i = 0; i < records->nelts; i++) {
+        tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
+
+        take_live(&record->progress, rest, record->task->id);
+    }
+    return tseed_reply_document(r, TSEED_BODY_JSON, tseed_answer_tasks(records, r->pool));
+}
+
+/* ---- one task ---- */
+
+/* Reads the task of the address. DECLINED, or OK with the refusal sent. */
+static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
+{
+    request_rec *r = rest->r;
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_task_get(state, &record->task, &record->progress, rest->route.task,
+                                  r->pool);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, record->task->layer))) {
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
+                                 rest->route.task);
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read the task");
+    }
+    take_live(&record->progress, rest, record->task->id);
+    return DECLINED;
+}
+
+int tseed_handle_task_get(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_task_record_t record;
+    int status = load(rest, &record);
+
+    return status != DECLINED
+               ? status
+               : tseed_reply_document(r, TSEED_BODY_JSON,
+                                      tseed_answer_task(record.task, &record.progress, r->pool));
+}
+
+int tseed_handle_task_delete(tseed_rest_t *rest)
+{
+    tseed_termination_t what = {.task = rest->route.task,
+                                .mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING};
+    apr_array_header_t *terminated;
+    tseed_task_record_t record;
+    int status = load(rest, &record);
+
+    if (status == DECLINED) {
+        status = tseed_rest_terminate(rest, &terminated, &what);
+    }
+    if (status != DECLINED) {
+        return status;
+    }
+    if (terminated->nelts == 0) {
+        return tseed_reply_error(rest->r, HTTP_CONFLICT,
+                                 "task %" APR_INT64_T_FMT " has ended already; only a pending or "
+                                 "running one can be terminated",
+                                 rest->route.task);
+    }
+    return tseed_handle_task_get(rest);
+}
+
+/* ---- failures ---- */
+
+/* The address of the next page of failures, behind the last one shown. */
+static const char *next_failures(const tseed_rest_t *rest, int64_t limit,
+                                 const apr_array_header_t *failures)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const tseed_failure_t *last = &APR_ARRAY_IDX(failures, failures->nelts - 1, tseed_failure_t);
+
+    return apr_psprintf(pool,
+                        "%s/tasks/%" APR_INT64_T_FMT "/failures.json?limit=%" APR_INT64_T_FMT
+                        "&after=%d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
+                        ap_escape_uri(pool, rest->base), last->task, limit, last->z, last->x,
+                        last->y);
+}
+
+int tseed_handle_failures(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_failure_query_t query, wanted;
+    tseed_task_record_t record;
+    apr_array_header_t *failures;
+    int64_t total;
+    const char *why, *next = NULL, *error = tseed_failure_query_read(&query, r->args, r->pool);
+    apr_status_t rv;
+    tseed_state_t *state;
+    int status = load(rest, &record);
+
+    if (status != DECLINED) {
+        return status;
+    }
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    wanted = query;
+    wanted.limit++;
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_state_failures(state, &failures, &total, record.task->id, &wanted, r->pool);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "list the failures");
+    }
+    if (cut_page(failures, query.limit)) {
+        next = next_failures(rest, query.limit, failures);
+        set_next(r, next);
+    }
+    return tseed_reply_document(r, TSEED_BODY_JSON,
+                                tseed_answer_failures(failures, total, next, r->pool));
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Queries behind the addresses of tasks: which ones, how many, from where on.
+ *
+ * Keys that mean nothing there are ignored. A list goes on where its last page ended, so that
+ * nothing is left out or told twice when tasks and failures are added meanwhile.
+ */
+#ifndef TSEED_QUERY_H
+#define TSEED_QUERY_H
+
+#include "protocol/tseed_task.h"
+
+/* The bit of a state in a mask of all four. */
+#define TSEED_STATE_BIT(state) (1U << ((state)-TSEED_ABORTED))
+
+/* ?state=running,done&layer=…&limit=…&before=<id> */
+typedef struct {
+    unsigned states;   /* mask of TSEED_STATE_BIT; all when none is named */
+    const char *layer; /* NULL: all */
+    int64_t before;    /* only ids below this one */
+    int64_t limit;     /* 100 unless told; at most 1000 */
+} tseed_task_query_t;
+
+/* ?limit=…&after=<z>/<x>/<y> */
+typedef struct {
+    int64_t limit; /* 1000 unless told; at most 10000 */
+    int z;         /* only metatiles behind this one; -1 at first */
+    int64_t x, y;
+} tseed_failure_query_t;
+
+/* Reads what follows the question mark (NULL: nothing). NULL or a sentence (always 400). In
+ * `pool`. Any thread. */
+const char *tseed_task_query_read(tseed_task_query_t *query, const char *text, apr_pool_t *pool);
+const char *tseed_failure_query_read(tseed_failure_query_t *query, const char *text,
+                                     apr_pool_t *pool);
+
+#endif

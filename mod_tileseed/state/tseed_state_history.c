@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What was and how it ended: lists of tasks and of failed metatiles. */
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "state/tseed_record.h"
+#include "state/tseed_work.h"
+
+/* ---- tasks ---- */
+
+typedef struct {
+    apr_array_header_t *records;
+    const tseed_task_query_t *query;
+    const apr_array_header_t *layers;
+} find_t;
+
+/* Adds the newest tasks of a layer (NULL: all). */
+static apr_status_t find_some(tseed_state_t *state, find_t *call, const char *layer)
+{
+    const tseed_task_query_t *query = call->query;
+    const int none = TSEED_DONE + 1;
+    int states[TSEED_DONE - TSEED_ABORTED + 1];
+    const void *args[] = {&query->before, &states[0],    &states[1],   &states[2],
+                          &states[3],     &query->limit, &query->limit};
+    tseed_rows_t rows;
+    apr_status_t rv;
+
+    for (int i = TSEED_ABORTED; i <= TSEED_DONE; i++) {
+        states[i - TSEED_ABORTED] = query->states & TSEED_STATE_BIT(i) ? i : none;
+    }
+    if (layer) {
+        args[5] = layer;
+    }
+    rv = tseed_database_select(&rows, &state->db,
+                               layer ? TSEED_SQL_TASKS_BEFORE_OF_LAYER : TSEED_SQL_TASKS_BEFORE,
+                               args, state->scratch);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_task_record_t *record = apr_array_push(call->records);
+
+        record->task = tseed_record_task_load(&rows, call->records->pool);
+        tseed_record_progress_load(&record->progress, &rows);
+    }
+    return rv;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    int64_t left = ((const tseed_task_record_t *)a)->task->id;
+    int64_t right = ((const tseed_task_record_t *)b)->task->id;
+
+    return (left < right) - (left > right);
+}
+
+static apr_status_t find(tseed_state_t *state, void *baton)
+{
+    find_t *call = baton;
+    apr_array_header_t *records = call->records;
+    apr_status_t rv = APR_SUCCESS;
+
+    apr_array_clear(records);
+    if (!call->layers) {
+        return find_some(state, call, NULL);
+    }
+    for (int i = 0; rv == APR_SUCCESS && i < call->layers->nelts; i++) {
+        rv = find_some(state, call, APR_ARRAY_IDX(call->layers, i, const char *));
+    }
+    qsort(records->elts, (size_t)records->nelts, (size_t)records->elt_size, newest_first);
+    if (records->nelts > call->query->limit) {
+        records->nelts = (int)call->query->limit;
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_find(tseed_state_t *state, apr_array_header_t **records,
+                              const tseed_task_query_t *query, const apr_array_header_t *layers,
+                              apr_pool_t *pool)
+{
+    find_t call = {apr_array_make(pool, 16, sizeof(tseed_task_record_t)), query, layers};
+
+    *records = call.records;
+    return tseed_work_read(state, find, &call);
+}
+
+/* ---- failures ---- */
+
+typedef struct {
+    apr_array_header_t *failures;
+    int64_t *total;
+    int64_t task;
+    const tseed_failure_query_t *query;
+} failures_t;
+
+static apr_status_t load_failures(tseed_state_t *state, void *baton)
+{
+    failures_t *call = baton;
+    const tseed_failure_query_t *query = call->query;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_work_number(state, call->total, TSEED_SQL_FAILURES_COUNT,
+                                        (const void *[]){&call->task});
+
+    apr_array_clear(call->failures);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_select(
+            &rows, &state->db, TSEED_SQL_FAILURES_AFTER,
+            (const void *[]){&call->task, &query->z, &query->x, &query->y, &query->limit},
+            state->scratch);
+    }
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_failure_t *failure = apr_array_push(call->failures);
+
+        failure->task = call->task;
+        failure->z = tseed_rows_int(&rows);
+        failure->x = tseed_rows_int64(&rows);
+        failure->y = tseed_rows_int64(&rows);
+        failure->cause = apr_pstrdup(call->failures->pool, tseed_rows_text(&rows));
+        failure->http_status = tseed_rows_int(&rows);
+        failure->attempts = tseed_rows_int(&rows);
+        failure->time = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **failures,
+                                  int64_t *total, int64_t task, const tseed_failure_query_t *query,
+                                  apr_pool_t *pool)
+{
+    failures_t call = {apr_array_make(pool, 16, sizeof(tseed_failure_t)), total, task, query};
+
+    *failures = call.failures;
+    return tseed_work_read(state, load_failures, &call);
+}

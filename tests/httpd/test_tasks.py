@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Tasks that explain themselves: their list, one of them, its end and its failures."""
+import datetime
+import urllib.parse
+
+import pytest
+
+import tileseed_httpd
+from rest import JSON, ask, kind, layers, listed, location, number_of, refused, seed, serve
+from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, stub, task,
+                     terminate)
+from tileseed_httpd import wait_until
+from upstream import Fault
+
+one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
+
+MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
+           'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
+           'tilesMade', 'tilesSkipped', 'tilesRemoved', 'tilesFailed', 'bytes',
+           'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
+           'started', 'finished']
+
+
+def tasks(httpd, query='', base='/rest'):
+    """The ids of a list of tasks, in its order, and the address of the next page or None."""
+    answer = ask(httpd, 'GET', f'{base}/tasks.json{query}')
+    assert kind(answer) == JSON
+    link = answer.headers['Link']
+    assert link is None or link.startswith('<') and link.endswith('>; rel="next"')
+    document = answer.json()
+    assert list(document) == ['tasks']
+    assert all(list(one)[:len(MEMBERS)] == MEMBERS for one in document['tasks'])
+    return [one['id'] for one in document['tasks']], link and link[1:link.index('>')]
+
+
+# Lists
+
+def test_list_has_every_task_newest_first(httpd, upstream):
+    """Finished ones too; states, layer and page narrow it."""
+    serve(httpd, upstream)
+    assert tasks(httpd) == ([], None)
+    numbers = [number_of(seed(httpd, name))
+               for name in ('roads', 'topp:states', 'roads', 'roads', 'topp:states')]
+    terminate(httpd)
+    more = [number_of(seed(httpd, name)) for name in ('roads', 'topp:states')]
+    assert tasks(httpd) == ((numbers + more)[::-1], None)
+    assert tasks(httpd, '?state=aborted') == (numbers[::-1], None)
+    assert tasks(httpd, '?state=pending,RUNNING,done') == (more[::-1], None)
+    assert tasks(httpd, '?layer=roads') == ([6, 4, 3, 1], None)
+    assert tasks(httpd, '?layer=topp%3Astates&state=aborted') == ([5, 2], None)
+    assert tasks(httpd, '?layer=nowhere') == ([], None)
+    assert tasks(httpd, '?before=3') == ([2, 1], None)
+    assert tasks(httpd, '?limit=7') == ([7, 6, 5, 4, 3, 2, 1], None)
+
+
+@one_mpm
+def test_list_comes_in_pages(httpd, upstream):
+    """Each names the next one, with the same query; new tasks do not move what comes."""
+    serve(httpd, upstream, location('/a b/rest'))
+    for _ in range(7):
+        seed(httpd, 'topp:states')
+    terminate(httpd)
+    address = '/a%20b/rest/tasks.json?state=aborted,done&layer=topp%3Astates&limit=3'
+    pages = []
+    while address:
+        numbers, following = tasks(httpd, '?' + urllib.parse.urlsplit(address).query,
+                                   address.split('/tasks.json')[0])
+        pages.append(numbers)
+        assert following is None or following.startswith('/a%20b/rest/tasks.json?')
+        address = following
+        seed(httpd, 'topp:states')
+    assert pages == [[7, 6, 5], [4, 3, 2], [1]]
+
+
+@one_mpm
+@pytest.mark.parametrize('query, message', (
+    ('limit=0', "limit must be a whole number from 1 to 1000, not '0'"),
+    ('before=x', "before must be a whole number from 1 to 9223372036854775807, not 'x'"),
+    ('state=gone', "Unknown state: 'gone'. Some of pending,running,done,aborted are expected")))
+def test_query_that_cannot_be(httpd, upstream, query, message):
+    """One line says what would be right."""
+    serve(httpd, upstream)
+    assert refused(httpd, 400, 'GET', f'/rest/tasks.json?{query}') == message
+
+
+@one_mpm
+def test_location_shows_its_layers_tasks_alone(httpd, upstream):
+    """In the list, one by one, their failures; and no other can be terminated."""
+    serve(httpd, upstream,
+          location('/some/rest', 'Require local', 'TileSeedLayers roads'))
+    states, roads = number_of(seed(httpd, 'topp:states')), number_of(seed(httpd, 'roads'))
+    assert tasks(httpd) == ([roads, states], None)
+    assert tasks(httpd, base='/some/rest') == ([roads], None)
+    assert tasks(httpd, '?layer=topp:states', base='/some/rest') == ([], None)
+    for method, address in (('GET', f'{states}.json'), ('DELETE', f'{states}.json'),
+                            ('GET', f'{states}/failures.json')):
+        assert refused(httpd, 404, method, f'/some/rest/tasks/{address}') == (
+            f'there is no task {states}')
+    assert ask(httpd, 'DELETE', f'/some/rest/tasks/{roads}.json').json()['state'] == 'ABORTED'
+    assert listed(httpd) == [states]
+
+
+@one_mpm
+def test_history_is_pruned(httpd, upstream):
+    """TileSeedHistory bounds it; unfinished tasks are never forgotten."""
+    httpd.start(REST + 'TileSeedHistory 3 30d\n' + stub(upstream, 'TileSeedRetries 0'))
+    upstream.faults = [Fault('xml')]
+    begin(httpd, 'stub', zoomStop=0)
+    wait_until(lambda: task(httpd, 1)['state'] == 'DONE')
+    assert failures(httpd, 1)
+    for _ in range(4):
+        done(httpd, 'stub', zoomStop=0)
+    httpd.restart()                             # the seeder prunes at its start
+    wait_until(lambda: tasks(httpd)[0] == [5, 4, 3], what='the history to be pruned')
+    assert refused(httpd, 404, 'GET', '/rest/tasks/1/failures.json') == 'there is no task 1'
+    assert not failures(httpd, 1)
+    httpd.expect('failed answers of the upstream')
+
+
+# One task
+
+def test_live_numbers_of_a_task(httpd, upstream):
+    """While it runs: what was made, at which pace, how long it will take; then how it ended."""
+    upstream.always = Fault('delay', 0.1)
+    httpd.start(REST + 'TileSeedThreads 1\n' + stub(upstream))
+    number = begin(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=2)
+    last = begin(httpd, 'stub', zoomStart=6, zoomStop=6)
+    first = wait_until(lambda: task(httpd, number)['secondsRemaining'] and task(httpd, number))
+    assert first['state'] == 'RUNNING' and first['finished'] is None
+    assert first['tilesTotal'] == 4 ** 6 and first['tilesPerSecond'] > 0
+    left = first['tilesTotal'] - first['tilesProcessed']
+    assert first['secondsRemaining'] == pytest.approx(left / first['tilesPerSecond'], rel=0.02)
+    later = wait_until(lambda: next((found for found in [task(httpd, number)]
+                                     if found['tilesMade'] > first['tilesMade']), None))
+    assert later['bytes'] > first['bytes']
+    assert later['upstreamRequests'] >= first['upstreamRequests']
+    pending = task(httpd, last)
+    assert pending['state'] == 'PENDING' and pending['reason'] is None
+    assert pending['tilesPerSecond'] is pending['secondsRemaining'] is None
+    assert pending['started'] is pending['finished'] is None
+    terminate(httpd)
+    final = ended(httpd, number)
+    assert final['reason'] == 'terminated by anybody' and final['secondsRemaining'] is None
+    made = datetime.datetime.fromisoformat(final['started'].replace('Z', '+00:00'))
+    assert abs(made.timestamp() - httpd.path('state/tileseed.db').stat().st_ctime) < 3600
+
+
+@one_mpm
+def test_pace_of_a_task_that_stands_is_unknown(httpd, upstream):
+    """The upstream hangs: nobody can tell how long it will take."""
+    serve(httpd, upstream)
+    number = number_of(seed(httpd, 'roads'))
+    wait_until(lambda: task(httpd, number)['state'] == 'RUNNING')
+    found = task(httpd, number)
+    assert found['tilesPerSecond'] is found['secondsRemaining'] is None
+
+
+# Terminating one
+
+def test_delete_terminates_one_task(httpd, upstream):
+    """Pending or running; the answer is its document, and the second time it is too late."""
+    serve(httpd, upstream)
+    numbers = [number_of(seed(httpd, 'roads')) for _ in range(3)]
+    wait_until(lambda: task(httpd, numbers[0])['state'] == 'RUNNING')
+    for number in numbers[:2]:
+        document = ask(httpd, 'DELETE', f'/rest/tasks/{number}.json').json()
+        assert document['state'] == 'ABORTED' and document['reason'] == 'terminated by anybody'
+        assert document['id'] == number and document['finished']
+        assert number not in listed(httpd)
+    assert listed(httpd) == numbers[2:]
+    assert refused(httpd, 409, 'DELETE', f'/rest/tasks/{numbers[0]}.json') == (
+        f'task {numbers[0]} has ended already; only a pending or running one can be terminated')
+    assert refused(httpd, 404, 'DELETE', '/rest/tasks/4711.json') == 'there is no task 4711'
+
+
+@one_mpm
+def test_page_of_another_site_deletes_nothing(httpd, upstream):
+    """Origin counts for DELETE as for POST."""
+    serve(httpd, upstream)
+    number = number_of(seed(httpd, 'roads'))
+    refused(httpd, 403, 'DELETE', f'/rest/tasks/{number}.json',
+            headers={'Origin': 'http://evil.example'})
+    assert listed(httpd) == [number]
+
+
+# Failures
+
+def test_failures_tell_what_is_missing_and_why(httpd, upstream):
+    """Every failed metatile by its first tile, in pages, with what the upstream said."""
+    upstream.always = Fault('status', 404)
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    number = begin(httpd, 'stub', zoomStart=3, zoomStop=3)
+    assert counts(ended(httpd, number)) == (0, 0, 0, 64)
+    address, found = f'/rest/tasks/{number}/failures.json?limit=7', []
+    while address:
+        page = ask(httpd, 'GET', address)
+        document = page.json()
+        assert list(document) == ['failures', 'total', 'next'] and document['total'] == 16
+        found += document['failures']
+        assert page.headers['Link'] == (document['next'] and f'<{document["next"]}>; rel="next"')
+        address = document['next']
+    grid = GRIDS['small']
+    assert {(one['z'], one['x'], one['y']) for one in found} == {
+        block[:3] for block in grid.metatiles(grid.tiles(3), (2, 2))}
+    assert len(found) == 16
+    for one in found:
+        assert one['httpStatus'] == 404 and one['attempts'] == 1 and '404' in one['cause']
+        assert one['time'].endswith('Z')
+    assert not files(httpd)
+    httpd.expect('failed answers of the upstream')
+
+
+@one_mpm
+def test_failures_of_a_good_task_are_none(httpd, upstream):
+    """An empty list, not an error; a task that is not there is one."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=1)
+    assert ask(httpd, 'GET', '/rest/tasks/1/failures.json').json() == {
+        'failures': [], 'total': 0, 'next': None}
+    assert refused(httpd, 404, 'GET', '/rest/tasks/2/failures.json') == 'there is no task 2'
+    assert refused(httpd, 400, 'GET', '/rest/tasks/1/failures.json?after=1') == (
+        "after must be a metatile as z/x/y, not '1'")

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The state, as those see it who come back in the morning: lists of tasks and of failures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "protocol/tseed_answer.h"
+#include "protocol/tseed_document.h"
+#include "state/tseed_state.h"
+
+#define MOST 16384
+
+/* One test's directory, pool and handle. */
+typedef struct {
+    apr_pool_t *pool;
+    char dir[64];
+    tseed_state_t *state;
+} home_t;
+
+static int setup(void **data)
+{
+    home_t *home = calloc(1, sizeof(*home));
+
+    apr_pool_create(&home->pool, NULL);
+    strcpy(home->dir, "/tmp/tileseed-history-XXXXXX");
+    *data = home;
+    return mkdtemp(home->dir) ? tseed_state_open(&home->state, home->dir, NULL, NULL, home->pool)
+                              : -1;
+}
+
+static int teardown(void **data)
+{
+    home_t *home = *data;
+    int rv = system(apr_pstrcat(home->pool, "rm -r ", home->dir, NULL));
+
+    apr_pool_destroy(home->pool);
+    free(home);
+    return rv;
+}
+
+static tseed_task_t task_of(const home_t *home, const char *layer)
+{
+    return (tseed_task_t){.type = TSEED_SEED,
+                          .layer = layer,
+                          .gridset = "EPSG:4326",
+                          .format = "image/png",
+                          .parameters = apr_table_make(home->pool, 1),
+                          .bounds = {-180, -90, 180, 90},
+                          .has_area = 1,
+                          .zoom_stop = 4,
+                          .thread_count = 1,
+                          .meta_width = 4,
+                          .meta_height = 4,
+                          .failure_limit = -1,
+                          .tiles_total = 682,
+                          .gridset_print = "g",
+                          .store_print = "s",
+                          .requested_by = "",
+                          .created = 1};
+}
+
+static int64_t insert(const home_t *home, const char *layer)
+{
+    tseed_task_t task = task_of(home, layer);
+
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    return task.id;
+}
+
+static void end(const home_t *home, int64_t id, tseed_task_state_t ending)
+{
+    tseed_progress_t progress = {.state = ending, .made = 5, .finished = 9};
+    int won;
+
+    assert_int_equal(tseed_state_task_finish(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_true(won);
+}
+
+/* ---- lists of tasks ---- */
+
+/* The ids that a query finds, as text. */
+static const char *found(const home_t *home, const char *text, const char *layers)
+{
+    tseed_task_query_t query;
+    apr_array_header_t *records, *only = NULL;
+    const char *ids = "";
+    char *rest;
+
+    assert_null(tseed_task_query_read(&query, text, home->pool));
+    if (layers) {
+        only = apr_array_make(home->pool, 2, sizeof(const char *));
+        for (char *name = apr_strtok(apr_pstrdup(home->pool, layers), " ", &rest); name;
+             name = apr_strtok(NULL, " ", &rest)) {
+            APR_ARRAY_PUSH(only, const char *) = name;
+        }
+    }
+    assert_int_equal(tseed_state_find(home->state, &records, &query, only, home->pool),
+                     APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        ids = apr_psprintf(home->pool, "%s%s%" APR_INT64_T_FMT, ids, *ids ? " " : "",
+                           APR_ARRAY_IDX(records, i, tseed_task_record_t).task->id);
+    }
+    return ids;
+}
+
+static void test_history__finds_tasks_newest_first(void **data)
+{
+    static const char *const layers[] = {"a", "b", "a", "c", "a", "b"};
+    home_t *home = *data;
+    int won;
+
+    assert_string_equal(found(home, NULL, NULL), "");
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(insert(home, layers[i]), i + 1);
+    }
+    end(home, 1, TSEED_DONE);
+    end(home, 2, TSEED_ABORTED);
+    assert_int_equal(tseed_state_task_claim(home->state, 3, 5, &won), APR_SUCCESS);
+
+    assert_string_equal(found(home, NULL, NULL), "6 5 4 3 2 1");
+    assert_string_equal(found(home, "limit=2", NULL), "6 5");
+    assert_string_equal(found(home, "limit=2&before=5", NULL), "4 3");
+    assert_string_equal(found(home, "before=1", NULL), "");
+    assert_string_equal(found(home, "state=done", NULL), "1");
+    assert_string_equal(found(home, "state=done,aborted", NULL), "2 1");
+    assert_string_equal(found(home, "state=running", NULL), "3");
+    assert_string_equal(found(home, "state=pending&limit=2", NULL), "6 5");
+    assert_string_equal(found(home, NULL, "a"), "5 3 1");
+    assert_string_equal(found(home, "limit=3", "c a"), "5 4 3");
+    assert_string_equal(found(home, "before=5&state=pending,aborted", "c b a"), "4 2");
+    assert_string_equal(found(home, NULL, "nowhere"), "");
+    assert_string_equal(found(home, NULL, ""), "");
+}
+
+static void test_history__a_record_is_what_was_recorded(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, "topp:states");
+    tseed_task_query_t query;
+    apr_array_header_t *records;
+    const tseed_task_record_t *record;
+
+    end(home, id, TSEED_ABORTED);
+    assert_null(tseed_task_query_read(&query, NULL, home->pool));
+    assert_int_equal(tseed_state_find(home->state, &records, &query, NULL, home->pool),
+                     APR_SUCCESS);
+    record = &APR_ARRAY_IDX(records, 0, tseed_task_record_t);
+    assert_string_equal(record->task->layer, "topp:states");
+    assert_int_equal(record->task->tiles_total, 682);
+    assert_int_equal(record->progress.state, TSEED_ABORTED);
+    assert_int_equal(record->progress.made, 5);
+    assert_int_equal(record->progress.finished, 9);
+}
+
+static void test_history__terminates_one_task(void **data)
+{
+    home_t *home = *data;
+    tseed_termination_t what = {.mask = 3, .reason = "by alice", .now = 77};
+    apr_array_header_t *terminated;
+
+    insert(home, "a");
+    what.task = insert(home, "a");
+    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(terminated->nelts, 1);
+    assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).id, 2);
+    assert_string_equal(found(home, "state=pending", NULL), "1");
+    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(terminated->nelts, 0);
+}
+
+/* ---- failures ---- */
+
+static void give_up(const home_t *home, int64_t task, int z, int64_t x, int64_t y)
+{
+    tseed_failure_t failure = {.task = task,
+                               .z = z,
+                               .x = x,
+                               .y = y,
+                               .cause = "it's \"gone\"",
+                               .http_status = 404,
+                               .attempts = 3,
+                               .time = 5};
+
+    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+}
+
+static void test_history__pages_through_failures_in_order(void **data)
+{
+    static const int64_t places[][3] = {{0, 0, 0}, {3, 4, 0}, {3, 4, 8}, {3, 8, 0}, {21, 1, 1}};
+    home_t *home = *data;
+    tseed_failure_query_t query = {.limit = 2, .z = -1};
+    apr_array_header_t *failures;
+    int64_t total;
+    int seen = 0;
+
+    for (int i = 4; i >= 0; i--) {
+        give_up(home, 7, (int)places[i][0], places[i][1], places[i][2]);
+    }
+    give_up(home, 8, 1, 0, 0);
+    do {
+        assert_int_equal(
+            tseed_state_failures(home->state, &failures, &total, 7, &query, home->pool),
+            APR_SUCCESS);
+        assert_int_equal(total, 5);
+        for (int i = 0; i < failures->nelts; i++, seen++) {
+            const tseed_failure_t *failure = &APR_ARRAY_IDX(failures, i, tseed_failure_t);
+
+            assert_int_equal(failure->z, places[seen][0]);
+            assert_int_equal(failure->x, places[seen][1]);
+            assert_int_equal(failure->y, places[seen][2]);
+            assert_string_equal(failure->cause, "it's \"gone\"");
+            assert_int_equal(failure->http_status, 404);
+            assert_int_equal(failure->attempts, 3);
+            query.z = failure->z;
+            query.x = failure->x;
+            query.y = failure->y;
+        }
+    } while (failures->nelts > 0);
+    assert_int_equal(seen, 5);
+}
+
+static int group_setup(void **data)
+{
+    (void)data;
+    apr_initialize();
+    tseed_document_init();
+    return 0;
+}
+
+static int group_teardown(void **data)
+{
+    (void)data;
+    apr_terminate();
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_history__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(finds_tasks_newest_first),
+        TEST(a_record_is_what_was_recorded),
+        TEST(terminates_one_task),
+        TEST(pages_through_failures_in_order),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
