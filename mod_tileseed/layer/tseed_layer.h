@@ -84,7 +84,7 @@ typedef struct {
     const char *root; /* absolute path */
     tseed_layout_t layout;
     const char *path_template; /* of TSEED_LAYOUT_TEMPLATE, relative to root */
-    int link_uniform;          /* a uniform tile is a hard link to the first of its kind */
+    int link_uniform;          /* uniform tiles of one content are hard links to one file */
     int mode, dirmode;         /* permission bits, applied whatever the umask */
 } tseed_store_config_t;
 

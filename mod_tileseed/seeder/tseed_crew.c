@@ -104,35 +104,36 @@ static void check(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
-/* The uniform tile that was stored last while a metatile is cut: later ones of its colour become
- * links to it. */
-typedef struct {
-    int known;
-    unsigned char rgba[4];
-    tseed_tile_t tile;
-} uniform_t;
-
-static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, uniform_t *last,
-                               const tseed_tile_t *tile, const tseed_encoded_t *encoded)
+/* APR_ENOTIMPL: the tile needs a file of its own. */
+static apr_status_t link_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                              const tseed_encoded_t *encoded, const tseed_stop_t *stop)
 {
-    const tseed_stop_t stop = {must_stop, job->run};
-    int may_link = job->run->tileset.layer->store.link_uniform && encoded->uniform;
-    tseed_effect_t effect;
-    apr_status_t rv;
+    tseed_effect_t effect, shared;
+    apr_status_t rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, stop);
 
-    if (may_link && last->known && memcmp(last->rgba, encoded->rgba, sizeof(last->rgba)) == 0) {
-        rv = tseed_store_link(store, tile, &last->tile, &stop);
-        if (rv != APR_ENOTIMPL) {
-            return rv;
+    if (rv == APR_NOTFOUND) {
+        rv = tseed_store_share(&shared, store, encoded->data, encoded->length);
+        job->bytes += shared.bytes;
+        if (rv == APR_SUCCESS) {
+            rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, stop);
         }
     }
-    rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
-    if (rv == APR_SUCCESS) {
-        job->bytes += (int64_t)encoded->length;
-        if (may_link) {
-            *last = (uniform_t){.known = 1, .tile = *tile};
-            memcpy(last->rgba, encoded->rgba, sizeof(last->rgba));
-        }
+    return rv == APR_NOTFOUND ? APR_ENOTIMPL : rv;
+}
+
+static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                               const tseed_encoded_t *encoded)
+{
+    const tseed_stop_t stop = {must_stop, job->run};
+    apr_status_t rv = APR_ENOTIMPL;
+    tseed_effect_t effect;
+
+    if (job->run->tileset.layer->store.link_uniform && encoded->uniform) {
+        rv = link_tile(store, job, tile, encoded, &stop);
+    }
+    if (rv == APR_ENOTIMPL) {
+        rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
+        job->bytes += rv == APR_SUCCESS ? (int64_t)encoded->length : 0;
     }
     return rv;
 }
@@ -153,7 +154,7 @@ static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile
 }
 
 /* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
-static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, uniform_t *last,
+static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job,
                     const tseed_tile_t *tile)
 {
     tseed_region_t region = region_of(job, tile);
@@ -165,7 +166,7 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job, un
         bad_answer(job, error);
         return 0;
     }
-    rv = store_tile(store, job, last, tile, &encoded);
+    rv = store_tile(store, job, tile, &encoded);
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
         return 0;
@@ -179,7 +180,6 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
     const tseed_range_t *wanted = &job->metatile.wanted;
     const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
                                    job->height};
-    uniform_t last = {0};
     const char *error =
         tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
     int64_t i = 0; /* counts the tiles as tseed_store_present does */
@@ -194,7 +194,7 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 
             if (job->present[i / 64] >> (i % 64) & 1) {
                 job->skipped++;
-            } else if (!cut_tile(worker, store, job, &last, &tile)) {
+            } else if (!cut_tile(worker, store, job, &tile)) {
                 return;
             }
         }
@@ -233,7 +233,11 @@ static void remove_level(tseed_store_t *store, tseed_job_t *job)
     tseed_range_t range = tseed_run_level(job->run, job->position);
     const tseed_stop_t stop = {must_stop, job->run};
     apr_status_t rv = tseed_store_remove(store, &range, &job->run->unlinked, &stop);
+    tseed_effect_t shared;
 
+    if (rv == APR_SUCCESS) {
+        rv = tseed_store_shared_sweep(&shared, store);
+    }
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
     }

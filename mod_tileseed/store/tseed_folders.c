@@ -173,3 +173,14 @@ apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *p
 {
     return get(fd, folders, path, length, 1);
 }
+
+DIR *tseed_folders_stream(int fd)
+{
+    int own = openat(fd, ".", FOLDER_FLAGS);
+    DIR *stream = own >= 0 ? fdopendir(own) : NULL;
+
+    if (!stream && own >= 0) {
+        close(own);
+    }
+    return stream;
+}

@@ -10,6 +10,8 @@
 #ifndef TSEED_FOLDERS_H
 #define TSEED_FOLDERS_H
 
+#include <dirent.h>
+
 #include "layer/tseed_layer.h"
 
 /* A metatile's columns in layouts with a directory a column; times the views of all tasks it must
@@ -41,6 +43,9 @@ void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *co
  * above it, and may turn out to have been removed since. */
 apr_status_t tseed_folders_find(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *path, size_t length);
+
+/* A stream over a directory's names, of a position of its own, or NULL with errno; to be closed. */
+DIR *tseed_folders_stream(int fd);
 
 /* Closes everything. */
 void tseed_folders_forget(tseed_folders_t *folders);

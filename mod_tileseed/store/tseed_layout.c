@@ -113,6 +113,14 @@ static const char *resolve(const tseed_token_t *token, const tseed_tileset_t *ti
     return tileset->hash ? apr_pstrcat(pool, "_", tileset->hash, NULL) : "";
 }
 
+const char *tseed_layout_links(const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, TSEED_HIDDEN "/links/", safe_name(tileset->layer->name, pool), "/",
+                       safe_name(tileset->subset->gridset->name, pool), tileset->hash ? "_" : "",
+                       tileset->hash ? tileset->hash : "", "/",
+                       safe_name(tileset->format->extension, pool), NULL);
+}
+
 static const field_t *find_field(const tseed_token_t *token)
 {
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {

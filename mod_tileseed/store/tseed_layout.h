@@ -31,6 +31,9 @@
 #define TSEED_LEFTOVER_PREFIX ".tseed-"
 #define TSEED_LEFTOVER_SUFFIX ".tmp"
 
+/* What is no tile but the store's own stands below this directory of the root. */
+#define TSEED_HIDDEN ".tileseed"
+
 typedef struct tseed_pattern_t tseed_pattern_t;
 
 /* The pattern of a tile set whose configuration has been checked. In `pool`; `tileset` outlives
@@ -60,5 +63,8 @@ void tseed_layout_cell(int64_t *columns, int64_t *rows, const tseed_pattern_t *p
 /* The tile whose path this is exactly; 0 when it is none of the tile set's. */
 int tseed_layout_tile(int *z, int64_t *x, int64_t *y, const tseed_pattern_t *pattern,
                       const char *path);
+
+/* The directory, below the root, of the files that a tile set's uniform tiles share. In `pool`. */
+const char *tseed_layout_links(const tseed_tileset_t *tileset, apr_pool_t *pool);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The store: looks whether tiles are there, puts and links them.
+/* The store: looks whether tiles are there and puts them.
  *
  * System calls a tile once the directory is known: 4 for a put where nothing was (open, write,
- * close, rename), one more where a tile was; 1 for a link where nothing was, 1 for a look.
+ * close, rename), one more where a tile was; 1 for a look.
  */
 #include "store/tseed_store.h"
 
@@ -22,13 +22,6 @@
  * stays. */
 #define ATTEMPTS 16
 
-/* A tile's place: the directory is the first `length` bytes of path. */
-typedef struct {
-    const char *path;
-    size_t length;
-    const char *name;
-} place_t;
-
 const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
                              apr_pool_t *pool)
 {
@@ -43,6 +36,13 @@ static apr_status_t forget(void *store)
 {
     tseed_folders_forget(&((tseed_store_t *)store)->folders);
     return APR_SUCCESS;
+}
+
+static size_t longest_folder(const tseed_store_t *store)
+{
+    size_t links = strlen(store->links) + 1;
+
+    return links > store->longest ? links : store->longest;
 }
 
 apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tileset, unsigned id,
@@ -66,7 +66,8 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     apr_snprintf(made->leftover, sizeof(made->leftover),
                  TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
     made->block = 1;
-    tseed_folders_init(&made->folders, made->config, made->longest, own);
+    made->links = tseed_layout_links(tileset, own);
+    tseed_folders_init(&made->folders, made->config, longest_folder(made), own);
     apr_pool_cleanup_register(own, made, forget, apr_pool_cleanup_null);
     *store = made;
     return APR_SUCCESS;
@@ -104,23 +105,21 @@ tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *s
     return (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};
 }
 
-static place_t place_of(const tseed_store_t *store, char *path, int z, int64_t x, int64_t y)
+tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile)
 {
     char *slash;
 
-    tseed_layout_path(path, store->pattern, z, x, y);
+    tseed_layout_path(path, store->pattern, tile->z, tile->x, tile->y);
     slash = strrchr(path, '/');
-    return (place_t){path, slash ? (size_t)(slash - path) : 0, slash ? slash + 1 : path};
+    return (tseed_place_t){path, slash ? (size_t)(slash - path) : 0, slash ? slash + 1 : path};
 }
 
-static int same_folder(const place_t *a, const place_t *b)
+static int same_folder(const tseed_place_t *a, const tseed_place_t *b)
 {
     return a->length == b->length && memcmp(a->path, b->path, a->length) == 0;
 }
 
-/* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
- * or too many files are open and the remembered ones are among them. */
-static int begin_again(tseed_store_t *store, apr_status_t rv, int *attempts)
+int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts)
 {
     if ((rv != ENOENT && rv != ESTALE && rv != EMFILE && rv != ENFILE) || ++*attempts >= ATTEMPTS) {
         return 0;
@@ -132,12 +131,13 @@ static int begin_again(tseed_store_t *store, apr_status_t rv, int *attempts)
 /* Looking */
 
 typedef struct {
-    place_t last;
+    tseed_place_t last;
     int folder;      /* of last */
     apr_status_t rv; /* what finding that folder came to */
 } look_t;
 
-static apr_status_t look_at(int *present, look_t *look, tseed_store_t *store, const place_t *place)
+static apr_status_t look_at(int *present, look_t *look, tseed_store_t *store,
+                            const tseed_place_t *place)
 {
     struct stat st;
     apr_status_t rv;
@@ -167,7 +167,7 @@ static apr_status_t look_all(tseed_store_t *store, const tseed_range_t *range, u
     for (int64_t x = range->minx; x <= range->maxx; x++) {
         for (int64_t y = range->miny; y <= range->maxy; y++) {
             int64_t i = (y - range->miny) * width + (x - range->minx);
-            place_t place = place_of(store, buffer, range->z, x, y);
+            tseed_place_t place = tseed_view_place(store, buffer, &(tseed_tile_t){range->z, x, y});
             int present;
             apr_status_t rv = look_at(&present, &look, store, &place);
 
@@ -195,7 +195,7 @@ apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *rang
     do {
         memset(bits, 0, words * sizeof(*bits));
         rv = look_all(store, range, bits);
-    } while (begin_again(store, rv, &attempts));
+    } while (tseed_view_begin_again(store, rv, &attempts));
     return rv;
 }
 
@@ -243,10 +243,8 @@ static int set_mode(tseed_store_t *store, int fd)
     return store->mode == TSEED_MODE_RIGHT ? 0 : fchmod(fd, mode);
 }
 
-/* The whole content in this thread's hidden file. What close says counts: network file systems
- * report a full disk there. */
-static apr_status_t write_leftover(tseed_store_t *store, int folder, const void *data,
-                                   size_t length)
+/* What close says counts: network file systems report a full disk there. */
+apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data, size_t length)
 {
     int fd = create_leftover(store, folder);
     apr_status_t rv;
@@ -267,7 +265,7 @@ static apr_status_t write_leftover(tseed_store_t *store, int folder, const void 
     return rv;
 }
 
-static int stopped(const tseed_stop_t *stop)
+int tseed_view_is_stopped(const tseed_stop_t *stop)
 {
     return stop && stop->ask(stop->baton);
 }
@@ -305,11 +303,11 @@ static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, 
     return rename_over(lost, store, folder, name);
 }
 
-/* Gives the hidden file its name, or drops it. `lost` is what it replaced. */
-static apr_status_t finish_leftover(tseed_effect_t *lost, tseed_store_t *store, int folder,
-                                    const char *name, const tseed_stop_t *stop)
+apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
+                               const char *name, const tseed_stop_t *stop)
 {
-    apr_status_t rv = stopped(stop) ? APR_EINTR : rename_leftover(lost, store, folder, name);
+    apr_status_t rv =
+        tseed_view_is_stopped(stop) ? APR_EINTR : rename_leftover(lost, store, folder, name);
 
     if (rv != APR_SUCCESS) {
         unlinkat(folder, store->leftover, 0);
@@ -320,7 +318,7 @@ static apr_status_t finish_leftover(tseed_effect_t *lost, tseed_store_t *store, 
 apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
                              const void *data, size_t length, const tseed_stop_t *stop)
 {
-    place_t place = place_of(store, store->path, tile->z, tile->x, tile->y);
+    tseed_place_t place = tseed_view_place(store, store->path, tile);
     int attempts = 0, folder;
     tseed_effect_t lost;
     apr_status_t rv;
@@ -329,91 +327,16 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
         lost = (tseed_effect_t){0};
         rv = tseed_folders_make(&folder, &store->folders, place.path, place.length);
         if (rv == APR_SUCCESS) {
-            rv = write_leftover(store, folder, data, length);
+            rv = tseed_view_write(store, folder, data, length);
         }
         if (rv == APR_SUCCESS) {
-            rv = finish_leftover(&lost, store, folder, place.name, stop);
+            rv = tseed_view_finish(&lost, store, folder, place.name, stop);
         }
-    } while (begin_again(store, rv, &attempts));
+    } while (tseed_view_begin_again(store, rv, &attempts));
     *effect = (tseed_effect_t){0};
     if (rv == APR_SUCCESS) {
         *effect = tseed_store_gain(store, length);
         tseed_effect_add(effect, &lost);
     }
     return rv;
-}
-
-/* Linking */
-
-typedef struct {
-    int from_folder, folder;
-    place_t from, to;
-} link_t;
-
-static apr_status_t open_folders(link_t *link, tseed_store_t *store)
-{
-    const place_t *from = &link->from, *to = &link->to;
-    apr_status_t rv = tseed_folders_make(&link->folder, &store->folders, to->path, to->length);
-
-    link->from_folder = link->folder;
-    if (rv == APR_SUCCESS && !same_folder(from, to)) {
-        rv = tseed_folders_find(&link->from_folder, &store->folders, from->path, from->length);
-    }
-    return rv;
-}
-
-static apr_status_t make_link(const link_t *link, const char *name)
-{
-    return linkat(link->from_folder, link->from.name, link->folder, name, 0) == 0
-               ? APR_SUCCESS
-               : APR_FROM_OS_ERROR(errno);
-}
-
-/* A rename does nothing, and leaves both names, when both are one file already (POSIX): so the
- * hidden one is dropped in any case. */
-static apr_status_t replace_by_link(tseed_store_t *store, const link_t *link,
-                                    const tseed_stop_t *stop)
-{
-    apr_status_t rv = make_link(link, store->leftover);
-    tseed_effect_t lost = {0};
-
-    if (APR_STATUS_IS_EEXIST(rv) && unlinkat(link->folder, store->leftover, 0) == 0) {
-        rv = make_link(link, store->leftover);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = finish_leftover(&lost, store, link->folder, link->to.name, stop);
-        if (rv == APR_SUCCESS) {
-            unlinkat(link->folder, store->leftover, 0);
-        }
-    }
-    return rv;
-}
-
-static int needs_copy(apr_status_t rv)
-{
-    return rv == EMLINK || rv == EXDEV || rv == EPERM || rv == ENOTSUP || rv == EOPNOTSUPP ||
-           rv == ENOSYS || rv == ENOENT;
-}
-
-apr_status_t tseed_store_link(tseed_store_t *store, const tseed_tile_t *tile,
-                              const tseed_tile_t *from, const tseed_stop_t *stop)
-{
-    link_t link = {.from = place_of(store, store->other_path, from->z, from->x, from->y),
-                   .to = place_of(store, store->path, tile->z, tile->x, tile->y)};
-    int attempts = 0;
-    apr_status_t rv;
-
-    if (tile->x == from->x && tile->y == from->y) {
-        return APR_SUCCESS;
-    }
-    do {
-        rv = open_folders(&link, store);
-        if (rv == APR_SUCCESS) {
-            rv = stopped(stop) ? APR_EINTR : make_link(&link, link.to.name);
-        }
-        if (APR_STATUS_IS_EEXIST(rv)) {
-            rv = replace_by_link(store, &link, stop);
-        }
-    } while (begin_again(store, rv, &attempts));
-    return needs_copy(rv) ? APR_ENOTIMPL : rv;
 }

@@ -66,11 +66,30 @@ typedef struct {
 apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
                              const void *data, size_t length, const tseed_stop_t *stop);
 
-/* Makes a tile another name of tile `from` of the same level, replacing what was there.
- * APR_ENOTIMPL: put it instead; the file system will not (EMLINK, EXDEV, EPERM, ENOTSUP), or the
- * other tile is gone. APR_EINTR as for put. */
-apr_status_t tseed_store_link(tseed_store_t *store, const tseed_tile_t *tile,
-                              const tseed_tile_t *from, const tseed_stop_t *stop);
+/* Uniform tiles. Those of the same content in a tile set are names of one file, the master, which
+ * has a hidden name of its own below the root as well. It is counted once, in the tile set's shared
+ * sum; its tiles count as names only. */
+
+/* Makes a tile another name of the master of this content; replaces what was there, unless it is
+ * that already. `effect` as for put. APR_NOTFOUND: there is no master that takes another name;
+ * charge tseed_store_allocation, share the content, and link again. APR_ENOTIMPL: put it instead;
+ * the file system will not (EXDEV, EPERM, ENOTSUP), or the content is too long to be worth it.
+ * APR_EINTR as for put. */
+apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
+                              const tseed_tile_t *tile, const void *data, size_t length,
+                              const tseed_stop_t *stop);
+
+/* Makes the master. `effect` is that on the shared sum: one file, or nothing when another thread
+ * has just made it. APR_ENOTIMPL as for link. */
+apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, const void *data,
+                               size_t length);
+
+/* Removes the masters that no tile is a name of any more; `effect` on the shared sum. One thread at
+ * a time. Takes the lock of masters for each, which keeps links away from what it removes. */
+apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store);
+
+/* The shared sum as it is on disk: the masters' files and sizes. */
+apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store);
 
 /* Removes the tiles of a range and the directories below the root that became empty by it. Where
  * less exists than could exist it walks what exists. Symbolic links to directories are not

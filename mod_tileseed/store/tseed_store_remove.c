@@ -7,7 +7,6 @@
  *
  * Memory is a name and a directory stream a depth, whatever the range.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -61,22 +60,10 @@ static int drop_leftover(const walk_t *walk, int fd, const char *name)
            st.st_mtime < walk->now - LEFTOVER_SECONDS && unlinkat(fd, name, 0) == 0;
 }
 
-/* A directory stream of its own position, or NULL. */
-static DIR *open_stream(int fd)
-{
-    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = own >= 0 ? fdopendir(own) : NULL;
-
-    if (!stream && own >= 0) {
-        close(own);
-    }
-    return stream;
-}
-
 /* Drops old leftovers when they are all that a directory holds. Stops at the first other name. */
 static int drop_leftovers(const walk_t *walk, int fd)
 {
-    DIR *stream = open_stream(fd);
+    DIR *stream = tseed_folders_stream(fd);
     const struct dirent *entry;
     int alone = stream != NULL;
 
@@ -151,7 +138,7 @@ static int stopped(const walk_t *walk)
 
 static apr_status_t read_names(walk_t *walk, folder_t *folder)
 {
-    DIR *stream = open_stream(folder->fd);
+    DIR *stream = tseed_folders_stream(folder->fd);
     const struct dirent *entry;
     apr_status_t rv = APR_SUCCESS;
 

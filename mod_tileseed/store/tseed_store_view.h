@@ -13,6 +13,30 @@
 /* Whether files come out with the mode that the administrator gave. */
 typedef enum { TSEED_MODE_UNKNOWN, TSEED_MODE_RIGHT, TSEED_MODE_WRONG } tseed_mode_t;
 
+/* Files that uniform tiles share: as many are remembered, of contents not longer than that. */
+#define TSEED_MASTERS_MAX    4
+#define TSEED_MASTER_LONGEST 16384
+
+/* A shared file as the view saw it last. */
+typedef struct {
+    size_t length; /* of the content; 0: free */
+    unsigned char *data;
+    char digest[41];
+    int number; /* several of one content, when a file may have no more names */
+    char name[56];
+    int known; /* it was there, as the inode below, after so many sweeps */
+    unsigned sweeps;
+    dev_t device;
+    ino_t inode;
+} tseed_master_t;
+
+/* A tile's place: the directory is the first `length` bytes of path. */
+typedef struct {
+    const char *path;
+    size_t length;
+    const char *name;
+} tseed_place_t;
+
 /* Lives in its own pool, used by one thread. The buffers hold any path of the pattern. */
 struct tseed_store_t {
     apr_pool_t *pool;
@@ -27,10 +51,31 @@ struct tseed_store_t {
     tseed_mode_t mode;
     int replacing;     /* the last put met another tile: the next one will as well */
     int never_refuses; /* the file system can't refuse a rename because of what is there */
+    int never_links;   /* the file system has no hard links, or not for us */
+    const char *links; /* directory of the shared files */
+    tseed_master_t masters[TSEED_MASTERS_MAX];
+    unsigned next_master; /* the one to give up next */
 };
 
 /* The effect of a file appearing, or of one name of a file disappearing. */
 tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
 tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *st);
+
+/* `path` has room for the pattern's longest. */
+tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
+
+/* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
+ * or too many files are open and the remembered ones are among them. */
+int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts);
+
+int tseed_view_is_stopped(const tseed_stop_t *stop);
+
+/* Writes the whole content into this thread's hidden file in that directory; it is gone on failure.
+ */
+apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data, size_t length);
+
+/* Gives the hidden file its name, or drops it. `lost` is what it replaced. */
+apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
+                               const char *name, const tseed_stop_t *stop);
 
 #endif

@@ -77,6 +77,13 @@ static const placeholder_t *find(const tseed_token_t *token)
     return NULL;
 }
 
+/* Names that the store keeps for itself. */
+static int is_ours(const char *name, size_t length)
+{
+    return strncmp(name, TSEED_LEFTOVER_PREFIX, strlen(TSEED_LEFTOVER_PREFIX)) == 0 ||
+           (length == strlen(TSEED_HIDDEN) && memcmp(name, TSEED_HIDDEN, length) == 0);
+}
+
 /* Names never begin with a dot where a path is made of them, so the text alone decides. */
 static const char *check_components(const char *path_template, apr_pool_t *pool)
 {
@@ -92,11 +99,12 @@ static const char *check_components(const char *path_template, apr_pool_t *pool)
                                 "without empty parts, '.' and '..'",
                                 path_template);
         }
-        if (strncmp(start, TSEED_LEFTOVER_PREFIX, strlen(TSEED_LEFTOVER_PREFIX)) == 0) {
+        if (is_ours(start, length)) {
             return apr_psprintf(pool,
-                                "the path template '%s' must not use names that begin with '%s': "
-                                "unfinished files are called so",
-                                path_template, TSEED_LEFTOVER_PREFIX);
+                                "the path template '%s' must not use the name '" TSEED_HIDDEN
+                                "' nor names that begin with '" TSEED_LEFTOVER_PREFIX
+                                "': the store's own files are called so",
+                                path_template);
         }
         if (!start[length]) {
             return NULL;

@@ -340,10 +340,11 @@ def geowebcache_path(name, gridset, extension, tile, parameters=None):
 
 
 def files(httpd, below=''):
-    """Every file of the cache, with the path below it."""
+    """Every file of the cache, with the path below it, but for what the store keeps for itself."""
     top = httpd.path('cache')
     return {os.path.relpath(os.path.join(folder, file), top)
-            for folder, _, names in os.walk(top / below) for file in names}
+            for folder, _, names in os.walk(top / below) for file in names
+            if '/.tileseed' not in folder}
 
 
 def empty_folders(httpd):

@@ -311,113 +311,6 @@ static void test_store__present_sees_a_directory_made_anew(void **state)
     assert_int_equal(bits, 2);
 }
 
-static void assert_same_file(const char *a, const char *b)
-{
-    assert_int_equal(stat_of(a).st_ino, stat_of(b).st_ino);
-}
-
-static void test_store__link_new_and_over_another(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
-
-    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    assert_int_equal(put(house, 3, 5, 2, "old"), APR_SUCCESS);
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 4, 4}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_SUCCESS);
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 5, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_SUCCESS);
-    assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 4, 4));
-    assert_same_file(tile(house, 3, 1, 2), tile(house, 3, 5, 2));
-    assert_int_equal(count_files(house), 3);
-}
-
-/* rename(2) does nothing when both names are one file: the hidden one must not stay. */
-static void test_store__link_again_leaves_no_leftover(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
-
-    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3},
-                                          &(tseed_tile_t){3, 1, 2}, NULL),
-                         APR_SUCCESS);
-    }
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_SUCCESS);
-    assert_int_equal(count_files(house), 2);
-    assert_int_equal(stat_of(tile(house, 3, 1, 2)).st_nlink, 2);
-}
-
-/* A tile that shares its file is replaced alone. */
-static void test_store__put_over_a_link_leaves_the_others(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
-
-    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_SUCCESS);
-    assert_int_equal(put(house, 3, 1, 3, "new"), APR_SUCCESS);
-    assert_content(tile(house, 3, 1, 2), "uniform");
-    assert_content(tile(house, 3, 1, 3), "new");
-}
-
-static void test_store__link_to_what_is_gone_asks_for_a_put(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
-
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_ENOTIMPL);
-    assert_int_equal(put(house, 3, 1, 3, "old"), APR_SUCCESS);
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3}, &(tseed_tile_t){3, 4, 2}, NULL),
-        APR_ENOTIMPL);
-    assert_content(tile(house, 3, 1, 3), "old");
-    assert_int_equal(count_files(house), 1);
-}
-
-static void test_store__link_across_file_systems_asks_for_a_put(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
-    char away[] = "/dev/shm/tseed-store-XXXXXX";
-    struct stat here, there;
-
-    if (!mkdtemp(away)) {
-        skip();
-    }
-    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    stat(away, &there);
-    stat(house->top, &here);
-    assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/3/2")), 0);
-    if (here.st_dev != there.st_dev) {
-        assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 2, 2},
-                                          &(tseed_tile_t){3, 1, 2}, NULL),
-                         APR_ENOTIMPL);
-    }
-    assert_int_equal(rmdir(away), 0);
-}
-
-static void test_store__link_stopped_changes_nothing(void **state)
-{
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
-    counter_t now = {0, 0}, later = {0, 1};
-
-    assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
-    assert_int_equal(put(house, 3, 1, 4, "old"), APR_SUCCESS);
-    assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 3},
-                                      &(tseed_tile_t){3, 1, 2}, &(tseed_stop_t){count_to, &now}),
-                     APR_EINTR);
-    assert_int_equal(tseed_store_link(house->store, &(tseed_tile_t){3, 1, 4},
-                                      &(tseed_tile_t){3, 1, 2}, &(tseed_stop_t){count_to, &later}),
-                     APR_EINTR);
-    assert_content(tile(house, 3, 1, 4), "old");
-    assert_int_equal(count_files(house), 2);
-}
-
 /* Removes the middle of a 12 x 12 block: exactly that goes, in every layout. */
 static void test_store__remove_exactly_the_range(void **state)
 {
@@ -533,9 +426,8 @@ static void test_store__remove_takes_empty_tiles_and_links_too(void **state)
 
     assert_int_equal(put(house, 3, 1, 2, "uniform"), APR_SUCCESS);
     assert_int_equal(put(house, 3, 1, 3, ""), APR_SUCCESS);
-    assert_int_equal(
-        tseed_store_link(house->store, &(tseed_tile_t){3, 2, 2}, &(tseed_tile_t){3, 1, 2}, NULL),
-        APR_SUCCESS);
+    assert_int_equal(mkdir(full(house, "topp_states/EPSG_900913/3/2"), 0755), 0);
+    assert_int_equal(link(tile(house, 3, 1, 2), tile(house, 3, 2, 2)), 0);
     assert_int_equal(symlink("2.png", tile(house, 3, 1, 4)), 0);
     assert_int_equal(remove_range(house, level(house, 3)), 4);
     assert_int_equal(count_files(house), 0);
@@ -782,12 +674,6 @@ int main(void)
         HOUSE_TEST(test_store__present_is_row_by_row_from_the_bottom_left),
         HOUSE_TEST(test_store__present_takes_as_many_tiles_as_bits),
         HOUSE_TEST(test_store__present_sees_a_directory_made_anew),
-        HOUSE_TEST(test_store__link_new_and_over_another),
-        HOUSE_TEST(test_store__link_again_leaves_no_leftover),
-        HOUSE_TEST(test_store__put_over_a_link_leaves_the_others),
-        HOUSE_TEST(test_store__link_to_what_is_gone_asks_for_a_put),
-        HOUSE_TEST(test_store__link_across_file_systems_asks_for_a_put),
-        HOUSE_TEST(test_store__link_stopped_changes_nothing),
         HOUSE_TEST(test_store__remove_exactly_the_range),
         HOUSE_TEST(test_store__remove_spares_the_neighbours),
         HOUSE_TEST(test_store__remove_spares_what_is_no_tile),

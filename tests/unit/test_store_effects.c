@@ -1,79 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What the store says it has changed is what a walk of the disk finds changed. */
-#include "store_house.h"
+#include "store_books.h"
 
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define BLOCK 512
-
-static void assert_effect(tseed_effect_t effect, int64_t names, int64_t files, int64_t bytes,
-                          int64_t allocated)
-{
-    assert_int_equal(effect.names, names);
-    assert_int_equal(effect.files, files);
-    assert_int_equal(effect.bytes, bytes);
-    assert_int_equal(effect.allocated, allocated);
-}
-
-static tseed_effect_t put(house_t *house, int64_t x, int64_t y, size_t length)
-{
-    static const char content[4096];
-    tseed_effect_t effect;
-
-    assert_int_equal(
-        tseed_store_put(&effect, house->store, &(tseed_tile_t){4, x, y}, content, length, NULL),
-        APR_SUCCESS);
-    return effect;
-}
-
-/* What is below the root, each file once whatever its names; by nftw, which passes no baton. */
-static tseed_effect_t found;
-static apr_array_header_t *inodes; /* of ino_t: those with several names */
-
-static int is_known(ino_t inode)
-{
-    for (int i = 0; i < inodes->nelts; i++) {
-        if (APR_ARRAY_IDX(inodes, i, ino_t) == inode) {
-            return 1;
-        }
-    }
-    APR_ARRAY_PUSH(inodes, ino_t) = inode;
-    return 0;
-}
-
-static int survey_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw)
-{
-    (void)ftw;
-    if (kind != FTW_F) {
-        return 0;
-    }
-    found.names += strstr(path, "/.") == NULL;
-    if (st->st_nlink == 1 || !is_known(st->st_ino)) {
-        found.files++;
-        found.bytes += st->st_size;
-        found.allocated += (st->st_size + BLOCK - 1) / BLOCK * BLOCK;
-    }
-    return 0;
-}
-
-static void assert_survey(const house_t *house, const tseed_effect_t *sum)
-{
-    found = (tseed_effect_t){0};
-    inodes = apr_array_make(house->pool, 16, sizeof(ino_t));
-    nftw(house->f.layer.store.root, survey_entry, 16, FTW_PHYS);
-    assert_effect(*sum, found.names, found.files, found.bytes, found.allocated);
-}
-
-static house_t *open_books(void **state, tseed_layout_t layout)
-{
-    house_t *house = open_house(state, layout);
-
-    tseed_store_block_set(house->store, BLOCK);
-    return house;
-}
 
 static void test_store__put_counts_what_it_replaces(void **state)
 {

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Files that uniform tiles share.
+ *
+ *      <root>/.tileseed/links/topp_states/EPSG_900913/png/<digest>         the master
+ *      <root>/topp_states/EPSG_900913_12/007_007/0001000_0001002.png       another name of it
+ *
+ * Because the master is a name too, a tile whose file has one name owns it and a tile whose file
+ * has more does not: what a tile costs can be told from its inode alone, whoever removes it and
+ * when. A master with one name has no tiles any more and goes with the next sweep.
+ *
+ * A link costs one system call once the master is known, and two where the tile is one already.
+ */
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tseed_text.h"
+#include "store/tseed_store_view.h"
+
+/* Between a sweep's look at a master and its removal no tile may be linked to it, in any view: lock
+ * 6 of the internals README. Links hold it together, a sweep alone. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static unsigned sweeps; /* masters removed so far; what is remembered from before is doubtful */
+
+static apr_status_t status_of(int rc)
+{
+    return rc == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+}
+
+/* Masters */
+
+/* Without an extension, so that whoever looks for tiles below the root finds tiles. */
+static void master_name(tseed_master_t *master, int number)
+{
+    master->number = number;
+    master->known = 0;
+    apr_snprintf(master->name, sizeof(master->name), number ? "%s-%d" : "%s", master->digest,
+                 number);
+}
+
+/* The one of this content, remembered or newly so; NULL when it is not worth sharing. */
+static tseed_master_t *master_get(tseed_store_t *store, const void *data, size_t length)
+{
+    tseed_master_t *master = store->masters;
+
+    if (length == 0 || length > TSEED_MASTER_LONGEST) {
+        return NULL;
+    }
+    for (; master < store->masters + TSEED_MASTERS_MAX; master++) {
+        if (master->length == length && memcmp(master->data, data, length) == 0) {
+            return master;
+        }
+    }
+    master = &store->masters[store->next_master++ % TSEED_MASTERS_MAX];
+    if (!master->data) {
+        master->data = apr_palloc(store->pool, TSEED_MASTER_LONGEST);
+    }
+    memcpy(master->data, data, length);
+    master->length = length;
+    tseed_text_sha1(master->digest, data, length);
+    master_name(master, 0);
+    return master;
+}
+
+static apr_status_t open_links(int *folder, tseed_store_t *store)
+{
+    return tseed_folders_make(folder, &store->folders, store->links, strlen(store->links));
+}
+
+/* A crash of the machine can leave a master without its content. Then the next number takes its
+ * place, as for one that has all the names it may have. */
+static apr_status_t know_master_locked(int links, tseed_master_t *master)
+{
+    struct stat st;
+
+    if (master->known && master->sweeps == sweeps) {
+        return APR_SUCCESS;
+    }
+    while (fstatat(links, master->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (S_ISREG(st.st_mode) && (size_t)st.st_size == master->length) {
+            master->known = 1;
+            master->sweeps = sweeps;
+            master->device = st.st_dev;
+            master->inode = st.st_ino;
+            return APR_SUCCESS;
+        }
+        master_name(master, master->number + 1);
+    }
+    return errno == ENOENT ? APR_NOTFOUND : APR_FROM_OS_ERROR(errno);
+}
+
+/* Linking */
+
+/* The only way to a new name of a master. */
+static apr_status_t name_master(tseed_store_t *store, tseed_master_t *master, int folder,
+                                const char *name)
+{
+    int links;
+    apr_status_t rv = open_links(&links, store);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    pthread_rwlock_rdlock(&lock);
+    rv = know_master_locked(links, master);
+    while (rv == APR_SUCCESS &&
+           (rv = status_of(linkat(links, master->name, folder, name, 0))) == EMLINK) {
+        master_name(master, master->number + 1);
+        rv = know_master_locked(links, master);
+    }
+    pthread_rwlock_unlock(&lock);
+    if (APR_STATUS_IS_ENOENT(rv)) {
+        master->known = 0;
+    }
+    return rv;
+}
+
+static apr_status_t replace(tseed_effect_t *lost, tseed_store_t *store, tseed_master_t *master,
+                            int folder, const char *name, const tseed_stop_t *stop)
+{
+    apr_status_t rv = name_master(store, master, folder, store->leftover);
+
+    if (APR_STATUS_IS_EEXIST(rv) && unlinkat(folder, store->leftover, 0) == 0) {
+        rv = name_master(store, master, folder, store->leftover);
+    }
+    if (rv == APR_SUCCESS) {
+        store->replacing = 1;
+        rv = tseed_view_finish(lost, store, folder, name, stop);
+    }
+    return rv;
+}
+
+static int is_master(const tseed_master_t *master, int folder, const char *name)
+{
+    struct stat st;
+
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == master->inode &&
+           st.st_dev == master->device;
+}
+
+static apr_status_t link_once(tseed_effect_t *effect, tseed_store_t *store,
+                              const tseed_place_t *place, tseed_master_t *master,
+                              const tseed_stop_t *stop)
+{
+    tseed_effect_t lost = {0};
+    int folder;
+    apr_status_t rv = tseed_folders_make(&folder, &store->folders, place->path, place->length);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_view_is_stopped(stop) ? APR_EINTR
+                                         : name_master(store, master, folder, place->name);
+    }
+    if (APR_STATUS_IS_EEXIST(rv)) {
+        if (is_master(master, folder, place->name)) {
+            return APR_SUCCESS;
+        }
+        rv = replace(&lost, store, master, folder, place->name, stop);
+    }
+    if (rv == APR_SUCCESS) {
+        *effect = (tseed_effect_t){.names = 1};
+        tseed_effect_add(effect, &lost);
+    }
+    return rv;
+}
+
+/* What makes a copy of a link. Between file systems only some directories can't be linked to. */
+static apr_status_t judge(tseed_store_t *store, apr_status_t rv)
+{
+    store->never_links |= rv == EPERM || rv == ENOTSUP || rv == EOPNOTSUPP || rv == ENOSYS;
+    return store->never_links || rv == EXDEV ? APR_ENOTIMPL : rv;
+}
+
+apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
+                              const tseed_tile_t *tile, const void *data, size_t length,
+                              const tseed_stop_t *stop)
+{
+    tseed_place_t place = tseed_view_place(store, store->path, tile);
+    tseed_master_t *master = master_get(store, data, length);
+    int attempts = 0;
+    apr_status_t rv;
+
+    *effect = (tseed_effect_t){0};
+    if (!master || store->never_links) {
+        return APR_ENOTIMPL;
+    }
+    do {
+        rv = link_once(effect, store, &place, master, stop);
+    } while (tseed_view_begin_again(store, rv, &attempts));
+    return judge(store, rv);
+}
+
+/* Never replaces a master: those that are names of it would belong to nobody. */
+static apr_status_t share_once(tseed_store_t *store, const tseed_master_t *master)
+{
+    int links;
+    apr_status_t rv = open_links(&links, store);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_view_write(store, links, master->data, master->length);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = status_of(linkat(links, store->leftover, links, master->name, 0));
+        unlinkat(links, store->leftover, 0);
+    }
+    return rv;
+}
+
+apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, const void *data,
+                               size_t length)
+{
+    const tseed_master_t *master = master_get(store, data, length);
+    int attempts = 0;
+    apr_status_t rv;
+
+    *effect = (tseed_effect_t){0};
+    if (!master || store->never_links) {
+        return APR_ENOTIMPL;
+    }
+    do {
+        rv = share_once(store, master);
+    } while (tseed_view_begin_again(store, rv, &attempts));
+    if (APR_STATUS_IS_EEXIST(rv)) {
+        return APR_SUCCESS;
+    }
+    if (rv == APR_SUCCESS) {
+        *effect = tseed_store_gain(store, length);
+        effect->names = 0;
+    }
+    return judge(store, rv);
+}
+
+/* All masters of a tile set */
+
+/* Calls for each master until one fails. Nothing there is success. */
+static apr_status_t each_master(tseed_store_t *store,
+                                void (*visit)(tseed_effect_t *sum, const tseed_store_t *store,
+                                              int links, const char *name),
+                                tseed_effect_t *sum)
+{
+    const struct dirent *entry;
+    int links;
+    DIR *stream;
+    apr_status_t rv =
+        tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
+
+    *sum = (tseed_effect_t){0};
+    if (rv != APR_SUCCESS) {
+        return APR_STATUS_IS_ENOENT(rv) ? APR_SUCCESS : rv;
+    }
+    stream = tseed_folders_stream(links);
+    if (!stream) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    while ((errno = 0, entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            visit(sum, store, links, entry->d_name);
+        }
+    }
+    rv = APR_FROM_OS_ERROR(errno);
+    closedir(stream);
+    return rv;
+}
+
+static int stat_master(struct stat *st, int links, const char *name)
+{
+    return fstatat(links, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+}
+
+static void count_master(tseed_effect_t *sum, const tseed_store_t *store, int links,
+                         const char *name)
+{
+    struct stat st;
+
+    if (stat_master(&st, links, name)) {
+        tseed_effect_t file = tseed_store_gain(store, (size_t)st.st_size);
+
+        file.names = 0;
+        tseed_effect_add(sum, &file);
+    }
+}
+
+static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int links,
+                         const char *name)
+{
+    struct stat st;
+
+    if (!stat_master(&st, links, name) || st.st_nlink > 1) {
+        return;
+    }
+    pthread_rwlock_wrlock(&lock);
+    if (stat_master(&st, links, name) && st.st_nlink == 1 && unlinkat(links, name, 0) == 0) {
+        tseed_effect_t file = tseed_store_loss(store, &st);
+
+        sweeps++;
+        file.names = 0;
+        tseed_effect_add(sum, &file);
+    }
+    pthread_rwlock_unlock(&lock);
+}
+
+apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)
+{
+    return each_master(store, count_master, sum);
+}
+
+/* From the directory of masters up to the hidden one, as far as they are empty. */
+static void remove_folders(tseed_store_t *store)
+{
+    char *path = apr_pstrdup(store->pool, store->links);
+    char *slash = path;
+    int root;
+
+    if (tseed_folders_find(&root, &store->folders, "", 0) != APR_SUCCESS) {
+        return;
+    }
+    while (slash && unlinkat(root, path, AT_REMOVEDIR) == 0) {
+        slash = strrchr(path, '/');
+        if (slash) {
+            *slash = '\0';
+        }
+    }
+}
+
+apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store)
+{
+    apr_status_t rv = each_master(store, sweep_master, effect);
+
+    if (effect->files < 0) {
+        remove_folders(store);
+    }
+    return rv;
+}

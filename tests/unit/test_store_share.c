@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Uniform tiles: one file, many names, and books that stay right. */
+#include "store_books.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* As callers do it; adds up what it changes. */
+static apr_status_t uniform_of(tseed_effect_t *sum, tseed_store_t *store, tseed_tile_t tile,
+                               const char *content)
+{
+    size_t length = strlen(content);
+    tseed_effect_t effect;
+    apr_status_t rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
+
+    while (rv == APR_NOTFOUND) {
+        assert_int_equal(tseed_store_share(&effect, store, content, length), APR_SUCCESS);
+        tseed_effect_add(sum, &effect);
+        rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
+    }
+    tseed_effect_add(sum, &effect);
+    return rv;
+}
+
+static tseed_effect_t uniform(house_t *house, int64_t x, int64_t y, const char *content)
+{
+    tseed_effect_t sum = {0};
+
+    assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, x, y}, content), 0);
+    return sum;
+}
+
+static struct stat stat_tile(house_t *house, int64_t x, int64_t y)
+{
+    struct stat st = {0};
+
+    assert_int_equal(lstat(tile(house, 4, x, y), &st), 0);
+    return st;
+}
+
+static tseed_effect_t sweep(house_t *house)
+{
+    tseed_effect_t effect;
+
+    assert_int_equal(tseed_store_shared_sweep(&effect, house->store), APR_SUCCESS);
+    return effect;
+}
+
+static tseed_effect_t shared(house_t *house)
+{
+    tseed_effect_t sum;
+
+    assert_int_equal(tseed_store_shared_count(&sum, house->store), APR_SUCCESS);
+    return sum;
+}
+
+static void test_share__the_first_pays_and_the_others_do_not(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+    assert_effect(uniform(house, 1, 3, "sea"), 1, 0, 0, 0);
+    assert_effect(uniform(house, 9, 3, "sea"), 1, 0, 0, 0);
+    assert_effect(uniform(house, 9, 4, "land"), 1, 1, 4, 512);
+    assert_effect(shared(house), 0, 2, 7, 1024);
+    assert_int_equal(stat_tile(house, 1, 2).st_ino, stat_tile(house, 9, 3).st_ino);
+    assert_int_equal(stat_tile(house, 1, 2).st_nlink, 4);
+}
+
+static void test_share__link_replaces(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    put(house, 1, 2, 700);
+    assert_effect(uniform(house, 1, 2, "sea"), 0, 0, 3 - 700, 512 - 1024);
+    assert_effect(uniform(house, 1, 2, "sea"), 0, 0, 0, 0);
+    assert_effect(uniform(house, 1, 2, "land"), 0, 1, 4, 512);
+    assert_effect(put(house, 1, 2, 9), 0, 1, 9, 512);
+    assert_effect(sweep(house), 0, -2, -7, -1024);
+}
+
+static void test_share__several_views_share_one_file(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    tseed_effect_t first = uniform(house, 1, 2, "sea");
+
+    open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    assert_effect(first, 1, 1, 3, 512);
+    assert_effect(uniform(house, 1, 3, "sea"), 1, 0, 0, 0);
+}
+
+static void test_share__made_twice_is_made_once(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    tseed_effect_t effect;
+
+    assert_int_equal(tseed_store_share(&effect, house->store, "sea", 3), APR_SUCCESS);
+    assert_effect(effect, 0, 1, 3, 512);
+    assert_int_equal(tseed_store_share(&effect, house->store, "sea", 3), APR_SUCCESS);
+    assert_effect(effect, 0, 0, 0, 0);
+}
+
+static void test_share__sweep_takes_what_has_no_tile(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    uniform(house, 1, 2, "sea");
+    uniform(house, 1, 3, "land");
+    unlink(tile(house, 4, 1, 2));
+    assert_effect(sweep(house), 0, -1, -3, -512);
+    assert_effect(sweep(house), 0, 0, 0, 0);
+    assert_effect(shared(house), 0, 1, 4, 512);
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+    unlink(tile(house, 4, 1, 2));
+    unlink(tile(house, 4, 1, 3));
+    assert_effect(sweep(house), 0, -2, -7, -1024);
+    assert_int_not_equal(access(full(house, ".tileseed"), F_OK), 0);
+    assert_effect(shared(house), 0, 0, 0, 0);
+}
+
+/* What another thread's sweep removed is not believed to be there. */
+static void test_share__link_notices_a_sweep(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    tseed_store_t *first = house->store;
+
+    uniform(house, 1, 2, "sea");
+    unlink(tile(house, 4, 1, 2));
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_effect(sweep(house), 0, -1, -3, -512);
+    house->store = first;
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+}
+
+static void test_share__link_after_all_was_removed_by_hand(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    uniform(house, 1, 2, "sea");
+    nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+}
+
+/* A master that a power cut has emptied would make empty tiles for ever. */
+static void test_share__an_emptied_master_is_passed_over(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    uniform(house, 1, 2, "sea");
+    assert_int_equal(truncate(tile(house, 4, 1, 2), 0), 0);
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_effect(uniform(house, 1, 3, "sea"), 1, 1, 3, 512);
+    assert_effect(uniform(house, 1, 2, "sea"), 0, 0, 0, 0);
+    assert_int_equal(stat_tile(house, 1, 2).st_size, 3);
+    assert_effect(sweep(house), 0, -1, 0, 0);
+}
+
+static void test_share__parameters_and_formats_share_nothing(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+    house->f.tileset.hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+    assert_effect(shared(house), 0, 1, 3, 512);
+    house->f.format.extension = "jpeg";
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+}
+
+/* ext4 gives a file 65,000 names at most. */
+static void test_share__a_master_with_all_names_gets_a_successor(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    int names = 0;
+
+    uniform(house, 1, 2, "sea");
+    mkdir(full(house, "names"), 0755);
+    while (names < 70000 &&
+           link(tile(house, 4, 1, 2),
+                apr_psprintf(house->pool, "%s/names/%d", house->f.layer.store.root, names)) == 0) {
+        names++;
+    }
+    if (names == 70000) {
+        skip(); /* this file system has no limit that a test could reach */
+    }
+    assert_int_equal(errno, EMLINK);
+    assert_effect(uniform(house, 1, 3, "sea"), 1, 1, 3, 512);
+    assert_effect(uniform(house, 1, 4, "sea"), 1, 0, 0, 0);
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_effect(uniform(house, 1, 5, "sea"), 1, 0, 0, 0);
+}
+
+static void test_share__across_file_systems_is_put_instead(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    char away[] = "/dev/shm/tseed-store-XXXXXX";
+    struct stat here, there;
+    tseed_effect_t sum = {0};
+
+    if (!mkdtemp(away)) {
+        skip();
+    }
+    uniform(house, 1, 2, "sea");
+    stat(away, &there);
+    stat(house->top, &here);
+    assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/4/2")), 0);
+    if (here.st_dev != there.st_dev) {
+        assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, 2, 2}, "sea"),
+                         APR_ENOTIMPL);
+        assert_effect(sum, 0, 0, 0, 0);
+    }
+    assert_effect(uniform(house, 1, 3, "sea"), 1, 0, 0, 0);
+    assert_int_equal(rmdir(away), 0);
+}
+
+static int always(void *baton)
+{
+    (void)baton;
+    return 1;
+}
+
+static void test_share__stopped_changes_nothing(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const tseed_stop_t stop = {always, NULL};
+    tseed_effect_t effect;
+
+    uniform(house, 1, 2, "sea");
+    put(house, 1, 4, 700);
+    for (int64_t y = 3; y <= 4; y++) {
+        assert_int_equal(
+            tseed_store_link(&effect, house->store, &(tseed_tile_t){4, 1, y}, "sea", 3, &stop),
+            APR_EINTR);
+        assert_effect(effect, 0, 0, 0, 0);
+    }
+    assert_int_equal(stat_tile(house, 1, 4).st_size, 700);
+}
+
+static void test_share__what_is_empty_or_long_is_put_instead(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    static const char longer[100000];
+    tseed_effect_t effect;
+
+    assert_int_equal(tseed_store_link(&effect, house->store, &(tseed_tile_t){4, 1, 1}, longer,
+                                      sizeof(longer), NULL),
+                     APR_ENOTIMPL);
+    assert_int_equal(tseed_store_share(&effect, house->store, longer, 0), APR_ENOTIMPL);
+}
+
+/* A full disk, for which a file size limit stands. */
+static void test_share__that_fails_leaves_nothing(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    struct rlimit before, small;
+    tseed_effect_t effect, none = {0};
+    apr_status_t rv;
+
+    getrlimit(RLIMIT_FSIZE, &before);
+    small = (struct rlimit){4, before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+    rv = tseed_store_share(&effect, house->store, "longer than that", 16);
+    setrlimit(RLIMIT_FSIZE, &before);
+    assert_int_equal(rv, EFBIG);
+    assert_effect(effect, 0, 0, 0, 0);
+    assert_survey(house, &none);
+}
+
+/* Threads */
+
+typedef struct {
+    house_t *house;
+    unsigned id;
+    apr_pool_t *pool;
+    _Atomic int *done;
+    tseed_effect_t sum;
+} thread_t;
+
+/* Links and removes tiles of its own row. Removing is what makes masters go. */
+static void *link_many(void *data)
+{
+    static const char *const contents[] = {"sea", "land", "ice", "sand", "rock", "wood"};
+    thread_t *self = data;
+    unsigned seed = self->id;
+    tseed_store_t *store;
+
+    tseed_store_open(&store, &self->house->f.tileset, self->id, self->pool);
+    tseed_store_block_set(store, BLOCK);
+    for (int i = 0; i < 3000; i++) {
+        tseed_tile_t at = {4, rand_r(&seed) % 4, self->id};
+
+        if (rand_r(&seed) % 2) {
+            uniform_of(&self->sum, store, at, contents[rand_r(&seed) % 6]);
+        } else if (unlink(apr_pstrcat(
+                       self->pool, self->house->f.layer.store.root, "/",
+                       tseed_store_path(&self->house->f.tileset, 4, at.x, at.y, self->pool),
+                       NULL)) == 0) {
+            self->sum.names--;
+        }
+    }
+    tseed_store_close(store);
+    atomic_fetch_add(self->done, 1);
+    return NULL;
+}
+
+static void test_share__threads_link_while_another_sweeps(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    thread_t threads[3];
+    pthread_t ids[3];
+    _Atomic int done = 0;
+    tseed_effect_t sum = {0}, effect;
+
+    for (unsigned i = 0; i < 3; i++) {
+        threads[i] = (thread_t){.house = house, .id = i, .done = &done};
+        apr_pool_create(&threads[i].pool, NULL);
+        assert_int_equal(pthread_create(&ids[i], NULL, link_many, &threads[i]), 0);
+    }
+    while (atomic_load(&done) < 3) {
+        effect = sweep(house);
+        tseed_effect_add(&sum, &effect);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(ids[i], NULL);
+        tseed_effect_add(&sum, &threads[i].sum);
+        apr_pool_destroy(threads[i].pool);
+    }
+    assert_survey(house, &sum);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOUSE_TEST(test_share__the_first_pays_and_the_others_do_not),
+        HOUSE_TEST(test_share__link_replaces),
+        HOUSE_TEST(test_share__several_views_share_one_file),
+        HOUSE_TEST(test_share__made_twice_is_made_once),
+        HOUSE_TEST(test_share__sweep_takes_what_has_no_tile),
+        HOUSE_TEST(test_share__link_notices_a_sweep),
+        HOUSE_TEST(test_share__link_after_all_was_removed_by_hand),
+        HOUSE_TEST(test_share__an_emptied_master_is_passed_over),
+        HOUSE_TEST(test_share__parameters_and_formats_share_nothing),
+        HOUSE_TEST(test_share__a_master_with_all_names_gets_a_successor),
+        HOUSE_TEST(test_share__across_file_systems_is_put_instead),
+        HOUSE_TEST(test_share__stopped_changes_nothing),
+        HOUSE_TEST(test_share__what_is_empty_or_long_is_put_instead),
+        HOUSE_TEST(test_share__that_fails_leaves_nothing),
+        HOUSE_TEST(test_share__threads_link_while_another_sweeps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
