@@ -210,6 +210,8 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return NULL;
 }
 
+static const char *const switches[] = {"off", "on", NULL};
+
 static const char *const palettes[] = {
     [TSEED_PALETTE_KEEP] = "keep",
     [TSEED_PALETTE_AUTO] = "auto",
@@ -244,6 +246,10 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
          .read = tseed_read_word,
          .offset = offsetof(tseed_format_t, palette),
          .words = palettes},
+        {.name = "lossless",
+         .read = tseed_read_word,
+         .offset = offsetof(tseed_format_t, lossless),
+         .words = switches},
         {.name = NULL},
     };
     tseed_format_t format;
@@ -254,6 +260,9 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
     (void)dir;
     if (!error) {
         error = tseed_options_read(&format, options, words, 1, cmd->pool);
+    }
+    if (!error && format.lossless && format.codec != TSEED_CODEC_WEBP) {
+        error = apr_psprintf(cmd->pool, "lossless= is for image/webp, not for %s", format.mime);
     }
     if (!error) {
         error = say_again(&draft, TSEED_SAID_FORMAT, cmd);
@@ -374,8 +383,6 @@ static const char *read_layout(void *member, const tseed_option_t *option, const
     }
     return tseed_read_word(&store->layout, option, text, pool);
 }
-
-static const char *const switches[] = {"off", "on", NULL};
 
 static const tseed_option_t store_options[] = {
     {.name = "layout", .read = read_layout, .words = layouts},

@@ -11,22 +11,24 @@
 #include "image/tseed_palette.h"
 #include "image/tseed_png_read.h"
 #include "image/tseed_png_write.h"
+#include "image/tseed_webp.h"
 
 /* Grey of up to 16 levels gets a palette, whose indices are half a byte; of more it stays grey. */
 #define GREY_PALETTE_MAX 16
 
-typedef enum { ANSWER_PNG, ANSWER_JPEG } answer_kind_t;
+typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP } answer_kind_t;
 
 /* All that a uniform tile's bytes depend on. Compared as memory, so it is zeroed first. */
 typedef struct {
     int width, height, channels, has_palette, is_opaque;
-    int codec, quality, level, palette;
+    int codec, quality, level, lossless, palette;
     tseed_colour_t colour;
 } uniform_key_t;
 
 struct tseed_cutter_t {
     /* of the answer that is open */
     tseed_format_t format;
+    tseed_answer_t answer;
     answer_kind_t kind;
     tseed_png_t png;
     tseed_jpeg_t jpeg;
@@ -36,7 +38,8 @@ struct tseed_cutter_t {
     tseed_png_reader_t reader;
     tseed_png_writer_t writer;
     tseed_palette_room_t palette;
-    tseed_jpeg_codec_t codec;
+    tseed_jpeg_codec_t jpeg_codec;
+    tseed_webp_codec_t webp_codec;
     tseed_buffer_t pixels; /* of a tile whose pixels had to be converted */
 
     /* the uniform tile made last; most answers that have one have many */
@@ -56,7 +59,8 @@ void tseed_cutter_destroy(tseed_cutter_t *cutter)
     tseed_png_reader_free(&cutter->reader);
     tseed_png_writer_free(&cutter->writer);
     tseed_palette_free(&cutter->palette);
-    tseed_jpeg_codec_free(&cutter->codec);
+    tseed_jpeg_codec_free(&cutter->jpeg_codec);
+    tseed_webp_codec_free(&cutter->webp_codec);
     tseed_buffer_free(&cutter->pixels);
     tseed_buffer_free(&cutter->uniform_data);
     free(cutter);
@@ -67,19 +71,18 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
 {
     static const struct {
         const char *begin, *name;
-    } others[] = {
-        {"GIF8", "gif"}, {"RIFF", "webp"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
+    } others[] = {{"GIF8", "gif"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
     char begin[41];
     size_t i;
 
     if (length == 0) {
-        return "the answer is empty, expected a png or jpeg";
+        return "the answer is empty, expected a png, jpeg or webp";
     }
     for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         size_t size = strlen(others[i].begin);
 
         if (length >= size && memcmp(answer, others[i].begin, size) == 0) {
-            return apr_psprintf(pool, "%s is not read: ask for image/png or image/jpeg",
+            return apr_psprintf(pool, "%s is not read: ask for image/png, image/jpeg or image/webp",
                                 others[i].name);
         }
     }
@@ -87,7 +90,7 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
         begin[i] = (char)(answer[i] < 0x7f && answer[i] ? answer[i] : '?');
     }
     begin[i] = '\0';
-    return apr_psprintf(pool, "neither png nor jpeg: it begins with '%s'",
+    return apr_psprintf(pool, "neither png, jpeg nor webp: it begins with '%s'",
                         tseed_text_quote(begin, sizeof(begin), pool));
 }
 
@@ -98,6 +101,7 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
     size_t length = answer->length;
 
     cutter->format = *format;
+    cutter->answer = *answer;
     cutter->picture = (tseed_picture_t){0};
     if (tseed_png_is(data, length)) {
         cutter->kind = ANSWER_PNG;
@@ -107,9 +111,21 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
     if (tseed_jpeg_is(data, length)) {
         cutter->kind = ANSWER_JPEG;
         cutter->jpeg = (tseed_jpeg_t){data, length, answer->width, answer->height, 0};
-        return tseed_jpeg_open(&cutter->jpeg, &cutter->codec, pool);
+        return tseed_jpeg_open(&cutter->jpeg, &cutter->jpeg_codec, pool);
+    }
+    if (tseed_webp_is(data, length)) {
+        const tseed_webp_t webp = {data, length, answer->width, answer->height};
+
+        cutter->kind = ANSWER_WEBP;
+        return tseed_webp_read(&cutter->picture, &cutter->webp_codec, &webp, pool);
     }
     return name_answer(data, length, pool);
+}
+
+/* A tile of that size is the whole answer. */
+static int is_whole(const tseed_cutter_t *cutter, int width, int height)
+{
+    return width == cutter->answer.width && height == cutter->answer.height;
 }
 
 /* The tile as RGB, or RGBA when its kind of pixels has an alpha. */
@@ -153,11 +169,12 @@ static tseed_colours_t to_smallest(tseed_picture_t *tile, tseed_cutter_t *cutter
 }
 
 /* Turns the tile's pixels into the kind that its PNG gets. */
-static const char *convert_for_png(tseed_picture_t *tile, tseed_cutter_t *cutter)
+static const char *convert_for_png(tseed_picture_t *tile, tseed_cutter_t *cutter,
+                                   tseed_codec_t codec)
 {
     tseed_colours_t result = TSEED_COLOURS_DONE;
 
-    if (cutter->format.codec == TSEED_CODEC_PNG8) {
+    if (codec == TSEED_CODEC_PNG8) {
         result = to_palette(tile, cutter);
     } else if (cutter->format.palette == TSEED_PALETTE_NONE) {
         if (tile->channels < 3) {
@@ -185,15 +202,15 @@ static int answer_will_do(const tseed_cutter_t *cutter, const tseed_picture_t *c
 {
     const tseed_picture_t *picture = &cutter->picture;
 
-    return cutter->kind == ANSWER_PNG && cutter->png.plain && converted->width == picture->width &&
-           converted->height == picture->height && converted->channels == picture->channels &&
-           !converted->colours == !picture->colours;
+    return cutter->kind == ANSWER_PNG && cutter->png.plain &&
+           is_whole(cutter, converted->width, converted->height) &&
+           converted->channels == picture->channels && !converted->colours == !picture->colours;
 }
 
 static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
-                              tseed_picture_t *pixels)
+                              tseed_picture_t *pixels, tseed_codec_t codec)
 {
-    const char *error = convert_for_png(pixels, cutter);
+    const char *error = convert_for_png(pixels, cutter, codec);
 
     if (error) {
         return error;
@@ -212,20 +229,57 @@ static const char *encode_jpeg(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                                tseed_picture_t *pixels)
 {
     convert_for_jpeg(pixels, cutter);
-    tile->length = tseed_jpeg_write(&cutter->codec, pixels, cutter->format.quality);
-    tile->data = cutter->codec.file.data;
+    tile->length = tseed_jpeg_write(&cutter->jpeg_codec, pixels, cutter->format.quality);
+    tile->data = cutter->jpeg_codec.file.data;
     return tile->length ? NULL : "the tile can't be written as jpeg";
+}
+
+static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
+                               tseed_picture_t *pixels)
+{
+    if (cutter->kind == ANSWER_WEBP && is_whole(cutter, pixels->width, pixels->height)) {
+        tile->data = cutter->answer.data;
+        tile->length = cutter->answer.length;
+        return NULL;
+    }
+    if (pixels->channels < 3) {
+        to_true_colour(pixels, cutter);
+    }
+    tile->length = tseed_webp_write(&cutter->webp_codec, pixels, &cutter->format);
+    tile->data = cutter->webp_codec.file.data;
+    return tile->length ? NULL : "the tile can't be written as webp";
+}
+
+/* What the tile becomes: the mixed formats look at its pixels. */
+static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
+{
+    switch (format->codec) {
+    case TSEED_CODEC_JPEG_PNG:
+        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG;
+    case TSEED_CODEC_JPEG_PNG8:
+        return tseed_picture_is_opaque(pixels) ? TSEED_CODEC_JPEG : TSEED_CODEC_PNG8;
+    default:
+        return format->codec;
+    }
 }
 
 /* `pixels` becomes what was encoded. */
 static const char *encode(tseed_encoded_t *tile, tseed_cutter_t *cutter, tseed_picture_t *pixels)
 {
+    tseed_codec_t codec = codec_for(&cutter->format, pixels);
+
     if (tseed_buffer_reserve(&cutter->pixels, 4 * (size_t)pixels->width * (size_t)pixels->height) !=
         0) {
         return TSEED_NO_MEMORY;
     }
-    return cutter->format.codec == TSEED_CODEC_JPEG ? encode_jpeg(tile, cutter, pixels)
-                                                    : encode_png(tile, cutter, pixels);
+    switch (codec) {
+    case TSEED_CODEC_JPEG:
+        return encode_jpeg(tile, cutter, pixels);
+    case TSEED_CODEC_WEBP:
+        return encode_webp(tile, cutter, pixels);
+    default:
+        return encode_png(tile, cutter, pixels, codec);
+    }
 }
 
 static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter,
@@ -240,6 +294,7 @@ static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter,
     key->codec = (int)cutter->format.codec;
     key->quality = cutter->format.quality;
     key->level = cutter->format.level;
+    key->lossless = cutter->format.lossless;
     key->palette = (int)cutter->format.palette;
     key->colour = tseed_picture_corner(pixels);
 }
@@ -280,32 +335,36 @@ static const char *encode_uniform(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     return NULL;
 }
 
+static int may_be_jpeg(tseed_codec_t codec)
+{
+    return codec == TSEED_CODEC_JPEG || codec == TSEED_CODEC_JPEG_PNG ||
+           codec == TSEED_CODEC_JPEG_PNG8;
+}
+
 /* JPEG to JPEG without decoding. Returns 1 when the tile was made, or `error` was set. */
 static int cut_jpeg(tseed_encoded_t *tile, const char **error, tseed_cutter_t *cutter,
                     const tseed_region_t *region, apr_pool_t *pool)
 {
     const tseed_jpeg_t *jpeg = &cutter->jpeg;
 
-    if (cutter->kind != ANSWER_JPEG || cutter->format.codec != TSEED_CODEC_JPEG) {
+    if (cutter->kind != ANSWER_JPEG || !may_be_jpeg(cutter->format.codec)) {
         return 0;
     }
-    if (region->width == jpeg->width && region->height == jpeg->height) {
-        *error = tseed_jpeg_check(&cutter->codec, jpeg, pool);
+    if (is_whole(cutter, region->width, region->height)) {
+        *error = tseed_jpeg_check(&cutter->jpeg_codec, jpeg, pool);
         tile->data = jpeg->data;
         tile->length = jpeg->length;
         return 1;
     }
-    tile->length = tseed_jpeg_cut(&tile->data, &cutter->codec, jpeg, region);
+    tile->length = tseed_jpeg_cut(&tile->data, &cutter->jpeg_codec, jpeg, region);
     return tile->length > 0;
 }
 
 static int is_inside(const tseed_cutter_t *cutter, const tseed_region_t *region)
 {
-    int width = cutter->kind == ANSWER_PNG ? cutter->png.width : cutter->jpeg.width;
-    int height = cutter->kind == ANSWER_PNG ? cutter->png.height : cutter->jpeg.height;
-
     return region->x >= 0 && region->y >= 0 && region->width > 0 && region->height > 0 &&
-           region->width <= width - region->x && region->height <= height - region->y;
+           region->width <= cutter->answer.width - region->x &&
+           region->height <= cutter->answer.height - region->y;
 }
 
 const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
@@ -322,7 +381,7 @@ const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
         return error;
     }
     if (!cutter->picture.width) {
-        error = tseed_jpeg_read(&cutter->picture, &cutter->codec, &cutter->jpeg, pool);
+        error = tseed_jpeg_read(&cutter->picture, &cutter->jpeg_codec, &cutter->jpeg, pool);
     }
     if (error) {
         return error;

@@ -6,11 +6,11 @@
  * per tile. What it reads comes from the network: sizes are checked before anything is allocated,
  * lengths before anything is read.
  *
- * PNG tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut from its
- * coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4): `quality`
- * then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded once. JPEG
- * knows no transparency: what shines through becomes white. An answer that already is the one tile
- * wanted of it is checked and passed on as it is.
+ * PNG and lossless WebP tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut
+ * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
+ * `quality` then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded
+ * once. JPEG knows no transparency: what shines through becomes white. An answer that already is
+ * the one tile wanted of it is checked and passed on as it is.
  */
 #ifndef TSEED_CUTTER_H
 #define TSEED_CUTTER_H
@@ -37,8 +37,8 @@ typedef struct {
     int width, height;
 } tseed_answer_t;
 
-/* Takes an answer in: it must be a PNG or JPEG (whatever its label) of exactly the pixels asked
- * for. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
+/* Takes an answer in: it must be a PNG, JPEG or WebP (whatever its label) of exactly the pixels
+ * asked for. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
  * 1024"). Its data stays valid and untouched until the last cut. `format` is what the tiles will
  * be. */
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,

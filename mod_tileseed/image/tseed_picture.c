@@ -52,11 +52,23 @@ int tseed_picture_is_uniform(const tseed_picture_t *picture)
     return 1;
 }
 
-static int is_opaque_palette(const tseed_picture_t *picture)
+/* Unused colours of the palette count for nothing. */
+static int is_opaque_indexed(const tseed_picture_t *picture)
 {
+    unsigned char opaque[256];
+    int all = 1;
+
     for (int i = 0; i < picture->colours; i++) {
-        if (picture->palette[i].a != 255) {
-            return 0;
+        opaque[i] = picture->palette[i].a == 255;
+        all &= opaque[i];
+    }
+    for (int y = 0; !all && y < picture->height; y++) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+
+        for (int x = 0; x < picture->width; x++) {
+            if (!opaque[row[x]]) {
+                return 0;
+            }
         }
     }
     return 1;
@@ -67,7 +79,7 @@ int tseed_picture_is_opaque(const tseed_picture_t *picture)
     int channels = picture->channels;
 
     if (channels == 1 || channels == 3) {
-        return is_opaque_palette(picture);
+        return is_opaque_indexed(picture);
     }
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *alpha = tseed_picture_row(picture, y) + channels - 1;

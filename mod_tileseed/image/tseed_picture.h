@@ -42,7 +42,7 @@ tseed_colour_t tseed_picture_corner(const tseed_picture_t *picture);
 /* Every pixel has the same value. */
 int tseed_picture_is_uniform(const tseed_picture_t *picture);
 
-/* No pixel, or for a palette no entry of it, lets the ground shine through. */
+/* No pixel lets the ground shine through. */
 int tseed_picture_is_opaque(const tseed_picture_t *picture);
 
 /* The same picture as RGBA; `room` holds 4 x width x height bytes and becomes its pixels. */

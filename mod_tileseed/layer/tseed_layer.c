@@ -11,11 +11,16 @@
 
 #define QUOTE_MAX 200
 
+#define DEFAULTS .quality = 85, .level = 1, .palette = TSEED_PALETTE_AUTO
+
 /* The formats there are, with GeoWebCache's file extensions. */
 static const tseed_format_t formats[] = {
-    {.mime = "image/png", .extension = "png", .codec = TSEED_CODEC_PNG},
-    {.mime = "image/png8", .extension = "png8", .codec = TSEED_CODEC_PNG8},
-    {.mime = "image/jpeg", .extension = "jpeg", .codec = TSEED_CODEC_JPEG},
+    {"image/png", "png", TSEED_CODEC_PNG, "image/png", DEFAULTS},
+    {"image/png8", "png8", TSEED_CODEC_PNG8, "image/png8", DEFAULTS},
+    {"image/jpeg", "jpeg", TSEED_CODEC_JPEG, "image/jpeg", DEFAULTS},
+    {"image/webp", "webp", TSEED_CODEC_WEBP, "image/png", DEFAULTS},
+    {"image/vnd.jpeg-png", "jpeg-png", TSEED_CODEC_JPEG_PNG, "image/png", DEFAULTS},
+    {"image/vnd.jpeg-png8", "jpeg-png8", TSEED_CODEC_JPEG_PNG8, "image/png", DEFAULTS},
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))
@@ -36,10 +41,6 @@ const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         if (apr_cstr_casecmp(formats[i].mime, mime) == 0) {
             *format = formats[i];
-            format->from = format->mime;
-            format->quality = 85;
-            format->level = 1;
-            format->palette = TSEED_PALETTE_AUTO;
             return NULL;
         }
     }

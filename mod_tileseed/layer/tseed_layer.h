@@ -26,7 +26,14 @@ typedef struct {
     const char *srs;           /* what the upstream is asked for: "EPSG:4326" */
 } tseed_subset_t;
 
-typedef enum { TSEED_CODEC_PNG, TSEED_CODEC_PNG8, TSEED_CODEC_JPEG } tseed_codec_t;
+typedef enum {
+    TSEED_CODEC_PNG,
+    TSEED_CODEC_PNG8,
+    TSEED_CODEC_JPEG,
+    TSEED_CODEC_WEBP,
+    TSEED_CODEC_JPEG_PNG, /* a tile that lets nothing shine through is a JPEG, another a PNG */
+    TSEED_CODEC_JPEG_PNG8 /* the same with PNG8 */
+} tseed_codec_t;
 
 typedef enum {
     TSEED_PALETTE_KEEP, /* a palette stays one, true colour stays true colour */
@@ -36,17 +43,19 @@ typedef enum {
 
 typedef struct {
     const char *mime;      /* "image/png" */
-    const char *extension; /* of the file, GeoWebCache's: png, png8, jpeg */
+    const char *extension; /* of the file, GeoWebCache's: png, png8, jpeg, jpeg-png, … */
     tseed_codec_t codec;
     const char *from; /* MIME type that the upstream is asked for */
-    int quality;      /* JPEG, 1..100 */
-    int level;        /* libdeflate level of PNG, 1..12 */
+    int quality;      /* of JPEG and lossy WebP, 1..100 */
+    int level;        /* 1..12: the fastest to the smallest; libdeflate's level of PNG */
+    int lossless;     /* WebP that equals the source pixel for pixel */
     tseed_palette_t palette;
 } tseed_format_t;
 
-/* Sets a format's fields from its MIME type, in any case, with every default: asked of the upstream
- * under its own name, quality 85, level 1, palette auto. NULL or a sentence that names the formats
- * there are. The format keeps nothing of `mime`. */
+/* Sets a format's fields from its MIME type, in any case, with every default: quality 85, level 1,
+ * palette auto, and asked of the upstream under its own name; WebP and the mixed formats are asked
+ * for as PNG, which every WMS has. NULL or a sentence that names the formats there are. The format
+ * keeps nothing of `mime`. */
 const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool);
 
 /* An upstream server and the politeness towards it; shared by the layers that name it. */

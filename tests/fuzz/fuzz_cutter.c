@@ -7,14 +7,36 @@
 #include "image/tseed_cutter.h"
 #include "target.h"
 
-static const char *const tile_formats[] = {"image/png", "image/png8", "image/jpeg"};
+static const char *const tile_formats[] = {"image/png",          "image/png8",
+                                           "image/jpeg",         "image/webp",
+                                           "image/vnd.jpeg-png", "image/vnd.jpeg-png8"};
+
+#define FORMAT_COUNT (sizeof(tile_formats) / sizeof(tile_formats[0]))
+
+static int begins(const tseed_encoded_t *tile, const char *magic)
+{
+    return memcmp(tile->data, magic, strlen(magic)) == 0;
+}
 
 static void check_tile(const tseed_encoded_t *tile, const tseed_format_t *format)
 {
-    const char *magic = format->codec == TSEED_CODEC_JPEG ? "\xff\xd8\xff" : "\x89PNG";
+    int is_jpeg = begins(tile, "\xff\xd8\xff");
 
     assert(tile->length > 32);
-    assert(memcmp(tile->data, magic, strlen(magic)) == 0);
+    switch (format->codec) {
+    case TSEED_CODEC_JPEG:
+        assert(is_jpeg);
+        break;
+    case TSEED_CODEC_WEBP:
+        assert(begins(tile, "RIFF"));
+        break;
+    case TSEED_CODEC_JPEG_PNG:
+    case TSEED_CODEC_JPEG_PNG8:
+        assert(is_jpeg || begins(tile, "\x89PNG"));
+        break;
+    default:
+        assert(begins(tile, "\x89PNG"));
+    }
 }
 
 static void cut_all(tseed_cutter_t *cutter, const tseed_format_t *format, apr_pool_t *pool)
@@ -36,8 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tseed_cutter_t *cutter = NULL;
     tseed_format_t format;
 
-    if (size > 0 && !tseed_format_init(&format, tile_formats[data[0] % 3], pool) &&
+    if (size > 0 && !tseed_format_init(&format, tile_formats[data[0] % FORMAT_COUNT], pool) &&
         tseed_cutter_create(&cutter) == APR_SUCCESS) {
+        format.lossless = data[0] & 0x80;
         if (!tseed_cutter_open(cutter, &(tseed_answer_t){data + 1, size - 1, 64, 64}, &format,
                                pool)) {
             cut_all(cutter, &format, pool);

@@ -339,9 +339,13 @@ GRIDS = [
 ]
 
 FORMATS = [
-    (layer('!TileSeedFormat image/webp'),
-     "TileSeedFormat: format 'image/webp' is unknown, one of image/png, image/png8, "
-     'image/jpeg is expected'),
+    (layer('!TileSeedFormat image/gif'),
+     "TileSeedFormat: format 'image/gif' is unknown, one of image/png, image/png8, "
+     'image/jpeg, image/webp, image/vnd.jpeg-png, image/vnd.jpeg-png8 is expected'),
+    (layer('!TileSeedFormat image/png lossless=on'),
+     'TileSeedFormat: lossless= is for image/webp, not for image/png'),
+    (layer('!TileSeedFormat image/webp lossless=yes'),
+     "TileSeedFormat: lossless=: 'yes' is unknown, off or on is expected"),
     (layer('!TileSeedFormat image/jpeg quality=0'),
      "TileSeedFormat: quality=: '0' is not possible, a whole number from 1 to 100 is "
      'expected'),

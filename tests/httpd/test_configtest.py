@@ -79,6 +79,8 @@ def test_mistake(tmp_path, marked, message):
     layer('TileSeedGrid EPSG:3857 extent=-20037508.342789244,0,20037508.342789244,1'),
     layer('TileSeedGrid EPSG:4326 srs=CRS:84 zoom=0-0'),
     layer('TileSeedFormat image/png', 'TileSeedFormat image/png8', 'TileSeedFormat image/jpeg'),
+    layer('TileSeedFormat image/webp lossless=on level=6 from=image/webp',
+          'TileSeedFormat image/vnd.jpeg-png', 'TileSeedFormat image/vnd.jpeg-png8 quality=70'),
     layer('tileseedmetatile 1X32 GUTTER=0'),
     layer('TileSeedParameter TIME regex="[0-9]{4}-[0-9]{2}" default="2026 01" case=Lower'),
     layer('TileSeedParameter STYLES value=a value=b value="c d"'),

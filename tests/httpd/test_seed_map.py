@@ -221,6 +221,47 @@ def test_jpeg(httpd, source):
 
 
 @one_mpm
+def test_lossless_webp(httpd):
+    """Made of the upstream's PNG, and equal to it."""
+    tiles = formats(httpd, 'TileSeedFormat image/webp lossless=on')
+    done(httpd, 'world', zoomStop=2)
+    paths = paths_of('world', 'EPSG:3857', tiles, 'webp')
+    compare(httpd, paths, 'EPSG:3857')
+    assert {stored(httpd, path).format for path in paths} == {'WEBP'}
+
+
+@one_mpm
+def test_lossy_webp(httpd):
+    """WebP of quality 85: a mean error below 4 of 255 a channel."""
+    tiles = formats(httpd, 'TileSeedFormat image/webp quality=85')
+    done(httpd, 'world', zoomStop=2)
+    for path, tile in paths_of('world', 'EPSG:3857', tiles, 'webp').items():
+        ours = stored(httpd, path)
+        assert (ours.format, ours.size) == ('WEBP', (256, 256))
+        assert mean_error(ours, cut(httpd, GRIDS['EPSG:3857'], tile)) < 4, path
+
+
+@one_mpm
+@pytest.mark.parametrize('mime, mode', [('jpeg-png', 'RGBA'), ('jpeg-png8', 'P')])
+def test_mixed(httpd, mime, mode):
+    """Australia: a tile inland is a JPEG, one at the coast a PNG; all have the same extension."""
+    formats(httpd, f'TileSeedFormat image/vnd.{mime} palette=keep', layers='countries',
+            source='transparent=true')
+    done(httpd, 'world', bounds=coords(12.6e6, -5.0e6, 16.2e6, -1.3e6), zoomStart=5, zoomStop=5)
+    paths = paths_of('world', 'EPSG:3857', [(5, x, y) for x in (26, 27, 28) for y in (12, 13, 14)],
+                     mime)
+    kinds = set()
+    assert files(httpd) == set(paths)
+    for path, tile in paths.items():
+        ours = stored(httpd, path)
+        theirs = cut(httpd, GRIDS['EPSG:3857'], tile, layers='countries', transparent='true')
+        opaque = alpha(theirs).getextrema() == (255, 255)
+        assert (ours.format, ours.mode) == (('JPEG', 'RGB') if opaque else ('PNG', mode)), path
+        kinds.add(ours.format)
+    assert kinds == {'JPEG', 'PNG'}
+
+
+@one_mpm
 def test_parameters_have_their_own_tile_set(httpd):
     """STYLES goes to MapServer, and its tiles to a directory with the hash."""
     httpd.start(REST + world('TileSeedGrid EPSG:4326 zoom=0-9',

@@ -4,6 +4,7 @@
 #include "image_fixture.h"
 
 #include <turbojpeg.h>
+#include <webp/decode.h>
 
 #include "image/tseed_cutter.h"
 
@@ -309,7 +310,9 @@ static void test_cutter__an_answer_that_is_the_tile_is_passed_on(void **state)
                                            {"map-palette.png", "image/png8"},
                                            {"photo.png", "image/png"},
                                            {"photo-420.jpg", "image/jpeg"},
-                                           {"photo-progressive.jpg", "image/jpeg"}};
+                                           {"photo-progressive.jpg", "image/jpeg"},
+                                           {"photo-420.jpg", "image/vnd.jpeg-png"},
+                                           {"photo.webp", "image/webp"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -331,7 +334,10 @@ static void test_cutter__an_answer_of_another_kind_is_not_passed_on(void **state
     } cases[] = {{"photo.png", "image/png8", TSEED_PALETTE_AUTO},
                  {"map-palette.png", "image/png", TSEED_PALETTE_NONE},
                  {"photo.png", "image/jpeg", TSEED_PALETTE_AUTO},
-                 {"photo-420.jpg", "image/png", TSEED_PALETTE_AUTO}};
+                 {"photo-420.jpg", "image/png", TSEED_PALETTE_AUTO},
+                 {"photo.png", "image/vnd.jpeg-png", TSEED_PALETTE_AUTO},
+                 {"photo.png", "image/webp", TSEED_PALETTE_AUTO},
+                 {"photo.webp", "image/png", TSEED_PALETTE_AUTO}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -342,6 +348,122 @@ static void test_cutter__an_answer_of_another_kind_is_not_passed_on(void **state
         assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
         assert_ptr_not_equal(tile.data, source.data);
     }
+}
+
+static void test_cutter__lossless_webp_tiles_equal_the_source(void **state)
+{
+    static const char *const names[] = {"map-rgba.png", "map-rgb.png", "map-palette.png",
+                                        "photo.png"};
+    tseed_format_t format = format_of("image/webp", TSEED_PALETTE_AUTO);
+
+    (void)state;
+    format.lossless = 1;
+    for (int i = 0; i < 4 * 3; i++) {
+        file_t source = load(names[i / 3]);
+        tseed_region_t region = {5 + 32 * (i % 3), 60, 32, 32};
+        int width, height;
+        tseed_encoded_t tile;
+
+        assert_null(tseed_cutter_open(
+            cutter, &(tseed_answer_t){source.data, source.length, 128, 128}, &format, pool));
+        tile = cut(region.x, region.y);
+        assert_memory_equal(WebPDecodeRGBA(tile.data, tile.length, &width, &height),
+                            crop(read_png(source, &width, &height), 128, &region), 4 * 32 * 32);
+    }
+}
+
+/* A uniform tile that was remembered of one kind is not given for the other. */
+static void test_cutter__webp_is_lossy_unless_told(void **state)
+{
+    file_t source = load("photo.png");
+    tseed_format_t format = format_of("image/webp", TSEED_PALETTE_AUTO);
+    size_t lengths[2];
+    tseed_encoded_t tile;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        format.lossless = i;
+        assert_null(tseed_cutter_open(
+            cutter, &(tseed_answer_t){source.data, source.length, 128, 128}, &format, pool));
+        lengths[i] = cut(64, 64).length;
+    }
+    assert_true(2 * lengths[0] < lengths[1]);
+    source = rgba_file(1, 77);
+    for (int i = 0; i < 2; i++) {
+        format.lossless = i;
+        assert_null(tseed_cutter_open(cutter, &(tseed_answer_t){source.data, source.length, 64, 64},
+                                      &format, pool));
+        tile = cut(32 * i, 0);
+        assert_int_equal(tile.uniform, 1);
+        assert_memory_equal(tile.data + 12, i ? "VP8L" : "VP8X", 4); /* RFC 9649, section 2 */
+    }
+}
+
+static void test_cutter__a_webp_becomes_a_png_exactly(void **state)
+{
+    file_t source = load("map-rgba.webp");
+    tseed_encoded_t tile;
+
+    (void)state;
+    assert_null(open_file(source, 128, 128, "image/png", TSEED_PALETTE_AUTO));
+    tile = cut(40, 50);
+    assert_tile_is(&tile, load("map-rgba.png"), 40, 50);
+    assert_string_equal(open_file(source, 256, 128, "image/png", TSEED_PALETTE_AUTO),
+                        "webp of 128 x 128 pixels, expected 256 x 128");
+}
+
+/* The whole of map-rgba.png with 256 colours, some of them translucent. */
+static file_t map_png8(void)
+{
+    tseed_encoded_t tile;
+
+    assert_null(open_file(load("map-rgba.png"), 128, 128, "image/png8", TSEED_PALETTE_AUTO));
+    assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 128, 128}, pool));
+    return (file_t){apr_pmemdup(pool, tile.data, tile.length), tile.length};
+}
+
+/* The map is opaque in its upper left and transparent in its lower right corner. */
+static void test_cutter__mixed_formats_look_at_each_tile(void **state)
+{
+    const struct {
+        file_t source;
+        const char *mime;
+        int colour_type; /* of the tile that is a PNG */
+    } cases[] = {
+        {load("map-rgba.png"), "image/vnd.jpeg-png", PNG_COLOR_TYPE_RGB_ALPHA},
+        {load("map-rgba.png"), "image/vnd.jpeg-png8", PNG_COLOR_TYPE_PALETTE},
+        {load("map-rgba.webp"), "image/vnd.jpeg-png", PNG_COLOR_TYPE_RGB_ALPHA},
+        {map_png8(), "image/vnd.jpeg-png", PNG_COLOR_TYPE_PALETTE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        tseed_encoded_t tile;
+
+        assert_null(open_file(cases[i].source, 128, 128, cases[i].mime, TSEED_PALETTE_KEEP));
+        tile = cut(8, 24);
+        decode_jpeg(&tile, 32);
+        tile = cut(80, 80);
+        assert_memory_equal(tile.data, "\x89PNG", 4);
+        assert_int_equal(colour_type(&tile), cases[i].colour_type);
+    }
+}
+
+/* A JPEG has no transparency, so all its tiles are what image/jpeg would make of it. */
+static void test_cutter__a_jpeg_is_cut_without_loss_for_a_mixed_format(void **state)
+{
+    file_t source = load("photo-420.jpg");
+    file_t expected;
+    tseed_encoded_t tile;
+
+    (void)state;
+    assert_null(open_file(source, 128, 128, "image/jpeg", TSEED_PALETTE_AUTO));
+    tile = cut(32, 64);
+    expected = (file_t){apr_pmemdup(pool, tile.data, tile.length), tile.length};
+    assert_null(open_file(source, 128, 128, "image/vnd.jpeg-png", TSEED_PALETTE_AUTO));
+    tile = cut(32, 64);
+    assert_int_equal(tile.length, expected.length);
+    assert_memory_equal(tile.data, expected.data, expected.length);
 }
 
 /* An answer whose only tile is the whole of it is checked before it is passed on. */
@@ -371,13 +493,15 @@ static void test_cutter__what_is_no_picture_is_named(void **state)
         const char *answer, *error;
         size_t length;
     } cases[] = {
-        {"", "the answer is empty, expected a png or jpeg", 0},
-        {"GIF89a..", "gif is not read: ask for image/png or image/jpeg", 8},
-        {"RIFF\1\2\3\4WEBP", "webp is not read: ask for image/png or image/jpeg", 12},
+        {"", "the answer is empty, expected a png, jpeg or webp", 0},
+        {"GIF89a..", "gif is not read: ask for image/png, image/jpeg or image/webp", 8},
+        {"RIFF\1\2\3\4WEBP", "webp is damaged: it is cut off", 12},
+        {"RIFF\1\2\3\4WAVE", "neither png, jpeg nor webp: it begins with 'RIFF????WAVE'", 12},
         {"<?xml version='1.0'?>\n<ServiceExceptionReport version='1.1.1'/>",
-         "neither png nor jpeg: it begins with '<?xml version='1.0'?>?<ServiceExceptionR'", 62},
-        {"\x89PNG", "neither png nor jpeg: it begins with '?PNG'", 4},
-        {"\xfe\0ab", "neither png nor jpeg: it begins with '?\?ab'", 4},
+         "neither png, jpeg nor webp: it begins with '<?xml version='1.0'?>?<ServiceExceptionR'",
+         62},
+        {"\x89PNG", "neither png, jpeg nor webp: it begins with '?PNG'", 4},
+        {"\xfe\0ab", "neither png, jpeg nor webp: it begins with '?\?ab'", 4},
     };
 
     (void)state;
@@ -434,6 +558,11 @@ int main(void)
         cmocka_unit_test(test_cutter__a_jpeg_is_cut_at_any_corner),
         cmocka_unit_test(test_cutter__an_answer_that_is_the_tile_is_passed_on),
         cmocka_unit_test(test_cutter__an_answer_of_another_kind_is_not_passed_on),
+        cmocka_unit_test(test_cutter__lossless_webp_tiles_equal_the_source),
+        cmocka_unit_test(test_cutter__webp_is_lossy_unless_told),
+        cmocka_unit_test(test_cutter__a_webp_becomes_a_png_exactly),
+        cmocka_unit_test(test_cutter__mixed_formats_look_at_each_tile),
+        cmocka_unit_test(test_cutter__a_jpeg_is_cut_without_loss_for_a_mixed_format),
         cmocka_unit_test(test_cutter__a_broken_answer_is_never_passed_on),
         cmocka_unit_test(test_cutter__what_is_no_picture_is_named),
         cmocka_unit_test(test_cutter__a_tile_outside_is_refused),

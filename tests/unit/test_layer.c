@@ -68,25 +68,29 @@ static void add_layer(tseed_catalog_t *catalog, const char *name)
 static void test_layer__formats_have_geowebcaches_extensions(void **state)
 {
     static const struct {
-        const char *mime, *extension;
+        const char *mime, *extension, *from;
         tseed_codec_t codec;
     } expected[] = {
-        {"image/png", "png", TSEED_CODEC_PNG},
-        {"image/png8", "png8", TSEED_CODEC_PNG8},
-        {"image/jpeg", "jpeg", TSEED_CODEC_JPEG},
+        {"image/png", "png", "image/png", TSEED_CODEC_PNG},
+        {"image/png8", "png8", "image/png8", TSEED_CODEC_PNG8},
+        {"image/jpeg", "jpeg", "image/jpeg", TSEED_CODEC_JPEG},
+        {"image/webp", "webp", "image/png", TSEED_CODEC_WEBP},
+        {"image/vnd.jpeg-png", "jpeg-png", "image/png", TSEED_CODEC_JPEG_PNG},
+        {"image/vnd.jpeg-png8", "jpeg-png8", "image/png", TSEED_CODEC_JPEG_PNG8},
     };
 
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
         tseed_format_t format;
 
         assert_null(tseed_format_init(&format, expected[i].mime, pool));
         assert_string_equal(format.mime, expected[i].mime);
         assert_string_equal(format.extension, expected[i].extension);
         assert_int_equal(format.codec, expected[i].codec);
-        assert_string_equal(format.from, expected[i].mime);
+        assert_string_equal(format.from, expected[i].from);
         assert_int_equal(format.quality, 85);
         assert_int_equal(format.level, 1);
+        assert_int_equal(format.lossless, 0);
         assert_int_equal(format.palette, TSEED_PALETTE_AUTO);
     }
 }
@@ -113,8 +117,8 @@ static void test_layer__other_formats_are_refused_by_name(void **state)
         assert_non_null(tseed_format_init(&format, others[i], pool));
     }
     assert_string_equal(tseed_format_init(&format, "image/jpg", pool),
-                        "format 'image/jpg' is unknown, one of image/png, image/png8, image/jpeg "
-                        "is expected");
+                        "format 'image/jpg' is unknown, one of image/png, image/png8, image/jpeg, "
+                        "image/webp, image/vnd.jpeg-png, image/vnd.jpeg-png8 is expected");
 }
 
 static void test_layer__finds_its_own_parts(void **state)

@@ -4,7 +4,7 @@
 """Makes the pictures beside this file with Pillow (python3-pil), for the tests of image/.
 
 They are 128 x 128: a map with soft edges, a map in a palette with transparent colours, and a photo
-in the kinds of JPEG there are. It also prints how far Pillow's own median cut is from two of them:
+in the kinds of JPEG and WebP there are. It also prints how far Pillow's own median cut is from two of them:
 tests/unit/test_palette.c holds ours against that.
 """
 import pathlib
@@ -58,6 +58,9 @@ def main():
     photo.convert('L').save(HERE / 'photo-grey.jpg', quality=80)
     photo.convert('CMYK').save(HERE / 'photo-cmyk.jpg', quality=80)
     photo.save(HERE / 'photo.png')
+    photo.save(HERE / 'photo.webp', quality=80)
+    drawn.save(HERE / 'map-rgba.webp', lossless=True, exact=True)
+    photo.save(HERE / 'photo-moving.webp', save_all=True, append_images=[photo.rotate(180)])
     for name, image in (('map-rgb', drawn.convert('RGB')), ('photo', photo)):
         cut = image.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
         print(f'{name}: {distance(image, cut.convert("RGB")):.3f}')
