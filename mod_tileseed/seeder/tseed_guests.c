@@ -2,12 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Guests: requests that wait for a tile which is not there yet.
  *
- * A tile set that is asked for has a run of its own beside those of the tasks, without a place on
- * the board and in the database: a miss that is lost with its seeder is asked for again. Its
- * metatiles take the way of a seed's, CHECK -> FETCH -> CUT, once for all who wait for the same one
- * (a "flight"). A metatile that a task is at work on is waited for, not fetched twice. What can't
- * be stored is passed through; what the upstream does not give is said at once, for a retry is the
- * guest's to make.
+ * They are served by the standing run of their tile set: metatiles take the way of a seed's, CHECK
+ * -> FETCH -> CUT, once for all who wait for the same one (a "flight"). A metatile that a task is
+ * at work on is waited for, not fetched twice. What can't be stored is passed through; what the
+ * upstream does not give is said at once, for a retry is the guest's to make. A question that is
+ * lost with its seeder is asked again.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -16,14 +15,12 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "layer/tseed_page.h"
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_miss.h"
 
 #define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
-#define IDLE                (60 * APR_USEC_PER_SEC)
 
 /* One request that waits; malloc'd. */
 typedef struct tseed_guest_t {
@@ -200,68 +197,6 @@ void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job)
 
 /* ---- coming in ---- */
 
-/* What a task over the whole tile set would be. */
-static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
-{
-    tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
-
-    /* for the blame of crashes only: never the number of a task */
-    task->id = -1 - (int64_t)(tseed_tileset_print(tileset, pool) >> 1);
-    task->type = TSEED_SEED;
-    task->layer = tileset->layer->name;
-    task->gridset = tileset->subset->gridset->name;
-    task->format = tileset->format->mime;
-    task->meta_width = tileset->layer->meta_width;
-    task->meta_height = tileset->layer->meta_height;
-    task->gutter = tileset->layer->gutter;
-    return task;
-}
-
-static tseed_run_t *run_create(tseed_seeder_t *seeder, apr_pool_t *pool)
-{
-    tseed_run_t *run = apr_pcalloc(pool, sizeof(*run));
-    run->pool = pool;
-    run->is_guest = 1;
-    run->slot = -1;
-    run->views = apr_pcalloc(pool, (size_t)seeder->settings->workers * sizeof(*run->views));
-    run->next_run = seeder->guest_runs;
-    seeder->guest_runs = run;
-    return run;
-}
-
-/* The run of the tile set that is asked for, made when there is none. NULL: no such tile set. */
-static tseed_run_t *run_of(tseed_seeder_t *seeder, const tseed_question_t *question)
-{
-    tseed_tileset_t tileset;
-    const tseed_layer_t *layer = tseed_catalog_find_layer(seeder->setup->catalog, question->layer);
-    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, question->gridset) : NULL;
-    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, question->format) : NULL;
-    tseed_run_t *run = seeder->guest_runs;
-    tseed_shape_t shape;
-    apr_pool_t *pool;
-
-    if (!subset || !format ||
-        tseed_tileset_init(&tileset, layer, subset, format, question->parameters,
-                           seeder->scratch)) {
-        return NULL;
-    }
-    while (run && strcmp(run->tileset.key, tileset.key) != 0) {
-        run = run->next_run;
-    }
-    if (run) {
-        return run;
-    }
-    apr_pool_create(&pool, seeder->pool);
-    run = run_create(seeder, pool);
-    tseed_tileset_init(&run->tileset, layer, subset, format,
-                       apr_table_clone(pool, question->parameters), pool);
-    run->task = task_of(&run->tileset, pool);
-    shape = (tseed_shape_t){subset->zoom_first, subset->zoom_last, layer->meta_width,
-                            layer->meta_height};
-    tseed_positions_init(&run->positions, subset->gridset, &subset->extent, &shape);
-    return run;
-}
-
 static tseed_flight_t *flight_find(tseed_run_t *run, int64_t position)
 {
     tseed_flight_t *flight = run->flights;
@@ -281,7 +216,9 @@ static tseed_flight_t *flight_find(tseed_run_t *run, int64_t position)
 
 static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
-    tseed_run_t *run = run_of(seeder, question);
+    const tseed_names_t names = {question->layer, question->gridset, question->format,
+                                 question->parameters};
+    tseed_run_t *run = tseed_standing_get(seeder, &names);
     const tseed_tile_t *tile = &question->tile;
     int64_t position = run ? tseed_positions_of(&run->positions, tile->z, tile->x, tile->y) : -1;
     tseed_guest_t *guest;
@@ -291,7 +228,6 @@ static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, in
         turn_away(end, BUSY_SECONDS, "the configuration is just being changed");
         return;
     }
-    run->used = tseed_clock_monotonic();
     flight = flight_find(run, position);
     guest = tseed_memory_get(sizeof(*guest));
     guest->end = end;
@@ -339,7 +275,7 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
 
 void tseed_guests_feed(tseed_seeder_t *seeder)
 {
-    for (tseed_run_t *run = seeder->guest_runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (!flight->job && !tseed_pump_is_taken(seeder, run, &flight->metatile)) {
@@ -368,21 +304,9 @@ static void drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight, apr_time_t
     }
 }
 
-/* The run of a tile set that nobody has asked for lately, with its open directories. */
-static void forget_idle(tseed_seeder_t *seeder, tseed_run_t **link, apr_time_t now)
-{
-    tseed_run_t *run = *link;
-
-    if (!run->flights && now - run->used > IDLE) {
-        *link = run->next_run;
-        tseed_crew_forget(seeder->crew, run);
-        apr_pool_destroy(run->pool);
-    }
-}
-
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
-    for (tseed_run_t **link = &seeder->guest_runs, *run; (run = *link) != NULL;) {
+    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             drop_late(seeder, flight, now);
@@ -391,9 +315,5 @@ void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
             }
         }
         tseed_pump_summarise(run, now);
-        forget_idle(seeder, link, now);
-        if (*link == run) {
-            link = &run->next_run;
-        }
     }
 }

@@ -8,6 +8,7 @@
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
+ *      tseed_standing.c runs of no task
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -57,7 +58,7 @@ typedef struct tseed_seeder_t {
     tseed_run_t *runs, **runs_end;         /* in turn */
     int run_count;
     tseed_job_t *idle; /* jobs to be used again */
-    tseed_run_t *guest_runs;
+    tseed_run_t *standing;
     int guest_count; /* requests that wait */
 
     tseed_loss_t *losses;
@@ -119,8 +120,21 @@ void tseed_guests_hear(tseed_seeder_t *seeder);
 /* Begins what may begin, takes back a job of theirs whose stage is over. */
 void tseed_guests_feed(tseed_seeder_t *seeder);
 void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick: who has given up, runs that nobody uses. */
+/* Once a tick: who has given up, what the upstream failed with. */
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
+
+/* ---- standing runs ---- */
+
+/* What names a tile set; format is its MIME type, parameters are as submitted. Borrowed. */
+typedef struct {
+    const char *layer, *gridset, *format;
+    const apr_table_t *parameters;
+} tseed_names_t;
+
+/* The standing run of a tile set, made if there is none. NULL: there is no such tile set. */
+tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names);
+/* Once a tick: forgets those that nobody uses. */
+void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- ledger ---- */
 

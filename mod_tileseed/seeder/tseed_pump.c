@@ -130,7 +130,7 @@ static void summarise(tseed_run_t *run, apr_time_t now)
 {
     char who[40] = "requested tiles";
 
-    if (!run->is_guest) {
+    if (!run->is_standing) {
         apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
     }
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
@@ -337,7 +337,7 @@ void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    if (run->is_guest) {
+    if (run->is_standing) {
         tseed_guests_take(seeder, job);
         return;
     }
@@ -400,7 +400,7 @@ static int is_held(const tseed_run_t *runs, const tseed_run_t *run,
 int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
                         const tseed_metatile_t *metatile)
 {
-    return is_held(seeder->runs, run, metatile) || is_held(seeder->guest_runs, run, metatile);
+    return is_held(seeder->runs, run, metatile) || is_held(seeder->standing, run, metatile);
 }
 
 static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)

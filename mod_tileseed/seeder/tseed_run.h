@@ -41,9 +41,9 @@ typedef struct tseed_run_t {
 
     /* owned by the main thread */
     struct tseed_run_t *next_run;
-    int is_guest;            /* of no task: its tiles were asked for and not there */
-    tseed_flight_t *flights; /* of guests */
-    apr_time_t used;         /* monotonic; by the last guest */
+    int is_standing;         /* of no task; see tseed_standing.c */
+    tseed_flight_t *flights; /* of a standing run: what guests wait for */
+    apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
     tseed_phase_t phase;
     tseed_progress_t progress;
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */

@@ -208,6 +208,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_board_heartbeat(seeder->board, now);
     tseed_pump_tick(seeder, now);
     tseed_guests_tick(seeder, now);
+    tseed_standing_tick(seeder, now);
     tseed_ledger_record(seeder, 1);
     if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
         tseed_state_prune(seeder->state, settings->history_most,
@@ -281,10 +282,10 @@ static void stop(tseed_seeder_t *seeder)
         atomic_store(&run->stopped, 1);
         run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
     }
-    for (tseed_run_t *run = seeder->guest_runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         atomic_store(&run->stopped, 1);
     }
-    while ((is_working(seeder->runs) || is_working(seeder->guest_runs)) &&
+    while ((is_working(seeder->runs) || is_working(seeder->standing)) &&
            tseed_clock_monotonic() < deadline) {
         poll(&mail, 1, 10);
         take_mail(seeder);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Standing runs: what is done in a tile set for no task in particular - tiles that requests wait
+ * for, pages that are counted or removed.
+ *
+ * A tile set has one as long as there is something to do, and a minute longer. It has no place on
+ * the board and in the database: what is lost with the seeder is begun anew by the next one.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "layer/tseed_page.h"
+#include "seeder/tseed_house.h"
+
+#define IDLE (60 * APR_USEC_PER_SEC)
+
+/* What a task over the whole tile set would be. */
+static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
+
+    /* for the blame of crashes only: never the number of a task */
+    task->id = -1 - (int64_t)(tseed_tileset_print(tileset, pool) >> 1);
+    task->type = TSEED_SEED;
+    task->layer = tileset->layer->name;
+    task->gridset = tileset->subset->gridset->name;
+    task->format = tileset->format->mime;
+    task->meta_width = tileset->layer->meta_width;
+    task->meta_height = tileset->layer->meta_height;
+    task->gutter = tileset->layer->gutter;
+    return task;
+}
+
+/* NULL or what is wrong with the names. */
+static const char *tileset_of(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
+                              const tseed_names_t *names, apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = tseed_catalog_find_layer(seeder->setup->catalog, names->layer);
+    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, names->gridset) : NULL;
+    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, names->format) : NULL;
+
+    if (!subset || !format) {
+        return "no such tile set";
+    }
+    return tseed_tileset_init(tileset, layer, subset, format,
+                              apr_table_clone(pool, names->parameters), pool);
+}
+
+static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names)
+{
+    apr_pool_t *pool;
+    tseed_run_t *run;
+    const tseed_subset_t *subset;
+    tseed_shape_t shape;
+
+    apr_pool_create(&pool, seeder->pool);
+    run = apr_pcalloc(pool, sizeof(*run));
+    run->pool = pool;
+    tileset_of(&run->tileset, seeder, names, pool);
+    run->task = task_of(&run->tileset, pool);
+    run->is_standing = 1;
+    run->slot = -1;
+    run->views = apr_pcalloc(pool, (size_t)seeder->settings->workers * sizeof(*run->views));
+    subset = run->tileset.subset;
+    shape = (tseed_shape_t){subset->zoom_first, subset->zoom_last, run->task->meta_width,
+                            run->task->meta_height};
+    tseed_positions_init(&run->positions, subset->gridset, &subset->extent, &shape);
+    run->next_run = seeder->standing;
+    seeder->standing = run;
+    return run;
+}
+
+tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names)
+{
+    tseed_tileset_t tileset;
+    tseed_run_t *run = seeder->standing;
+
+    if (tileset_of(&tileset, seeder, names, seeder->scratch)) {
+        return NULL;
+    }
+    while (run && strcmp(run->tileset.key, tileset.key) != 0) {
+        run = run->next_run;
+    }
+    run = run ? run : create(seeder, names);
+    run->used = tseed_clock_monotonic();
+    return run;
+}
+
+void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    tseed_run_t **link = &seeder->standing, *run;
+
+    while ((run = *link) != NULL) {
+        if (run->flights || run->jobs || now - run->used < IDLE) {
+            link = &run->next_run;
+        } else {
+            *link = run->next_run;
+            tseed_crew_forget(seeder->crew, run);
+            apr_pool_destroy(run->pool);
+        }
+    }
+}
