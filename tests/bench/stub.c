@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A WMS upstream of pictures drawn beforehand, so that it is never what is measured.
+ *
+ *     stub DIRECTORY
+ *
+ * prints its port on 127.0.0.1 and serves until it is ended: one thread, epoll, keep-alive, no
+ * pipelining. GET /KIND/MS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds with the
+ * file KIND-V-WxH. The variant V follows from the place of the box in web mercator, whatever
+ * else the request says, so that every seeder gets the same picture for the same metatile.
+ * Of KIND "mix" three in five are "uniform" and the others "rgba".
+ *
+ * GET /counts answers what happened since the last such request: requests, the connections that
+ * brought them, those without a picture, and when the first came (CLOCK_MONOTONIC, in seconds).
+ */
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 256, REQUEST_SIZE = 8192, EVENTS = 64 };
+
+static const double HALF_WORLD = 20037508.342789244;
+
+typedef struct {
+    char name[NAME_SIZE];
+    char head[TEXT_SIZE]; /* of the answer */
+    struct iovec body;
+} picture_t;
+
+typedef struct connection {
+    TAILQ_ENTRY(connection) entry; /* of the late answers, while it waits for its time */
+    double due;                    /* 0: doesn't wait */
+    int fd;
+    bool blocked;    /* the kernel takes no more for now */
+    unsigned period; /* of counting, in which it was counted */
+    size_t filled;
+    struct iovec rest[2]; /* of the answer: head and body */
+    char text[TEXT_SIZE]; /* a head that is no picture's */
+    char in[REQUEST_SIZE];
+} connection_t;
+
+typedef struct {
+    long requests, connections, missing;
+    double first;
+} counts_t;
+
+static picture_t *pictures;
+static size_t picture_count;
+static TAILQ_HEAD(queue, connection) late = TAILQ_HEAD_INITIALIZER(late); /* by their time */
+static counts_t counts;
+static unsigned period = 1;
+static int poller;
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Pictures */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const picture_t *)a)->name, ((const picture_t *)b)->name);
+}
+
+static void load_picture(int directory, const char *name)
+{
+    struct stat status;
+    int fd = openat(directory, name, O_RDONLY);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        die(name);
+    }
+    pictures = realloc(pictures, (picture_count + 1) * sizeof *pictures);
+    picture_t *made = &pictures[picture_count++];
+    snprintf(made->name, sizeof made->name, "%s", name);
+    made->body.iov_len = (size_t)status.st_size;
+    made->body.iov_base =
+        mmap(NULL, made->body.iov_len, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (made->body.iov_base == MAP_FAILED) {
+        die(name);
+    }
+    bool is_png = *(unsigned char *)made->body.iov_base == 0x89;
+    snprintf(made->head, sizeof made->head,
+             "HTTP/1.1 200 OK\r\nContent-Type: image/%s\r\nContent-Length: %zu\r\n\r\n",
+             is_png ? "png" : "jpeg", made->body.iov_len);
+    close(fd);
+}
+
+static void load_pictures(const char *path)
+{
+    DIR *directory = opendir(path);
+    if (!directory) {
+        die(path);
+    }
+    for (struct dirent *entry = readdir(directory); entry; entry = readdir(directory)) {
+        if (entry->d_type == DT_REG && entry->d_name[0] != '.') {
+            load_picture(dirfd(directory), entry->d_name);
+        }
+    }
+    closedir(directory);
+    qsort(pictures, picture_count, sizeof *pictures, compare_names);
+}
+
+/* The value of a parameter of the query, or "". */
+static const char *parameter(const char *query, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = strpbrk(query, "?&"); at; at = strpbrk(at + 1, "&")) {
+        if (strncasecmp(at + 1, name, length) == 0 && at[1 + length] == '=') {
+            return at + length + 2;
+        }
+    }
+    return "";
+}
+
+static void read_box(const char *text, double box[4])
+{
+    for (int i = 0; i < 4; i++) {
+        char *end;
+        box[i] = strtod(text, &end);
+        text = end + (*end == ',' ? 1 : strncasecmp(end, "%2C", 3) == 0 ? 3 : 0);
+    }
+}
+
+static const picture_t *find_picture(const char *kind, const char *query)
+{
+    double box[4];
+    read_box(parameter(query, "BBOX"), box);
+    double side = box[2] - box[0];
+    if (!(side > 0)) {
+        return NULL;
+    }
+    long level = lround(log2(2 * HALF_WORLD / side));
+    long column = lround((box[0] + HALF_WORLD) / side);
+    long row = lround((box[1] + HALF_WORLD) / side);
+    if (strcmp(kind, "mix") == 0) {
+        kind = (column * 7 + row * 13 + level) % 5 < 3 ? "uniform" : "rgba";
+    }
+    long variant = strcmp(kind, "uniform") == 0 ? 0 : (column * 5 + row * 3 + level) % VARIANTS;
+    picture_t wanted;
+    snprintf(wanted.name, sizeof wanted.name, "%s-%ld-%dx%d", kind, variant,
+             atoi(parameter(query, "WIDTH")), atoi(parameter(query, "HEIGHT")));
+    return bsearch(&wanted, pictures, picture_count, sizeof *pictures, compare_names);
+}
+
+/* Answers */
+
+static void watch(connection_t *connection, int how)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    if (connection->blocked) {
+        event.events |= EPOLLOUT;
+    }
+    epoll_ctl(poller, how, connection->fd, &event);
+}
+
+static void drop(connection_t *connection)
+{
+    if (connection->due > 0) {
+        TAILQ_REMOVE(&late, connection, entry);
+    }
+    close(connection->fd);
+    free(connection);
+}
+
+/* Takes what was sent off the answer; true when nothing is left. */
+static bool advance(connection_t *connection, size_t sent)
+{
+    for (int i = 0; i < 2; i++) {
+        struct iovec *part = &connection->rest[i];
+        size_t taken = sent < part->iov_len ? sent : part->iov_len;
+        part->iov_base = (char *)part->iov_base + taken;
+        part->iov_len -= taken;
+        sent -= taken;
+    }
+    return connection->rest[0].iov_len + connection->rest[1].iov_len == 0;
+}
+
+static void send_answer(connection_t *connection)
+{
+    ssize_t sent;
+    do {
+        sent = writev(connection->fd, connection->rest, 2);
+    } while (sent >= 0 && !advance(connection, (size_t)sent));
+    if (sent < 0 && errno != EAGAIN) {
+        drop(connection);
+    } else if ((sent < 0) != connection->blocked) {
+        connection->blocked = sent < 0;
+        watch(connection, EPOLL_CTL_MOD);
+    }
+}
+
+static void answer_text(connection_t *connection, int status, const char *text)
+{
+    int length = snprintf(connection->text, sizeof connection->text,
+                          "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\n"
+                          "Content-Length: %zu\r\n\r\n%s",
+                          status, status == 200 ? "OK" : "Not Found", strlen(text), text);
+    connection->rest[0] = (struct iovec){connection->text, (size_t)length};
+    connection->rest[1] = (struct iovec){NULL, 0};
+    send_answer(connection);
+}
+
+static void answer_counts(connection_t *connection)
+{
+    char text[TEXT_SIZE / 2];
+    snprintf(text, sizeof text,
+             "{\"requests\":%ld,\"connections\":%ld,\"missing\":%ld,\"first\":%.6f}",
+             counts.requests, counts.connections, counts.missing, counts.first);
+    counts = (counts_t){0};
+    period++;
+    answer_text(connection, 200, text);
+}
+
+static void answer_later(connection_t *connection, int milliseconds)
+{
+    connection->due = seconds() + milliseconds * 1e-3;
+    connection_t *before = TAILQ_LAST(&late, queue);
+    while (before && before->due > connection->due) {
+        before = TAILQ_PREV(before, queue, entry);
+    }
+    if (before) {
+        TAILQ_INSERT_AFTER(&late, before, connection, entry);
+    } else {
+        TAILQ_INSERT_HEAD(&late, connection, entry);
+    }
+}
+
+/* Sends the answers whose time has come; returns the milliseconds until the next, -1 without one.
+ */
+static int send_late_answers(void)
+{
+    double now = seconds();
+    connection_t *first;
+    while ((first = TAILQ_FIRST(&late)) && first->due <= now) {
+        TAILQ_REMOVE(&late, first, entry);
+        first->due = 0;
+        send_answer(first);
+    }
+    return first ? (int)((first->due - now) * 1e3) + 1 : -1;
+}
+
+/* Requests */
+
+static void count_request(connection_t *connection)
+{
+    if (counts.requests++ == 0) {
+        counts.first = seconds();
+    }
+    if (connection->period != period) {
+        connection->period = period;
+        counts.connections++;
+    }
+}
+
+static void serve(connection_t *connection)
+{
+    char kind[16];
+    int delay = 0;
+    if (strncmp(connection->in, "GET /counts", 11) == 0) {
+        answer_counts(connection);
+        return;
+    }
+    count_request(connection);
+    connection->in[strcspn(connection->in, "\r")] = '\0';
+    const picture_t *found = NULL;
+    if (sscanf(connection->in, "GET /%15[a-z]/%d", kind, &delay) == 2) {
+        found = find_picture(kind, connection->in);
+    }
+    if (!found) {
+        counts.missing++;
+        answer_text(connection, 404, "no such picture\n");
+        return;
+    }
+    connection->rest[0] = (struct iovec){(char *)found->head, strlen(found->head)};
+    connection->rest[1] = found->body;
+    if (delay > 0) {
+        answer_later(connection, delay);
+    } else {
+        send_answer(connection);
+    }
+}
+
+static void receive(connection_t *connection)
+{
+    size_t room = sizeof connection->in - 1 - connection->filled;
+    ssize_t got = read(connection->fd, connection->in + connection->filled, room);
+    if (got < 0 && errno == EAGAIN) {
+        return;
+    }
+    if (got <= 0) {
+        drop(connection);
+        return;
+    }
+    connection->filled += (size_t)got;
+    connection->in[connection->filled] = '\0';
+    if (strstr(connection->in, "\r\n\r\n")) {
+        connection->filled = 0;
+        serve(connection);
+    }
+}
+
+static void take_connections(int listener)
+{
+    int fd, yes = 1;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK)) >= 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        connection_t *made = calloc(1, sizeof *made);
+        if (!made) {
+            die("connection");
+        }
+        made->fd = fd;
+        watch(made, EPOLL_CTL_ADD);
+    }
+}
+
+static void handle(int listener, const struct epoll_event *event)
+{
+    connection_t *connection = event->data.ptr;
+    if (!connection) {
+        take_connections(listener);
+    } else if (connection->blocked && event->events & EPOLLOUT) {
+        send_answer(connection);
+    } else {
+        receive(connection);
+    }
+}
+
+static int listen_on_loopback(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    struct epoll_event event = {.events = EPOLLIN};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (bind(listener, (struct sockaddr *)&address, size) != 0 || listen(listener, 1024) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &size) != 0 ||
+        epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event) != 0) {
+        die("listen");
+    }
+    printf("%d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return listener;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: stub DIRECTORY\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    load_pictures(argv[1]);
+    poller = epoll_create1(0);
+    int listener = listen_on_loopback();
+    for (;;) {
+        struct epoll_event events[EVENTS];
+        int count = epoll_wait(poller, events, EVENTS, send_late_answers());
+        for (int i = 0; i < count; i++) {
+            handle(listener, &events[i]);
+        }
+    }
+}
