@@ -228,11 +228,19 @@ static void pass(worker_t *worker, tseed_job_t *job)
     }
 }
 
+static void count_removed(void *run, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    (void)tile;
+    (void)effect;
+    atomic_fetch_add(&((tseed_run_t *)run)->unlinked, 1);
+}
+
 static void remove_level(tseed_store_t *store, tseed_job_t *job)
 {
     tseed_range_t range = tseed_run_level(job->run, job->position);
     const tseed_stop_t stop = {must_stop, job->run};
-    apr_status_t rv = tseed_store_remove(store, &range, &job->run->unlinked, &stop);
+    const tseed_witness_t witness = {count_removed, job->run};
+    apr_status_t rv = tseed_store_remove(store, &range, &witness, &stop);
     tseed_effect_t shared;
 
     if (rv == APR_SUCCESS) {

@@ -169,6 +169,12 @@ tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t
     return pattern;
 }
 
+tseed_range_t tseed_layout_level(const tseed_pattern_t *pattern, int z)
+{
+    return (tseed_range_t){z, 0, 0, pattern->gridset->columns[z] - 1,
+                           pattern->gridset->rows[z] - 1};
+}
+
 int tseed_layout_depth(const tseed_pattern_t *pattern)
 {
     return pattern->ends->nelts;
@@ -472,10 +478,8 @@ static int narrow_path(tseed_range_t *range, const tseed_pattern_t *pattern, con
 int tseed_layout_tile(int *z, int64_t *x, int64_t *y, const tseed_pattern_t *pattern,
                       const char *path)
 {
-    const tseed_gridset_t *gridset = pattern->gridset;
-
-    for (int level = 0; level < gridset->levels; level++) {
-        tseed_range_t range = {level, 0, 0, gridset->columns[level] - 1, gridset->rows[level] - 1};
+    for (int level = 0; level < pattern->gridset->levels; level++) {
+        tseed_range_t range = tseed_layout_level(pattern, level);
 
         if (narrow_path(&range, pattern, path)) {
             *z = level;

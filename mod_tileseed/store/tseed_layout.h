@@ -40,6 +40,9 @@ typedef struct tseed_pattern_t tseed_pattern_t;
  * it. */
 tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t *pool);
 
+/* All tiles of a level. */
+tseed_range_t tseed_layout_level(const tseed_pattern_t *pattern, int z);
+
 /* Number of components. */
 int tseed_layout_depth(const tseed_pattern_t *pattern);
 

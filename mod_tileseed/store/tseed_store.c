@@ -38,6 +38,11 @@ static apr_status_t forget(void *store)
     return APR_SUCCESS;
 }
 
+void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id)
+{
+    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
+}
+
 static size_t longest_folder(const tseed_store_t *store)
 {
     size_t links = strlen(store->links) + 1;
@@ -63,8 +68,7 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     made->path = apr_palloc(own, made->longest);
     made->other_path = apr_palloc(own, made->longest);
     made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
-    apr_snprintf(made->leftover, sizeof(made->leftover),
-                 TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
+    tseed_view_leftover(made->leftover, id);
     made->block = 1;
     made->links = tseed_layout_links(tileset, own);
     tseed_folders_init(&made->folders, made->config, longest_folder(made), own);

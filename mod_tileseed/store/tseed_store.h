@@ -35,6 +35,9 @@ const char *tseed_store_check_layer(const tseed_layer_t *layer, apr_pool_t *pool
 const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
                              apr_pool_t *pool);
 
+/* Views of one tile set at a time, and so threads, are told apart by numbers below this. */
+#define TSEED_STORE_IDS 256
+
 /* Opens a view, in a child of `pool`. `tileset` outlives it. `id` tells this thread's temporary
  * files from another's. APR_SUCCESS also when the root does not exist yet; it is made by the first
  * put. */
@@ -91,12 +94,31 @@ apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *sto
 /* The shared sum as it is on disk: the masters' files and sizes. */
 apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store);
 
+/* Told of each tile that a removal has removed or a walk has found. */
+typedef struct {
+    void (*tell)(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect);
+    void *baton;
+} tseed_witness_t;
+
 /* Removes the tiles of a range and the directories below the root that became empty by it. Where
  * less exists than could exist it walks what exists. Symbolic links to directories are not
- * followed. *removed counts up while it runs (atomically, so that another thread may look). What
- * was not there is no failure. `stop` is asked for every name examined. APR_EINTR: stopped in the
- * middle. */
+ * followed. `witness` is told each tile's effect right after its removal, in this thread; exact as
+ * long as nobody else puts this very tile meanwhile. What was not there is no failure. `stop` is
+ * asked for every name examined. APR_EINTR: stopped in the middle. */
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
-                                _Atomic int64_t *removed, const tseed_stop_t *stop);
+                                const tseed_witness_t *witness, const tseed_stop_t *stop);
+
+/* What is on disk of a range: names, and the files that belong to them. `drop_leftovers`: removes
+ * all unfinished files from the directories that it looks into, when no other thread writes there.
+ */
+apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
+                               const tseed_range_t *range, int drop_leftovers);
+
+/* Finds the tiles that exist in levels first..last, in no particular order, without putting or
+ * removing any. `witness` sets the pace; it is told what tseed_store_count would say of the tile.
+ * Memory is bounded whatever there is. A tile that is put or removed meanwhile may be missed or
+ * told. `stop` and directories as for a removal. */
+apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
+                              const tseed_witness_t *witness, const tseed_stop_t *stop);
 
 #endif

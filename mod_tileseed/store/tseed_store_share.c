@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/tseed_text.h"
-#include "store/tseed_store_view.h"
+#include "store/tseed_scan.h"
 
 /* Between a sweep's look at a master and its removal no tile may be linked to it, in any view: lock
  * 6 of the internals README. Links hold it together, a sweep alone. */
@@ -235,7 +235,7 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
 
 /* All masters of a tile set */
 
-/* Calls for each master until one fails. Nothing there is success. */
+/* Calls for each name in the directory of masters. Nothing there is success. */
 static apr_status_t each_master(tseed_store_t *store,
                                 void (*visit)(tseed_effect_t *sum, const tseed_store_t *store,
                                               int links, const char *name),
@@ -256,9 +256,7 @@ static apr_status_t each_master(tseed_store_t *store,
         return APR_FROM_OS_ERROR(errno);
     }
     while ((errno = 0, entry = readdir(stream)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            visit(sum, store, links, entry->d_name);
-        }
+        visit(sum, store, links, entry->d_name);
     }
     rv = APR_FROM_OS_ERROR(errno);
     closedir(stream);
@@ -267,7 +265,8 @@ static apr_status_t each_master(tseed_store_t *store,
 
 static int stat_master(struct stat *st, int links, const char *name)
 {
-    return fstatat(links, name, st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st->st_mode);
+    return name[0] != '.' && fstatat(links, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st->st_mode);
 }
 
 static void count_master(tseed_effect_t *sum, const tseed_store_t *store, int links,
@@ -289,6 +288,7 @@ static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int li
     struct stat st;
 
     if (!stat_master(&st, links, name) || st.st_nlink > 1) {
+        tseed_scan_drop(links, name, time(NULL) - TSEED_LEFTOVER_SECONDS);
         return;
     }
     pthread_rwlock_wrlock(&lock);

@@ -10,6 +10,8 @@
 #include "store/tseed_layout.h"
 #include "store/tseed_store.h"
 
+#define TSEED_LEFTOVER_SIZE (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + 16)
+
 /* Whether files come out with the mode that the administrator gave. */
 typedef enum { TSEED_MODE_UNKNOWN, TSEED_MODE_RIGHT, TSEED_MODE_WRONG } tseed_mode_t;
 
@@ -44,8 +46,8 @@ struct tseed_store_t {
     const tseed_pattern_t *pattern;
     size_t longest;
     char *path, *other_path;
-    char *names; /* one for each depth of a walk */
-    char leftover[sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + 16]; /* this thread's */
+    char *names;                        /* one for each depth of a walk */
+    char leftover[TSEED_LEFTOVER_SIZE]; /* this thread's */
     tseed_folders_t folders;
     int64_t block;
     tseed_mode_t mode;
@@ -63,6 +65,9 @@ tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *s
 
 /* `path` has room for the pattern's longest. */
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
+
+/* The name of the hidden file of a view's id. */
+void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id);
 
 /* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
  * or too many files are open and the remembered ones are among them. */

@@ -31,6 +31,39 @@ static inline tseed_effect_t put(house_t *house, int64_t x, int64_t y, size_t le
     return effect;
 }
 
+/* As callers do it; adds up what it changes. */
+static inline apr_status_t uniform_of(tseed_effect_t *sum, tseed_store_t *store, tseed_tile_t tile,
+                                      const char *content)
+{
+    size_t length = strlen(content);
+    tseed_effect_t effect;
+    apr_status_t rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
+
+    while (rv == APR_NOTFOUND) {
+        assert_int_equal(tseed_store_share(&effect, store, content, length), APR_SUCCESS);
+        tseed_effect_add(sum, &effect);
+        rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
+    }
+    tseed_effect_add(sum, &effect);
+    return rv;
+}
+
+static inline tseed_effect_t uniform(house_t *house, int64_t x, int64_t y, const char *content)
+{
+    tseed_effect_t sum = {0};
+
+    assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, x, y}, content), 0);
+    return sum;
+}
+
+static inline tseed_effect_t sweep(house_t *house)
+{
+    tseed_effect_t effect;
+
+    assert_int_equal(tseed_store_shared_sweep(&effect, house->store), APR_SUCCESS);
+    return effect;
+}
+
 /* What is below the root, each file once whatever its names; by nftw, which passes no baton. */
 static tseed_effect_t found;
 static apr_array_header_t *inodes; /* of ino_t: those with several names */

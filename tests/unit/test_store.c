@@ -93,11 +93,18 @@ static int count_to(void *baton)
     return counter->asked++ >= counter->limit;
 }
 
+static void count_removed(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    (void)tile;
+    *(int64_t *)baton -= effect->names;
+}
+
 static int64_t remove_range(house_t *house, tseed_range_t range)
 {
-    _Atomic int64_t removed = 0;
+    int64_t removed = 0;
+    const tseed_witness_t witness = {count_removed, &removed};
 
-    assert_int_equal(tseed_store_remove(house->store, &range, &removed, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_remove(house->store, &range, &witness, NULL), APR_SUCCESS);
     return removed;
 }
 
@@ -510,15 +517,16 @@ static void test_store__remove_few_of_a_million_million(void **state)
 
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
         counter_t counter = {0, INT64_MAX};
-        _Atomic int64_t removed = 0;
+        int64_t removed = 0;
         tseed_range_t range = level(open_house(state, (tseed_layout_t)layout), 20);
 
         for (int64_t i = 0; i < 10; i++) {
             assert_int_equal(put(house, 20, i * 104729 % 1048576, i * 7919, "tile"), APR_SUCCESS);
         }
-        assert_int_equal(
-            tseed_store_remove(house->store, &range, &removed, &(tseed_stop_t){count_to, &counter}),
-            APR_SUCCESS);
+        assert_int_equal(tseed_store_remove(house->store, &range,
+                                            &(tseed_witness_t){count_removed, &removed},
+                                            &(tseed_stop_t){count_to, &counter}),
+                         APR_SUCCESS);
         assert_int_equal(removed, 10);
         assert_true(counter.asked < 1000);
     }
@@ -530,13 +538,14 @@ static void test_store__remove_few_among_many(void **state)
     static const tseed_range_t ranges[] = {{5, 8, 8, 11, 11}, {5, 16, 16, 23, 23}};
     house_t *house = open_house(state, TSEED_LAYOUT_QUADKEY);
     counter_t counter = {0, INT64_MAX};
-    _Atomic int64_t removed = 0;
+    int64_t removed = 0;
 
     for (int i = 0; i < 32 * 32; i++) {
         assert_int_equal(put(house, 5, i % 32, i / 32, "t"), APR_SUCCESS);
     }
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tseed_store_remove(house->store, &ranges[i], &removed,
+        assert_int_equal(tseed_store_remove(house->store, &ranges[i],
+                                            &(tseed_witness_t){count_removed, &removed},
                                             &(tseed_stop_t){count_to, &counter}),
                          0);
     }
@@ -549,15 +558,16 @@ static void test_store__remove_stopped_in_the_middle(void **state)
 {
     house_t *house = open_house(state, TSEED_LAYOUT_GEOWEBCACHE);
     tseed_range_t range = level(house, 4);
-    _Atomic int64_t removed = 0;
+    int64_t removed = 0;
     counter_t counter = {0, 20};
 
     for (int i = 0; i < 256; i++) {
         assert_int_equal(put(house, 4, i % 16, i / 16, "t"), APR_SUCCESS);
     }
-    assert_int_equal(
-        tseed_store_remove(house->store, &range, &removed, &(tseed_stop_t){count_to, &counter}),
-        APR_EINTR);
+    assert_int_equal(tseed_store_remove(house->store, &range,
+                                        &(tseed_witness_t){count_removed, &removed},
+                                        &(tseed_stop_t){count_to, &counter}),
+                     APR_EINTR);
     assert_true(removed > 0 && removed < 20);
     assert_int_equal(counter.asked, 21);
     assert_int_equal(count_files(house), 256 - removed);

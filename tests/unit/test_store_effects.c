@@ -52,24 +52,175 @@ static void test_store__allocation_is_rounded_up(void **state)
     assert_int_equal(tseed_store_allocation(house->store, 4097), 8192);
 }
 
-/* The sum of all effects after a random sequence. */
+static tseed_effect_t count(house_t *house, tseed_range_t range)
+{
+    tseed_effect_t sum;
+
+    assert_int_equal(tseed_store_count(&sum, house->store, &range, 0), APR_SUCCESS);
+    return sum;
+}
+
+static void add_up(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    assert_int_equal(tile->z, 4);
+    tseed_effect_add(baton, effect);
+}
+
+static tseed_effect_t remove_range(house_t *house, tseed_range_t range)
+{
+    tseed_effect_t sum = {0};
+
+    assert_int_equal(
+        tseed_store_remove(house->store, &range, &(tseed_witness_t){add_up, &sum}, NULL),
+        APR_SUCCESS);
+    return sum;
+}
+
+static void test_store__remove_tells_what_each_tile_was_worth(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    put(house, 1, 2, 700);
+    put(house, 1, 3, 0);
+    uniform(house, 2, 2, "sea");
+    assert_int_equal(symlink("2.png", tile(house, 4, 2, 3)), 0);
+    assert_effect(remove_range(house, (tseed_range_t){4, 1, 2, 1, 2}), -1, -1, -700, -1024);
+    assert_effect(remove_range(house, (tseed_range_t){4, 1, 3, 1, 3}), -1, -1, 0, 0);
+    assert_effect(remove_range(house, (tseed_range_t){4, 2, 2, 2, 3}), -2, 0, 0, 0);
+    assert_effect(sweep(house), 0, -1, -3, -512);
+}
+
+static tseed_range_t random_range(void)
+{
+    int x = rand() % 16, y = rand() % 8;
+
+    return (tseed_range_t){4, x, y, x + rand() % 3, y + rand() % 3};
+}
+
+/* One random step, as tasks and clean-ups make them. */
+static tseed_effect_t step(house_t *house)
+{
+    static const char *const contents[] = {"sea", "land", "ice"};
+    int64_t x = rand() % 16, y = rand() % 8;
+
+    switch (rand() % 8) {
+    case 0:
+        return remove_range(house, random_range());
+    case 1:
+        return sweep(house);
+    case 2:
+    case 3:
+        return uniform(house, x, y, contents[rand() % 3]);
+    default:
+        return put(house, x, y, (size_t)rand() % 2000);
+    }
+}
+
+/* The sum of all effects is what is there, and so is the sum over pages and shared files. */
 static void test_store__effects_add_up(void **state)
 {
     house_t *house = *state;
 
     srand(4);
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
-        tseed_effect_t sum = {0};
+        tseed_effect_t sum = {0}, counted, part;
 
         open_books(state, (tseed_layout_t)layout);
-        for (int i = 0; i < 600; i++) {
-            tseed_effect_t effect = put(house, rand() % 16, rand() % 8, (size_t)rand() % 2000);
+        for (int i = 0; i < 1000; i++) {
+            tseed_effect_t effect = step(house);
 
             tseed_effect_add(&sum, &effect);
         }
         assert_survey(house, &sum);
+        assert_int_equal(tseed_store_shared_count(&counted, house->store), APR_SUCCESS);
+        part = count(house, (tseed_range_t){4, 0, 0, 15, 3});
+        tseed_effect_add(&counted, &part);
+        part = count(house, (tseed_range_t){4, 0, 4, 15, 15});
+        tseed_effect_add(&counted, &part);
+        assert_survey(house, &counted);
         nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
+}
+
+/* A crash's files are nobody's: counting drops them in small directories and in large ones. */
+static void test_store__count_drops_leftovers_when_asked(void **state)
+{
+    for (int large = 0; large < 2; large++) {
+        house_t *house = open_books(state, TSEED_LAYOUT_QUADKEY);
+        const char *left = full(house, "topp_states/EPSG_900913/.tseed-255.tmp");
+        tseed_effect_t sum;
+
+        for (int i = 0; i < (large ? 1500 : 1); i++) {
+            assert_int_equal(tseed_store_put(&sum, house->store, &(tseed_tile_t){6, i % 64, i / 64},
+                                             "t", 1, NULL),
+                             0);
+        }
+        assert_int_equal(link(tile(house, 6, 0, 0), left), 0);
+        assert_effect(count(house, (tseed_range_t){6, 0, 0, 1, 0}), 1 + large, large, large,
+                      large * BLOCK);
+        assert_int_equal(access(left, F_OK), 0);
+        assert_int_equal(tseed_store_count(&sum, house->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1),
+                         0);
+        assert_int_not_equal(access(left, F_OK), 0);
+    }
+}
+
+static void test_store__walk_finds_every_tile(void **state)
+{
+    house_t *house = *state;
+
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
+        tseed_effect_t sum = {0}, found_sum = {0}, effect;
+
+        open_books(state, (tseed_layout_t)layout);
+        for (int i = 0; i < 200; i++) {
+            effect = put(house, rand() % 16, rand() % 16, (size_t)i);
+            tseed_effect_add(&sum, &effect);
+        }
+        for (int z = 3; z <= 5; z += 2) {
+            assert_int_equal(tseed_store_put(&effect, house->store, &(tseed_tile_t){z, 1, 1},
+                                             "other level", 11, NULL),
+                             0);
+        }
+        assert_int_equal(
+            tseed_store_walk(house->store, 4, 4, &(tseed_witness_t){add_up, &found_sum}, NULL),
+            APR_SUCCESS);
+        assert_effect(found_sum, sum.names, sum.files, sum.bytes, sum.allocated);
+        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+}
+
+static void count_tile(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    (void)tile;
+    (void)effect;
+    (*(int *)baton)++;
+}
+
+static int from_third(void *baton)
+{
+    return *(int *)baton >= 3;
+}
+
+static void test_store__walk_goes_through_levels_and_stops(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    int tiles = 0;
+
+    for (int z = 2; z <= 9; z++) {
+        tseed_effect_t effect;
+
+        assert_int_equal(
+            tseed_store_put(&effect, house->store, &(tseed_tile_t){z, 1, 1}, "t", 1, NULL), 0);
+    }
+    assert_int_equal(
+        tseed_store_walk(house->store, 3, 8, &(tseed_witness_t){count_tile, &tiles}, NULL), 0);
+    assert_int_equal(tiles, 6);
+    tiles = 0;
+    assert_int_equal(tseed_store_walk(house->store, 0, 30, &(tseed_witness_t){count_tile, &tiles},
+                                      &(tseed_stop_t){from_third, &tiles}),
+                     APR_EINTR);
+    assert_int_equal(tiles, 3);
 }
 
 int main(void)
@@ -79,7 +230,11 @@ int main(void)
         HOUSE_TEST(test_store__put_counts_a_symbolic_link_as_a_name),
         HOUSE_TEST(test_store__put_that_fails_or_stops_has_no_effect),
         HOUSE_TEST(test_store__allocation_is_rounded_up),
+        HOUSE_TEST(test_store__remove_tells_what_each_tile_was_worth),
         HOUSE_TEST(test_store__effects_add_up),
+        HOUSE_TEST(test_store__count_drops_leftovers_when_asked),
+        HOUSE_TEST(test_store__walk_finds_every_tile),
+        HOUSE_TEST(test_store__walk_goes_through_levels_and_stops),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,36 +4,12 @@
 #include "store_books.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-/* As callers do it; adds up what it changes. */
-static apr_status_t uniform_of(tseed_effect_t *sum, tseed_store_t *store, tseed_tile_t tile,
-                               const char *content)
-{
-    size_t length = strlen(content);
-    tseed_effect_t effect;
-    apr_status_t rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
-
-    while (rv == APR_NOTFOUND) {
-        assert_int_equal(tseed_store_share(&effect, store, content, length), APR_SUCCESS);
-        tseed_effect_add(sum, &effect);
-        rv = tseed_store_link(&effect, store, &tile, content, length, NULL);
-    }
-    tseed_effect_add(sum, &effect);
-    return rv;
-}
-
-static tseed_effect_t uniform(house_t *house, int64_t x, int64_t y, const char *content)
-{
-    tseed_effect_t sum = {0};
-
-    assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, x, y}, content), 0);
-    return sum;
-}
 
 static struct stat stat_tile(house_t *house, int64_t x, int64_t y)
 {
@@ -41,14 +17,6 @@ static struct stat stat_tile(house_t *house, int64_t x, int64_t y)
 
     assert_int_equal(lstat(tile(house, 4, x, y), &st), 0);
     return st;
-}
-
-static tseed_effect_t sweep(house_t *house)
-{
-    tseed_effect_t effect;
-
-    assert_int_equal(tseed_store_shared_sweep(&effect, house->store), APR_SUCCESS);
-    return effect;
 }
 
 static tseed_effect_t shared(house_t *house)
@@ -255,6 +223,23 @@ static void test_share__what_is_empty_or_long_is_put_instead(void **state)
     assert_int_equal(tseed_store_share(&effect, house->store, longer, 0), APR_ENOTIMPL);
 }
 
+/* What a crash leaves beside the masters goes with a sweep when it is an hour old. */
+static void test_share__sweep_drops_old_leftovers(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const char *left = full(house, ".tileseed/links/topp_states/EPSG_900913/png/.tseed-3.tmp");
+    const struct timespec old[2] = {{.tv_sec = time(NULL) - 7200}, {.tv_sec = time(NULL) - 7200}};
+
+    uniform(house, 1, 2, "sea");
+    assert_int_equal(link(tile(house, 4, 1, 2), left), 0);
+    assert_effect(sweep(house), 0, 0, 0, 0);
+    assert_int_equal(access(left, F_OK), 0);
+    assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
+    assert_effect(sweep(house), 0, 0, 0, 0);
+    assert_int_not_equal(access(left, F_OK), 0);
+    assert_effect(shared(house), 0, 1, 3, 512);
+}
+
 /* A full disk, for which a file size limit stands. */
 static void test_share__that_fails_leaves_nothing(void **state)
 {
@@ -352,6 +337,7 @@ int main(void)
         HOUSE_TEST(test_share__across_file_systems_is_put_instead),
         HOUSE_TEST(test_share__stopped_changes_nothing),
         HOUSE_TEST(test_share__what_is_empty_or_long_is_put_instead),
+        HOUSE_TEST(test_share__sweep_drops_old_leftovers),
         HOUSE_TEST(test_share__that_fails_leaves_nothing),
         HOUSE_TEST(test_share__threads_link_while_another_sweeps),
     };

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Scans: down the tree from the root, in each directory either by asking for the names that the
+ * range could have there or by reading those that exist, whichever is less. So ten tiles of 10^12
+ * possible ones are found in the ten directories that hold them, and sixteen tiles are not looked
+ * for among a million others.
+ *
+ * Memory is a name and a directory stream a depth, whatever the range.
+ */
+#include "store/tseed_scan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Asking for one name costs as much as reading some 64 bytes of a directory's entries; a
+ * directory's size is about that of its entries on the usual file systems, elsewhere it is no worse
+ * a guess than another. */
+#define BYTES_A_NAME 64
+#define FEW_NAMES    16
+
+static int is_leftover(const char *name)
+{
+    size_t prefix = strlen(TSEED_LEFTOVER_PREFIX), suffix = strlen(TSEED_LEFTOVER_SUFFIX);
+    size_t length = strlen(name);
+
+    return length > prefix + suffix && memcmp(name, TSEED_LEFTOVER_PREFIX, prefix) == 0 &&
+           strcmp(name + length - suffix, TSEED_LEFTOVER_SUFFIX) == 0;
+}
+
+int tseed_scan_drop(int folder, const char *name, time_t before)
+{
+    struct stat st;
+
+    return is_leftover(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           st.st_mtime < before && unlinkat(folder, name, 0) == 0;
+}
+
+/* Drops the leftovers that a directory holds; `alone`: only as long as there is nothing else.
+ * Returns whether it is empty now. */
+static int drop_leftovers(const tseed_scan_t *scan, int fd, int alone)
+{
+    DIR *stream = tseed_folders_stream(fd);
+    const struct dirent *entry;
+    int empty = stream != NULL;
+
+    while (stream && (empty || !alone) && (entry = readdir(stream)) != NULL) {
+        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                 tseed_scan_drop(fd, entry->d_name, scan->leftovers_before);
+    }
+    if (stream) {
+        closedir(stream);
+    }
+    return empty;
+}
+
+/* All leftovers there can be, by reading the directory or by their names, whichever is less. */
+static void drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder)
+{
+    char name[TSEED_LEFTOVER_SIZE];
+    struct stat st;
+
+    if (fstat(folder->fd, &st) == 0 && st.st_size / BYTES_A_NAME <= TSEED_STORE_IDS) {
+        drop_leftovers(scan, folder->fd, 0);
+        return;
+    }
+    for (unsigned id = 0; id < TSEED_STORE_IDS; id++) {
+        tseed_view_leftover(name, id);
+        unlinkat(folder->fd, name, 0);
+    }
+}
+
+/* Somebody else may have put a file there or removed it before us: both are fine. */
+static void remove_if_empty(const tseed_scan_t *scan, tseed_scan_folder_t *parent,
+                            const tseed_scan_folder_t *folder, const char *name)
+{
+    int rc = unlinkat(parent->fd, name, AT_REMOVEDIR);
+
+    if (rc != 0 && folder->depth == scan->last && drop_leftovers(scan, folder->fd, 1)) {
+        rc = unlinkat(parent->fd, name, AT_REMOVEDIR);
+    }
+    parent->emptied |= rc == 0;
+}
+
+static apr_status_t walk_folder(tseed_scan_t *scan, tseed_scan_folder_t *folder);
+
+static apr_status_t enter_folder(tseed_scan_t *scan, tseed_scan_folder_t *parent, const char *name,
+                                 const tseed_range_t *range)
+{
+    tseed_scan_folder_t folder = {.depth = parent->depth + 1, .range = *range};
+    apr_status_t rv;
+
+    folder.fd = openat(parent->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder.fd < 0) {
+        int nothing =
+            errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+
+        return nothing ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    rv = walk_folder(scan, &folder);
+    if (scan->drops_all && folder.depth == scan->last) {
+        drop_all(scan, &folder);
+    }
+    if (folder.emptied) {
+        remove_if_empty(scan, parent, &folder, name);
+    }
+    close(folder.fd);
+    return rv;
+}
+
+/* A directory that bears a tile's name is no tile. */
+static apr_status_t meet_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
+                              const tseed_range_t *range)
+{
+    struct stat st;
+
+    if (fstatat(folder->fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT || errno == ENAMETOOLONG ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    return S_ISDIR(st.st_mode) ? APR_SUCCESS
+                               : scan->file(scan, folder, name, &st,
+                                            &(tseed_tile_t){range->z, range->minx, range->miny});
+}
+
+/* One name that is a cell of the range. */
+static apr_status_t visit(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
+                          const tseed_range_t *range)
+{
+    return folder->depth == scan->last ? meet_file(scan, folder, name, range)
+                                       : enter_folder(scan, folder, name, range);
+}
+
+static apr_status_t read_names(tseed_scan_t *scan, tseed_scan_folder_t *folder)
+{
+    DIR *stream = tseed_folders_stream(folder->fd);
+    const struct dirent *entry;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!stream) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    while (rv == APR_SUCCESS && (errno = 0, entry = readdir(stream)) != NULL) {
+        tseed_range_t range = folder->range;
+
+        if (tseed_view_is_stopped(scan->stop)) {
+            rv = APR_EINTR;
+        } else if (tseed_layout_narrow(&range, scan->store->pattern, folder->depth,
+                                       entry->d_name)) {
+            rv = visit(scan, folder, entry->d_name, &range);
+        } else if (folder->depth == scan->last) {
+            folder->emptied |= tseed_scan_drop(folder->fd, entry->d_name, scan->leftovers_before);
+        }
+    }
+    if (rv == APR_SUCCESS && errno != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    closedir(stream);
+    return rv;
+}
+
+/* The cells of a directory that the range touches. */
+typedef struct {
+    int64_t columns, rows;          /* of a cell */
+    int64_t minx, miny, maxx, maxy; /* in cells */
+} cells_t;
+
+static cells_t cells_of(const tseed_scan_t *scan, const tseed_scan_folder_t *folder)
+{
+    const tseed_range_t *range = &folder->range;
+    cells_t cells;
+
+    tseed_layout_cell(&cells.columns, &cells.rows, scan->store->pattern, folder->depth, range->z);
+    cells.minx = range->minx / cells.columns;
+    cells.maxx = range->maxx / cells.columns;
+    cells.miny = range->miny / cells.rows;
+    cells.maxy = range->maxy / cells.rows;
+    return cells;
+}
+
+/* The part of the range inside the cell of (x, y). */
+static tseed_range_t cell_range(const cells_t *cells, int64_t x, int64_t y,
+                                const tseed_range_t *range)
+{
+    int64_t minx = x * cells->columns, maxx = minx + (cells->columns - 1);
+    int64_t miny = y * cells->rows, maxy = miny + (cells->rows - 1);
+
+    return (tseed_range_t){
+        range->z, minx > range->minx ? minx : range->minx, miny > range->miny ? miny : range->miny,
+        maxx < range->maxx ? maxx : range->maxx, maxy < range->maxy ? maxy : range->maxy};
+}
+
+static apr_status_t ask_names(tseed_scan_t *scan, tseed_scan_folder_t *folder, const cells_t *cells)
+{
+    char *name = scan->store->names + (size_t)folder->depth * scan->store->longest;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int64_t y = cells->miny; y <= cells->maxy && rv == APR_SUCCESS; y++) {
+        for (int64_t x = cells->minx; x <= cells->maxx && rv == APR_SUCCESS; x++) {
+            tseed_range_t range = cell_range(cells, x, y, &folder->range);
+
+            if (tseed_view_is_stopped(scan->stop)) {
+                return APR_EINTR;
+            }
+            tseed_layout_name(name, scan->store->pattern, folder->depth, range.z, range.minx,
+                              range.miny);
+            rv = visit(scan, folder, name, &range);
+        }
+    }
+    return rv;
+}
+
+static apr_status_t walk_folder(tseed_scan_t *scan, tseed_scan_folder_t *folder)
+{
+    cells_t cells = cells_of(scan, folder);
+    int64_t count = (cells.maxx - cells.minx + 1) * (cells.maxy - cells.miny + 1);
+    struct stat st;
+
+    if (count > FEW_NAMES) {
+        if (fstat(folder->fd, &st) != 0) {
+            return APR_FROM_OS_ERROR(errno);
+        }
+        if (count > st.st_size / BYTES_A_NAME) {
+            return read_names(scan, folder);
+        }
+    }
+    return ask_names(scan, folder, &cells);
+}
+
+apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range)
+{
+    tseed_scan_folder_t root = {.range = *range};
+    apr_status_t rv;
+
+    scan->last = tseed_layout_depth(scan->store->pattern) - 1;
+    if (range->minx > range->maxx || range->miny > range->maxy) {
+        return APR_SUCCESS;
+    }
+    root.fd = open(scan->store->config->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root.fd < 0) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    rv = walk_folder(scan, &root);
+    close(root.fd);
+    return rv;
+}
