@@ -32,6 +32,7 @@ int tseed_handle_tasks(tseed_rest_t *rest);
 int tseed_handle_task_get(tseed_rest_t *rest);
 int tseed_handle_task_delete(tseed_rest_t *rest);
 int tseed_handle_failures(tseed_rest_t *rest);
+int tseed_handle_retry(tseed_rest_t *rest);
 int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 
@@ -43,6 +44,11 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
+
+/* Records a task for whoever asks, tells the seeder and sets the headers that name it; `retry` are
+ * the positions of task->retry_of when the task is about its failed metatiles, else NULL. DECLINED:
+ * the answer's body is still to be sent; OK: it was refused. */
+int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry);
 
 /* Terminates tasks and waits until the seeder has let go of them, five seconds at the longest.
  * *terminated: array of tseed_terminated_t. DECLINED, or OK with the refusal sent. */

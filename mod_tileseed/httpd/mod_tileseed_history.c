@@ -14,6 +14,7 @@
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
+#include "protocol/tseed_seed_request.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -236,4 +237,50 @@ int tseed_handle_failures(tseed_rest_t *rest)
     }
     return tseed_reply_document(r, TSEED_BODY_JSON,
                                 tseed_answer_failures(failures, total, next, r->pool));
+}
+
+/* ---- retry ---- */
+
+/* Why a task can't be retried now, or NULL. */
+static const char *why_no_retry(tseed_tileset_t *tileset, const tseed_rest_t *rest,
+                                const tseed_task_record_t *record)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const char *gone;
+
+    if (record->progress.state == TSEED_PENDING || record->progress.state == TSEED_RUNNING) {
+        return apr_psprintf(pool,
+                            "task %" APR_INT64_T_FMT " is %s: what fails can be retried when it "
+                            "has ended",
+                            record->task->id, tseed_task_state_name(record->progress.state));
+    }
+    gone = tseed_task_tileset(tileset, record->task, rest->conf->catalog, pool);
+    return gone ? apr_psprintf(pool, "task %" APR_INT64_T_FMT " can't be retried: %s",
+                               record->task->id, gone)
+                : NULL;
+}
+
+int tseed_handle_retry(tseed_rest_t *rest)
+{
+    tseed_task_record_t record;
+    tseed_tileset_t tileset;
+    tseed_positions_t positions;
+    tseed_task_t task;
+    const char *why;
+    int status = load(rest, &record);
+
+    if (status != DECLINED) {
+        return status;
+    }
+    why = why_no_retry(&tileset, rest, &record);
+    if (why) {
+        return tseed_reply_error(rest->r, HTTP_CONFLICT, "%s", why);
+    }
+    task = *record.task;
+    task.retry_of = task.id;
+    tseed_positions_init(
+        &positions, tileset.subset->gridset, &task.bounds,
+        &(tseed_shape_t){task.zoom_start, task.zoom_stop, task.meta_width, task.meta_height});
+    status = tseed_rest_accept(rest, &task, &positions);
+    return status == DECLINED ? tseed_reply_send(rest->r, HTTP_OK, "text/plain", "") : status;
 }

@@ -188,6 +188,7 @@ static const struct {
     [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
     [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
+    [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
 
 static int run_action(tseed_rest_t *rest)

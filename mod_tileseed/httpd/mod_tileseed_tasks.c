@@ -22,30 +22,11 @@
 
 APLOG_USE_MODULE(tileseed);
 
-#define WAIT_CHANGE    APR_USEC_PER_SEC
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
-#define POLL_FIRST     500 /* microseconds, doubled up to … */
-#define POLL_MOST      8000
+#define POLL           500 /* microseconds */
 #define QUOTE_MAX      200 /* of what the client sent, in a header */
 
-/* ---- waiting for the seeder ---- */
-
-int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most)
-{
-    uint64_t change = tseed_board_commit(rest->board);
-    apr_time_t deadline = tseed_clock_monotonic() + most;
-    apr_interval_time_t pause = POLL_FIRST;
-
-    tseed_supervise_ring();
-    while (tseed_board_applied(rest->board) < change) {
-        if (tseed_clock_monotonic() > deadline) {
-            return 0;
-        }
-        apr_sleep(pause);
-        pause = pause < POLL_MOST ? pause * 2 : pause;
-    }
-    return 1;
-}
+/* ---- terminating ---- */
 
 /* Whether the seeder has this task on the board still, be it in termination. */
 static int is_on_board(const tseed_rest_t *rest, int64_t id)
@@ -65,7 +46,7 @@ static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
         tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
 
         while (heard && is_on_board(rest, task->id) && tseed_clock_monotonic() < deadline) {
-            apr_sleep(POLL_FIRST);
+            apr_sleep(POLL);
         }
         task->confirmed = heard && !is_on_board(rest, task->id);
     }
@@ -73,61 +54,21 @@ static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
 
 /* ---- seed ---- */
 
-static void log_accepted(const tseed_rest_t *rest, const tseed_task_t *task)
-{
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, rest->r,
-                  "tileseed: task %" APR_INT64_T_FMT
-                  " accepted: %s of layer '%s' by %s, %s zoom %d to %d, %s, %" APR_INT64_T_FMT
-                  " tiles",
-                  task->id, tseed_task_type_name(task->type), task->layer,
-                  *task->requested_by ? task->requested_by : "anybody", task->gridset,
-                  task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
-}
-
-/* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
-static int record(tseed_rest_t *rest, tseed_task_t *task)
+/* The address decides; a document that says another layer is told so. */
+static void warn_of_name(const tseed_rest_t *rest, const char *asked, const tseed_task_t *task)
 {
     request_rec *r = rest->r;
-    int64_t most = rest->conf->settings.max_tasks;
-    int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    const char *name, *warning;
 
-    most = most < room ? most : room; /* the board keeps its size over a graceful restart */
-    if (state) {
-        rv = tseed_state_task_insert(state, task, most);
+    if (!asked || strcmp(asked, task->layer) == 0) {
+        return;
     }
-    why = tseed_child_release(state, r->pool);
-    if (state && APR_STATUS_IS_EAGAIN(rv)) {
-        apr_table_setn(r->headers_out, "Retry-After", "30");
-        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "%" APR_INT64_T_FMT " tasks are pending or running, the most that "
-                                 "TileSeedMaxTasks allows; send it again when some are done",
-                                 most);
-    }
-    return rv == APR_SUCCESS ? DECLINED : tseed_reply_no_state(r, rv, why, "record the task");
-}
-
-static void set_headers(const tseed_rest_t *rest, const tseed_seed_document_t *document,
-                        const tseed_task_t *task)
-{
-    request_rec *r = rest->r;
-    const char *id = apr_psprintf(r->pool, "%" APR_INT64_T_FMT, task->id);
-
-    apr_table_setn(r->headers_out, "TileSeed-Task", id);
-    apr_table_setn(r->headers_out, "Link",
-                   apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
-                                ap_escape_uri(r->pool, rest->base), id));
-    if (document->name && strcmp(document->name, task->layer) != 0) {
-        const char *name =
-            tseed_text_quote(tseed_escape_plain(document->name, r->pool), QUOTE_MAX, r->pool);
-        const char *warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", name,
-                                           tseed_escape_plain(task->layer, r->pool));
-
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %s: %s", id, warning);
-        apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
-    }
+    name = tseed_text_quote(tseed_escape_plain(asked, r->pool), QUOTE_MAX, r->pool);
+    warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", name,
+                           tseed_escape_plain(task->layer, r->pool));
+    ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %" APR_INT64_T_FMT ": %s",
+                  task->id, warning);
+    apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
 }
 
 static const tseed_layer_t *find_layer(const tseed_rest_t *rest)
@@ -157,15 +98,11 @@ static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    task.requested_by = r->user ? r->user : "";
-    task.created = apr_time_now();
-    status = record(rest, &task);
+    status = tseed_rest_accept(rest, &task, NULL);
     if (status != DECLINED) {
         return status;
     }
-    log_accepted(rest, &task);
-    tseed_rest_announce(rest, WAIT_CHANGE);
-    set_headers(rest, &document, &task);
+    warn_of_name(rest, document.name, &task);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }
 

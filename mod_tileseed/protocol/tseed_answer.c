@@ -202,6 +202,11 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
     add_time(pieces, "created", task->created);
     add_time(pieces, "started", progress->started);
     add_time(pieces, "finished", progress->finished);
+    if (task->retry_of) {
+        add_number(pieces, "retryOf", task->retry_of);
+    } else {
+        add(pieces, ",\"retryOf\":null");
+    }
     add(pieces, "}");
     return apr_array_pstrcat(pool, pieces, '\0');
 }

@@ -37,6 +37,7 @@ static const row_t rows[] = {
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
     {"/tasks/", TASK, "/failures.json", .get = TSEED_ACTION_FAILURES},
+    {"/tasks/", TASK, "/retry", .post = TSEED_ACTION_RETRY},
 };
 
 /* Length of `text` before `suffix`, or -1 if it does not end so. */

@@ -20,7 +20,8 @@ typedef enum {
     TSEED_ACTION_TASKS,    /* GET tasks.json */
     TSEED_ACTION_TASK_GET, /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,
-    TSEED_ACTION_FAILURES /* GET tasks/<id>/failures.json */
+    TSEED_ACTION_FAILURES, /* GET tasks/<id>/failures.json */
+    TSEED_ACTION_RETRY     /* POST tasks/<id>/retry */
 } tseed_action_t;
 
 typedef enum {

@@ -40,6 +40,8 @@ typedef struct {
     const char *store_print;        /* tseed_store_print of the layer's store */
     const char *requested_by;       /* user name, or "" */
     apr_time_t created;
+    int64_t retry_of; /* 0, or the task whose failed metatiles this one is about: a list in the
+                       * database, positions count through it */
 } tseed_task_t;
 
 /* A metatile more than this far above the lowest unfinished one is not begun. */

@@ -412,7 +412,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     if (position < 0) {
         return 0;
     }
-    metatile = tseed_positions_at(&run->positions, position);
+    metatile = tseed_run_metatile(run, position);
     if (tseed_pump_is_taken(seeder, run, &metatile)) {
         return 0;
     }

@@ -241,6 +241,27 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
 
 /* ---- scheduling ---- */
 
+/* Whether the list of a task that retries another is what it was accepted with: of a damaged
+ * database more may have been salvaged than of its lists. */
+static int list_is_whole(const tseed_run_t *run)
+{
+    int64_t tiles = 0;
+
+    for (int64_t i = 0; i < tseed_run_count(run); i++) {
+        tseed_metatile_t metatile = tseed_run_metatile(run, i);
+
+        tiles += tseed_range_count(&metatile.wanted);
+    }
+    return tiles == run->task->tiles_total;
+}
+
+static void run_abort(tseed_run_t *run, const char *reason)
+{
+    run->phase = TSEED_RUN_ENDING;
+    run->progress.state = TSEED_ABORTED;
+    apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+}
+
 /* A run of a task that was claimed; what has changed under it since it was accepted ends it at
  * once. */
 static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -253,9 +274,7 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
     }
 
     if (gone) {
-        run->phase = TSEED_RUN_ENDING;
-        run->progress.state = TSEED_ABORTED;
-        apr_cpystrn(run->progress.reason, gone, sizeof(run->progress.reason));
+        run_abort(run, gone);
         return;
     }
     if (task->has_area) {
@@ -263,6 +282,12 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
                                task->meta_height};
 
         tseed_positions_init(&run->positions, run->tileset.subset->gridset, &task->bounds, &shape);
+    }
+    if (run->list && !list_is_whole(run)) {
+        run_abort(run, apr_psprintf(run->pool,
+                                    "its list of metatiles was damaged with the state database; "
+                                    "retry task %" APR_INT64_T_FMT " again",
+                                    task->retry_of));
     }
     run->removed_before = run->progress.removed;
     run->views = apr_pcalloc(run->pool, seeder->settings->workers * sizeof(*run->views));
@@ -281,6 +306,12 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
     run->pool = pool;
     run->slot = entry->slot;
     rv = tseed_state_task_get(seeder->state, &run->task, &run->progress, entry->id, pool);
+    if (rv == APR_SUCCESS && run->task->retry_of) {
+        apr_array_header_t *list;
+
+        rv = tseed_state_metatiles(seeder->state, &list, entry->id, pool);
+        run->list = list;
+    }
     if (rv == APR_NOTFOUND) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                   "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten",

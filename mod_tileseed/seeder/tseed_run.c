@@ -8,7 +8,14 @@ int64_t tseed_run_count(const tseed_run_t *run)
     if (run->task->type == TSEED_TRUNCATE) {
         return run->positions.tiles ? run->task->zoom_stop - run->task->zoom_start + 1 : 0;
     }
-    return run->positions.count;
+    return run->list ? run->list->nelts : run->positions.count;
+}
+
+tseed_metatile_t tseed_run_metatile(const tseed_run_t *run, int64_t position)
+{
+    return run->list ? tseed_positions_metatile(&run->positions,
+                                                &APR_ARRAY_IDX(run->list, position, tseed_tile_t))
+                     : tseed_positions_at(&run->positions, position);
 }
 
 tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)

@@ -33,6 +33,8 @@ typedef struct tseed_run_t {
     tseed_task_t *task;
     tseed_tileset_t tileset;
     tseed_positions_t positions;
+    const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
+                                     * another, by their first tiles; NULL: all of `positions` */
 
     /* shared */
     _Atomic int stopped;      /* no tile is to be written or removed any more */
@@ -70,6 +72,9 @@ typedef struct tseed_run_t {
 
 /* Positions of the run: metatiles, or levels for a truncate. */
 int64_t tseed_run_count(const tseed_run_t *run);
+
+/* The metatile at a position, not of a truncate. */
+tseed_metatile_t tseed_run_metatile(const tseed_run_t *run, int64_t position);
 
 /* The tiles of a truncate's level `position`. */
 tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position);

@@ -104,6 +104,7 @@ apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *
         task->store_print,
         task->requested_by,
         &task->created,
+        &task->retry_of,
     };
 
     return tseed_database_change(db, NULL, TSEED_SQL_TASK_INSERT, args);
@@ -142,6 +143,7 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
     task->store_print = apr_pstrdup(pool, tseed_rows_text(rows));
     task->requested_by = apr_pstrdup(pool, tseed_rows_text(rows));
     task->created = tseed_rows_int64(rows);
+    task->retry_of = tseed_rows_int64(rows);
     return task;
 }
 

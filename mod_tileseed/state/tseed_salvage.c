@@ -55,11 +55,10 @@ static apr_status_t copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
     return rv == APR_SUCCESS ? copy_tasks(salvage, middle + 1, last) : rv;
 }
 
-static apr_status_t copy_quota(tseed_database_t *db)
+/* Copies a whole table, or nothing of it. */
+static apr_status_t copy_table(tseed_database_t *db, const char *sql)
 {
-    apr_status_t rv =
-        tseed_database_execute(db, "INSERT OR IGNORE INTO quota (id, config, directive, version)"
-                                   " SELECT id, config, directive, version FROM damaged.quota");
+    apr_status_t rv = tseed_database_execute(db, sql);
 
     return is_ours(rv) ? rv : APR_SUCCESS;
 }
@@ -84,7 +83,12 @@ apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const c
     if (rv == APR_SUCCESS) {
         rv = copy_tasks(&salvage, 1, last);
         if (rv == APR_SUCCESS) {
-            rv = copy_quota(db);
+            rv = copy_table(db, "INSERT OR IGNORE INTO quota (id, config, directive, version)"
+                                " SELECT id, config, directive, version FROM damaged.quota");
+        }
+        if (rv == APR_SUCCESS) {
+            rv = copy_table(db, "INSERT OR IGNORE INTO metatile (task, position, z, x, y)"
+                                " SELECT task, position, z, x, y FROM damaged.metatile");
         }
         tseed_database_execute(db, "DETACH DATABASE damaged");
     } else if (rv == TSEED_EDAMAGED) {

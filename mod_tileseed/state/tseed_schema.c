@@ -6,6 +6,7 @@
  *      meta     name, value: schema_version, task_id (the last id that was given out)
  *      task     the snapshot a task was accepted with, its state and how far it is
  *      failure  metatiles given up on, by the first tile
+ *      metatile what a task that retries another is about, likewise
  *      quota    one row: the configuration, and the directive it was derived from
  */
 #include "state/tseed_schema.h"
@@ -75,7 +76,19 @@ static const char *const version_1[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1};
+static const char *const version_2[] = {
+    "ALTER TABLE task ADD COLUMN retry_of BIGINT NOT NULL DEFAULT 0",
+    "CREATE TABLE metatile ("
+    " task BIGINT NOT NULL,"
+    " position BIGINT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " x BIGINT NOT NULL,"
+    " y BIGINT NOT NULL,"
+    " PRIMARY KEY (task, position))",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -92,16 +92,8 @@ typedef struct {
 static apr_status_t insert(tseed_state_t *state, void *baton)
 {
     insert_t *call = baton;
-    int64_t unfinished = 0;
-    apr_status_t rv = tseed_work_number(state, &unfinished, TSEED_SQL_TASKS_COUNT, NULL);
+    apr_status_t rv = tseed_work_next_id(state, &call->task->id, call->most);
 
-    if (rv == APR_SUCCESS && unfinished >= call->most) {
-        return tseed_database_fail(&state->db, APR_EAGAIN,
-                                   "%" APR_INT64_T_FMT " tasks are unfinished", unfinished);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = tseed_work_next_id(state, &call->task->id);
-    }
     return rv == APR_SUCCESS ? tseed_record_task_insert(&state->db, call->task, state->scratch)
                              : rv;
 }

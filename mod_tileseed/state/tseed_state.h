@@ -19,6 +19,7 @@
 
 #include "protocol/tseed_query.h"
 #include "protocol/tseed_task.h"
+#include "tiling/tseed_positions.h"
 
 typedef struct tseed_state_t tseed_state_t;
 
@@ -40,6 +41,12 @@ const char *tseed_state_error(const tseed_state_t *state);
 /* Records a task; task->id is the new one. `most` bounds PENDING and RUNNING tasks: APR_EAGAIN when
  * that many exist. */
 apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, int64_t most);
+
+/* Records a task over the failed metatiles of task->retry_of, which has ended: a copy of that task,
+ * whose positions count through them and whose tiles_total and id are set here. `positions` are
+ * that task's. APR_EAGAIN as above; APR_NOTFOUND: it has no failed metatiles. */
+apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
+                                    const tseed_positions_t *positions, int64_t most);
 
 /* One task with its progress, whatever its state, in `pool`. APR_NOTFOUND. */
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
@@ -103,6 +110,11 @@ apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **ta
 /* Ids (int64_t) of tasks that were terminated and not yet confirmed. */
 apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t **ids,
                                       apr_pool_t *pool);
+
+/* The first tiles (tseed_tile_t) of the metatiles that a task with retry_of is about; the index is
+ * the position. */
+apr_status_t tseed_state_metatiles(tseed_state_t *state, apr_array_header_t **metatiles,
+                                   int64_t task, apr_pool_t *pool);
 
 /* One transaction for all that follows until commit; on any failure roll back and begin anew. */
 apr_status_t tseed_state_begin(tseed_state_t *state);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What was and how it ended: lists of tasks and of failed metatiles. */
+/* What was and how it ended: lists of tasks and of failed metatiles, and what
+ * is to be done about those. */
 #include <apr_strings.h>
 #include <stdlib.h>
 
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
+
+#define CHUNK 512 /* failures that are read at a time */
 
 /* ---- tasks ---- */
 
@@ -129,4 +132,77 @@ apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **fai
 
     *failures = call.failures;
     return tseed_work_read(state, load_failures, &call);
+}
+
+/* ---- retry ---- */
+
+typedef struct {
+    tseed_task_t *task;
+    const tseed_positions_t *positions;
+    int64_t most;
+    int64_t count; /* metatiles listed so far */
+} retry_t;
+
+/* Lists a failed metatile for the task, unless nothing of it is wanted. */
+static apr_status_t retry_one(tseed_state_t *state, retry_t *call, const tseed_failure_t *failure)
+{
+    const tseed_tile_t first = {failure->z, failure->x, failure->y};
+    const tseed_metatile_t metatile = tseed_positions_metatile(call->positions, &first);
+    const int64_t tiles = tseed_range_count(&metatile.wanted);
+    const int64_t position = call->count;
+
+    if (tiles == 0) {
+        return APR_SUCCESS;
+    }
+    call->task->tiles_total += tiles;
+    call->count++;
+    return tseed_database_change(
+        &state->db, NULL, TSEED_SQL_METATILE_ADD,
+        (const void *[]){&call->task->id, &position, &first.z, &first.x, &first.y});
+}
+
+static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
+{
+    tseed_failure_query_t page = {.limit = CHUNK, .z = -1};
+    int64_t total;
+    apr_status_t rv = APR_SUCCESS;
+    int count;
+
+    do {
+        failures_t failures = {apr_array_make(state->scratch, CHUNK, sizeof(tseed_failure_t)),
+                               &total, call->task->retry_of, &page};
+
+        rv = load_failures(state, &failures);
+        count = failures.failures->nelts;
+        for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+            const tseed_failure_t *failure = &APR_ARRAY_IDX(failures.failures, i, tseed_failure_t);
+
+            page = (tseed_failure_query_t){CHUNK, failure->z, failure->x, failure->y};
+            rv = retry_one(state, call, failure);
+        }
+        apr_pool_clear(state->scratch);
+    } while (rv == APR_SUCCESS && count == CHUNK);
+    return rv;
+}
+
+static apr_status_t retry(tseed_state_t *state, void *baton)
+{
+    retry_t *call = baton;
+    apr_status_t rv = tseed_work_next_id(state, &call->task->id, call->most);
+
+    call->task->tiles_total = call->count = 0;
+    if (rv == APR_SUCCESS) {
+        rv = retry_all(state, call);
+    }
+    if (rv == APR_SUCCESS && call->count == 0) {
+        rv = APR_NOTFOUND;
+    }
+    return rv == APR_SUCCESS ? tseed_record_task_insert(&state->db, call->task, state->scratch)
+                             : rv;
+}
+
+apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
+                                    const tseed_positions_t *positions, int64_t most)
+{
+    return tseed_work_write(state, retry, &(retry_t){task, positions, most, 0});
 }

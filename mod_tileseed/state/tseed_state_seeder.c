@@ -97,6 +97,55 @@ apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t *
     return tseed_work_read(state, load_terminations, *ids);
 }
 
+/* ---- lists of metatiles ---- */
+
+typedef struct {
+    apr_array_header_t *metatiles;
+    int64_t task;
+} metatiles_t;
+
+static apr_status_t metatiles_chunk(tseed_state_t *state, metatiles_t *call, int *more)
+{
+    const int64_t from = call->metatiles->nelts, most = CHUNK;
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_METATILES_FROM,
+                              (const void *[]){&call->task, &from, &most}, state->scratch);
+
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_tile_t *first = apr_array_push(call->metatiles);
+
+        first->z = tseed_rows_int(&rows);
+        first->x = tseed_rows_int64(&rows);
+        first->y = tseed_rows_int64(&rows);
+    }
+    *more = call->metatiles->nelts == from + most;
+    apr_pool_clear(state->scratch);
+    return rv;
+}
+
+static apr_status_t load_metatiles(tseed_state_t *state, void *baton)
+{
+    metatiles_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+    int more = 1;
+
+    apr_array_clear(call->metatiles);
+    while (rv == APR_SUCCESS && more) {
+        rv = metatiles_chunk(state, call, &more);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_metatiles(tseed_state_t *state, apr_array_header_t **metatiles,
+                                   int64_t task, apr_pool_t *pool)
+{
+    metatiles_t call = {apr_array_make(pool, 64, sizeof(tseed_tile_t)), task};
+
+    *metatiles = call.metatiles;
+    return tseed_work_read(state, load_metatiles, &call);
+}
+
 /* ---- transactions ---- */
 
 apr_status_t tseed_state_begin(tseed_state_t *state)
@@ -228,6 +277,10 @@ static apr_status_t forget(tseed_state_t *state, int64_t id, int *failures)
     apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_FAILURES_DELETE, args);
 
     *failures += rows;
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, &rows, TSEED_SQL_METATILES_DELETE, args);
+        *failures += rows;
+    }
     return rv == APR_SUCCESS ? tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_DELETE, args)
                              : rv;
 }

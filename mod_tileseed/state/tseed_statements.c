@@ -32,7 +32,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_TASKS_COUNT] = "SELECT COUNT(*) FROM task WHERE " UNFINISHED,
     [TSEED_SQL_TASK_INSERT] =
         "INSERT INTO task (" TSEED_TASK_COLUMNS ") VALUES (%lld, %d, %s, %s, %s, %s, %s, %d, %d,"
-        " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld)",
+        " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld, %lld)",
     [TSEED_SQL_TASK_GET] =
         "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
     [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",
@@ -73,6 +73,11 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_FAILURES_AFTER] =
         "SELECT z, x, y, cause, http_status, attempts, happened FROM failure WHERE task = %lld"
         " AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
+    [TSEED_SQL_METATILE_ADD] =
+        "INSERT INTO metatile (task, position, z, x, y) VALUES (%lld, %lld, %d, %lld, %lld)",
+    [TSEED_SQL_METATILES_FROM] = "SELECT z, x, y FROM metatile WHERE task = %lld"
+                                 " AND position >= %lld ORDER BY position LIMIT %lld",
+    [TSEED_SQL_METATILES_DELETE] = "DELETE FROM metatile WHERE task = %lld",
     [TSEED_SQL_HISTORY_END] =
         "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
     [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"

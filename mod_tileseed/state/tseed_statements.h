@@ -11,7 +11,7 @@
 #define TSEED_TASK_COLUMNS                                                                         \
     "id, type, layer, gridset, format, parameters, bounds, has_area, zoom_start, zoom_stop,"       \
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
-    " tiles_total, gridset_print, store_print, requested_by, created"
+    " tiles_total, gridset_print, store_print, requested_by, created, retry_of"
 #define TSEED_COUNTER_COLUMNS                                                                      \
     "made, skipped, removed, failed, bytes, requests, failures, started, low, passed"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
@@ -46,6 +46,9 @@ typedef enum {
     TSEED_SQL_FAILURE_ADD,
     TSEED_SQL_FAILURES_COUNT,
     TSEED_SQL_FAILURES_AFTER,
+    TSEED_SQL_METATILE_ADD,
+    TSEED_SQL_METATILES_FROM,
+    TSEED_SQL_METATILES_DELETE,
     TSEED_SQL_HISTORY_END,
     TSEED_SQL_HISTORY_BEYOND,
     TSEED_SQL_FAILURES_DELETE,

@@ -313,10 +313,18 @@ static apr_status_t raise_mark(tseed_state_t *state, int64_t id)
     return APR_SUCCESS;
 }
 
-apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id)
+apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id, int64_t most)
 {
-    apr_status_t rv = tseed_work_number(state, id, TSEED_SQL_ID_NEXT, NULL);
+    int64_t unfinished = 0;
+    apr_status_t rv = tseed_work_number(state, &unfinished, TSEED_SQL_TASKS_COUNT, NULL);
 
+    if (rv == APR_SUCCESS && unfinished >= most) {
+        return tseed_database_fail(&state->db, APR_EAGAIN,
+                                   "%" APR_INT64_T_FMT " tasks are unfinished", unfinished);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_work_number(state, id, TSEED_SQL_ID_NEXT, NULL);
+    }
     if (rv == APR_SUCCESS && *id > state->mark) {
         rv = raise_mark(state, *id);
     }

@@ -27,8 +27,8 @@ apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *bat
 /* Connects if need be, and anew when the file is another. */
 apr_status_t tseed_work_ready(tseed_state_t *state);
 
-/* The next task id, inside a transaction. */
-apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id);
+/* The id of a new task, inside a transaction. APR_EAGAIN when `most` are unfinished already. */
+apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id, int64_t most);
 
 /* Checks the whole file and replaces it if it is damaged. */
 apr_status_t tseed_work_check(tseed_state_t *state);

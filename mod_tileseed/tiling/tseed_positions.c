@@ -89,6 +89,13 @@ static tseed_metatile_t metatile_of(const tseed_positions_t *positions, int z, i
     return metatile;
 }
 
+tseed_metatile_t tseed_positions_metatile(const tseed_positions_t *positions,
+                                          const tseed_tile_t *tile)
+{
+    return metatile_of(positions, tile->z, tile->x / positions->shape.meta_width,
+                       tile->y / positions->shape.meta_height);
+}
+
 static int level_of(const tseed_positions_t *positions, int64_t position)
 {
     int z = positions->shape.zoom_start;

@@ -49,6 +49,11 @@ typedef struct {
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
                           const tseed_bounds_t *bounds, const tseed_shape_t *shape);
 
+/* The metatile that holds tile (z, x, y), which need not be of the task itself: `wanted` may be
+ * empty. For z the shape has. */
+tseed_metatile_t tseed_positions_metatile(const tseed_positions_t *positions,
+                                          const tseed_tile_t *tile);
+
 /* The metatile at 0 <= position < count. */
 tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position);
 

@@ -2,14 +2,17 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Tasks that explain themselves: their list, one of them, its end and its failures."""
 import datetime
+import os
+import random
+import signal
 import urllib.parse
 
 import pytest
 
 import tileseed_httpd
 from rest import JSON, ask, kind, layers, listed, location, number_of, refused, seed, serve
-from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, stub, task,
-                     terminate)
+from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, seeder_of, stub,
+                     task, terminate)
 from tileseed_httpd import wait_until
 from upstream import Fault
 
@@ -19,7 +22,7 @@ MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 
            'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
            'tilesMade', 'tilesSkipped', 'tilesRemoved', 'tilesFailed', 'bytes',
            'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
-           'started', 'finished']
+           'started', 'finished', 'retryOf']
 
 
 def tasks(httpd, query='', base='/rest'):
@@ -30,7 +33,7 @@ def tasks(httpd, query='', base='/rest'):
     assert link is None or link.startswith('<') and link.endswith('>; rel="next"')
     document = answer.json()
     assert list(document) == ['tasks']
-    assert all(list(one)[:len(MEMBERS)] == MEMBERS for one in document['tasks'])
+    assert all(list(one) == MEMBERS for one in document['tasks'])
     return [one['id'] for one in document['tasks']], link and link[1:link.index('>')]
 
 
@@ -221,3 +224,139 @@ def test_failures_of_a_good_task_are_none(httpd, upstream):
     assert refused(httpd, 404, 'GET', '/rest/tasks/2/failures.json') == 'there is no task 2'
     assert refused(httpd, 400, 'GET', '/rest/tasks/1/failures.json?after=1') == (
         "after must be a metatile as z/x/y, not '1'")
+
+
+# Retry
+
+def retry(httpd, number, status=200):
+    """Retries a task; returns the id of the new one, or the sentence of a refusal."""
+    if status != 200:
+        return refused(httpd, status, 'POST', f'/rest/tasks/{number}/retry')
+    answer = ask(httpd, 'POST', f'/rest/tasks/{number}/retry')
+    again = number_of(answer)
+    assert answer.body == b'' and again > number
+    assert answer.headers['Link'] == f'</rest/tasks/{again}.json>; rel="monitor"'
+    assert task(httpd, again)['retryOf'] == number
+    return again
+
+
+def boxes(blocks):
+    """What the upstream is asked for to get some metatiles of the small grid set."""
+    return sorted(GRIDS['small'].box(block) for block in blocks)
+
+
+def asked(upstream):
+    """What the upstream was asked for since the last time."""
+    found = sorted(tuple(float(number) for number in one['BBOX'].split(','))
+                   for one in upstream.requests)
+    upstream.requests.clear()
+    return found
+
+
+def lost(httpd, number):
+    """The first tiles of the metatiles that a task has given up on."""
+    return {found[:3] for found in failures(httpd, number)}
+
+
+def scripted(faults, of):
+    """A script of so many answers with so many faults in it, always the same."""
+    script = [Fault('status', 404)] * faults + [None] * (of - faults)
+    random.Random(37).shuffle(script)
+    return script
+
+
+def test_retry_makes_what_failed_and_nothing_else(httpd, upstream):
+    """37 of 256 metatiles fail: DONE, 37 causes; the retry makes those, and then there are none."""
+    upstream.faults = scripted(37, 256)
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    grid = GRIDS['small']
+    first = ended(httpd, begin(httpd, 'stub', zoomStart=5, zoomStop=5, threadCount=4))
+    assert first['state'] == 'DONE' and counts(first) == (1024 - 4 * 37, 0, 0, 4 * 37)
+    missing = lost(httpd, first['id'])
+    assert len(missing) == 37
+    asked(upstream)
+    second = ended(httpd, retry(httpd, first['id']))
+    assert second['state'] == 'DONE' and second['tilesTotal'] == 4 * 37
+    assert counts(second) == (4 * 37, 0, 0, 0) and second['upstreamRequests'] == 37
+    assert asked(upstream) == boxes(grid.metatile(tile, (2, 2)) for tile in missing)
+    assert len(files(httpd)) == 1024
+    assert ask(httpd, 'GET', f'/rest/tasks/{second["id"]}/failures.json').json()['total'] == 0
+    assert retry(httpd, second['id'], 409) == (
+        f'task {second["id"]} has no failed metatiles: there is nothing to retry')
+    again = ended(httpd, retry(httpd, first['id']))      # its failures are history, all made now
+    assert counts(again) == (0, 4 * 37, 0, 0) and asked(upstream) == []
+    httpd.expect('failed answers of the upstream')
+
+
+@one_mpm
+def test_retry_of_a_retry(httpd, upstream):
+    """Of a reseed cut by its bounds: what fails again is retried again, by its own id."""
+    upstream.faults = scripted(12, 64)
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    grid, bounds = GRIDS['small'], (70, 70, 930, 930)    # tiles 1 to 14 of 16, metatiles 0 to 7
+    number = begin(httpd, 'stub', zoomStart=4, zoomStop=4, type='reseed',
+                   bounds={'coords': {'double': bounds}})
+    tiles = grid.tiles(4, bounds)
+    assert len(tiles) == 14 ** 2
+
+    def of(blocks):
+        return len({tile for tile in tiles
+                    if grid.metatile(tile, (2, 2))[:3] in blocks})
+    found, missing = ended(httpd, number), lost(httpd, number)
+    assert len(missing) == 12 and counts(found) == (196 - of(missing), 0, 0, of(missing))
+    for faults in (5, 2, 0):
+        upstream.faults = scripted(faults, len(missing))
+        asked(upstream)
+        number = retry(httpd, number)
+        found, still = ended(httpd, number), lost(httpd, number)
+        assert len(still) == faults and still <= missing and found['type'] == 'reseed'
+        assert found['tilesTotal'] == of(missing)
+        assert counts(found) == (of(missing) - of(still), 0, 0, of(still))
+        assert asked(upstream) == boxes(
+            {grid.metatile(tile, (2, 2)) for tile in tiles
+             if grid.metatile(tile, (2, 2))[:3] in missing})
+        missing = still
+    assert len(files(httpd)) == len(tiles)
+    httpd.expect('failed answers of the upstream')
+
+
+def test_retry_goes_on_after_a_restart(httpd, upstream):
+    """Its list is as durable as the task: the seeder dies in its middle."""
+    upstream.faults = scripted(20, 64)
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    first = ended(httpd, begin(httpd, 'stub', zoomStart=4, zoomStop=4))
+    missing = lost(httpd, first['id'])
+    upstream.faults, upstream.always = [None] * 9, Fault('hang')
+    asked(upstream)
+    number = retry(httpd, first['id'])
+    wait_until(lambda: task(httpd, number)['tilesMade'] == 36)
+    os.kill(seeder_of(httpd), signal.SIGKILL)
+    upstream.always = None
+    found = ended(httpd, number)
+    assert counts(found) == (80, 0, 0, 0) and found['state'] == 'DONE'
+    made = asked(upstream)
+    assert sorted(set(made)) == boxes(GRIDS['small'].metatile(tile, (2, 2)) for tile in missing)
+    assert len(made) <= 20 + 2          # what hung, and one more under way
+    assert len(files(httpd)) == 256
+    httpd.expect('failed answers of the upstream|ended unexpectedly|AH00052')
+
+
+@one_mpm
+def test_retry_that_cannot_be(httpd, upstream):
+    """Of a task that is not over, is not there, or whose layer is another by now."""
+    upstream.faults, upstream.always = [Fault('status', 404)], None
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    upstream.always = Fault('hang')
+    number = begin(httpd, 'stub', zoomStop=3)
+    wait_until(lambda: task(httpd, number)['state'] == 'RUNNING')
+    assert retry(httpd, number, 409) == (
+        f'task {number} is RUNNING: what fails can be retried when it has ended')
+    assert retry(httpd, 4711, 404) == 'there is no task 4711'
+    refused(httpd, 405, 'GET', '/rest/tasks/1/retry')
+    refused(httpd, 403, 'POST', '/rest/tasks/1/retry', headers={'Origin': 'http://evil.example'})
+    terminate(httpd)
+    httpd.restart(REST + stub(upstream, name='other'))
+    assert retry(httpd, 1, 409) == (
+        "task 1 can't be retried: layer stub is no longer configured")
+    httpd.expect('failed answers of the upstream')

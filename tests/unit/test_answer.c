@@ -206,7 +206,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
         "\"secondsRemaining\":300,\"requestedBy\":\"seeder\","
         "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","
-        "\"finished\":null}");
+        "\"finished\":null,\"retryOf\":null}");
 }
 
 /* The part of a task's document from `tilesPerSecond` on. */
@@ -269,7 +269,10 @@ static void test_answer__empty_members_are_null(void **state)
     assert_non_null(strstr(document, ",\"bounds\":null,"));
     assert_non_null(strstr(document, ",\"reason\":null,"));
     assert_non_null(strstr(document, ",\"requestedBy\":null,"));
-    assert_non_null(strstr(document, ",\"started\":null,\"finished\":null}"));
+    assert_non_null(strstr(document, ",\"started\":null,\"finished\":null,\"retryOf\":null}"));
+    task.retry_of = INT64_C(4999999999);
+    document = tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, pool);
+    assert_non_null(strstr(document, ",\"retryOf\":4999999999}"));
 }
 
 static void test_answer__tasks_are_a_list_of_documents(void **state)

@@ -230,6 +230,116 @@ static void test_history__pages_through_failures_in_order(void **data)
     assert_int_equal(seen, 5);
 }
 
+/* ---- retry ---- */
+
+/* A grid set of EPSG:4326: 2 x 1 tiles at level 0. */
+static const tseed_positions_t *positions_of(const home_t *home, const tseed_bounds_t *bounds)
+{
+    tseed_positions_t *positions = apr_palloc(home->pool, sizeof(*positions));
+
+    tseed_positions_init(positions, tseed_gridset_builtin("EPSG:4326"), bounds,
+                         &(tseed_shape_t){0, 4, 4, 4});
+    return positions;
+}
+
+/* A retry of a task; its metatiles as text. */
+static const char *retried(const home_t *home, tseed_task_t *task, const tseed_bounds_t *bounds)
+{
+    apr_array_header_t *list;
+    const char *text = "";
+
+    assert_int_equal(tseed_state_task_retry(home->state, task, positions_of(home, bounds), MOST),
+                     APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(home->state, &list, task->id, home->pool), APR_SUCCESS);
+    for (int i = 0; i < list->nelts; i++) {
+        const tseed_tile_t *first = &APR_ARRAY_IDX(list, i, tseed_tile_t);
+
+        text = apr_psprintf(home->pool, "%s%s%d/%d/%d", text, i ? " " : "", first->z, (int)first->x,
+                            (int)first->y);
+    }
+    return text;
+}
+
+static void test_history__a_retry_lists_what_failed_in_its_task(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a"), *loaded;
+    tseed_progress_t progress;
+    /* level 4 has 32 x 16 tiles of 11.25 degrees: of columns 12 to 15 the bounds leave 13 to 15,
+     * of rows 8 to 11 they leave 8 */
+    const tseed_bounds_t bounds = {-33.75, 0, 180, 11.25};
+
+    task.retry_of = insert(home, "a");
+    give_up(home, task.retry_of, 4, 16, 8);
+    give_up(home, task.retry_of, 4, 12, 8);
+    give_up(home, task.retry_of, 0, 0, 0);
+    give_up(home, task.retry_of, 4, 16, 0); /* nothing of it is wanted */
+    give_up(home, insert(home, "a"), 4, 28, 8);
+    assert_string_equal(retried(home, &task, &bounds), "0/0/0 4/12/8 4/16/8");
+    assert_int_equal(task.tiles_total, 2 + 3 + 4);
+    assert_int_equal(tseed_state_task_get(home->state, &loaded, &progress, task.id, home->pool),
+                     APR_SUCCESS);
+    assert_int_equal(loaded->retry_of, task.retry_of);
+    assert_int_equal(loaded->tiles_total, 9);
+    assert_int_equal(progress.state, TSEED_PENDING);
+
+    /* what fails of it is its own */
+    give_up(home, task.id, 4, 12, 8);
+    task.retry_of = task.id;
+    assert_string_equal(retried(home, &task, &bounds), "4/12/8");
+    assert_int_equal(task.tiles_total, 3);
+}
+
+static void test_history__a_retry_may_be_long(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    const tseed_positions_t *positions = positions_of(home, &task.bounds);
+    apr_array_header_t *list;
+
+    task.retry_of = insert(home, "a");
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    for (int i = 0; i < 2000; i++) {
+        give_up(home, task.retry_of, 4, i, 0); /* not aligned: there are not so many in the world */
+    }
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(home->state, &list, task.id, home->pool), APR_SUCCESS);
+    assert_int_equal(list->nelts, 32);
+    assert_int_equal(task.tiles_total, 32 * 16);
+}
+
+static void test_history__nothing_failed_is_nothing_to_retry(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    const tseed_positions_t *positions = positions_of(home, &task.bounds);
+
+    task.retry_of = insert(home, "a");
+    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_NOTFOUND);
+    give_up(home, task.retry_of, 4, 0, 0);
+    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, 1), APR_EAGAIN);
+    assert_string_equal(found(home, NULL, NULL), "1");
+    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_SUCCESS);
+    assert_int_equal(task.id, 2); /* a refused one takes no id */
+}
+
+static void test_history__a_retry_is_forgotten_with_its_list(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    apr_array_header_t *list;
+
+    task.retry_of = insert(home, "a");
+    give_up(home, task.retry_of, 4, 0, 0);
+    assert_string_equal(retried(home, &task, &task.bounds), "4/0/0");
+    end(home, task.id, TSEED_DONE);
+    assert_int_equal(tseed_state_prune(home->state, 0, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(home->state, &list, task.id, home->pool), APR_SUCCESS);
+    assert_int_equal(list->nelts, 0);
+    assert_string_equal(found(home, NULL, NULL), "1");
+}
+
 static int group_setup(void **data)
 {
     (void)data;
@@ -254,6 +364,10 @@ int main(void)
         TEST(a_record_is_what_was_recorded),
         TEST(terminates_one_task),
         TEST(pages_through_failures_in_order),
+        TEST(a_retry_lists_what_failed_in_its_task),
+        TEST(a_retry_may_be_long),
+        TEST(nothing_failed_is_nothing_to_retry),
+        TEST(a_retry_is_forgotten_with_its_list),
     };
 
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -60,6 +60,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
         {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
         {"/tasks/7/failures.json", GET, TSEED_ACTION_FAILURES, NULL},
+        {"/tasks/7/retry", POST, TSEED_ACTION_RETRY, NULL},
     };
 
     (void)state;
@@ -92,6 +93,7 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/tasks.json", GET},
         {"/tasks/1.json", GET | DELETE},
         {"/tasks/1/failures.json", GET},
+        {"/tasks/1/retry", POST},
     };
 
     (void)state;
@@ -139,6 +141,9 @@ static void test_route__any_other_address_is_none(void **state)
         "/tasks/1a.json",
         "/tasks/ 1.json",
         "/tasks/9223372036854775808.json",
+        "/tasks/1/retry.json",
+        "/tasks/1/retry/",
+        "/tasks/0/retry",
         "/tasks/1/failures.xml",
         "/tasks/1/failures",
         "/tasks/0/failures.json",
