@@ -27,57 +27,32 @@ static tseed_picture_t indexed_picture(const tseed_palette_room_t *palette,
                              .palette = palette->colours};
 }
 
-static void mark_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
-{
-    memset(used, 0, TSEED_PALETTE_MAX);
-    for (int y = 0; y < picture->height; y++) {
-        const unsigned char *row = tseed_picture_row(picture, y);
-
-        for (int x = 0; x < picture->width; x++) {
-            used[row[x]] = 1;
-        }
-    }
-}
-
-/* Copies the used colours, translucent ones first; `moved` says where each went. */
-static int gather(tseed_colour_t *to, unsigned char moved[TSEED_PALETTE_MAX],
-                  const unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
-{
-    int count = 0;
-
-    for (int opaque = 0; opaque <= 1; opaque++) {
-        for (int i = 0; i < picture->colours; i++) {
-            if (used[i] && (picture->palette[i].a == 255) == opaque) {
-                moved[i] = (unsigned char)count;
-                to[count++] = picture->palette[i];
-            }
-        }
-    }
-    return count;
-}
-
+/* Colours are numbered as they are met, so that one pass over the pixels will do. */
 tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                      const tseed_picture_t *picture)
 {
-    unsigned char used[TSEED_PALETTE_MAX];
-    unsigned char moved[TSEED_PALETTE_MAX];
+    int16_t moved[TSEED_PALETTE_MAX]; /* where each colour went, -1: not met yet */
     unsigned char *to;
-    int count;
+    int count = 0;
 
     if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
         return TSEED_COLOURS_NO_MEMORY;
     }
-    mark_used(used, picture);
-    count = gather(palette->colours, moved, used, picture);
+    memset(moved, 0xff, sizeof(moved));
     to = palette->indices.data;
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *row = tseed_picture_row(picture, y);
 
         for (int x = 0; x < picture->width; x++) {
-            *to++ = moved[row[x]];
+            if (moved[row[x]] < 0) {
+                palette->colours[count] = picture->palette[row[x]];
+                moved[row[x]] = (int16_t)count++;
+            }
+            *to++ = (unsigned char)moved[row[x]];
         }
     }
     *indexed = indexed_picture(palette, picture, count);
+    tseed_palette_order(indexed, palette);
     return TSEED_COLOURS_DONE;
 }
 
@@ -173,12 +148,24 @@ static int is_ordered(const tseed_picture_t *indexed)
 void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette)
 {
     tseed_colour_t found[TSEED_PALETTE_MAX];
-    tseed_picture_t unordered = *indexed;
+    unsigned char moved[TSEED_PALETTE_MAX];
+    size_t pixels = pixels_of(indexed);
+    int count = 0;
 
-    if (!is_ordered(indexed)) {
-        memcpy(found, palette->colours, sizeof(found));
-        unordered.palette = found;
-        tseed_palette_shrink(indexed, palette, &unordered);
+    if (is_ordered(indexed)) {
+        return;
+    }
+    memcpy(found, palette->colours, sizeof(found));
+    for (int opaque = 0; opaque <= 1; opaque++) {
+        for (int i = 0; i < indexed->colours; i++) {
+            if ((found[i].a == 255) == opaque) {
+                moved[i] = (unsigned char)count;
+                palette->colours[count++] = found[i];
+            }
+        }
+    }
+    for (size_t i = 0; i < pixels; i++) {
+        palette->indices.data[i] = moved[palette->indices.data[i]];
     }
 }
 

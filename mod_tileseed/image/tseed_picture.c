@@ -74,21 +74,40 @@ static int is_opaque_indexed(const tseed_picture_t *picture)
     return 1;
 }
 
+/* Ands sixteen bytes at a time, as the compiler's vectors do it: whole pixels, so each lane is
+ * always of the same channel. */
+static int is_opaque_row(const unsigned char *row, size_t length, size_t channels)
+{
+    typedef unsigned char bytes_t __attribute__((vector_size(16)));
+    bytes_t lanes = ~(bytes_t){0};
+    unsigned char all = 255;
+    size_t i = 0;
+
+    for (; i + sizeof(lanes) <= length; i += sizeof(lanes)) {
+        bytes_t bytes;
+
+        memcpy(&bytes, row + i, sizeof(bytes));
+        lanes &= bytes;
+    }
+    for (; i < length; i += channels) {
+        all &= row[i + channels - 1];
+    }
+    for (i = channels - 1; i < sizeof(lanes); i += channels) {
+        all &= lanes[i];
+    }
+    return all == 255;
+}
+
 int tseed_picture_is_opaque(const tseed_picture_t *picture)
 {
-    int channels = picture->channels;
+    size_t channels = (size_t)picture->channels;
 
     if (channels == 1 || channels == 3) {
         return is_opaque_indexed(picture);
     }
     for (int y = 0; y < picture->height; y++) {
-        const unsigned char *alpha = tseed_picture_row(picture, y) + channels - 1;
-        unsigned char all = 255;
-
-        for (int x = 0; x < picture->width; x++) {
-            all &= alpha[x * channels];
-        }
-        if (all != 255) {
+        if (!is_opaque_row(tseed_picture_row(picture, y), channels * (size_t)picture->width,
+                           channels)) {
             return 0;
         }
     }
@@ -151,11 +170,12 @@ tseed_picture_t tseed_picture_drop_alpha(unsigned char *room, const tseed_pictur
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *from = tseed_picture_row(picture, y);
 
-        for (int x = 0; x < picture->width; x++, from += 4, to += 3) {
-            to[0] = from[0];
-            to[1] = from[1];
-            to[2] = from[2];
+        /* one move of four bytes; the next pixel goes over the fourth */
+        for (int x = 1; x < picture->width; x++, from += 4, to += 3) {
+            memcpy(to, from, 4);
         }
+        memcpy(to, from, 3);
+        to += 3;
     }
     return gapless(picture, room, 3);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 typedef unsigned char bytes_t __attribute__((vector_size(8)));
+typedef unsigned char wide_t __attribute__((vector_size(16)));
 typedef short lanes_t __attribute__((vector_size(16)));
 
 typedef void unfilter_t(unsigned char *row, const unsigned char *above, size_t length,
@@ -95,6 +96,33 @@ static inline void wide_paeth(unsigned char *row, const unsigned char *above, si
     }
 }
 
+/* Two rows that both follow Paeth, the lower one a pixel behind: what holds up one pixel is the one
+ * before it in its row, so two rows at once take little longer than one. */
+static inline void wide_paeth_pair(unsigned char *row, const unsigned char *above, size_t length,
+                                   size_t pixel)
+{
+    unsigned char *lower = row + length + 1;
+    lanes_t left = {0};
+    lanes_t corner = {0};
+    lanes_t lower_left = {0};
+    lanes_t lower_corner = {0};
+
+    for (size_t i = 0; i < length; i += pixel) {
+        lanes_t up = lanes_load(above + i);
+        lanes_t before = left;
+
+        left = lanes_store(row + i, lanes_load(row + i) + lanes_paeth(left, up, corner), pixel);
+        corner = up;
+        if (i > 0) {
+            lower_left = lanes_store(
+                lower, lanes_load(lower) + lanes_paeth(lower_left, before, lower_corner), pixel);
+            lower_corner = before;
+            lower += pixel;
+        }
+    }
+    lanes_store(lower, lanes_load(lower) + lanes_paeth(lower_left, left, lower_corner), pixel);
+}
+
 static unsigned char paeth(int left, int up, int corner)
 {
     int by_left = abs(up - corner);
@@ -136,8 +164,8 @@ static void unfilter_up(unsigned char *row, const unsigned char *above, size_t l
     size_t i = 0;
 
     (void)pixel;
-    for (; i + sizeof(bytes_t) <= length; i += sizeof(bytes_t)) {
-        bytes_t here, up;
+    for (; i + sizeof(wide_t) <= length; i += sizeof(wide_t)) {
+        wide_t here, up;
 
         memcpy(&here, row + i, sizeof(here));
         memcpy(&up, above + i, sizeof(up));
@@ -188,6 +216,22 @@ static void unfilter_paeth(unsigned char *row, const unsigned char *above, size_
     }
 }
 
+static int is_paeth_pair(const unsigned char *rows, size_t length, int pixel)
+{
+    return (pixel == 3 || pixel == 4) && rows[0] == TSEED_PNG_PAETH &&
+           rows[length + 1] == TSEED_PNG_PAETH;
+}
+
+static void unfilter_paeth_pair(unsigned char *row, const unsigned char *above, size_t length,
+                                int pixel)
+{
+    if (pixel == 3) {
+        wide_paeth_pair(row, above, length, 3);
+    } else {
+        wide_paeth_pair(row, above, length, 4);
+    }
+}
+
 int tseed_png_unfilter(unsigned char *rows, size_t length, int height, int pixel,
                        const unsigned char *zeros)
 {
@@ -199,7 +243,13 @@ int tseed_png_unfilter(unsigned char *rows, size_t length, int height, int pixel
         if (rows[0] >= sizeof(unfilters) / sizeof(unfilters[0])) {
             return -1;
         }
-        unfilters[rows[0]](rows + 1, above, length, (size_t)pixel);
+        if (y + 1 < height && is_paeth_pair(rows, length, pixel)) {
+            unfilter_paeth_pair(rows + 1, above, length, pixel);
+            rows += length + 1;
+            y++;
+        } else {
+            unfilters[rows[0]](rows + 1, above, length, (size_t)pixel);
+        }
         above = rows + 1;
     }
     return 0;

@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* The filter byte of a row. */
+enum { TSEED_PNG_PAETH = 4 };
+
 /* Four bytes are read at once: as many as a pixel at the end of a row may be short of that must be
  * readable behind the last row and behind `above`. */
 #define TSEED_PNG_SLACK 4

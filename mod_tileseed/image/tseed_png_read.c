@@ -96,19 +96,36 @@ static const char *inflate_rows(unsigned char *rows, size_t size, tseed_png_read
     return explain(result, got, size, pool);
 }
 
-/* Indices of 1, 2 or 4 bits, the leftmost in the high bits, to one a byte. */
-static void unpack_row(unsigned char *to, const unsigned char *from, int width, int depth)
+/* Indices of 1, 2 or 4 bits, the leftmost in the high bits, to one a byte. `depth` is a constant
+ * where this is inlined. */
+static inline __attribute__((always_inline)) void
+unpack_row(unsigned char *to, const unsigned char *from, int width, int depth)
 {
+    int each = 8 / depth;
     int mask = (1 << depth) - 1;
-    int shift = 8;
+    int x = 0;
 
-    for (int x = 0; x < width; x++) {
-        shift -= depth;
-        to[x] = (unsigned char)(*from >> shift & mask);
-        if (shift == 0) {
-            shift = 8;
-            from++;
+    for (; x + each <= width; x += each, from++) {
+        for (int i = 0; i < each; i++) {
+            to[x + i] = (unsigned char)(*from >> (8 - depth - i * depth) & mask);
         }
+    }
+    for (int shift = 8 - depth; x < width; x++, shift -= depth) {
+        to[x] = (unsigned char)(*from >> shift & mask);
+    }
+}
+
+static void unpack_row_of(unsigned char *to, const unsigned char *from, int width, int depth)
+{
+    switch (depth) {
+    case 1:
+        unpack_row(to, from, width, 1);
+        break;
+    case 2:
+        unpack_row(to, from, width, 2);
+        break;
+    default:
+        unpack_row(to, from, width, 4);
     }
 }
 
@@ -120,8 +137,8 @@ static const char *unpack(tseed_picture_t *picture, tseed_png_reader_t *reader, 
         return TSEED_NO_MEMORY;
     }
     for (int y = 0; y < picture->height; y++) {
-        unpack_row(reader->wide.data + (size_t)y * width, tseed_picture_row(picture, y),
-                   picture->width, depth);
+        unpack_row_of(reader->wide.data + (size_t)y * width, tseed_picture_row(picture, y),
+                      picture->width, depth);
     }
     picture->pixels = reader->wide.data;
     picture->stride = width;
