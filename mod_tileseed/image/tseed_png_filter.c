@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Takes the row filters of PNG away, pixels of three and four bytes a pixel at a time.
+/* Takes the row filters of PNG away, pixels of three and four bytes a pixel at a time, and puts the
+ * average on.
  *
  * Sub, average and Paeth depend on the pixel before, so the only width to win is the pixel itself:
  * its bytes are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain code.
@@ -253,4 +254,33 @@ int tseed_png_unfilter(unsigned char *rows, size_t length, int height, int pixel
         above = rows + 1;
     }
     return 0;
+}
+
+static inline wide_t wide_load(const unsigned char *from)
+{
+    wide_t bytes;
+
+    memcpy(&bytes, from, sizeof(bytes));
+    return bytes;
+}
+
+/* Half a sum of bytes is what they share and half of what they don't: that needs no ninth bit. */
+void tseed_png_filter_average(unsigned char *to, const unsigned char *row,
+                              const unsigned char *above, size_t length, size_t pixel)
+{
+    size_t i = 0;
+
+    for (; i < pixel; i++) {
+        to[i] = (unsigned char)(row[i] - above[i] / 2);
+    }
+    for (; i + sizeof(wide_t) <= length; i += sizeof(wide_t)) {
+        wide_t left = wide_load(row + i - pixel);
+        wide_t up = wide_load(above + i);
+        wide_t rest = wide_load(row + i) - ((left & up) + ((left ^ up) >> 1));
+
+        memcpy(to + i, &rest, sizeof(rest));
+    }
+    for (; i < length; i++) {
+        to[i] = (unsigned char)(row[i] - (row[i - pixel] + above[i]) / 2);
+    }
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "image/tseed_png_filter.h"
 #include "image/tseed_png_scan.h"
 
 #define PALETTE_MAX 256
@@ -57,17 +58,41 @@ static size_t row_length(const tseed_picture_t *picture)
     return (samples * (size_t)depth_of(picture) + 7) / 8;
 }
 
-/* Each row behind a zero byte: no filter. */
+/* Less than a third of the samples equal the one before; every eighth row tells. */
+static int is_photograph(const tseed_picture_t *picture)
+{
+    size_t channels = (size_t)picture->channels;
+    size_t length = row_length(picture);
+    size_t seen = 0;
+    size_t equal = 0;
+
+    for (int y = 0; !picture->colours && y < picture->height; y += 8) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+
+        for (size_t i = channels; i < length; i++) {
+            equal += row[i] == row[i - channels];
+        }
+        seen += length - channels;
+    }
+    return 3 * equal < seen;
+}
+
+/* Each row behind its filter's byte. The first row of a photograph has none above it to filter by.
+ */
 static void lay_rows(unsigned char *to, const tseed_picture_t *picture)
 {
     int depth = depth_of(picture);
     size_t length = row_length(picture);
+    int is_filtered = is_photograph(picture);
 
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *row = tseed_picture_row(picture, y);
 
-        *to++ = 0;
-        if (depth < 8) {
+        *to++ = is_filtered && y > 0 ? TSEED_PNG_AVERAGE : TSEED_PNG_NONE;
+        if (is_filtered && y > 0) {
+            tseed_png_filter_average(to, row, row - picture->stride, length,
+                                     (size_t)picture->channels);
+        } else if (depth < 8) {
             pack_row(to, row, picture->width, depth);
         } else {
             memcpy(to, row, length);
