@@ -51,6 +51,7 @@ static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
         .max_tasks = 16384,
         .history_most = 10000,
         .history_age = apr_time_from_sec(30 * 86400),
+        .give_up = apr_time_from_sec(86400),
         .max_request_body = 64 * 1024,
         .nice = 10,
         .stop_timeout = apr_time_from_msec(500),
@@ -186,13 +187,17 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedHangTimeout", tseed_directive,
                      SETTING(hang_timeout, tseed_read_duration, 5000 * MSEC, DAY), ANYWHERE,
                      "DURATION, a seeder that is silent for so long is replaced"),
+    AP_INIT_RAW_ARGS("TileSeedGiveUp", tseed_directive,
+                     SETTING(give_up, tseed_read_duration, 1000 * MSEC, 365 * DAY), ANYWHERE,
+                     "DURATION, a task whose upstream is away for so long is aborted"),
     AP_INIT_RAW_ARGS("TileSeedDiskQuota", tseed_directive,
                      RULE(IN_SERVER, 1, -1, tseed_set_quota), ANYWHERE,
                      "on|off [SIZE [policy=LRU|LFU] [every=10s] [cleanups=2] [blocksize=N]]"),
     AP_INIT_RAW_ARGS("TileSeedUpstream", tseed_directive,
                      RULE(IN_SERVER, 2, -1, tseed_set_upstream), ANYWHERE,
-                     "NAME URL [connections=4] [timeout=60s] [connect-timeout=10s] [auth=FILE] "
-                     "[header=\"NAME: VALUE\"] [ca=FILE] [proxy=URL]"),
+                     "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
+                     "[first-byte-timeout=60s] [auth=FILE] [header=\"NAME: VALUE\"] [ca=FILE] "
+                     "[proxy=URL]"),
 
     AP_INIT_RAW_ARGS("<TileSeedGridSet", tseed_section,
                      RULE(IN_SERVER, 1, 1, tseed_set_gridset), ANYWHERE,

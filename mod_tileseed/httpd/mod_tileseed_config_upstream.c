@@ -9,9 +9,12 @@
 #include <apr_uri.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 
-#define CREDENTIALS_MAX 1024
+#define CREDENTIALS_MAX     1024
+#define RATE_INTERVAL_LEAST 100.0 /* microseconds */
+#define RATE_INTERVAL_MOST  3600e6
 
 /* ---- values ---- */
 
@@ -101,14 +104,36 @@ static const char *read_header(void *member, const tseed_option_t *option, const
     return tseed_read_list(member, option, text, pool);
 }
 
+/* "20/s", "0.5/s", "30/min": kept as the time between two requests. */
+static const char *read_rate(void *member, const tseed_option_t *option, const char *text,
+                             apr_pool_t *pool)
+{
+    const char *slash = strchr(text, '/');
+    double count;
+
+    (void)option;
+    if (slash && (strcmp(slash, "/s") == 0 || strcmp(slash, "/min") == 0) &&
+        tseed_text_double(&count, apr_pstrmemdup(pool, text, (apr_size_t)(slash - text))) == 0) {
+        double interval = (slash[1] == 's' ? 1 : 60) * (double)APR_USEC_PER_SEC / count;
+
+        if (interval >= RATE_INTERVAL_LEAST && interval <= RATE_INTERVAL_MOST) {
+            *(apr_interval_time_t *)member = (apr_interval_time_t)(interval + 0.5);
+            return NULL;
+        }
+    }
+    return apr_psprintf(pool,
+                        "'%s' is not possible, requests a second or minute such as 20/s or 30/min "
+                        "are expected, from 1 in an hour to 10000 in a second",
+                        tseed_text_quote(text, 60, pool));
+}
+
 static const char *read_proxy(void *member, const tseed_option_t *option, const char *text,
                               apr_pool_t *pool)
 {
     apr_uri_t uri;
 
     if (apr_uri_parse(pool, text, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname) {
-        return apr_psprintf(pool, "'%s' is no address of a proxy, http://HOST:PORT is expected",
-                            text);
+        return "this is no address of a proxy, http://HOST:PORT is expected";
     }
     return tseed_read_text(member, option, text, pool);
 }
@@ -124,6 +149,7 @@ static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_
     upstream->connections = 4;
     upstream->timeout = apr_time_from_sec(60);
     upstream->connect_timeout = apr_time_from_sec(10);
+    upstream->first_byte_timeout = apr_time_from_sec(60);
     upstream->headers = apr_array_make(pool, 1, sizeof(const char *));
     return upstream;
 }
@@ -144,6 +170,12 @@ static const tseed_option_t options[] = {
      .offset = offsetof(tseed_upstream_t, connect_timeout),
      .lowest = APR_USEC_PER_SEC / 1000,
      .highest = 86400 * APR_USEC_PER_SEC},
+    {.name = "first-byte-timeout",
+     .read = tseed_read_duration,
+     .offset = offsetof(tseed_upstream_t, first_byte_timeout),
+     .lowest = APR_USEC_PER_SEC / 1000,
+     .highest = 86400 * APR_USEC_PER_SEC},
+    {.name = "rate", .read = read_rate, .offset = offsetof(tseed_upstream_t, interval)},
     {.name = "auth", .read = read_credentials, .offset = offsetof(tseed_upstream_t, credentials)},
     {.name = "header", .read = read_header, .offset = offsetof(tseed_upstream_t, headers)},
     {.name = "ca", .read = read_file_name, .offset = offsetof(tseed_upstream_t, ca)},
@@ -184,8 +216,11 @@ const tseed_upstream_t *tseed_upstream_of_url(tseed_catalog_t *catalog, const ch
     char *key;
 
     apr_uri_parse(pool, url, &uri);
-    key = apr_psprintf(pool, "%s://%s:%d", uri.scheme, uri.hostname,
-                       uri.port ? uri.port : apr_uri_port_of_scheme(uri.scheme));
+    if (uri.port == apr_uri_port_of_scheme(uri.scheme)) {
+        uri.port = 0;
+    }
+    key = apr_psprintf(pool, "%s://%s%s", uri.scheme, uri.hostname,
+                       uri.port ? apr_psprintf(pool, ":%d", uri.port) : "");
     ap_str_tolower(key);
     upstream = apr_hash_get(catalog->upstreams, key, APR_HASH_KEY_STRING);
     if (!upstream) {

@@ -60,10 +60,13 @@ const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool
 
 /* An upstream server and the politeness towards it; shared by the layers that name it. */
 typedef struct {
-    const char *name; /* as configured, or "host:port" of a source without one */
+    const char *name; /* as configured, or "host" or "host:port" of a source without one */
     const char *url;
-    int connections; /* most requests at once */
-    apr_interval_time_t timeout, connect_timeout;
+    int connections;              /* most requests at once */
+    apr_interval_time_t interval; /* between two requests; 0: none */
+    apr_interval_time_t timeout;  /* of a whole transfer */
+    apr_interval_time_t connect_timeout;
+    apr_interval_time_t first_byte_timeout; /* from the request to the answer's beginning */
     const char *credentials; /* "user:password" read from auth=FILE, or NULL; never logged */
     const apr_array_header_t *headers; /* of const char *: "Key: value" */
     const char *ca;                    /* PEM file, or NULL for the system's */

@@ -19,8 +19,9 @@ typedef struct {
     int64_t max_tasks;     /* pending and running */
     int64_t history_most;  /* finished tasks kept, and for how long */
     apr_interval_time_t history_age;
-    int64_t max_request_body; /* bytes */
-    int nice;                 /* of the seeder */
+    apr_interval_time_t give_up; /* how long a task waits for its upstream */
+    int64_t max_request_body;    /* bytes */
+    int nice;                    /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
     tseed_quota_config_t quota;  /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */

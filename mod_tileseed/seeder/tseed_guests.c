@@ -171,12 +171,27 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
+/* An upstream that is away is asked no more than its pace allows: whoever comes before it is due
+ * again hears so at once. */
+static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_outlook_t outlook;
+
+    tseed_fetcher_outlook(seeder->fetcher, &outlook, job->run->tileset.layer->source.upstream);
+    if (outlook.since && tseed_clock_monotonic() < outlook.next) {
+        memcpy(job->cause, outlook.cause, sizeof(job->cause));
+        finish(seeder, job, TSEED_MISS_FAILED);
+    } else {
+        tseed_pump_fetch(seeder, job);
+    }
+}
+
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->working--;
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
-        tseed_pump_fetch(seeder, job, 0);
+        begin_fetch(seeder, job);
     } else if (job->outcome == TSEED_JOB_OK) {
         finish(seeder, job, TSEED_MISS_STORED);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {

@@ -6,6 +6,8 @@
  *      tseed_seeder.c   the loop: wait, hear, tick
  *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
+ *      tseed_parking.c  metatiles whose answer was no picture
+ *      tseed_patience.c tasks whose upstream is away
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_standing.c runs of no task
@@ -84,12 +86,31 @@ void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry);
 /* Forgets a run that has been recorded, and its entry. */
 void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
 
+/* ---- parking ---- */
+
+/* A metatile whose answer was no picture waits to be fetched again, or is given up. */
+void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Those of a run that are due are wanted again, or given up. */
+void tseed_parking_release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now);
+/* When the next one is due, monotonic; INT64_MAX: none waits. */
+apr_time_t tseed_parking_due(const tseed_seeder_t *seeder);
+/* How long to wait after so many failures in a row, at least one: exponential, with a quarter of
+ * jitter so that those which failed together do not come back in step. */
+apr_interval_time_t tseed_parking_back_off(int attempts);
+
+/* ---- patience ---- */
+
+/* Once a tick: tasks whose upstream is away say so, go on, or end. */
+void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now);
+
 /* ---- pump ---- */
 
 /* Takes back a job whose stage is over. */
 void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Begins whatever may begin now, one job of each run in turn. */
 void tseed_pump_feed(tseed_seeder_t *seeder);
+/* A metatile is lost: it is recorded as a failure, and finished when the database has it. */
+void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job);
 /* No more of this run: its transfers end at once, its workers at the next file. */
 void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Moves a run on to ENDING if nothing of it is left to do. */
@@ -102,9 +123,9 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
 /* A job that is under way nowhere, and back again. */
 tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder);
 void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Begins a stage of a job with a worker, or with the fetcher after `delay`. */
+/* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
-void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay);
+void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
  * and finds its tiles there. */
 int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,

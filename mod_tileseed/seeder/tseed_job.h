@@ -50,7 +50,11 @@ typedef struct tseed_job_t {
     int64_t position;
     tseed_metatile_t metatile;
     int width, height; /* pixels of the answer that is expected */
-    int attempts;      /* fetches that failed so far */
+    int attempts;      /* fetches that failed and count */
+    int tries;         /* all that failed */
+    int in_doubt;      /* the last one counts if the upstream answers anything else meanwhile */
+    apr_time_t first_failed; /* monotonic */
+    apr_time_t due;          /* monotonic; while it is parked */
     tseed_stage_t stage;
 
     /* what the last stage found */

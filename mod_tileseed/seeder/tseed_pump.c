@@ -16,8 +16,6 @@
 #include "source/tseed_wms.h"
 
 #define ANSWER_BYTES_MAX    (64 << 20) /* longest answer that is taken */
-#define BACK_OFF_FIRST      APR_USEC_PER_SEC
-#define BACK_OFF_MOST       (30 * APR_USEC_PER_SEC)
 #define CRASHES_OF_METATILE 2
 #define PACES               20
 #define SUMMARY_EVERY       (60 * APR_USEC_PER_SEC)
@@ -44,7 +42,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     } else {
         job = tseed_memory_get(sizeof(*job));
     }
-    job->attempts = 0;
+    job->attempts = job->tries = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
     memset(job->present, 0, sizeof(job->present));
@@ -85,14 +83,13 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
     memcpy(job->url, url, size);
 }
 
-void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job, apr_interval_time_t delay)
+void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     set_url(seeder, job);
     job->stage = TSEED_STAGE_FETCH;
     job->transfer.url = job->url;
     job->transfer.upstream = job->run->tileset.layer->source.upstream;
     job->transfer.owner = job->run;
-    job->transfer.delay = delay;
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
     tseed_fetcher_submit(seeder->fetcher, &job->transfer);
@@ -114,15 +111,6 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     tseed_pump_job_put_back(seeder, job);
     tseed_pump_show(seeder, run);
-}
-
-/* Exponential, with a quarter of jitter so that failed metatiles do not come back in step. */
-static apr_interval_time_t back_off(int attempts)
-{
-    apr_interval_time_t wait = BACK_OFF_FIRST << (attempts < 6 ? attempts - 1 : 5);
-
-    wait = wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST;
-    return wait + (apr_interval_time_t)(drand48() * (double)(wait / 2)) - wait / 4;
 }
 
 /* One line about all upstream errors since the last one. */
@@ -156,7 +144,7 @@ void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now)
     tseed_pump_summarise(run, now);
 }
 
-static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
     tseed_loss_t *loss = tseed_memory_get(sizeof(*loss));
@@ -183,19 +171,6 @@ static void give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_pump_job_put_back(seeder, job);
 }
 
-static void bad_answer(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    apr_interval_time_t asked = job->run->task->retry_wait;
-
-    job->attempts++;
-    tseed_pump_note_error(job->run, job->cause, tseed_clock_monotonic());
-    if (job->attempts <= job->run->task->retries) {
-        tseed_pump_fetch(seeder, job, asked > 0 ? asked : back_off(job->attempts));
-    } else {
-        give_up(seeder, job);
-    }
-}
-
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
  * by. Jobs that fail together are one failure. */
 static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -213,7 +188,7 @@ static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     if (now >= run->pause_until) {
         run->pauses++;
-        run->pause_until = now + back_off(run->pauses);
+        run->pause_until = now + tseed_parking_back_off(run->pauses);
     }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "paused: the layer's store can't be used: %s", why);
@@ -283,7 +258,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_queue_put(&run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        bad_answer(seeder, job);
+        tseed_parking_put(seeder, job);
     }
 }
 
@@ -327,7 +302,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
         discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
-        bad_answer(seeder, job);
+        tseed_parking_put(seeder, job);
     } else {
         pause_run(seeder, job);
     }
@@ -359,6 +334,10 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(seeder->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
+        tseed_pump_job_put_back(seeder, job);
+    }
+    while ((job = run->parked)) {
+        run->parked = job->next;
         tseed_pump_job_put_back(seeder, job);
     }
     tseed_pump_settle(seeder, run);
@@ -423,11 +402,11 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_run_job_add(run, job);
     if (tseed_board_crashes_at(seeder->board, run->task->id, position) >= CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        give_up(seeder, job);
+        tseed_pump_give_up(seeder, job);
     } else if (run->task->type == TSEED_SEED) {
         tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
     } else {
-        tseed_pump_fetch(seeder, job, 0);
+        tseed_pump_fetch(seeder, job);
     }
     return 1;
 }
@@ -464,7 +443,7 @@ static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
         return begin_level(seeder, run);
     }
     if (run->wanted.count > 0 && fetch_room) {
-        tseed_pump_fetch(seeder, tseed_queue_take(&run->wanted), 0);
+        tseed_pump_fetch(seeder, tseed_queue_take(&run->wanted));
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
@@ -480,6 +459,11 @@ void tseed_pump_feed(tseed_seeder_t *seeder)
     int begun;
 
     tseed_guests_feed(seeder);
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->phase == TSEED_RUN_GOING) {
+            tseed_parking_release(seeder, run, now);
+        }
+    }
     do {
         begun = 0;
         for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {

@@ -393,7 +393,7 @@ static int find_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int mo
 
 static int is_paused(const tseed_run_t *run)
 {
-    return tseed_clock_monotonic() < run->pause_until;
+    return run->waits_since || tseed_clock_monotonic() < run->pause_until;
 }
 
 /* Seeding threads that no run uses: a paused one lends its own. */

@@ -57,6 +57,8 @@ typedef struct tseed_run_t {
     int checking;            /* those of the working that only look what is there */
     tseed_queue_t wanted;    /* checked, to be fetched */
     tseed_queue_t ready;     /* fetched, to be cut */
+    tseed_job_t *parked;     /* to be fetched again, by the time they are due */
+    apr_time_t waits_since;  /* monotonic; its upstream is away. 0: it is not */
     tseed_job_t *jobs;       /* all under way, by sibling */
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */

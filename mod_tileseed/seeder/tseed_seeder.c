@@ -71,7 +71,8 @@ static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
     return poll(&stop, 1, milliseconds) > 0 || parent_is_gone(seeder);
 }
 
-/* Waits for the doorbell, the mailbox, or the next tick. Returns nonzero when it is time to leave.
+/* Waits for the doorbell, the mailbox, a parked metatile or the next tick. Returns nonzero when it
+ * is time to leave.
  */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
@@ -82,7 +83,9 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
         {.fd = seeder->setup->hatch, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
-    apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : seeder->next_tick - now;
+    apr_time_t due = tseed_parking_due(seeder);
+    apr_time_t next = due < seeder->next_tick ? due : seeder->next_tick;
+    apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 
     poll(fds, 4, left > 0 ? (int)(left / 1000) + 1 : 0);
@@ -209,6 +212,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_pump_tick(seeder, now);
     tseed_guests_tick(seeder, now);
     tseed_standing_tick(seeder, now);
+    tseed_patience_tick(seeder, now);
     tseed_ledger_record(seeder, 1);
     if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
         tseed_state_prune(seeder->state, settings->history_most,

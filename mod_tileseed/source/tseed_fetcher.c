@@ -6,8 +6,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_log.h"
 #include "source/tseed_lane.h"
 
 #define IDLE_CONNECTIONS_MAX 256L /* kept open for later, of all upstreams */
@@ -25,8 +27,7 @@ struct tseed_fetcher_t {
     tseed_transfer_t *letters, **letters_end;
 
     /* owned by the thread */
-    tseed_transfer_t *delayed; /* by the time they are due */
-    tseed_lane_t *lanes;       /* one of each upstream ever asked */
+    tseed_lane_t *lanes; /* one of each upstream ever asked; others walk the list under lock */
     int leaving;
 };
 
@@ -58,21 +59,39 @@ static void post_order(tseed_fetcher_t *fetcher, const void *owner)
     post(fetcher, order);
 }
 
-/* A transfer counts as cancelled until something else is known. */
 void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 {
-    transfer->result = TSEED_FETCH_CANCELLED;
-    transfer->http_status = 0;
-    transfer->sent = 0;
-    transfer->content_type[0] = '\0';
-    transfer->cause[0] = '\0';
-    transfer->length = 0;
+    tseed_transfer_reset(transfer);
     post(fetcher, transfer);
 }
 
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner)
 {
     post_order(fetcher, owner);
+}
+
+static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
+{
+    tseed_lane_t *lane = fetcher->lanes;
+
+    while (lane && lane->upstream != upstream) {
+        lane = lane->next;
+    }
+    return lane;
+}
+
+void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
+                           const tseed_upstream_t *upstream)
+{
+    const tseed_lane_t *lane;
+
+    memset(outlook, 0, sizeof(*outlook));
+    pthread_mutex_lock(&fetcher->lock);
+    lane = find_lane(fetcher, upstream);
+    if (lane) {
+        *outlook = lane->outlook;
+    }
+    pthread_mutex_unlock(&fetcher->lock);
 }
 
 /* ---- the fetcher's thread ---- */
@@ -91,52 +110,38 @@ static void cancel(tseed_fetcher_t *fetcher, const void *owner)
 {
     tseed_transfer_t *taken = NULL;
 
-    tseed_transfers_withdraw(&taken, &fetcher->delayed, owner);
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
         tseed_lane_withdraw(&taken, lane, fetcher->multi, owner);
-        tseed_lane_start(lane, fetcher->multi);
     }
     hand_back(fetcher, taken);
 }
 
 static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
 {
-    tseed_lane_t *lane = fetcher->lanes;
+    tseed_lane_t *lane = find_lane(fetcher, upstream);
 
-    while (lane && lane->upstream != upstream) {
-        lane = lane->next;
-    }
     if (!lane) {
         lane = tseed_lane_create(upstream);
+        pthread_mutex_lock(&fetcher->lock);
         lane->next = fetcher->lanes;
         fetcher->lanes = lane;
+        pthread_mutex_unlock(&fetcher->lock);
     }
     return lane;
 }
 
-static void enter_lane(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
-{
-    tseed_lane_t *lane = lane_of(fetcher, transfer->upstream);
-
-    tseed_lane_put(lane, transfer);
-    tseed_lane_start(lane, fetcher->multi);
-}
-
-static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter, apr_time_t now)
+static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
 {
     if (!letter->url) {
         fetcher->leaving |= !letter->owner;
         cancel(fetcher, letter->owner);
         free(letter);
-    } else if (letter->delay > 0) {
-        letter->rank = now + letter->delay;
-        tseed_transfers_insert(&fetcher->delayed, letter);
     } else {
-        enter_lane(fetcher, letter);
+        tseed_lane_put(lane_of(fetcher, letter->upstream), letter);
     }
 }
 
-static void read_letters(tseed_fetcher_t *fetcher, apr_time_t now)
+static void read_letters(tseed_fetcher_t *fetcher)
 {
     tseed_transfer_t *letters;
 
@@ -149,21 +154,54 @@ static void read_letters(tseed_fetcher_t *fetcher, apr_time_t now)
         tseed_transfer_t *letter = letters;
 
         letters = letter->next;
-        read_letter(fetcher, letter, now);
+        read_letter(fetcher, letter);
     }
 }
 
-static void release_delayed(tseed_fetcher_t *fetcher, apr_time_t now)
+static void start_due(tseed_fetcher_t *fetcher)
 {
-    while (fetcher->delayed && fetcher->delayed->rank <= now) {
-        tseed_transfer_t *transfer = fetcher->delayed;
+    apr_time_t now = tseed_clock_monotonic();
 
-        fetcher->delayed = transfer->next;
-        enter_lane(fetcher, transfer);
+    for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
+        tseed_lane_start(lane, fetcher->multi, now);
     }
+}
+
+/* Shows what has become of an upstream, and says once that it is away and once that it is back. */
+static void show_outlook(tseed_fetcher_t *fetcher, tseed_lane_t *lane, int was_open)
+{
+    int is_open = tseed_pace_is_open(&lane->pace);
+    tseed_outlook_t outlook;
+
+    tseed_lane_describe(lane, &outlook);
+    if (is_open && !was_open) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "the upstream %s is away: %s; its tasks wait and go on by themselves",
+                  lane->upstream->name, lane->cause);
+    } else if (was_open && !is_open) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the upstream %s is back after %.1f s",
+                  lane->upstream->name,
+                  (double)(tseed_clock_monotonic() - lane->pace.opened) / APR_USEC_PER_SEC);
+    }
+    pthread_mutex_lock(&fetcher->lock);
+    lane->outlook = outlook;
+    pthread_mutex_unlock(&fetcher->lock);
 }
 
 /* The next transfer is on its way before the last one is handed back. */
+static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
+{
+    tseed_lane_t *lane = wire->lane;
+    int was_open = tseed_pace_is_open(&lane->pace);
+    tseed_transfer_t *transfer = tseed_lane_finish(lane, fetcher->multi, wire, code);
+
+    show_outlook(fetcher, lane, was_open);
+    tseed_lane_start(lane, fetcher->multi, tseed_clock_monotonic());
+    if (transfer) {
+        fetcher->done(fetcher->baton, transfer);
+    }
+}
+
 static void collect_finished(tseed_fetcher_t *fetcher)
 {
     CURLMsg *message;
@@ -172,26 +210,37 @@ static void collect_finished(tseed_fetcher_t *fetcher)
     while ((message = curl_multi_info_read(fetcher->multi, &left))) {
         CURLcode code = message->data.result;
         tseed_wire_t *wire = NULL;
-        tseed_transfer_t *transfer;
-        tseed_lane_t *lane;
 
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &wire);
-        lane = wire->lane;
-        transfer = tseed_lane_finish(lane, fetcher->multi, wire, code);
-        tseed_lane_start(lane, fetcher->multi);
-        fetcher->done(fetcher->baton, transfer);
+        finish(fetcher, wire, code);
     }
 }
 
-/* Milliseconds until the next delay is over, rounded up so that the thread does not wake early.
- * curl_multi_poll itself looks after the deadlines of what is under way. */
-static int nap(const tseed_fetcher_t *fetcher, apr_time_t now)
+static void end_silent(tseed_fetcher_t *fetcher)
 {
-    int64_t millis = LONGEST_NAP;
+    apr_time_t now = tseed_clock_monotonic();
+    tseed_wire_t *wire;
 
-    if (fetcher->delayed) {
-        millis = (fetcher->delayed->rank - now + 999) / 1000;
+    for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
+        while ((wire = tseed_lane_find_silent(lane, now))) {
+            finish(fetcher, wire, CURLE_OPERATION_TIMEDOUT);
+        }
     }
+}
+
+/* Milliseconds until the next upstream may be asked or has been silent for too long, rounded up so
+ * that the thread does not wake early. curl_multi_poll itself looks after curl's own deadlines. */
+static int nap(const tseed_fetcher_t *fetcher)
+{
+    apr_time_t due = TSEED_PACE_NEVER;
+    int64_t millis;
+
+    for (const tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
+        apr_time_t next = tseed_lane_due(lane);
+
+        due = next < due ? next : due;
+    }
+    millis = due == TSEED_PACE_NEVER ? LONGEST_NAP : (due - tseed_clock_monotonic() + 999) / 1000;
     if (millis < 0) {
         return 0;
     }
@@ -204,16 +253,15 @@ static void *drive(void *baton)
     int running;
 
     for (;;) {
-        apr_time_t now = tseed_clock_monotonic();
-
-        read_letters(fetcher, now);
+        read_letters(fetcher);
         if (fetcher->leaving) {
             return NULL;
         }
-        release_delayed(fetcher, now);
+        start_due(fetcher);
         curl_multi_perform(fetcher->multi, &running);
         collect_finished(fetcher);
-        curl_multi_poll(fetcher->multi, NULL, 0, nap(fetcher, tseed_clock_monotonic()), NULL);
+        end_silent(fetcher);
+        curl_multi_poll(fetcher->multi, NULL, 0, nap(fetcher), NULL);
     }
 }
 

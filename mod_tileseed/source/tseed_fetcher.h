@@ -4,16 +4,20 @@
  *
  *      any thread                         the fetcher's thread
  *
- *      submit ──┐                  delayed ──► lane of an upstream ──► wires ──► done
- *               ├─► letters ──────►    │        waiting by round       <= connections
- *      cancel ──┘  (one lock)          └── cancel takes them out of all three ──► done
+ *      submit ──┐                 lane of an upstream ──► wires ──► done
+ *               ├─► letters ────►   waiting by round       as many as its pace allows
+ *      cancel ──┘  (one lock)         └── cancel takes them out of both ──► done
  *
  * Transfers are handed in by value of a pointer: while a tseed_transfer_t is with the fetcher
  * nobody else touches it. It comes back exactly once through `done`, which the fetcher's thread
  * calls: in order of completion, cancelled ones included. At most upstream->connections transfers
- * of an upstream are under way; the others wait in turn, one of each owner after the other. A
- * transfer that waits for its delay takes no one's turn. Connections, TLS sessions and names are
+ * of an upstream are under way, fewer and later if its pace says so (source/tseed_pace.h); the
+ * others wait in turn, one of each owner after the other. Connections, TLS sessions and names are
  * kept.
+ *
+ * Of an upstream that seems to be away nobody can say whether it is the request that it can't
+ * answer or everything. So the fetcher asks it once more what it has answered before: such probes
+ * are its own and not handed back.
  *
  * Letters are read in the order in which they were sent, so a cancel means the transfers that were
  * submitted before it and none that come later, even if their owner has the same address.
@@ -28,6 +32,7 @@ typedef struct tseed_fetcher_t tseed_fetcher_t;
 typedef enum {
     TSEED_FETCH_OK,       /* a 200 with a body of a plausible type: not yet a picture */
     TSEED_FETCH_FAILED,   /* see cause; another try may help */
+    TSEED_FETCH_AWAY,     /* see cause, which speaks of the upstream rather than of the request */
     TSEED_FETCH_CANCELLED /* taken back, under way or not */
 } tseed_fetch_result_t;
 
@@ -38,14 +43,15 @@ typedef struct tseed_transfer_t {
     const char *url;                  /* lives as long as the transfer */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
-    apr_interval_time_t delay;        /* wait this long first (back-off); 0: at once */
     size_t most;                      /* longest body that is taken, bytes */
 
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */
     tseed_fetch_result_t result;
-    int http_status; /* 0: no answer */
-    int sent;        /* whether a request went out */
+    int http_status;                 /* 0: no answer */
+    int sent;                        /* whether a request went out */
+    apr_time_t ended;                /* monotonic */
+    apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     char content_type[64];
     char cause[TSEED_CAUSE_SIZE]; /* UTF-8, one line, neither credentials nor the whole address */
     unsigned char *body;
@@ -53,8 +59,17 @@ typedef struct tseed_transfer_t {
 
     /* the fetcher's own */
     struct tseed_transfer_t *next;
-    int64_t rank; /* what its list is sorted by: the time it is due, then its round in the lane */
+    int64_t round; /* in its lane */
 } tseed_transfer_t;
+
+/* How an upstream is doing. */
+typedef struct {
+    apr_time_t heard; /* monotonic: its last answer that was not AWAY; 0: never */
+    apr_time_t since; /* wall clock: nothing but probes is sent since then, until it answers; 0: all
+                       * is well */
+    apr_time_t next;  /* monotonic: not asked again before */
+    char cause[TSEED_CAUSE_SIZE];
+} tseed_outlook_t;
 
 /* Called by the fetcher's thread, which holds no lock; must not block. May submit and cancel. */
 typedef void tseed_fetch_done_t(void *baton, tseed_transfer_t *transfer);
@@ -71,6 +86,10 @@ void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer);
 /* Ends all transfers of that owner, waiting or under way; each comes back as CANCELLED, unless it
  * was through already. Any thread; returns at once. */
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
+
+/* How an upstream is doing; all zero before it was asked for the first time. Any thread. */
+void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
+                           const tseed_upstream_t *upstream);
 
 /* Ends all transfers and joins the thread. For tests; the seeder leaves with _exit. */
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher);

@@ -4,15 +4,24 @@
  * hand than it has threads. */
 #include "source/tseed_lane.h"
 
+#include <apr_strings.h>
 #include <stdlib.h>
 
-void tseed_transfers_insert(tseed_transfer_t **list, tseed_transfer_t *transfer)
+#include "base/tseed_clock.h"
+#include "base/tseed_memory.h"
+
+/* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
+#define DOUBT (APR_USEC_PER_SEC / 2)
+
+void tseed_transfer_reset(tseed_transfer_t *transfer)
 {
-    while (*list && (*list)->rank <= transfer->rank) {
-        list = &(*list)->next;
-    }
-    transfer->next = *list;
-    *list = transfer;
+    transfer->result = TSEED_FETCH_CANCELLED;
+    transfer->http_status = 0;
+    transfer->sent = 0;
+    transfer->retry_after = 0;
+    transfer->content_type[0] = '\0';
+    transfer->cause[0] = '\0';
+    transfer->length = 0;
 }
 
 static int is_of(const tseed_transfer_t *transfer, const void *owner)
@@ -26,7 +35,7 @@ static void prepend(tseed_transfer_t **list, tseed_transfer_t *transfer)
     *list = transfer;
 }
 
-void tseed_transfers_withdraw(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner)
+static void withdraw_waiting(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner)
 {
     while (*list) {
         tseed_transfer_t *transfer = *list;
@@ -62,6 +71,9 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream)
     }
     lane->upstream = upstream;
     lane->headers = header_list(upstream->headers);
+    lane->probe.upstream = upstream;
+    lane->probe.owner = &lane->probe;
+    tseed_pace_init(&lane->pace, upstream->connections, upstream->interval);
     return lane;
 }
 
@@ -74,18 +86,26 @@ void tseed_lane_destroy(tseed_lane_t *lane)
         tseed_wire_destroy(wire);
     }
     curl_slist_free_all(lane->headers);
+    free((char *)lane->probe.url);
+    free(lane->probe.body);
     free(lane);
 }
 
 void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer)
 {
-    transfer->rank = lane->round + 1;
+    tseed_transfer_t **link = &lane->waiting;
+
+    transfer->round = lane->round + 1;
     for (const tseed_transfer_t *other = lane->waiting; other; other = other->next) {
         if (other->owner == transfer->owner) {
-            transfer->rank = other->rank + 1;
+            transfer->round = other->round + 1;
         }
     }
-    tseed_transfers_insert(&lane->waiting, transfer);
+    while (*link && (*link)->round <= transfer->round) {
+        link = &(*link)->next;
+    }
+    transfer->next = *link;
+    *link = transfer;
 }
 
 static tseed_wire_t *idle_wire(tseed_lane_t *lane)
@@ -104,20 +124,86 @@ static tseed_wire_t *idle_wire(tseed_lane_t *lane)
     return wire;
 }
 
-void tseed_lane_start(tseed_lane_t *lane, CURLM *multi)
+static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, apr_time_t now)
 {
-    while (lane->waiting && lane->under_way < lane->upstream->connections) {
+    tseed_wire_t *wire = idle_wire(lane);
+
+    lane->under_way++;
+    tseed_pace_sent(&lane->pace, now);
+    tseed_wire_load(wire, transfer, now);
+    if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
+        abort();
+    }
+}
+
+/* ---- probes ---- */
+
+/* Whether the upstream seems to be away and nobody is going to ask it soon. */
+static int in_doubt(const tseed_lane_t *lane)
+{
+    return lane->pace.streak > 0 && !tseed_pace_is_open(&lane->pace) && !lane->waiting &&
+           lane->under_way == 0 && lane->probe.url;
+}
+
+/* When to ask what was answered before; TSEED_PACE_NEVER: no need to. While the circuit is open and
+ * nobody waits for the upstream it is left in peace. */
+static apr_time_t probe_due(const tseed_lane_t *lane)
+{
+    apr_time_t next = tseed_pace_next(&lane->pace, lane->under_way);
+    apr_time_t doubt = lane->pace.away_at + DOUBT;
+
+    if (in_doubt(lane)) {
+        return next > doubt ? next : doubt;
+    }
+    return lane->probe.url && lane->waiting && tseed_pace_is_open(&lane->pace) ? next
+                                                                               : TSEED_PACE_NEVER;
+}
+
+static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    free((char *)lane->probe.url);
+    lane->probe.url = tseed_memory_copy(transfer->url);
+    lane->probe.most = transfer->most;
+}
+
+/* ---- the transfers' way ---- */
+
+void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
+{
+    if (probe_due(lane) <= now) {
+        tseed_transfer_reset(&lane->probe);
+        start(lane, multi, &lane->probe, now);
+    }
+    while (lane->waiting && tseed_pace_next(&lane->pace, lane->under_way) <= now) {
         tseed_transfer_t *transfer = lane->waiting;
-        tseed_wire_t *wire = idle_wire(lane);
 
         lane->waiting = transfer->next;
-        lane->round = transfer->rank;
-        lane->under_way++;
-        tseed_wire_load(wire, transfer);
-        if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
-            abort();
+        lane->round = transfer->round;
+        start(lane, multi, transfer, now);
+    }
+}
+
+apr_time_t tseed_lane_due(const tseed_lane_t *lane)
+{
+    apr_time_t due =
+        lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
+
+    for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
+        if (wire->transfer && wire->silent_until && wire->silent_until < due) {
+            due = wire->silent_until;
         }
     }
+    return due;
+}
+
+tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now)
+{
+    tseed_wire_t *wire = lane->wires;
+
+    while (wire && !(wire->transfer && wire->silent_until && wire->silent_until <= now)) {
+        wire = wire->next;
+    }
+    return wire;
 }
 
 static tseed_transfer_t *take_off(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire)
@@ -127,19 +213,55 @@ static tseed_transfer_t *take_off(tseed_lane_t *lane, CURLM *multi, tseed_wire_t
     return tseed_wire_unload(wire);
 }
 
+static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
+{
+    if (transfer->result == TSEED_FETCH_AWAY) {
+        return TSEED_PACE_AWAY;
+    }
+    return transfer->result == TSEED_FETCH_FAILED &&
+                   (transfer->http_status == 0 || transfer->http_status >= 500)
+               ? TSEED_PACE_ERROR
+               : TSEED_PACE_WELL;
+}
+
 tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
                                     CURLcode code)
 {
+    apr_time_t now = tseed_clock_monotonic(), begun = wire->begun;
+    tseed_transfer_t *transfer;
+
     tseed_wire_judge(wire, code);
-    return take_off(lane, multi, wire);
+    transfer = take_off(lane, multi, wire);
+    transfer->ended = now;
+    tseed_pace_take(&lane->pace, pace_answer(transfer), begun, transfer->retry_after, now);
+    if (transfer->result == TSEED_FETCH_AWAY) {
+        apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
+    }
+    if (transfer == &lane->probe) {
+        return NULL;
+    }
+    if (transfer->result == TSEED_FETCH_OK) {
+        remember(lane, transfer);
+    }
+    return transfer;
+}
+
+void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
+{
+    const tseed_pace_t *pace = &lane->pace;
+
+    outlook->heard = pace->heard;
+    outlook->since = pace->since ? apr_time_now() - (tseed_clock_monotonic() - pace->since) : 0;
+    outlook->next = tseed_pace_next(pace, 0);
+    apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner)
 {
-    tseed_transfers_withdraw(taken, &lane->waiting, owner);
+    withdraw_waiting(taken, &lane->waiting, owner);
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
-        if (wire->transfer && is_of(wire->transfer, owner)) {
+        if (wire->transfer && wire->transfer != &lane->probe && is_of(wire->transfer, owner)) {
             prepend(taken, take_off(lane, multi, wire));
         }
     }

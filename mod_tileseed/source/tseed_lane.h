@@ -15,6 +15,7 @@
 #ifndef TSEED_LANE_H
 #define TSEED_LANE_H
 
+#include "source/tseed_pace.h"
 #include "source/tseed_wire.h"
 
 typedef struct tseed_lane_t {
@@ -24,6 +25,10 @@ typedef struct tseed_lane_t {
     int64_t round;              /* the one that is being served */
     tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
     int under_way;
+    tseed_pace_t pace;
+    tseed_transfer_t probe;       /* its url: the last address that was answered well, or NULL */
+    char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
+    tseed_outlook_t outlook;      /* what others see of it, under the fetcher's lock */
     struct tseed_lane_t *next;
 } tseed_lane_t;
 
@@ -35,21 +40,30 @@ void tseed_lane_destroy(tseed_lane_t *lane);
 /* Lets a transfer wait for its turn. */
 void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer);
 
-/* Starts what may start. */
-void tseed_lane_start(tseed_lane_t *lane, CURLM *multi);
+/* Starts what may start, be it a probe. */
+void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
 
-/* Takes a transfer that came to its end off its wire. */
+/* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
+apr_time_t tseed_lane_due(const tseed_lane_t *lane);
+
+/* A busy wire whose upstream has been silent for too long, or NULL. */
+tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now);
+
+/* What others are to see of the lane. */
+void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook);
+
+/* Takes a transfer that came to its end off its wire, and its answer into account. NULL: it was a
+ * probe. */
 tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
                                     CURLcode code);
 
-/* Adds all transfers of an owner, or of everybody (NULL), to the list `*taken`; connections of
- * those under way are closed. */
+/* Adds all transfers of an owner, or of everybody (NULL), to the list `*taken`, linked by `next`;
+ * connections of those under way are closed. */
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner);
 
-/* Lists of transfers, linked by `next`. Insert: by rank, behind those of the same rank. Withdraw:
- * an owner's (NULL: everybody's) go from `list` to `*taken`. */
-void tseed_transfers_insert(tseed_transfer_t **list, tseed_transfer_t *transfer);
-void tseed_transfers_withdraw(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner);
+/* Makes a transfer as good as new, but for its body's memory. It counts as cancelled until
+ * something else is known. */
+void tseed_transfer_reset(tseed_transfer_t *transfer);
 
 #endif

@@ -11,6 +11,7 @@
 #include "source/tseed_explain.h"
 #include "source/tseed_wire.h"
 
+#define DAY          86400 /* longer pauses are not asked for in earnest */
 #define PEER_SIZE    120
 #define SECONDS_SIZE 24
 #define WORDS_SIZE   (TSEED_CAUSE_SIZE - 40) /* a document's, behind what stands before them */
@@ -77,6 +78,12 @@ static void judge_error_status(tseed_transfer_t *transfer)
     }
     apr_snprintf(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
                  words);
+}
+
+/* "Not now", from the upstream or from what stands before it. */
+static int is_away(int status)
+{
+    return status == 429 || (status >= 502 && status <= 504);
 }
 
 static void judge_answer(tseed_transfer_t *transfer)
@@ -150,17 +157,20 @@ static void say_too_late(char *cause, const tseed_wire_t *wire, const char *peer
 {
     const tseed_upstream_t *upstream = wire->transfer->upstream;
     int whole_first = upstream->timeout < upstream->connect_timeout;
-    char whole[SECONDS_SIZE], connect[SECONDS_SIZE];
+    char whole[SECONDS_SIZE], connect[SECONDS_SIZE], first[SECONDS_SIZE];
     long request_bytes = 0;
 
     write_seconds(whole, upstream->timeout);
+    write_seconds(first, upstream->first_byte_timeout);
     write_seconds(connect, upstream->connect_timeout);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     if (request_bytes == 0) {
         apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s within %s", peer,
                      whole_first ? whole : connect);
     } else if (wire->transfer->http_status == 0) {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "no answer within %s", whole);
+        apr_snprintf(
+            cause, TSEED_CAUSE_SIZE, "no answer within %s",
+            wire->silent_until && upstream->first_byte_timeout < upstream->timeout ? first : whole);
     } else {
         apr_snprintf(cause, TSEED_CAUSE_SIZE,
                      "answer not complete within %s, %" APR_SIZE_T_FMT " bytes came", whole,
@@ -186,6 +196,13 @@ static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer
     }
 }
 
+/* The only callback that aborts is the one that watches redirects. */
+static void say_turned_back(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    (void)wire;
+    apr_snprintf(cause, TSEED_CAUSE_SIZE, "redirected from https to http, to %s", peer);
+}
+
 static void say_redirects(char *cause, const tseed_wire_t *wire, const char *peer)
 {
     (void)wire;
@@ -198,26 +215,28 @@ typedef struct {
     CURLcode code;
     const char *begin;
     int with_detail;
-    say_t *say; /* instead of all that */
+    int is_away; /* it says nothing of the request */
+    say_t *say;  /* instead of the words */
 } trouble_t;
 
 /* The last one takes what is left. */
 static const trouble_t troubles[] = {
-    {CURLE_COULDNT_RESOLVE_HOST, "no network address found for ", 0, NULL},
-    {CURLE_COULDNT_RESOLVE_PROXY, "no network address found for ", 0, NULL},
-    {CURLE_COULDNT_CONNECT, NULL, 0, say_no_connection},
-    {CURLE_OPERATION_TIMEDOUT, NULL, 0, say_too_late},
-    {CURLE_GOT_NOTHING, "connection closed without an answer by ", 0, NULL},
-    {CURLE_SEND_ERROR, "connection broken to ", 1, NULL},
-    {CURLE_RECV_ERROR, "connection broken to ", 1, NULL},
-    {CURLE_PARTIAL_FILE, NULL, 0, say_cut_short},
-    {CURLE_FILESIZE_EXCEEDED, NULL, 0, say_too_long},
-    {CURLE_WRITE_ERROR, NULL, 0, say_too_long},
-    {CURLE_TOO_MANY_REDIRECTS, NULL, 0, say_redirects},
-    {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, NULL},
-    {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, NULL},
-    {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, NULL},
-    {CURLE_OK, "failed request to ", 1, NULL},
+    {CURLE_COULDNT_RESOLVE_HOST, "no network address found for ", 0, 1, NULL},
+    {CURLE_COULDNT_RESOLVE_PROXY, "no network address found for ", 0, 1, NULL},
+    {CURLE_COULDNT_CONNECT, NULL, 0, 1, say_no_connection},
+    {CURLE_OPERATION_TIMEDOUT, NULL, 0, 1, say_too_late},
+    {CURLE_GOT_NOTHING, "connection closed without an answer by ", 0, 1, NULL},
+    {CURLE_SEND_ERROR, "connection broken to ", 1, 1, NULL},
+    {CURLE_RECV_ERROR, "connection broken to ", 1, 1, NULL},
+    {CURLE_PARTIAL_FILE, NULL, 0, 0, say_cut_short},
+    {CURLE_FILESIZE_EXCEEDED, NULL, 0, 0, say_too_long},
+    {CURLE_WRITE_ERROR, NULL, 0, 0, say_too_long},
+    {CURLE_TOO_MANY_REDIRECTS, NULL, 0, 0, say_redirects},
+    {CURLE_ABORTED_BY_CALLBACK, NULL, 0, 0, say_turned_back},
+    {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, 1, NULL},
+    {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, 1, NULL},
+    {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, 1, NULL},
+    {CURLE_OK, "failed request to ", 1, 0, NULL},
 };
 
 static void judge_trouble(tseed_wire_t *wire, CURLcode code)
@@ -230,6 +249,7 @@ static void judge_trouble(tseed_wire_t *wire, CURLcode code)
         trouble++;
     }
     write_peer(peer, wire);
+    wire->transfer->result = trouble->is_away ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED;
     if (trouble->say) {
         trouble->say(wire->transfer->cause, wire, peer);
     } else {
@@ -243,12 +263,17 @@ void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
     tseed_transfer_t *transfer = wire->transfer;
     const char *type = NULL;
     long status = 0;
+    curl_off_t seconds = 0;
 
+    curl_easy_getinfo(wire->easy, CURLINFO_RETRY_AFTER, &seconds);
     curl_easy_getinfo(wire->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(wire->easy, CURLINFO_CONTENT_TYPE, &type);
     apr_cpystrn(transfer->content_type, type ? type : "", sizeof(transfer->content_type));
     transfer->http_status = (int)status;
-    transfer->result = TSEED_FETCH_FAILED;
+    transfer->result = is_away((int)status) ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED;
+    if ((status == 429 || status == 503) && seconds > 0) {
+        transfer->retry_after = apr_time_from_sec(seconds < DAY ? seconds : DAY);
+    }
     if (code == CURLE_OK) {
         judge_answer(transfer);
     } else if (status >= 400) {

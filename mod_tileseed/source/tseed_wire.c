@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_clock.h"
+
 #ifdef TSEED_VERSION
 #define USER_AGENT "mod_tileseed/" TSEED_VERSION
 #else
@@ -61,6 +63,38 @@ static size_t take_body(char *data, size_t one, size_t count, void *baton)
     return count;
 }
 
+/* ---- what curl reports on the way ---- */
+
+/* Connected, a request is about to be sent: the first one or one to which a redirect leads. */
+static int before_request(void *baton, char *peer, char *self, int peer_port, int self_port)
+{
+    tseed_wire_t *wire = baton;
+    const char *url = "";
+
+    (void)peer;
+    (void)self;
+    (void)peer_port;
+    (void)self_port;
+    curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &url);
+    if (strncasecmp(url, "https:", 6) == 0) {
+        wire->secure = 1;
+    } else if (wire->secure) {
+        return CURL_PREREQFUNC_ABORT;
+    }
+    wire->silent_until = tseed_clock_monotonic() + wire->transfer->upstream->first_byte_timeout;
+    return CURL_PREREQFUNC_OK;
+}
+
+static size_t take_header(char *data, size_t one, size_t count, void *baton)
+{
+    tseed_wire_t *wire = baton;
+
+    (void)data;
+    (void)one;
+    wire->silent_until = 0;
+    return count;
+}
+
 /* ---- options ---- */
 
 static void set_basics(tseed_wire_t *wire)
@@ -71,6 +105,10 @@ static void set_basics(tseed_wire_t *wire)
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, wire->detail);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, wire);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, wire);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, wire);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     /* a cancel must not wait for a name server */
@@ -124,10 +162,12 @@ void tseed_wire_destroy(tseed_wire_t *wire)
     free(wire);
 }
 
-void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer)
+void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t now)
 {
     wire->transfer = transfer;
-    wire->no_memory = 0;
+    wire->no_memory = wire->secure = 0;
+    wire->begun = now;
+    wire->silent_until = 0;
     wire->detail[0] = '\0';
     curl_easy_setopt(wire->easy, CURLOPT_URL, transfer->url);
     curl_easy_setopt(wire->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->most);

@@ -21,6 +21,9 @@ typedef struct tseed_wire_t {
     struct tseed_lane_t *lane;  /* whose it is */
     struct tseed_wire_t *next;
     int no_memory;                /* the body did not fit into memory */
+    int secure;                   /* an https address was asked: no way back to http */
+    apr_time_t begun;             /* monotonic */
+    apr_time_t silent_until;      /* the first byte has not come; give up then. 0: it has */
     char detail[CURL_ERROR_SIZE]; /* curl's words for a failure */
 } tseed_wire_t;
 
@@ -29,7 +32,7 @@ tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_sl
 void tseed_wire_destroy(tseed_wire_t *wire);
 
 /* Prepares an idle wire for a transfer. */
-void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer);
+void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t now);
 
 /* Makes the wire idle and returns its transfer, which knows by then whether a request went out. The
  * handle is out of the multi handle. */

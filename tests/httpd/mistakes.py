@@ -66,6 +66,8 @@ SERVER = [
      'is expected'),
     ('!TileSeedStopTimeout 1h',
      "TileSeedStopTimeout: '1h' is not possible, 10ms to 10s is expected"),
+    ('!TileSeedGiveUp 0',
+     "TileSeedGiveUp: '0' is not possible, 1s to 365d is expected"),
     ('!TileSeedHangTimeout 1s',
      "TileSeedHangTimeout: '1s' is not possible, 5s to 1d is expected"),
     ('!TileSeedDatabase pgsql host=db',
@@ -115,17 +117,21 @@ QUOTA = [
 UPSTREAMS = [
     ('!TileSeedUpstream ows',
      'TileSeedUpstream: too few arguments, expected is: NAME URL [connections=4] '
-     '[timeout=60s] [connect-timeout=10s] [auth=FILE] [header="NAME: VALUE"] [ca=FILE] '
-     '[proxy=URL]'),
+     '[rate=N/s] [timeout=60s] [connect-timeout=10s] [first-byte-timeout=60s] [auth=FILE] '
+     '[header="NAME: VALUE"] [ca=FILE] [proxy=URL]'),
     ('!TileSeedUpstream ows ftp://h/wms',
      'TileSeedUpstream: an address is written as http://host:port/path or '
      'https://host:port/path'),
     ('!TileSeedUpstream ows http://me:secret@h/wms',
      "TileSeedUpstream: user and password don't belong into the address: write "
      'user:password into a file and name it with auth=FILE'),
-    ('!TileSeedUpstream ows http://h/wms rate=10/s',
-     'TileSeedUpstream: the option rate= is unknown, connections=, timeout=, '
-     'connect-timeout=, auth=, header=, ca= or proxy= is expected'),
+    ('!TileSeedUpstream ows http://h/wms speed=10/s',
+     'TileSeedUpstream: the option speed= is unknown, connections=, timeout=, '
+     'connect-timeout=, first-byte-timeout=, rate=, auth=, header=, ca= or proxy= is expected'),
+    *((f'!TileSeedUpstream ows http://h/wms rate={rate}',
+       f"TileSeedUpstream: rate=: '{rate}' is not possible, requests a second or minute such as "
+       '20/s or 30/min are expected, from 1 in an hour to 10000 in a second')
+      for rate in ('10', '0/s', '-1/s', '10/h', 'x/s', '20000/s', '0.0001/s')),
     ('!TileSeedUpstream ows http://h/wms connections=0',
      "TileSeedUpstream: connections=: '0' is not possible, a whole number from 1 to 256 "
      'is expected'),
@@ -141,8 +147,7 @@ UPSTREAMS = [
     ('!TileSeedUpstream ows http://h/wms header="X Key"',
      'TileSeedUpstream: header=: \'X Key\' is no header, "NAME: VALUE" is expected'),
     ('!TileSeedUpstream ows http://h/wms proxy=p:3128',
-     "TileSeedUpstream: proxy=: 'p:3128' is no address of a proxy, http://HOST:PORT is "
-     'expected'),
+     'TileSeedUpstream: proxy=: this is no address of a proxy, http://HOST:PORT is expected'),
     ('!TileSeedUpstream a/b http://h/wms',
      "TileSeedUpstream: the name of an upstream must not have control characters or '/'"),
     ('TileSeedUpstream ows http://h/wms\n!TileSeedUpstream ows http://h/ows',

@@ -58,10 +58,11 @@ def world(*lines, name='world', source='', **more):
     return layer(name, f'TileSeedSource wms @WMS@ layers=world {source}', *lines, **more)
 
 
-def stub(upstream, *lines, name='stub', connections=8, timeout='60s', meta='2x2', **more):
+def stub(upstream, *lines, name='stub', connections=8, timeout='60s', polite='', meta='2x2',
+         **more):
     """The small grid set, and a layer in it over the stub upstream."""
     return (SMALL_GRID + f'TileSeedUpstream stub {upstream.url} connections={connections} '
-            f'timeout={timeout}\n'
+            f'timeout={timeout} {polite}\n'
             + layer(name, 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
                     f'TileSeedMetatile {meta}', *lines, **more))
 

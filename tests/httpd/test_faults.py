@@ -77,32 +77,6 @@ def test_too_many_failures_abort(httpd, upstream):
     assert (document['state'], document['tilesFailed']) == ('DONE', 5)
 
 
-@one_mpm
-def test_an_upstream_that_hangs_times_out(httpd, upstream):
-    """After the upstream's timeout, with that as the cause."""
-    httpd.expect(SUMMARY)
-    upstream.always = Fault('hang')
-    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, timeout='500ms'))
-    begun = time.monotonic()
-    document = done(httpd, 'stub', zoomStop=1, threadCount=4)
-    assert 0.5 <= time.monotonic() - begun < 5
-    assert counts(document) == (0, 0, 0, 5)
-    causes = {cause for *_, cause, _ in failures(httpd, document['id'])}
-    assert all('500 ms' in cause or '0.5 s' in cause for cause in causes), causes
-
-
-@one_mpm
-def test_nobody_listens(httpd, upstream):
-    """The upstream is away: failures that say so."""
-    httpd.expect(SUMMARY)
-    snippet = REST + 'TileSeedRetries 0\n' + stub(upstream)
-    upstream.server.server_close()
-    httpd.start(snippet)
-    document = done(httpd, 'stub', zoomStop=1)
-    assert counts(document) == (0, 0, 0, 5)
-    assert all('onnect' in cause for *_, cause, _ in failures(httpd, document['id']))
-
-
 def test_kill_while_the_upstream_hangs(httpd, upstream):
     """Within a second: the answer, an empty list, and not one tile more."""
     upstream.always = Fault('hang')

@@ -6,12 +6,16 @@
         upstream.faults = [Fault('xml'), None, Fault('delay', 2)]
 
 scripts the next answers in order of arrival (None: a good one); `always` is the fault of all the
-rest. What was asked is kept in `requests`, as one dictionary of upper-case keys a request.
+rest, unless `decide` finds one for what is asked. What was asked is kept in `requests`, as one
+dictionary of upper-case keys a request, when in `times`, and how many were under way in `busy`.
 """
+import contextlib
 import dataclasses
+import email.utils
 import http.server
 import io
 import threading
+import time
 import urllib.parse
 
 from PIL import Image
@@ -49,11 +53,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = urllib.parse.urlsplit(self.path).query
         asked = {key.upper(): value for key, value in
                  urllib.parse.parse_qsl(query, keep_blank_values=True)}
-        fault = self.server.owner.next_fault(asked)
-        if fault is None:
-            self.answer(self.image(asked), self.mime(asked))
-        else:
-            self.FAULTS[fault.name](self, asked, fault.number)
+        with self.server.owner.counted():
+            fault = self.server.owner.next_fault(asked)
+            if fault is None:
+                self.answer(self.image(asked), self.mime(asked))
+            else:
+                self.FAULTS[fault.name](self, asked, fault.number)
 
     def mime(self, asked):
         """The format that was asked for."""
@@ -122,6 +127,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """An error status with a text."""
         self.answer(b'the stub was told to fail\n', 'text/plain', status=int(number))
 
+    def fault_later(self, _asked, number):
+        """429, to be asked again after some seconds."""
+        self.refuse(429, str(int(number)))
+
+    def fault_until(self, _asked, number):
+        """503, to be asked again at some time: the number is in seconds from now."""
+        self.refuse(503, email.utils.formatdate(time.time() + number, usegmt=True))
+
+    def refuse(self, status, retry_after):
+        """An error status with Retry-After."""
+        self.send_response(status)
+        self.send_header('Retry-After', retry_after)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
     def fault_close(self, _asked, _number):
         """A connection that is closed without a word."""
         self.close_connection = True
@@ -150,17 +170,36 @@ class Upstream:
         self.faults = []
         self.always = None
         self.requests = []
+        self.times = []
+        self.busy = []
+        self.under_way = 0
+        self.decide = lambda asked: None
         self.ended = threading.Event()
         self.lock = threading.Lock()
         self.server = Server(('127.0.0.1', 0), Handler)
         self.server.owner = self
         self.url = f'http://127.0.0.1:{self.server.server_address[1]}/wms'
 
+    @contextlib.contextmanager
+    def counted(self):
+        """Counts the requests that are under way."""
+        with self.lock:
+            self.under_way += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.under_way -= 1
+
     def next_fault(self, asked):
         """Notes a request and takes the next line of the script."""
         with self.lock:
             self.requests.append(asked)
-            return self.faults.pop(0) if self.faults else self.always
+            self.times.append(time.monotonic())
+            self.busy.append(self.under_way)
+            if self.faults:
+                return self.faults.pop(0)
+            return self.decide(asked) or self.always
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()

@@ -92,6 +92,7 @@ static const fixed_t fixed[] = {
      1},
     {"/long-announced",
      "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100001\r\n\r\nPICTURE", 0},
+    {"/retry-seconds", "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 1},
     {"/close", "", 0},
 };
 
@@ -134,6 +135,22 @@ static void reset(int connection)
     setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
+/* In two seconds, in the format of RFC 9110, 5.6.7. */
+static void refuse_until(int connection)
+{
+    char head[200], date[40];
+    time_t then = time(NULL) + 2;
+    struct tm parts;
+
+    gmtime_r(&then, &parts);
+    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    server_send(connection, head,
+                (size_t)snprintf(head, sizeof(head),
+                                 "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\n"
+                                 "Content-Length: 0\r\n\r\n",
+                                 date));
+}
+
 /* "localhost" is another host than "127.0.0.1", and the same server. */
 static void redirect_elsewhere(const server_t *server, int connection)
 {
@@ -169,6 +186,10 @@ static int follow_script(server_t *server, int connection, const char *request)
     }
     if (is_at(request, "/gzip")) {
         answer(connection, "Content-Encoding: gzip\r\n", gzipped, sizeof(gzipped) - 1);
+        return 1;
+    }
+    if (is_at(request, "/retry-date")) {
+        refuse_until(connection);
         return 1;
     }
     if (is_at(request, "/elsewhere")) {
@@ -250,6 +271,7 @@ static int setup(void **state)
         .name = "test",
         .connections = 4,
         .timeout = 10 * APR_USEC_PER_SEC,
+        .first_byte_timeout = 10 * APR_USEC_PER_SEC,
         .connect_timeout = 5 * APR_USEC_PER_SEC,
     };
     *state = house;
@@ -370,31 +392,33 @@ typedef struct {
     const char *path;
     int status;
     const char *cause; /* %s: host and port */
+    int is_away;
 } bad_answer_t;
 
 static const bad_answer_t bad_answers[] = {
-    {"/204", 204, "empty answer (204)"},
-    {"/206", 206, "206 Partial Content"},
-    {"/304", 304, "304 Not Modified"},
-    {"/404", 404, "404 Not Found"},
-    {"/500", 500, "500 Internal Server Error: disk full"},
-    {"/503", 503, "503 Service Unavailable"},
-    {"/599", 599, "599"},
-    {"/empty", 200, "empty answer"},
+    {"/204", 204, "empty answer (204)", 0},
+    {"/206", 206, "206 Partial Content", 0},
+    {"/304", 304, "304 Not Modified", 0},
+    {"/404", 404, "404 Not Found", 0},
+    {"/500", 500, "500 Internal Server Error: disk full", 0},
+    {"/503", 503, "503 Service Unavailable", 1},
+    {"/599", 599, "599", 0},
+    {"/empty", 200, "empty answer", 0},
     {"/exception", 200,
      "200 with an XML exception: msWMSLoadGetMapParams(): WMS server error. Invalid layer(s) "
-     "\"x\""},
-    {"/mislabelled", 200, "200 with an HTML page: Log in, please"},
-    {"/text", 200, "200 with text: Out of cheese"},
-    {"/short", 200, "answer cut short after 7 bytes"},
-    {"/chunked-short", 200, "answer cut short after 3 bytes"},
-    {"/long", 200, "answer longer than 100000 bytes"},
-    {"/long-announced", 200, "answer longer than 100000 bytes"},
-    {"/loop", 302, "more than 3 redirects"},
-    {"/lost", 302, "302 Found"},
-    {"/close", 0, "connection closed without an answer by %s"},
-    {"/garbage", 0, "failed request to %s: Received HTTP/0.9 when not allowed"},
-    {"/reset", 0, "connection broken to %s: Recv failure: Connection reset by peer"},
+     "\"x\"",
+     0},
+    {"/mislabelled", 200, "200 with an HTML page: Log in, please", 0},
+    {"/text", 200, "200 with text: Out of cheese", 0},
+    {"/short", 200, "answer cut short after 7 bytes", 0},
+    {"/chunked-short", 200, "answer cut short after 3 bytes", 0},
+    {"/long", 200, "answer longer than 100000 bytes", 0},
+    {"/long-announced", 200, "answer longer than 100000 bytes", 0},
+    {"/loop", 302, "more than 3 redirects", 0},
+    {"/lost", 302, "302 Found", 0},
+    {"/close", 0, "connection closed without an answer by %s", 1},
+    {"/garbage", 0, "failed request to %s: Received HTTP/0.9 when not allowed", 0},
+    {"/reset", 0, "connection broken to %s: Recv failure: Connection reset by peer", 1},
 };
 
 static void test_fetcher__says_what_was_wrong(void **state)
@@ -412,7 +436,8 @@ static void test_fetcher__says_what_was_wrong(void **state)
         }
         fetch(house, &transfer);
         assert_string_equal(transfer.cause, cause);
-        assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+        assert_int_equal(transfer.result,
+                         bad_answers[i].is_away ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED);
         assert_int_equal(transfer.http_status, bad_answers[i].status);
         assert_int_equal(transfer.sent, 1);
         free(transfer.body);
@@ -491,7 +516,7 @@ static void test_fetcher__says_who_refused(void **state)
     close(silent);
     assert_string_equal(transfer.cause,
                         apr_psprintf(house->pool, "connection refused by 127.0.0.1:%d", port));
-    assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
+    assert_int_equal(transfer.result, TSEED_FETCH_AWAY);
     assert_int_equal(transfer.sent, 0);
     assert_int_equal(transfer.http_status, 0);
 }
@@ -752,32 +777,128 @@ static void test_fetcher__lets_nobody_overtake_by_coming_back(void **state)
     free(first.body);
 }
 
-/* ---- delays ---- */
+/* ---- an upstream that is away ---- */
 
-static void test_fetcher__honours_delays(void **state)
+static int outlook_since(house_t *house, tseed_outlook_t *outlook)
 {
-    static const apr_interval_time_t delays[] = {300 * 1000, 100 * 1000, 200 * 1000, 0};
-    house_t *house = *state;
-    apr_time_t begin = tseed_clock_monotonic();
-    tseed_transfer_t transfers[4];
+    tseed_fetcher_outlook(house->fetcher, outlook, &house->upstream);
+    return outlook->since != 0;
+}
 
-    house->upstream.connections = 1;
-    for (int i = 0; i < 4; i++) {
+/* RFC 9110, 10.2.3: seconds or a date. Nobody is sent there before, whoever the owner is. */
+static void check_retry_after(house_t *house, const char *path, apr_interval_time_t least)
+{
+    tseed_transfer_t refused = ask(house, path), next = ask(house, "/picture");
+    tseed_outlook_t outlook;
+
+    next.owner = &next;
+    fetch(house, &refused);
+    assert_int_equal(refused.result, TSEED_FETCH_AWAY);
+    assert_in_range(refused.retry_after, least, 2 * APR_USEC_PER_SEC);
+    assert_true(outlook_since(house, &outlook));
+    assert_int_equal(outlook.next, refused.ended + refused.retry_after);
+    fetch(house, &next);
+    assert_picture(&next);
+    assert_true(next.ended >= outlook.next);
+    assert_false(outlook_since(house, &outlook));
+    assert_true(outlook.heard >= outlook.next);
+    free(refused.body);
+    free(next.body);
+}
+
+static void test_fetcher__obeys_retry_after(void **state)
+{
+    house_t *house = *state;
+
+    check_retry_after(house, "/retry-seconds", APR_USEC_PER_SEC);
+    check_retry_after(house, "/retry-date", APR_USEC_PER_SEC);
+}
+
+/* 20 of two owners at 100 a second: the twentieth is sent 19 intervals after the first, or 18 when
+ * the last one was late. */
+static void test_fetcher__holds_the_rate_for_all_owners(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t transfers[20];
+    apr_time_t begin = tseed_clock_monotonic();
+
+    house->upstream.interval = APR_USEC_PER_SEC / 100;
+    house->upstream.connections = 16;
+    for (int i = 0; i < 20; i++) {
         transfers[i] = ask(house, "/picture");
-        transfers[i].delay = delays[i];
+        transfers[i].owner = &transfers[i % 2];
         tseed_fetcher_submit(house->fetcher, &transfers[i]);
     }
-    assert_true(waits_for(house, 4));
-    assert_true(tseed_clock_monotonic() - begin >= 300 * 1000);
-    assert_true(tseed_clock_monotonic() - begin < 300 * 1000 + SOON);
-    assert_ptr_equal(house->back[0], &transfers[3]); /* the delayed hold nobody up */
-    assert_ptr_equal(house->back[1], &transfers[1]);
-    assert_ptr_equal(house->back[2], &transfers[2]);
-    assert_ptr_equal(house->back[3], &transfers[0]);
-    for (int i = 0; i < 4; i++) {
+    assert_true(waits_for(house, 20));
+    assert_true(tseed_clock_monotonic() - begin >= 18 * (APR_USEC_PER_SEC / 100));
+    for (int i = 0; i < 20; i++) {
         assert_picture(&transfers[i]);
         free(transfers[i].body);
     }
+}
+
+static void test_fetcher__gives_up_without_a_first_byte(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t silent = ask(house, "/hang"), half = ask(house, "/half");
+
+    house->upstream.first_byte_timeout = 200 * 1000;
+    fetch(house, &silent);
+    assert_string_equal(silent.cause, "no answer within 0.2 s");
+    assert_int_equal(silent.result, TSEED_FETCH_AWAY);
+    wait_until_equal(&house->server.gone, 1);
+    house->upstream.timeout = 400 * 1000; /* what has begun has more time */
+    fetch(house, &half);
+    assert_string_equal(half.cause, "answer not complete within 0.4 s, 7 bytes came");
+    free(half.body);
+}
+
+/* After three answers of an upstream that is away only one probe at a time is sent: what was
+ * answered before, and what waits is not touched. */
+static void test_fetcher__probes_with_what_was_answered(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t good = ask(house, "/picture"), bad[3], waiting = ask(house, "/404");
+    tseed_outlook_t outlook;
+
+    house->upstream.connections = 1;
+    fetch(house, &good);
+    for (int i = 0; i < 3; i++) {
+        bad[i] = ask(house, "/503");
+        tseed_fetcher_submit(house->fetcher, &bad[i]);
+    }
+    assert_true(waits_for(house, 4));
+    assert_true(outlook_since(house, &outlook));
+    assert_string_equal(outlook.cause, "503 Service Unavailable");
+    assert_true(outlook.next > bad[2].ended);
+    fetch(house, &waiting);
+    assert_int_equal(waiting.http_status, 404);
+    assert_true(waiting.ended >= outlook.next);
+    assert_false(outlook_since(house, &outlook));
+    assert_int_equal(house->server.requests, 6); /* one of them the probe */
+    for (int i = 0; i < 3; i++) {
+        free(bad[i].body);
+    }
+    free(good.body);
+}
+
+/* One answer like that may be the request's own fault; the fetcher finds out by itself. */
+static void test_fetcher__asks_when_in_doubt(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t good = ask(house, "/picture"), bad = ask(house, "/503");
+    tseed_outlook_t outlook;
+
+    fetch(house, &good);
+    fetch(house, &bad);
+    wait_until_equal(&house->server.requests, 3);
+    do {
+        usleep(1000);
+        tseed_fetcher_outlook(house->fetcher, &outlook, &house->upstream);
+    } while (outlook.heard <= bad.ended && tseed_clock_monotonic() < bad.ended + 20 * SOON);
+    assert_true(outlook.heard > bad.ended);
+    free(good.body);
+    free(bad.body);
 }
 
 /* ---- cancelling ---- */
@@ -790,7 +911,7 @@ static void assert_cancelled(const tseed_transfer_t *transfer, int sent)
     assert_string_equal(transfer->cause, "");
 }
 
-/* Under way, waiting for a turn and waiting for a delay. */
+/* Under way and waiting for a turn. */
 static void test_fetcher__cancels_at_once_while_the_upstream_hangs(void **state)
 {
     house_t *house = *state;
@@ -800,7 +921,6 @@ static void test_fetcher__cancels_at_once_while_the_upstream_hangs(void **state)
     house->upstream.connections = 2;
     for (int i = 0; i < 4; i++) {
         transfers[i] = ask(house, "/hang");
-        transfers[i].delay = i == 3 ? 3600 * APR_USEC_PER_SEC : 0;
         tseed_fetcher_submit(house->fetcher, &transfers[i]);
     }
     wait_until_equal(&house->server.busy, 2);
@@ -851,13 +971,14 @@ static void test_fetcher__spares_what_comes_after_a_cancel(void **state)
 static void test_fetcher__forgets_what_an_earlier_use_left(void **state)
 {
     house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/404");
+    tseed_transfer_t transfer = ask(house, "/404"), hanging = ask(house, "/hang");
 
+    house->upstream.connections = 1;
     fetch(house, &transfer);
-    transfer.delay = 3600 * APR_USEC_PER_SEC;
+    tseed_fetcher_submit(house->fetcher, &hanging);
     tseed_fetcher_submit(house->fetcher, &transfer);
     tseed_fetcher_cancel(house->fetcher, house);
-    assert_true(waits_for(house, 2));
+    assert_true(waits_for(house, 3));
     assert_cancelled(&transfer, 0);
     free(transfer.body);
 }
@@ -914,7 +1035,6 @@ static void test_fetcher__takes_letters_from_many_threads(void **state)
         crowds[i / 50].house = house;
         *transfer = ask(house, "/picture");
         transfer->owner = i % 5 ? (const void *)&crowds[i / 50] : transfer;
-        transfer->delay = i % 3 * 1000;
     }
     for (int t = 0; t < 4; t++) {
         pthread_create(&threads[t], NULL, submit_and_cancel, &crowds[t]);
@@ -998,7 +1118,11 @@ int main(void)
         TEST(limits_each_upstream_by_itself),
         TEST(serves_owners_in_turn),
         TEST(lets_nobody_overtake_by_coming_back),
-        TEST(honours_delays),
+        TEST(obeys_retry_after),
+        TEST(holds_the_rate_for_all_owners),
+        TEST(gives_up_without_a_first_byte),
+        TEST(probes_with_what_was_answered),
+        TEST(asks_when_in_doubt),
         TEST(cancels_at_once_while_the_upstream_hangs),
         TEST(cancels_one_owner_only),
         TEST(spares_what_comes_after_a_cancel),

@@ -191,7 +191,7 @@ static tseed_layer_t *layer_make(house_t *house, const char *name)
     server->url = apr_psprintf(pool, "http://127.0.0.1:%d/wms", upstream_port);
     server->name = "upstream";
     server->connections = 8;
-    server->timeout = server->connect_timeout = 30 * APR_USEC_PER_SEC;
+    server->timeout = server->connect_timeout = server->first_byte_timeout = 30 * APR_USEC_PER_SEC;
     apr_table_setn(parameters, "LAYERS", "all");
     apr_table_setn(parameters, "VERSION", "1.1.1");
     layer->source.url = server->url;
@@ -258,6 +258,7 @@ static int house_setup(void **state)
                                          .max_tasks = SLOTS,
                                          .history_most = 1000,
                                          .history_age = 3600 * APR_USEC_PER_SEC,
+                                         .give_up = 3600 * APR_USEC_PER_SEC,
                                          .stop_timeout = APR_USEC_PER_SEC / 2,
                                          .miss_waiters = WAITERS,
                                          .quota_directive = "off"};

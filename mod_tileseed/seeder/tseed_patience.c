@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Patience: tasks whose upstream is away stay RUNNING, say why and lend their threads; they go on
+ * by themselves, or end when it has been away for too long. */
+#include <apr_strings.h>
+
+#include "base/tseed_clock.h"
+#include "seeder/tseed_house.h"
+
+static int needs_upstream(const tseed_run_t *run)
+{
+    return run->phase == TSEED_RUN_GOING && (run->fetching > 0 || run->parked);
+}
+
+static void write_reason(tseed_run_t *run, const tseed_outlook_t *outlook, apr_time_t now)
+{
+    int64_t left = (outlook->next - now + APR_USEC_PER_SEC - 1) / APR_USEC_PER_SEC;
+    char next[40] = "it is being tried";
+    apr_time_exp_t since;
+
+    apr_time_exp_lt(&since, outlook->since);
+    if (left > 0) {
+        apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
+    }
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "waiting for upstream %.80s: %.100s since %02d:%02d, %s",
+                 run->tileset.layer->source.upstream->name, outlook->cause, since.tm_hour,
+                 since.tm_min, next);
+}
+
+static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_outlook_t *outlook)
+{
+    run->progress.state = TSEED_ABORTED;
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "the upstream %.80s was away for longer than TileSeedGiveUp allows: %.100s",
+                 run->tileset.layer->source.upstream->name, outlook->cause);
+    tseed_pump_drain(seeder, run);
+}
+
+/* What is shown each second is not worth a record in the database. */
+static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_outlook_t *outlook,
+                    apr_time_t now)
+{
+    int was_dirty = run->dirty || !run->waits_since;
+
+    run->waits_since = run->waits_since ? run->waits_since : now;
+    if (now - run->waits_since >= seeder->settings->give_up) {
+        give_up(seeder, run, outlook);
+    } else {
+        write_reason(run, outlook, now);
+    }
+    tseed_pump_show(seeder, run);
+    run->dirty = was_dirty;
+}
+
+static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    run->waits_since = 0;
+    run->progress.reason[0] = '\0';
+    tseed_pump_show(seeder, run);
+}
+
+void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        tseed_outlook_t outlook = {0};
+
+        if (needs_upstream(run)) {
+            tseed_fetcher_outlook(seeder->fetcher, &outlook, run->tileset.layer->source.upstream);
+        }
+        if (outlook.since) {
+            hold_on(seeder, run, &outlook, now);
+        } else if (run->waits_since && run->phase == TSEED_RUN_GOING) {
+            go_on(seeder, run);
+        }
+    }
+}

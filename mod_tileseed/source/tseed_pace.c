@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The pace at which an upstream is asked.
+ *
+ * Latency is compared with what is usual: the lowest mean of a window of answers, which creeps up
+ * because other zoom levels are slower to draw. At a window of one it is not the number of our
+ * requests that makes an upstream slow, so what is measured there is usual.
+ */
+#include "source/tseed_pace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SLOW_FACTOR 3
+#define SLOW_SLACK  (APR_USEC_PER_SEC / 10)
+#define CREEP       5 /* the usual latency grows by this part of it a window */
+#define PROBE_FIRST APR_USEC_PER_SEC
+#define PROBE_MOST  (40 * APR_USEC_PER_SEC)
+
+void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval)
+{
+    memset(pace, 0, sizeof(*pace));
+    pace->most = pace->window = most;
+    pace->interval = interval;
+}
+
+int tseed_pace_is_open(const tseed_pace_t *pace)
+{
+    return pace->streak >= TSEED_PACE_TRIP;
+}
+
+int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now)
+{
+    return tseed_pace_is_open(pace) || now < pace->quiet_until;
+}
+
+static apr_time_t later(apr_time_t a, apr_time_t b)
+{
+    return a > b ? a : b;
+}
+
+apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way)
+{
+    int is_open = tseed_pace_is_open(pace);
+
+    if (under_way >= (is_open ? 1 : pace->window)) {
+        return TSEED_PACE_NEVER;
+    }
+    return later(later(pace->next_send, pace->quiet_until), is_open ? pace->probe_at : 0);
+}
+
+void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now)
+{
+    pace->next_send = later(pace->next_send, now - pace->interval) + pace->interval;
+}
+
+/* ---- concurrency ---- */
+
+static void set_window(tseed_pace_t *pace, int window)
+{
+    pace->window = window < 1 ? 1 : window > pace->most ? pace->most : window;
+    pace->sum = pace->count = 0;
+}
+
+static void halve(tseed_pace_t *pace, apr_time_t now)
+{
+    set_window(pace, pace->window / 2);
+    pace->halved = now;
+}
+
+static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
+{
+    apr_interval_time_t mean = pace->sum / pace->count;
+
+    if (pace->usual > 0 && pace->window > 1 && mean > SLOW_FACTOR * pace->usual + SLOW_SLACK) {
+        halve(pace, now);
+        return;
+    }
+    if (pace->usual == 0 || pace->window == 1 || mean < pace->usual) {
+        pace->usual = mean > 0 ? mean : 1;
+    } else {
+        pace->usual += pace->usual / CREEP;
+    }
+    set_window(pace, pace->window + 1);
+}
+
+static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, apr_time_t now)
+{
+    if (sent < pace->halved) {
+        return;
+    }
+    if (answer != TSEED_PACE_WELL) {
+        halve(pace, now);
+        return;
+    }
+    pace->sum += now - sent;
+    if (++pace->count >= pace->window) {
+        weigh_latency(pace, now);
+    }
+}
+
+/* ---- circuit and Retry-After ---- */
+
+static apr_interval_time_t probe_pause(int failed)
+{
+    apr_interval_time_t pause = PROBE_FIRST << (failed < 6 ? failed : 6);
+
+    pause = pause < PROBE_MOST ? pause : PROBE_MOST;
+    return pause - (apr_interval_time_t)(drand48() * (double)(pause / 4));
+}
+
+/* What the upstream asks for goes before pauses of our own. */
+static void take_away(tseed_pace_t *pace, apr_time_t sent, apr_interval_time_t retry_after,
+                      apr_time_t now)
+{
+    pace->away_at = now;
+    if (++pace->streak == TSEED_PACE_TRIP) {
+        pace->opened = now;
+    }
+    if (retry_after > 0) {
+        pace->quiet_until = later(pace->quiet_until, now + retry_after);
+        pace->probe_at = pace->quiet_until;
+    } else if (pace->opened == now || (tseed_pace_is_open(pace) && sent >= pace->opened)) {
+        pace->probe_at = now + probe_pause(pace->probes++);
+    }
+    if (!pace->since && tseed_pace_waits(pace, now)) {
+        pace->since = now;
+    }
+}
+
+void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                     apr_interval_time_t retry_after, apr_time_t now)
+{
+    adapt(pace, answer, sent, now);
+    if (answer == TSEED_PACE_AWAY) {
+        take_away(pace, sent, retry_after, now);
+        return;
+    }
+    pace->heard = now;
+    pace->streak = pace->probes = 0;
+    if (now >= pace->quiet_until) { /* else it was sent before the upstream asked for quiet */
+        pace->since = 0;
+    }
+}

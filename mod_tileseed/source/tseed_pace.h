@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The pace at which an upstream is asked: rate, Retry-After, concurrency and circuit. Arithmetic
+ * over the clock of its caller, no I/O; one thread at a time.
+ *
+ *      rate          requests are `interval` apart; one that is late is caught up with, never two
+ *      quiet         after Retry-After nobody sends before its end
+ *      window        most requests at once, between 1 and `most`: one more after a window of
+ * answers of the usual latency, half after an error or when latency has risen; what was sent before
+ * that is no reason to do it again (AIMD, as in TCP) circuit       open after TSEED_PACE_TRIP
+ * answers in a row that say the upstream is away: one probe at a time, with growing pauses; any
+ * other answer closes it
+ */
+#ifndef TSEED_PACE_H
+#define TSEED_PACE_H
+
+#include <apr_time.h>
+#include <stdint.h>
+
+#define TSEED_PACE_TRIP  3
+#define TSEED_PACE_NEVER INT64_MAX
+
+typedef enum {
+    TSEED_PACE_WELL,  /* an answer, whatever it says of the request */
+    TSEED_PACE_ERROR, /* an answer that speaks of trouble on the upstream's side */
+    TSEED_PACE_AWAY   /* no answer, or one that says "not now" */
+} tseed_pace_answer_t;
+
+typedef struct {
+    /* as configured */
+    int most;
+    apr_interval_time_t interval; /* 0: as fast as it goes */
+
+    /* all times monotonic */
+    apr_time_t next_send;   /* by the rate */
+    apr_time_t quiet_until; /* by Retry-After */
+    apr_time_t probe_at;    /* while the circuit is open */
+    apr_time_t opened;      /* the circuit, last */
+    apr_time_t since;       /* when all this waiting began; see tseed_pace_waits */
+    apr_time_t heard;       /* last answer that was not AWAY; 0: never */
+    apr_time_t away_at;     /* last one that was */
+    int streak;             /* AWAY in a row */
+    int probes;             /* that failed since the circuit opened */
+
+    int window;
+    apr_time_t halved;         /* the window, last */
+    apr_interval_time_t usual; /* latency; 0: not known yet */
+    apr_interval_time_t sum;   /* latencies of this window's answers so far */
+    int count;                 /* and their number */
+} tseed_pace_t;
+
+void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval);
+
+/* When one more request may be sent while `under_way` are; TSEED_PACE_NEVER: not before one of them
+ * has come to its end. Not later than now: at once. */
+apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way);
+
+/* A request is being sent. */
+void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now);
+
+/* One that was sent at `sent` has come to its end. `retry_after`: as the upstream asked for, or 0.
+ */
+void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                     apr_interval_time_t retry_after, apr_time_t now);
+
+/* Whether nothing but a probe is sent at the moment: the circuit is open, or the upstream has asked
+ * for quiet. */
+int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now);
+int tseed_pace_is_open(const tseed_pace_t *pace);
+
+#endif

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Politeness towards an upstream, and patience with one that is away."""
+import re
+import time
+
+from seeding import (REST, begin, counts, done, ended, failures, files, rows, stub, task,
+                     terminate)
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+SUMMARY = 'failed answers of the upstream'
+AWAY = 'the upstream stub is away'
+REASON = re.compile(r'waiting for upstream stub: (.+) since [0-2][0-9]:[0-5][0-9], '
+                    r'(next try in [0-9]+ s|it is being tried)')
+
+
+def waits(httpd, number):
+    """Waits until a task says that it waits; returns the cause."""
+    def cause():
+        found = REASON.fullmatch(task(httpd, number)['reason'] or '')
+        return found and found[1]
+    return wait_until(cause)
+
+
+@one_mpm
+def test_retry_after_is_obeyed_by_all_tasks(httpd, upstream):
+    """Nobody asks before its time, neither the task that was told nor another."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + stub(upstream))
+    for kind in ('later', 'until'):
+        upstream.faults = [Fault(kind, 3)]
+        before = len(upstream.times)
+        numbers = [begin(httpd, 'stub', type='reseed', zoomStop=2, threadCount=1)]
+        wait_until(lambda seen=before: len(upstream.times) > seen)
+        numbers.append(begin(httpd, 'stub', type='reseed', zoomStop=1, threadCount=4))
+        for number in numbers:
+            document = ended(httpd, number)
+            assert (document['state'], document['tilesFailed']) == ('DONE', 0), document
+        refused, second = upstream.times[before:before + 2]
+        assert second - refused >= (3 if kind == 'later' else 2)
+
+
+@one_mpm
+def test_the_rate_is_held_over_all_tasks(httpd, upstream):
+    """Requests come evenly, never more than two at once, however many threads there are."""
+    httpd.start(REST + stub(upstream, polite='rate=50/s', connections=16))
+    numbers = [begin(httpd, 'stub', type='reseed', zoomStop=4, threadCount=8) for _ in range(2)]
+    for number in numbers:
+        assert ended(httpd, number)['state'] == 'DONE'
+    times = upstream.times
+    assert times[-1] - times[0] >= (len(times) - 2) / 50
+
+
+@one_mpm
+def test_a_failing_metatile_holds_up_nobody(httpd, upstream):
+    """With one thread the others are made while it waits for its next try."""
+    httpd.expect(SUMMARY)
+    upstream.faults = [Fault('status', 500)]
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=2, threadCount=1, tileFailureRetryWaitTime=3600000)
+    document = wait_until(lambda: (lambda found: found['tilesProcessed'] == 20 and found)(
+        task(httpd, number)))
+    assert counts(document) == (20, 0, 0, 0)
+    assert rows(httpd)[0][4] == 1
+    terminate(httpd)
+
+
+@one_mpm
+def test_failures_are_counted_one_by_one(httpd, upstream):
+    """Metatiles that the upstream can't draw are lost, each with its cause; the rest is made."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream))
+    bad = {}
+
+    def decide(asked):
+        """37 metatiles of level 5 are never drawn, of different kinds."""
+        x, y = (int(float(number) / 62.5) for number in asked['BBOX'].split(',')[:2])
+        if asked['WIDTH'] == '32' and len(bad) < 37:
+            bad.setdefault((x, y), Fault('status', (500, 503, 404)[len(bad) % 3]))
+        return bad.get((x, y))
+    upstream.decide = decide
+    document = done(httpd, 'stub', zoomStart=5, zoomStop=5, threadCount=4,
+                    tileFailureRetryWaitTime=50)
+    assert counts(document) == (1024 - 148, 0, 0, 148)
+    kept = failures(httpd, document['id'])
+    assert len(kept) == 37
+    assert {(x // 2, y // 2) for _, x, y, _, _ in kept} == set(bad)
+    for _, x, y, cause, attempts in kept:
+        assert str(int(bad[x // 2, y // 2].number)) in cause
+        assert attempts == 2
+    assert len(files(httpd)) == 1024 - 148
+
+
+@one_mpm
+def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
+    """Tasks say that they wait, other tasks get their threads, and all end without a failure."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    httpd.start(REST + 'TileSeedRetries 0\nTileSeedThreads 1\n' + stub(upstream))
+    upstream.faults = [None] * 3
+    upstream.always = Fault('status', 503)
+    number = begin(httpd, 'stub', zoomStop=4)
+    assert waits(httpd, number) == '503 Service Unavailable: the stub was told to fail'
+    assert task(httpd, number)['state'] == 'RUNNING'
+    other = done(httpd, 'stub', type='truncate', zoomStart=6, zoomStop=6)
+    assert other['tilesSkipped'] == other['tilesTotal']
+    asked = len(upstream.requests)
+    wait_until(lambda: len(upstream.requests) > asked + 1)
+    assert not failures(httpd, number)
+    upstream.always = None
+    document = ended(httpd, number)
+    assert (document['state'], document['reason']) == ('DONE', None)
+    assert counts(document) == (341, 0, 0, 0)
+    assert not failures(httpd, number)
+    log = httpd.error_log()
+    assert log.count('the upstream stub is away') == 1
+    assert log.count('the upstream stub is back') == 1
+
+
+@one_mpm
+def test_nobody_listens(httpd, upstream):
+    """A task waits for an upstream that was never there; it can be terminated."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    snippet = REST + 'TileSeedRetries 0\n' + stub(upstream)
+    upstream.server.server_close()
+    httpd.start(snippet)
+    number = begin(httpd, 'stub', zoomStop=1)
+    assert waits(httpd, number).startswith('connection refused by 127.0.0.1:')
+    terminate(httpd)
+    assert task(httpd, number)['state'] == 'ABORTED'
+    assert not failures(httpd, number)
+
+
+@one_mpm
+def test_an_upstream_that_hangs(httpd, upstream):
+    """Silence is noticed after first-byte-timeout, and waited out."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    httpd.start(REST + 'TileSeedRetries 0\n'
+                + stub(upstream, polite='first-byte-timeout=300ms'))
+    upstream.always = Fault('hang')
+    number = begin(httpd, 'stub', zoomStop=2, threadCount=4)
+    assert waits(httpd, number) == 'no answer within 0.3 s'
+    upstream.always = None
+    document = ended(httpd, number)
+    assert (document['state'], counts(document)) == ('DONE', (21, 0, 0, 0))
+
+
+@one_mpm
+def test_patience_ends(httpd, upstream):
+    """After TileSeedGiveUp the task is aborted, and says why."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    httpd.expect('aborted')
+    upstream.always = Fault('status', 502)
+    httpd.start(REST + 'TileSeedGiveUp 2s\n' + stub(upstream))
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=4, tileFailureRetryWaitTime=20))
+    assert document['state'] == 'ABORTED'
+    assert document['reason'] == ('the upstream stub was away for longer than TileSeedGiveUp '
+                                  'allows: 502 Bad Gateway: the stub was told to fail')
+    assert not files(httpd)
+
+
+@one_mpm
+def test_concurrency_halves_and_recovers(httpd, upstream):
+    """Errors make it smaller, good answers let it grow again."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + stub(upstream, connections=16, meta='1x1'))
+    upstream.faults = [Fault('delay', 0.02)] * 64 + [Fault('status', 500)] * 60
+    upstream.always = Fault('delay', 0.02)
+    done(httpd, 'stub', type='reseed', zoomStart=5, zoomStop=5, threadCount=16,
+         tileFailureRetryWaitTime=50)
+    assert max(upstream.busy[:64]) > 8
+    assert min(upstream.busy[110:130]) <= 2
+    assert max(upstream.busy[400:]) > 8

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The pace of requests, on a clock that the tests turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "source/tseed_pace.h"
+
+#define SECOND APR_USEC_PER_SEC
+#define START  (1000 * SECOND)
+#define MILLI  (SECOND / 1000)
+
+/* Requests that a client sends who asks every millisecond, late by up to `late`. */
+static int send_for(tseed_pace_t *pace, apr_time_t *now, apr_interval_time_t time, int *burst)
+{
+    apr_time_t end = *now + time;
+    int sent = 0;
+
+    *burst = 0;
+    for (; *now < end; *now += MILLI) {
+        int at_once = 0;
+
+        while (tseed_pace_next(pace, 0) <= *now) {
+            tseed_pace_sent(pace, *now);
+            at_once++;
+        }
+        sent += at_once;
+        *burst = at_once > *burst ? at_once : *burst;
+    }
+    return sent;
+}
+
+static void test_pace__holds_the_rate(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now = START;
+    int burst;
+
+    (void)state;
+    tseed_pace_init(&pace, 16, SECOND / 20);
+    assert_in_range(send_for(&pace, &now, 30 * SECOND, &burst), 600, 602);
+    assert_in_range(burst, 1, 2);
+    now += 60 * SECOND; /* what was not sent meanwhile is not made up for */
+    assert_in_range(send_for(&pace, &now, SECOND, &burst), 20, 22);
+    assert_in_range(burst, 1, 2);
+}
+
+/* A client that always comes a little late keeps the rate all the same. */
+static void test_pace__catches_up_with_one(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now = START;
+    int sent = 0;
+
+    (void)state;
+    tseed_pace_init(&pace, 1, 10 * MILLI);
+    while (now < START + 10 * SECOND) {
+        apr_time_t next = tseed_pace_next(&pace, 0);
+
+        now = (next > now ? next : now) + 3 * MILLI;
+        tseed_pace_sent(&pace, now);
+        sent++;
+    }
+    assert_in_range(sent, 990, 1002);
+}
+
+static void test_pace__without_a_rate_sends_at_once(void **state)
+{
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 3, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_true(tseed_pace_next(&pace, i) <= START);
+        tseed_pace_sent(&pace, START);
+    }
+    assert_int_equal(tseed_pace_next(&pace, 3), TSEED_PACE_NEVER);
+}
+
+static void test_pace__obeys_retry_after(void **state)
+{
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 4, 0);
+    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
+    assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
+    assert_true(tseed_pace_waits(&pace, START + 2 * SECOND));
+    /* neither a shorter wish nor the answer to what was sent before lets it speak */
+    tseed_pace_take(&pace, TSEED_PACE_AWAY, START, SECOND, START + 2 * SECOND);
+    tseed_pace_take(&pace, TSEED_PACE_WELL, START, 0, START + 2 * SECOND);
+    assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
+    assert_false(tseed_pace_waits(&pace, START + 8 * SECOND));
+}
+
+/* Answers of one latency until the window has stood still for long. */
+static apr_time_t settle(tseed_pace_t *pace, apr_time_t now, apr_interval_time_t latency, int count)
+{
+    for (int i = 0; i < count; i++) {
+        now += latency;
+        tseed_pace_take(pace, TSEED_PACE_WELL, now - latency, 0, now);
+    }
+    return now;
+}
+
+static void test_pace__halves_after_an_error_and_recovers(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now;
+
+    (void)state;
+    tseed_pace_init(&pace, 16, 0);
+    now = settle(&pace, START, 50 * MILLI, 100);
+    assert_int_equal(pace.window, 16);
+    for (int i = 0; i < 10; i++) { /* all of them were under way at once */
+        tseed_pace_take(&pace, TSEED_PACE_ERROR, now - 50 * MILLI, 0, now + i * MILLI);
+    }
+    assert_int_equal(pace.window, 8);
+    now = settle(&pace, now + SECOND, 50 * MILLI, 8);
+    assert_int_equal(pace.window, 9);
+    now = settle(&pace, now, 50 * MILLI, 1000);
+    assert_int_equal(pace.window, 16);
+    for (int i = 0; i < 10; i++) {
+        now += SECOND;
+        tseed_pace_take(&pace, TSEED_PACE_ERROR, now - MILLI, 0, now);
+    }
+    assert_int_equal(pace.window, 1);
+}
+
+static void test_pace__halves_when_latency_rises(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now;
+
+    (void)state;
+    tseed_pace_init(&pace, 16, 0);
+    now = settle(&pace, START, 100 * MILLI, 64);
+    assert_int_equal(pace.window, 16);
+    now = settle(&pace, now, 2 * SECOND, 16 + 8);
+    assert_true(pace.window <= 4);
+    now = settle(&pace, now, 100 * MILLI, 1000);
+    assert_int_equal(pace.window, 16);
+    /* slow even when it is asked for one thing at a time: that is how it is */
+    settle(&pace, now, 2 * SECOND, 1000);
+    assert_int_equal(pace.window, 16);
+}
+
+static void test_pace__opens_after_three_in_a_row(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now = START;
+    apr_interval_time_t last = 0;
+
+    (void)state;
+    tseed_pace_init(&pace, 8, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_false(tseed_pace_is_open(&pace));
+        tseed_pace_take(&pace, TSEED_PACE_AWAY, now, 0, now);
+    }
+    assert_true(tseed_pace_is_open(&pace));
+    assert_int_equal(pace.since, START);
+    tseed_pace_take(&pace, TSEED_PACE_AWAY, START - 1, 0, START + 1); /* sent before: no probe */
+    assert_int_equal(pace.probes, 1);
+    for (int i = 0; i < 12; i++) { /* one probe at a time, pauses that grow to 40 s */
+        apr_interval_time_t pause = tseed_pace_next(&pace, 0) - now;
+
+        assert_in_range(pause, 750 * MILLI, 40 * SECOND);
+        assert_true(pause >= last * 3 / 4);
+        assert_int_equal(tseed_pace_next(&pace, 1), TSEED_PACE_NEVER);
+        last = pause;
+        now += pause;
+        tseed_pace_take(&pace, TSEED_PACE_AWAY, now, 0, now);
+    }
+    assert_true(last >= 30 * SECOND);
+    tseed_pace_take(&pace, TSEED_PACE_WELL, now, 0, now + SECOND);
+    assert_false(tseed_pace_is_open(&pace));
+    assert_int_equal(pace.since, 0);
+    assert_int_equal(pace.heard, now + SECOND);
+    assert_true(tseed_pace_next(&pace, 0) <= now + SECOND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pace__holds_the_rate),
+        cmocka_unit_test(test_pace__catches_up_with_one),
+        cmocka_unit_test(test_pace__without_a_rate_sends_at_once),
+        cmocka_unit_test(test_pace__obeys_retry_after),
+        cmocka_unit_test(test_pace__halves_after_an_error_and_recovers),
+        cmocka_unit_test(test_pace__halves_when_latency_rises),
+        cmocka_unit_test(test_pace__opens_after_three_in_a_row),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
