@@ -17,4 +17,13 @@ static inline apr_time_t tseed_clock_monotonic(void)
     return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
 }
 
+/* Wall time for the record of something that came after `earlier`: never before it, though the
+ * clock was set back meanwhile. */
+static inline apr_time_t tseed_clock_wall(apr_time_t earlier)
+{
+    apr_time_t now = apr_time_now();
+
+    return now > earlier ? now : earlier;
+}
+
 #endif

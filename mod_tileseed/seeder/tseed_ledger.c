@@ -93,7 +93,9 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->terminated) {
         return tseed_state_task_confirm(seeder->state, run->task->id, &run->progress);
     }
-    run->progress.finished = run->progress.finished ? run->progress.finished : apr_time_now();
+    if (!run->progress.finished) {
+        run->progress.finished = tseed_clock_wall(run->progress.started);
+    }
     rv = tseed_state_task_finish(seeder->state, run->task->id, &run->progress, &won);
     if (rv == APR_SUCCESS && !won) {
         run->terminated = 1;

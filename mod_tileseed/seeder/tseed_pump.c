@@ -162,7 +162,7 @@ void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
         .cause = loss->cause,
         .http_status = job->transfer.http_status,
         .attempts = job->attempts,
-        .time = apr_time_now(),
+        .time = tseed_clock_wall(run->progress.started),
     };
     loss->next = seeder->losses;
     seeder->losses = loss;

@@ -335,7 +335,9 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
 {
     run->progress.state = TSEED_RUNNING;
     run->progress.reason[0] = '\0';
-    run->progress.started = run->progress.started ? run->progress.started : apr_time_now();
+    if (!run->progress.started) {
+        run->progress.started = tseed_clock_wall(run->task->created);
+    }
     run_prepare(seeder, run);
     entry->run = run;
     *seeder->runs_end = run;

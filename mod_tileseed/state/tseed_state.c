@@ -152,7 +152,8 @@ typedef struct {
 static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int before,
                                    tseed_sql_t sql, const void *which)
 {
-    const void *args[] = {&call->what->now, call->what->reason, &before, which};
+    const void *args[] = {&call->what->now,   &call->what->now, &call->what->now,
+                          call->what->reason, &before,          which};
     tseed_rows_t rows;
     apr_status_t rv = tseed_database_select(&rows, &state->db, sql, args, state->scratch);
 

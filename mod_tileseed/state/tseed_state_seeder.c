@@ -191,7 +191,7 @@ static apr_status_t update(tseed_state_t *state, void *baton)
 
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won)
 {
-    update_t call = {.sql = TSEED_SQL_TASK_CLAIM, .args = {&now, &id}};
+    update_t call = {.sql = TSEED_SQL_TASK_CLAIM, .args = {&now, &now, &id}};
     apr_status_t rv = tseed_work_write(state, update, &call);
 
     *won = rv == APR_SUCCESS && call.rows > 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The statements. States are written as numbers: -1 ABORTED, 0 PENDING, 1 RUNNING, 2 DONE. */
+/* The statements. States are written as numbers: -1 ABORTED, 0 PENDING, 1 RUNNING, 2 DONE. Of the
+ * times of a task none is before an earlier one, though the clock was set back between them. */
 #include "state/tseed_statements.h"
 
 #define UNFINISHED "state IN (0, 1)"
@@ -20,7 +21,8 @@
     " AND +state IN (%d, %d, %d, %d)"
 
 #define TERMINATE                                                                                  \
-    "UPDATE task SET state = -1, finished = %lld, reason = %s, kill_pending = 1"                   \
+    "UPDATE task SET state = -1, finished = CASE WHEN started > %lld THEN started"                 \
+    " WHEN created > %lld THEN created ELSE %lld END, reason = %s, kill_pending = 1"               \
     " WHERE state = %d"
 
 const char *const tseed_statements[TSEED_SQL_COUNT] = {
@@ -53,9 +55,10 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0 WHERE state = 1",
     [TSEED_SQL_RECOVER_TERMINATED] = "UPDATE task SET kill_pending = 0 WHERE kill_pending = 1",
     [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
-    [TSEED_SQL_TASK_CLAIM] = "UPDATE task SET state = 1, started ="
-                             " CASE WHEN started = 0 THEN %lld ELSE started END"
-                             " WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_CLAIM] =
+        "UPDATE task SET state = 1, started = CASE WHEN started > 0 THEN started"
+        " WHEN created > %lld THEN created ELSE %lld END"
+        " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_FINISH] = "UPDATE task SET " SET_COUNTERS ", state = %d, reason = %s,"
                               " finished = %lld WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s"

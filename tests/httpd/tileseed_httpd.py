@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import string
+import struct
 import subprocess
 import tempfile
 import time
@@ -137,6 +138,43 @@ def session_processes(session):
     return found
 
 
+class Mischief:
+    """What preload.c does to the processes of an httpd that is started afterwards."""
+    LAYOUT = struct.Struct('qqq256s')
+
+    def __init__(self, root):
+        self.library = root / 'preload.so'
+        self.file = root / 'mischief'
+        self.numbers = [0, 0, 0]
+        self.directory = b''
+        subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
+                        str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
+        self.file.write_bytes(bytes(self.LAYOUT.size))
+
+    def environment(self):
+        """What has to be in httpd's environment."""
+        return {'LD_PRELOAD': str(self.library), 'TILESEED_MISCHIEF': str(self.file)}
+
+    def write(self, at, number, directory=None):
+        """Changes one of the numbers, in all processes at once."""
+        self.numbers[at] = number
+        self.directory = str(directory).encode() if directory else self.directory
+        with open(self.file, 'r+b', buffering=0) as file:
+            file.write(self.LAYOUT.pack(*self.numbers, self.directory))
+
+    def set_clock(self, seconds):
+        """Sets the wall clock ahead, or back."""
+        self.write(0, seconds)
+
+    def fill(self, directory, error):
+        """Writes below a directory fail from now on with an error; 0: no longer."""
+        self.write(1, error, directory)
+
+    def overflow(self, directory, on):
+        """Whether a worker that writes below a directory runs out of stack."""
+        self.write(2, int(on), directory)
+
+
 def sanitizer_environment(root):
     """What Debian's httpd needs to run a module built with sanitizers."""
     libraries = [subprocess.run(['gcc', f'-print-file-name=lib{name}.so'], check=True, text=True,
@@ -164,6 +202,7 @@ class Httpd:
         self.sessions = []
         self.leftovers = {}
         self.resumed_before = 0         # the last start
+        self.mischief = None
         self.expected = list(HARMLESS)
         shutil.copytree(TOP / 'conf/demo', self.root / 'demo')
         for path in [self.root / 'demo', *self.root.glob('demo/*')]:
@@ -227,7 +266,14 @@ class Httpd:
     def environment(self):
         """httpd's environment."""
         extra = sanitizer_environment(self.root) if SANITIZED and self.with_module else {}
-        return {**os.environ, **extra}
+        own = self.mischief.environment() if self.mischief else {}
+        both = ' '.join(more['LD_PRELOAD'] for more in (extra, own) if more)
+        return {**os.environ, **extra, **own, **({'LD_PRELOAD': both} if both else {})}
+
+    def make_mischief(self):
+        """What can go wrong in the processes of httpd; to be asked for before its start."""
+        self.mischief = Mischief(self.root)
+        return self.mischief
 
     def start(self, snippet=None):
         """Starts httpd with a snippet (None: the one before) and waits until it answers."""

@@ -350,6 +350,31 @@ static void test_state__terminates_by_layer_and_state(void **data)
     assert_string_equal(progress.reason, "by alice");
 }
 
+/* The clock was set back after the task was accepted (1000), or had begun (2000). */
+static void test_state__no_time_is_before_an_earlier_one(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    tseed_progress_t progress;
+    int won;
+
+    task.created = 1000;
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_true(claim(home, task.id)); /* at 5 */
+    get(home, task.id, &progress);
+    assert_int_equal(progress.started, 1000);
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_claim(home->state, task.id, 2000, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(terminate(home, NULL, 3)->nelts, 3); /* at 77 */
+    get(home, task.id - 2, &progress);
+    assert_int_equal(progress.finished, 1000);
+    get(home, task.id - 1, &progress);
+    assert_int_equal(progress.finished, 2000);
+    get(home, task.id, &progress);
+    assert_int_equal(progress.finished, 1000);
+}
+
 static void test_state__a_termination_wins_over_what_the_seeder_does_later(void **data)
 {
     home_t *home = *data;
@@ -718,8 +743,8 @@ static pid_t hold_as_in_recovery(const home_t *home, unsigned microseconds)
     if (holder == 0) {
         int file = open(path, O_RDWR | O_CREAT, 0600);
 
-        held = file >= 0 && ftruncate(file, 32768) == 0 &&
-               fcntl(file, F_SETLK, &locks) == 0 && fcntl(file, F_SETLK, &share) == 0;
+        held = file >= 0 && ftruncate(file, 32768) == 0 && fcntl(file, F_SETLK, &locks) == 0 &&
+               fcntl(file, F_SETLK, &share) == 0;
         _exit(write(ends[1], &held, 1) != 1 || usleep(microseconds) != 0);
     }
     assert_int_equal(read(ends[0], &held, 1), 1);
@@ -1063,6 +1088,7 @@ int main(void)
         TEST(bounds_unfinished_tasks),
         TEST(moves_a_task_from_state_to_state_once),
         TEST(terminates_by_layer_and_state),
+        TEST(no_time_is_before_an_earlier_one),
         TEST(a_termination_wins_over_what_the_seeder_does_later),
         TEST(a_pending_task_is_confirmed_without_counters),
         TEST(recovers_unfinished_tasks_in_order),

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Preloaded into a test's httpd: a clock that can be set, a disk that takes no more, and a worker
+ * that runs out of stack. What is to go wrong stands in a file that all processes map. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+/* As tileseed_httpd.py's Mischief writes it. */
+typedef struct {
+    _Atomic int64_t seconds;    /* that the wall clock is ahead */
+    _Atomic int64_t full;       /* what a write below `directory` fails with; 0: it does not */
+    _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
+    char directory[256];
+} mischief_t;
+
+static const mischief_t none;
+static const mischief_t *mischief = &none;
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *path = getenv("TILESEED_MISCHIEF");
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (file >= 0) {
+        mischief = mmap(NULL, sizeof(*mischief), PROT_READ, MAP_SHARED, file, 0);
+        close(file);
+    }
+}
+
+static int is_below(int file)
+{
+    char link[64], path[256];
+    ssize_t length;
+    size_t top = strlen(mischief->directory);
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    length = readlink(link, path, sizeof(path));
+    return length >= (ssize_t)top && memcmp(path, mischief->directory, top) == 0;
+}
+
+/* ---- the clock ---- */
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    long failed = syscall(SYS_clock_gettime, clock, now);
+
+    if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        now->tv_sec += mischief->seconds;
+    }
+    return (int)failed;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+    long failed = syscall(SYS_gettimeofday, now, zone);
+
+    if (!failed) {
+        now->tv_sec += mischief->seconds;
+    }
+    return (int)failed;
+}
+
+time_t time(time_t *now)
+{
+    struct timespec read;
+
+    clock_gettime(CLOCK_REALTIME, &read);
+    if (now) {
+        *now = read.tv_sec;
+    }
+    return read.tv_sec;
+}
+
+/* The kernel waits by its own clock. */
+int pthread_mutex_timedlock(pthread_mutex_t *restrict lock, const struct timespec *restrict until)
+{
+    struct timespec true_until = {until->tv_sec - mischief->seconds, until->tv_nsec};
+
+    return pthread_mutex_clocklock(lock, CLOCK_REALTIME, &true_until);
+}
+
+/* ---- the disk ---- */
+
+static int is_full(int file)
+{
+    if (!mischief->full || !is_below(file)) {
+        return 0;
+    }
+    errno = (int)mischief->full;
+    return 1;
+}
+
+ssize_t write(int file, const void *bytes, size_t length)
+{
+    return is_full(file) ? -1 : syscall(SYS_write, file, bytes, length);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t length, off_t offset)
+{
+    return is_full(file) ? -1 : syscall(SYS_pwrite64, file, bytes, length, offset);
+}
+
+/* ---- the stack ---- */
+
+static int sink(volatile char *above)
+{
+    volatile char frame[4096];
+
+    frame[0] = above ? above[0] : 0;
+    return sink(frame) + frame[0];
+}
+
+int renameat(int from, const char *name, int to, const char *target)
+{
+    if (mischief->is_shallow && is_below(to)) {
+        return sink(NULL);
+    }
+    return (int)syscall(SYS_renameat2, from, name, to, target, 0);
+}

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A wall clock that is set by a day under running tasks, and processes that stand still: what waits
+goes by another clock, and what is recorded stays in order."""
+import errno
+import os
+import signal
+import time
+
+import pytest
+
+from rest import seed
+from seeding import REST, Watch, begin, counts, ended, seeder_of, stub, task, terminate
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+DAY = 24 * 3600
+TILES = 4 ** 6 // 3         # of the levels 0 to 5
+STANDSTILL = 22             # seconds: longer than twice the ten between two looks at the seeder
+LOOK_ONCE = 8               # seconds in which httpd looks once, or not at all
+
+
+def check_times(document):
+    """No time is before an earlier one, and nothing is negative."""
+    times = [document[key] for key in ('created', 'started', 'finished') if document[key]]
+    assert document['finished'] and times == sorted(times), document
+    for key in ('tilesPerSecond', 'secondsRemaining', 'tilesProcessed'):
+        assert (document[key] or 0) >= 0, document
+
+
+@one_mpm
+@pytest.mark.parametrize('days', [1, -1])
+def test_clock_is_set_under_tasks(httpd, upstream, days):
+    """Tasks run, wait, are paused, terminated and end as if nothing had happened."""
+    httpd.expect('is paused|failed answers of the upstream')
+    mischief = httpd.make_mischief()
+    upstream.always = Fault('delay', 0.05)
+    httpd.start(REST + stub(upstream) + 'TileSeedThreads 2\n')
+    with Watch(httpd) as watch:
+        running = [begin(httpd, 'stub', zoomStop=5, type='reseed') for _ in range(2)]
+        pending = [begin(httpd, 'stub', zoomStop=0, type='reseed') for _ in range(2)]
+        wait_until(lambda: all(task(httpd, number)['tilesProcessed'] for number in running))
+        seeder = seeder_of(httpd)
+        upstream.faults = [Fault('status', 500)] * 2
+        wait_until(lambda: not upstream.faults)
+        mischief.set_clock(days * DAY)              # both wait to ask again
+        terminate(httpd, 'pending')
+        pending.append(begin(httpd, 'stub', zoomStop=0, type='reseed'))
+        before = [task(httpd, number)['tilesProcessed'] for number in running]
+        wait_until(lambda: all(task(httpd, number)['tilesProcessed'] > count
+                               for number, count in zip(running, before)), 30, 'progress')
+        mischief.fill(httpd.path('cache'), errno.EDQUOT)
+        wait_until(lambda: all('Disk quota exceeded' in (task(httpd, number)['reason'] or '')
+                               for number in running), 20, 'both pauses')
+        mischief.set_clock(0)
+        mischief.fill(httpd.path('cache'), 0)
+        upstream.always = None
+        documents = [ended(httpd, number) for number in running + pending]
+    assert [document['state'] for document in documents] == [
+        'DONE', 'DONE', 'ABORTED', 'ABORTED', 'DONE']
+    for document in documents:
+        check_times(document)
+    for number, document in zip(running, documents):
+        made, skipped, removed, failed = counts(document)
+        assert (made + skipped, removed, failed) == (TILES, 0, 0), document
+        watch.check(number, TILES)
+    assert seeder_of(httpd) == seeder
+
+
+@one_mpm
+def test_clock_is_set_between_two_lives(httpd, upstream):
+    """A task goes on in an httpd that was started a day earlier than the one that accepted it."""
+    mischief = httpd.make_mischief()
+    mischief.set_clock(DAY)
+    upstream.always = Fault('delay', 0.05)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=4)
+    wait_until(lambda: task(httpd, number)['tilesProcessed'])
+    httpd.stop()
+    mischief.set_clock(0)
+    upstream.always = None
+    httpd.start()
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE'
+    check_times(document)
+
+
+@one_mpm
+def test_hanging_seeder_is_replaced_in_time(httpd, upstream):
+    """The time until httpd looks again belongs to the timeout."""
+    httpd.expect('no sign of life|ended unexpectedly|AH00052')
+    upstream.always = Fault('delay', 0.05)
+    timeout = 20
+    httpd.start(REST + stub(upstream) + f'TileSeedHangTimeout {timeout}s\n')
+    number = begin(httpd, 'stub', zoomStop=4)
+    wait_until(lambda: task(httpd, number)['tilesProcessed'])
+    old = seeder_of(httpd)
+    os.kill(old, signal.SIGSTOP)
+    wait_until(lambda: seeder_of(httpd) not in (None, old), timeout + 2, 'a new seeder')
+    upstream.always = None
+    assert ended(httpd, number)['state'] == 'DONE'
+
+
+@one_mpm
+def test_standstill_of_all_is_no_hang(httpd, upstream):
+    """Who was stopped together with httpd is not killed for it, nor anybody blamed."""
+    httpd.expect('failed answers of the upstream')      # which ends before httpd
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream) + 'TileSeedHangTimeout 5s\n')
+    begin(httpd, 'stub', zoomStop=0)
+    seeder = wait_until(lambda: seeder_of(httpd))
+    for pid in (httpd.process.pid, seeder):
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(STANDSTILL)
+    os.kill(httpd.process.pid, signal.SIGCONT)
+    time.sleep(LOOK_ONCE)       # nothing says that httpd has looked
+    os.kill(seeder, signal.SIGCONT)
+    seed(httpd, 'stub')
+    assert seeder_of(httpd) == seeder
