@@ -34,7 +34,8 @@
 #define RETAINED_KEY    "mod_tileseed-board"
 #define HATCH_KEY       "mod_tileseed-hatch"
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
-#define BACK_OFF_SHIFTS 5 /* at most 32 s */
+#define BACK_OFF_SHIFTS 5                       /* at most 32 s */
+#define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
 
 APLOG_USE_MODULE(tileseed);
 
@@ -58,7 +59,8 @@ typedef struct {
     apr_pool_t *pool; /* of the present incarnation, below pconf */
     pid_t pid;        /* -1: none */
     apr_time_t started;
-    int hatch; /* the children's end */
+    int hatch;         /* the children's end */
+    apr_time_t looked; /* by tseed_supervise_watch; 0: not yet */
 } supervisor_t;
 
 static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
@@ -351,33 +353,61 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     }
 }
 
-/* A seeder that has not begun was last heard of when it was started, and may wait first. */
+/* When the seeder was last heard of. One that has not begun was heard of when it was started, and
+ * may wait first. */
+static apr_time_t last_sign(const supervisor_t *supervisor, int *has_begun)
+{
+    const tseed_board_t *board = supervisor->setup.board;
+    apr_time_t beat;
+    int64_t pid;
+
+    tseed_board_seeder(board, &pid, NULL, &beat);
+    *has_begun = pid == supervisor->pid && beat >= supervisor->started;
+    return *has_begun ? beat : supervisor->started + back_off_time(board);
+}
+
+/* How long it may be silent at a look, so that it is replaced within the timeout: the next look is
+ * counted in, but a short timeout is not made shorter than half. */
+static apr_interval_time_t patience_of(const supervisor_t *supervisor)
+{
+    apr_interval_time_t timeout = supervisor->setup.settings->hang_timeout;
+
+    return timeout - LOOK_EVERY > timeout / 2 ? timeout - LOOK_EVERY : timeout / 2;
+}
+
+static void judge(const supervisor_t *supervisor, apr_time_t now)
+{
+    int has_begun;
+    apr_interval_time_t silence = now - last_sign(supervisor, &has_begun);
+
+    if (silence <= patience_of(supervisor)) {
+        return;
+    }
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
+                 "tileseed: the seeder gave no sign of life for %d s and is killed",
+                 (int)apr_time_sec(silence));
+    if (has_begun) {
+        tseed_board_crash(supervisor->setup.board, 0);
+    }
+    kill(supervisor->pid, SIGKILL);
+}
+
+/* When httpd itself stood still, so may have the seeder, for the same reason: it gets the time
+ * until the next look. */
 void tseed_supervise_watch(void)
 {
-    apr_time_t beat, last;
-    int64_t pid;
-    int has_begun;
+    apr_time_t now = tseed_clock_monotonic();
+    int was_still;
 
     if (!current || !current->setup.board || current->setup.doorbell < 0) {
         return;
     }
-    if (current->pid <= 0) {
-        if (may_start()) {
-            seeder_start(current);
-        }
-        return;
-    }
-    tseed_board_seeder(current->setup.board, &pid, NULL, &beat);
-    has_begun = pid == current->pid && beat >= current->started;
-    last = has_begun ? beat : current->started + back_off_time(current->setup.board);
-    if (tseed_clock_monotonic() - last > current->setup.settings->hang_timeout) {
-        ap_log_error(APLOG_MARK, APLOG_ERR, 0, current->server,
-                     "tileseed: the seeder gave no sign of life for %d s and is killed",
-                     (int)apr_time_sec(current->setup.settings->hang_timeout));
-        if (has_begun) {
-            tseed_board_crash(current->setup.board, 0);
-        }
-        kill(current->pid, SIGKILL);
+    was_still = current->looked && now - current->looked > 2 * LOOK_EVERY;
+    current->looked = now;
+    if (current->pid > 0 && !was_still) {
+        judge(current, now);
+    } else if (current->pid <= 0 && may_start()) {
+        seeder_start(current);
     }
 }
 

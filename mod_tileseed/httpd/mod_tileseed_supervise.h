@@ -19,8 +19,8 @@
 void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                            apr_pool_t *pconf, server_rec *server);
 
-/* Kills a seeder whose heartbeat is older than the hang timeout; its death starts the next. monitor
- * hook, parent. */
+/* Kills a seeder whose heartbeat is so old that at the next look, ten seconds later, it would be
+ * older than the hang timeout; its death starts the next. monitor hook, parent. */
 void tseed_supervise_watch(void);
 
 /* The board, or NULL if there is none. Any process of this generation. */
