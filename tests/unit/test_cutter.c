@@ -363,12 +363,15 @@ static void test_cutter__lossless_webp_tiles_equal_the_source(void **state)
         tseed_region_t region = {5 + 32 * (i % 3), 60, 32, 32};
         int width, height;
         tseed_encoded_t tile;
+        uint8_t *rgba;
 
         assert_null(tseed_cutter_open(
             cutter, &(tseed_answer_t){source.data, source.length, 128, 128}, &format, pool));
         tile = cut(region.x, region.y);
-        assert_memory_equal(WebPDecodeRGBA(tile.data, tile.length, &width, &height),
-                            crop(read_png(source, &width, &height), 128, &region), 4 * 32 * 32);
+        rgba = WebPDecodeRGBA(tile.data, tile.length, &width, &height);
+        assert_memory_equal(rgba, crop(read_png(source, &width, &height), 128, &region),
+                            4 * 32 * 32);
+        WebPFree(rgba);
     }
 }
 
