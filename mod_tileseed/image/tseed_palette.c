@@ -33,6 +33,7 @@ tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_roo
 {
     int16_t moved[TSEED_PALETTE_MAX]; /* where each colour went, -1: not met yet */
     unsigned char *to;
+    int width = picture->width;
     int count = 0;
 
     if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
@@ -43,13 +44,16 @@ tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_roo
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *row = tseed_picture_row(picture, y);
 
-        for (int x = 0; x < picture->width; x++) {
-            if (moved[row[x]] < 0) {
-                palette->colours[count] = picture->palette[row[x]];
-                moved[row[x]] = (int16_t)count++;
+        for (int x = 0; x < width; x++) {
+            unsigned char index = row[x];
+
+            if (moved[index] < 0) {
+                palette->colours[count] = picture->palette[index];
+                moved[index] = (int16_t)count++;
             }
-            *to++ = (unsigned char)moved[row[x]];
+            to[x] = (unsigned char)moved[index];
         }
+        to += width;
     }
     *indexed = indexed_picture(palette, picture, count);
     tseed_palette_order(indexed, palette);
