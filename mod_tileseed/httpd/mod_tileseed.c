@@ -7,7 +7,8 @@
  *      post_config    board, doorbell, seeder: in the real pass only, after every other module
  *      child_init     a child's own log sink and database mutex
  *      monitor        once in a while: is the seeder alive?
- *      fixups/handler REST below a location with TileSeedRest on
+ *      translate_name a tile's address to its file, below a location with TileSeedTiles on
+ *      fixups/handler REST below a location with TileSeedRest on; tiles
  */
 #include "mod_tileseed.h"
 
@@ -24,6 +25,7 @@
 #include "mod_tileseed_rest.h"
 #include "mod_tileseed_status.h"
 #include "mod_tileseed_supervise.h"
+#include "mod_tileseed_tiles.h"
 #include "protocol/tseed_document.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -56,6 +58,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
         conf->catalog->order->nelts > 0) {
         tseed_config_warn(server, ptemp);
+        tseed_tiles_prepare(conf, server, pconf);
         tseed_supervise_start(&conf->settings, conf->catalog, pconf, server);
     }
     return OK;
@@ -84,8 +87,11 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_translate_name(tseed_tiles_translate, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(tseed_rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(tseed_tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
     ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(tseed_tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

@@ -17,6 +17,7 @@
 #include <http_config.h>
 
 #include "protocol/tseed_settings.h"
+#include "store/tseed_atlas.h"
 
 typedef struct tseed_drafts_t tseed_drafts_t;
 
@@ -24,6 +25,7 @@ typedef struct tseed_drafts_t tseed_drafts_t;
 typedef struct {
     tseed_settings_t settings;
     tseed_catalog_t *catalog;
+    const tseed_atlas_t *atlas; /* of the catalog, from post_config on; NULL: no layer */
     tseed_drafts_t *drafts; /* the directives' own, see mod_tileseed_draft.h */
 } tseed_server_conf_t;
 
@@ -39,6 +41,8 @@ typedef enum {
 typedef struct {
     tseed_switch_t rest;
     const char *base; /* path of the section that says TileSeedRest, no slash at its end */
+    tseed_switch_t tiles;
+    const char *tiles_base; /* the same of the section that says TileSeedTiles */
     tseed_dialect_t dialect;
     const apr_array_header_t *layers;  /* of const char *; NULL: all */
     tseed_switch_t check_origin;       /* unset is as good as on */
@@ -60,6 +64,9 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 /* Names in the log each location with TileSeedRest that seems open to anybody. post_config. */
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool);
+
+/* Whether this location may see the layer (TileSeedLayers). */
+int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer);
 
 /* Members of the module record. */
 void *tseed_dir_conf_create(apr_pool_t *pool, char *path);

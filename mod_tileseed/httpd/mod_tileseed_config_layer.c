@@ -14,6 +14,9 @@
 
 #define GUTTER_MAX 1024
 
+/* What HTTP caches have always taken for "for ever": a year. */
+#define EXPIRES_MAX (365 * 86400 * APR_USEC_PER_SEC)
+
 /* ---- drafts ---- */
 
 static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name, apr_pool_t *pool)
@@ -30,6 +33,7 @@ static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name
     layer->meta_width = layer->meta_height = 4;
     layer->retries = 2;
     layer->failure_limit = 1000;
+    layer->expires = -1;
     return draft;
 }
 
@@ -455,4 +459,33 @@ const char *tseed_set_failure_limit(cmd_parms *cmd, void *dir, const apr_array_h
     return error ? error
                  : tseed_read_int64(&draft->layer.failure_limit, &range,
                                     APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
+const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t range = {.highest = EXPIRES_MAX};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_EXPIRES, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_duration(&draft->layer.expires, &range,
+                                       APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
+const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const policies[] = {
+        [TSEED_ON_MISS_404] = "404",
+        [TSEED_ON_MISS_EMPTY] = "empty",
+        NULL,
+    };
+    static const tseed_option_t option = {.words = policies};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_ON_MISS, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_word(&draft->layer.on_miss, &option,
+                                   APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }

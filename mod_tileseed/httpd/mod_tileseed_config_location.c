@@ -21,6 +21,7 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
 
     (void)path;
     dir->rest = TSEED_UNSET;
+    dir->tiles = TSEED_UNSET;
     dir->dialect = TSEED_DIALECT_UNSET;
     dir->check_origin = TSEED_UNSET;
     return dir;
@@ -37,6 +38,10 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
         merged->rest = above->rest;
         merged->base = above->base;
     }
+    if (above->tiles != TSEED_UNSET) {
+        merged->tiles = above->tiles;
+        merged->tiles_base = above->tiles_base;
+    }
     if (above->dialect != TSEED_DIALECT_UNSET) {
         merged->dialect = above->dialect;
     }
@@ -48,6 +53,18 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
         merged->origins = above->origins;
     }
     return merged;
+}
+
+int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer)
+{
+    const apr_array_header_t *only = dir->layers;
+
+    for (int i = 0; only && i < only->nelts; i++) {
+        if (strcmp(layer, APR_ARRAY_IDX(only, i, const char *)) == 0) {
+            return 1;
+        }
+    }
+    return only == NULL;
 }
 
 /* ---- directives ---- */
@@ -81,6 +98,15 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
         APR_ARRAY_PUSH(drafts->locations, const ap_directive_t *) = cmd->directive;
     }
     return error;
+}
+
+const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t option = {.words = switches};
+    tseed_dir_conf_t *conf = dir;
+
+    conf->tiles_base = path_without_slash(cmd);
+    return tseed_read_word(&conf->tiles, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }
 
 const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

@@ -77,6 +77,12 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     if (unsaid[TSEED_SAID_FAILURE_LIMIT]) {
         layer->failure_limit = other->failure_limit;
     }
+    if (unsaid[TSEED_SAID_EXPIRES]) {
+        layer->expires = other->expires;
+    }
+    if (unsaid[TSEED_SAID_ON_MISS]) {
+        layer->on_miss = other->on_miss;
+    }
 }
 
 /* ---- source ---- */

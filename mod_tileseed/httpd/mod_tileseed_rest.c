@@ -143,14 +143,7 @@ static int origin_is_fine(const tseed_rest_t *rest)
 
 int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
 {
-    const apr_array_header_t *only = rest->dir->layers;
-
-    for (int i = 0; only && i < only->nelts; i++) {
-        if (strcmp(layer, APR_ARRAY_IDX(only, i, const char *)) == 0) {
-            return 1;
-        }
-    }
-    return only == NULL;
+    return tseed_dir_conf_sees(rest->dir, layer);
 }
 
 int tseed_rest_board_is_current(const tseed_rest_t *rest)

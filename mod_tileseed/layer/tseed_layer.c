@@ -15,12 +15,12 @@
 
 /* The formats there are, with GeoWebCache's file extensions. */
 static const tseed_format_t formats[] = {
-    {"image/png", "png", TSEED_CODEC_PNG, "image/png", DEFAULTS},
-    {"image/png8", "png8", TSEED_CODEC_PNG8, "image/png8", DEFAULTS},
-    {"image/jpeg", "jpeg", TSEED_CODEC_JPEG, "image/jpeg", DEFAULTS},
-    {"image/webp", "webp", TSEED_CODEC_WEBP, "image/png", DEFAULTS},
-    {"image/vnd.jpeg-png", "jpeg-png", TSEED_CODEC_JPEG_PNG, "image/png", DEFAULTS},
-    {"image/vnd.jpeg-png8", "jpeg-png8", TSEED_CODEC_JPEG_PNG8, "image/png", DEFAULTS},
+    {"image/png", "png", "image/png", TSEED_CODEC_PNG, "image/png", DEFAULTS},
+    {"image/png8", "png8", "image/png", TSEED_CODEC_PNG8, "image/png8", DEFAULTS},
+    {"image/jpeg", "jpeg", "image/jpeg", TSEED_CODEC_JPEG, "image/jpeg", DEFAULTS},
+    {"image/webp", "webp", "image/webp", TSEED_CODEC_WEBP, "image/png", DEFAULTS},
+    {"image/vnd.jpeg-png", "jpeg-png", NULL, TSEED_CODEC_JPEG_PNG, "image/png", DEFAULTS},
+    {"image/vnd.jpeg-png8", "jpeg-png8", NULL, TSEED_CODEC_JPEG_PNG8, "image/png", DEFAULTS},
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(formats[0]))

@@ -42,8 +42,9 @@ typedef enum {
 } tseed_palette_t;
 
 typedef struct {
-    const char *mime;      /* "image/png" */
-    const char *extension; /* of the file, GeoWebCache's: png, png8, jpeg, jpeg-png, … */
+    const char *mime;         /* "image/png" */
+    const char *extension;    /* of the file, GeoWebCache's: png, png8, jpeg, jpeg-png, … */
+    const char *content_type; /* of a served tile; NULL: as its file begins */
     tseed_codec_t codec;
     const char *from; /* MIME type that the upstream is asked for */
     int quality;      /* of JPEG and lossy WebP, 1..100 */
@@ -100,6 +101,8 @@ typedef struct {
     int mode, dirmode;         /* permission bits, applied whatever the umask */
 } tseed_store_config_t;
 
+typedef enum { TSEED_ON_MISS_404, TSEED_ON_MISS_EMPTY } tseed_on_miss_t;
+
 typedef struct tseed_layer_t {
     const char *name;
     apr_array_header_t *subsets; /* of tseed_subset_t, at least one, the first is the default */
@@ -109,8 +112,10 @@ typedef struct tseed_layer_t {
     int gutter;                  /* pixels on each side of a metatile */
     tseed_source_t source;
     tseed_store_config_t store;
-    int retries;           /* of a metatile */
-    int64_t failure_limit; /* failed metatiles before a task is aborted */
+    int retries;                 /* of a metatile */
+    int64_t failure_limit;       /* failed metatiles before a task is aborted */
+    apr_interval_time_t expires; /* of served tiles, -1: nothing is said */
+    tseed_on_miss_t on_miss;     /* what is served where there is no tile */
 } tseed_layer_t;
 
 /* NULL when the layer has none of that name. Grid sets by their exact name; formats by MIME type in

@@ -76,11 +76,13 @@ SERVER = [
      'TileSeedStateDir: too few arguments, expected is: DIR, where state database and '
      'locks are kept'),
     ('!TileSeedTiles on',
-     "Invalid command 'TileSeedTiles', perhaps misspelled or defined by a module not "
-     'included in the server configuration'),
-    ('!TileSeedExpires 1d',
-     "Invalid command 'TileSeedExpires', perhaps misspelled or defined by a module not "
-     'included in the server configuration'),
+     'TileSeedTiles: it can\'t stand outside of all sections, only in <Location "/path">'),
+    ('!TileSeedExpires soon',
+     "TileSeedExpires: 'soon' is no duration: a number with ms, s, m, h or d is expected"),
+    ('!TileSeedExpires 366d',
+     "TileSeedExpires: '366d' is not possible, 0d to 365d is expected"),
+    ('!TileSeedOnMiss 500',
+     "TileSeedOnMiss: '500' is unknown, 404 or empty is expected"),
     ('!TileSeedStateDir "/var/lib/x',
      'TileSeedStateDir: a quote " has no partner'),
 ]

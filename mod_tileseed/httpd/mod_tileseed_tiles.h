@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The tiles' face: locations with TileSeedTiles on. */
+#ifndef MOD_TILESEED_TILES_H
+#define MOD_TILESEED_TILES_H
+
+#include <httpd.h>
+
+#include "mod_tileseed_config.h"
+
+/* Makes the configuration's atlas. post_config of the real pass, parent. */
+void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool_t *pool);
+
+/* Takes the file of a tile for the request's, as an Alias would: what httpd does with a file's path
+ * is done once, with the right one. translate_name hook. */
+int tseed_tiles_translate(request_rec *r);
+
+/* Names our handler, unless the address is REST's; runs after tseed_rest_fixups. fixups hook. */
+int tseed_tiles_fixups(request_rec *r);
+
+/* Serves a tile. handler hook, request thread. */
+int tseed_tiles_handler(request_rec *r);
+
+#endif

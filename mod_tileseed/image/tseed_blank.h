@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tiles with nothing on them: transparent, white in formats that know no transparency. */
+#ifndef TSEED_BLANK_H
+#define TSEED_BLANK_H
+
+#include "layer/tseed_layer.h"
+
+/* An encoded tile of that format and size, in `pool`. NULL or a sentence. */
+const char *tseed_blank_make(const char **data, size_t *length, const tseed_format_t *format,
+                             int width, int height, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The atlas: layers by name, each with a chart for every grid set. */
+#include "store/tseed_atlas.h"
+
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <string.h>
+
+/* Lives in the pool of its creation, immutable. */
+struct tseed_atlas_t {
+    apr_hash_t *layers;         /* name -> apr_array_header_t * of tseed_chart_t * */
+    apr_array_header_t *charts; /* of tseed_chart_t *, NULL at the end */
+};
+
+/* The configuration has made sure that every layer has tile sets with default parameters. */
+static void sheet_init(tseed_sheet_t *sheet, const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    *sheet = (tseed_sheet_t){.tileset = *tileset};
+    sheet->pattern = tseed_layout_compile(&sheet->tileset, pool);
+    sheet->longest = strlen(tileset->layer->store.root) + 1 + tseed_layout_longest(sheet->pattern);
+}
+
+static const tseed_range_t *make_ranges(const tseed_subset_t *subset, apr_pool_t *pool)
+{
+    tseed_range_t *ranges = apr_palloc(pool, (apr_size_t)subset->gridset->levels * sizeof(*ranges));
+
+    for (int z = 0; z < subset->gridset->levels; z++) {
+        ranges[z] = z < subset->zoom_first || z > subset->zoom_last
+                        ? (tseed_range_t){z, 0, 0, -1, -1}
+                        : tseed_range_of(subset->gridset, z, &subset->extent);
+    }
+    return ranges;
+}
+
+static tseed_chart_t *chart_create(const tseed_layer_t *layer, const tseed_subset_t *subset,
+                                   apr_pool_t *pool)
+{
+    tseed_chart_t *chart = apr_pcalloc(pool, sizeof(*chart));
+
+    chart->layer = layer;
+    chart->subset = subset;
+    if (layer->expires >= 0) {
+        chart->cache_control =
+            apr_psprintf(pool, "max-age=%" APR_TIME_T_FMT, apr_time_sec(layer->expires));
+    }
+    chart->ranges = make_ranges(subset, pool);
+    chart->count = layer->formats->nelts;
+    chart->sheets = apr_pcalloc(pool, (apr_size_t)chart->count * sizeof(*chart->sheets));
+    for (int i = 0; i < chart->count; i++) {
+        tseed_tileset_t tileset;
+
+        tseed_tileset_init(&tileset, layer, subset,
+                           &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), NULL, pool);
+        sheet_init(&chart->sheets[i], &tileset, pool);
+    }
+    return chart;
+}
+
+static void add_layer(tseed_atlas_t *atlas, const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    apr_array_header_t *charts =
+        apr_array_make(pool, layer->subsets->nelts, sizeof(tseed_chart_t *));
+
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        APR_ARRAY_PUSH(charts, tseed_chart_t *) =
+            chart_create(layer, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);
+    }
+    apr_hash_set(atlas->layers, layer->name, APR_HASH_KEY_STRING, charts);
+    apr_array_cat(atlas->charts, charts);
+}
+
+tseed_atlas_t *tseed_atlas_create(const tseed_catalog_t *catalog, apr_pool_t *pool)
+{
+    tseed_atlas_t *atlas = apr_palloc(pool, sizeof(*atlas));
+
+    atlas->layers = apr_hash_make(pool);
+    atlas->charts = apr_array_make(pool, catalog->order->nelts + 1, sizeof(tseed_chart_t *));
+    for (int i = 0; i < catalog->order->nelts; i++) {
+        add_layer(atlas, APR_ARRAY_IDX(catalog->order, i, tseed_layer_t *), pool);
+    }
+    APR_ARRAY_PUSH(atlas->charts, tseed_chart_t *) = NULL;
+    return atlas;
+}
+
+static int is_called(const char *name, const char *text, size_t length)
+{
+    return strncmp(name, text, length) == 0 && !name[length];
+}
+
+const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *layer,
+                                      size_t layer_length, const char *gridset,
+                                      size_t gridset_length)
+{
+    const apr_array_header_t *charts =
+        apr_hash_get(atlas->layers, layer, (apr_ssize_t)layer_length);
+
+    for (int i = 0; charts && i < charts->nelts; i++) {
+        const tseed_chart_t *chart = APR_ARRAY_IDX(charts, i, tseed_chart_t *);
+
+        if (gridset_length == 0 ||
+            is_called(chart->subset->gridset->name, gridset, gridset_length)) {
+            return chart;
+        }
+    }
+    return NULL;
+}
+
+tseed_chart_t *const *tseed_atlas_charts(const tseed_atlas_t *atlas)
+{
+    return (tseed_chart_t *const *)atlas->charts->elts;
+}
+
+const tseed_sheet_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
+                                      size_t length)
+{
+    if (is_called("jpg", extension, length)) {
+        extension = "jpeg";
+        length = strlen(extension);
+    }
+    for (int i = 0; i < chart->count; i++) {
+        if (is_called(chart->sheets[i].tileset.format->extension, extension, length)) {
+            return &chart->sheets[i];
+        }
+    }
+    return NULL;
+}
+
+const tseed_sheet_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime)
+{
+    const tseed_format_t *format = tseed_layer_find_format(chart->layer, mime);
+
+    return format ? &chart->sheets[format - (const tseed_format_t *)chart->layer->formats->elts]
+                  : NULL;
+}
+
+int tseed_chart_has(const tseed_chart_t *chart, int64_t z, int64_t x, int64_t y)
+{
+    const tseed_range_t *range;
+
+    if (z < 0 || z >= chart->subset->gridset->levels) {
+        return 0;
+    }
+    range = &chart->ranges[z];
+    return x >= range->minx && x <= range->maxx && y >= range->miny && y <= range->maxy;
+}
+
+const char *tseed_sheet_choose(const tseed_sheet_t **chosen, const tseed_sheet_t *sheet,
+                               const apr_table_t *submitted, apr_pool_t *pool)
+{
+    const tseed_tileset_t *plain = &sheet->tileset;
+    tseed_tileset_t tileset;
+    tseed_sheet_t *made;
+    const char *problem =
+        tseed_tileset_init(&tileset, plain->layer, plain->subset, plain->format, submitted, pool);
+
+    *chosen = sheet;
+    if (problem || !tileset.hash) {
+        return problem;
+    }
+    made = apr_palloc(pool, sizeof(*made));
+    sheet_init(made, &tileset, pool);
+    made->blank = sheet->blank;
+    made->blank_length = sheet->blank_length;
+    *chosen = made;
+    return NULL;
+}
+
+char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr_pool_t *pool)
+{
+    const char *root = sheet->tileset.layer->store.root;
+    size_t length = strlen(root);
+    char *path = apr_palloc(pool, sheet->longest);
+
+    memcpy(path, root, length);
+    path[length] = '/';
+    tseed_layout_path(path + length + 1, sheet->pattern, tile->z, tile->x, tile->y);
+    return path;
+}

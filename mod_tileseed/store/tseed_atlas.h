@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The atlas: all tile sets of a catalog made ready for serving, so that a request finds its file
+ * without a digest, a pattern to compile, or a look at the file system.
+ *
+ * Made in the configuration's pool once the configuration is through, immutable afterwards: any
+ * process and thread. Names are looked up by length, because they are parts of an address.
+ */
+#ifndef TSEED_ATLAS_H
+#define TSEED_ATLAS_H
+
+#include "store/tseed_layout.h"
+
+typedef struct tseed_atlas_t tseed_atlas_t;
+
+/* A tile set's part of it. */
+typedef struct {
+    tseed_tileset_t tileset;
+    const tseed_pattern_t *pattern;
+    size_t longest;    /* bytes that hold any absolute path of it and the NUL */
+    const char *blank; /* what is served for a tile that is missing; NULL: nothing */
+    size_t blank_length;
+} tseed_sheet_t;
+
+/* A layer in one of its grid sets. */
+typedef struct {
+    const tseed_layer_t *layer;
+    const tseed_subset_t *subset;
+    const char *cache_control;   /* of served tiles; NULL: none */
+    const tseed_range_t *ranges; /* by level of the grid set; empty where the layer has no tiles */
+    int count;
+    tseed_sheet_t *sheets; /* one a format in the layer's order, parameters at their defaults */
+} tseed_chart_t;
+
+/* The catalog must outlive it. */
+tseed_atlas_t *tseed_atlas_create(const tseed_catalog_t *catalog, apr_pool_t *pool);
+
+/* NULL when there is none. The grid set "" of no length is the layer's first. */
+const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *layer,
+                                      size_t layer_length, const char *gridset,
+                                      size_t gridset_length);
+
+/* All charts, NULL at the end, layer by layer as configured: for making what else is served. */
+tseed_chart_t *const *tseed_atlas_charts(const tseed_atlas_t *atlas);
+
+/* NULL when the chart has no such format. Extensions count in lower case, "jpg" as "jpeg"; MIME
+ * types in any case. */
+const tseed_sheet_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
+                                      size_t length);
+const tseed_sheet_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime);
+
+/* Whether the layer has that tile, its row counted from the bottom. Any numbers. */
+int tseed_chart_has(const tseed_chart_t *chart, int64_t z, int64_t x, int64_t y);
+
+/* The sheet of the same format with other parameters, which `submitted` has and the layer knows:
+ * the sheet itself when all are at their defaults, else a new one in `pool`. NULL or a sentence. */
+const char *tseed_sheet_choose(const tseed_sheet_t **chosen, const tseed_sheet_t *sheet,
+                               const apr_table_t *submitted, apr_pool_t *pool);
+
+/* The absolute path of a tile that the chart has. In `pool`. */
+char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Tiles by number: which file is sent, with which headers, and what is never sent."""
+import email.utils
+import io
+import os
+import urllib.parse
+
+import pytest
+from PIL import Image
+
+from seeding import GRIDS, REST, SMALL_GRID, done, geowebcache_path, layer, stub
+from tileseed_httpd import one_mpm
+
+TILES = '''
+<Location "/tiles">
+    TileSeedTiles on
+    Require local
+</Location>
+'''
+SOURCE = 'TileSeedSource wms http://127.0.0.1:1/wms layers=any'
+SECRET = b'not for everybody'
+
+
+def put(httpd, name, content):
+    """Writes a file below the server's folder."""
+    path = httpd.path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def serve(httpd, *layers, tiles=TILES):
+    """Starts a server with layers whose upstream is never asked."""
+    httpd.folder('cache')
+    httpd.start(REST + tiles + SMALL_GRID + ''.join(layers))
+    return httpd
+
+
+def quiet(name, *lines, **more):
+    """A layer in the small grid set that has no upstream."""
+    return layer(name, SOURCE, 'TileSeedGrid small', *lines, **more)
+
+
+def fetch(httpd, path, status=200, **more):
+    """GET with that status."""
+    answer = httpd.get(path, **more)
+    assert answer.status == status, (path, answer.status, answer.body)
+    return answer
+
+
+def test_every_tile_of_a_seed(httpd, upstream):
+    """Each tile is the file of the cache, byte for byte, whichever way rows are counted."""
+    httpd.start(REST + TILES + stub(upstream))
+    done(httpd, 'stub', zoomStop=3)
+    for z, x, y in GRIDS['small'].between(0, 3):
+        file = httpd.path('cache') / geowebcache_path('stub', 'small', 'png', (z, x, y))
+        for path in (f'/tiles/stub/small/{z}/{x}/{2 ** z - 1 - y}.png',
+                     f'/tiles/tms/stub/small/{z}/{x}/{y}.png'):
+            assert fetch(httpd, path).body == file.read_bytes()
+
+
+@one_mpm
+def test_headers(httpd):
+    """What httpd says of its own files, and Cache-Control of TileSeedExpires."""
+    serve(httpd, quiet('a', 'TileSeedFormat image/png', 'TileSeedFormat image/png8',
+                       'TileSeedFormat image/jpeg', 'TileSeedExpires 1h'), quiet('b'))
+    for extension, kind in (('png', 'image/png'), ('png8', 'image/png'), ('jpeg', 'image/jpeg')):
+        file = put(httpd, f'cache/a/small_01/0_0/01_00.{extension}', b'0123456789')
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        answer = fetch(httpd, f'/tiles/tms/a/small/1/1/0.{extension}')
+        assert answer.body == b'0123456789'
+        assert answer.headers['Content-Type'] == kind
+        assert answer.headers['Cache-Control'] == 'max-age=3600'
+        assert answer.headers['Accept-Ranges'] == 'bytes'
+        assert answer.headers['ETag']
+        assert answer.headers['Last-Modified'] == email.utils.formatdate(1_700_000_000, usegmt=True)
+    assert fetch(httpd, '/tiles/tms/a/small/1/1/0.jpg').body == b'0123456789'
+    put(httpd, 'cache/b/small_01/0_0/01_00.png', b'0123456789')
+    assert 'Cache-Control' not in fetch(httpd, '/tiles/tms/b/small/1/1/0.png').headers
+
+
+@one_mpm
+def test_conditions_ranges_and_methods(httpd):
+    """304, 206, 412, 416, HEAD, and 405 for everything else."""
+    serve(httpd, quiet('a'))
+    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'0123456789')
+    path = '/tiles/a/small/0/0/0.png'
+    etag = fetch(httpd, path).headers['ETag']
+    since = fetch(httpd, path).headers['Last-Modified']
+    assert fetch(httpd, path, 304, headers={'If-None-Match': etag}).body == b''
+    assert fetch(httpd, path, 304, headers={'If-Modified-Since': since}).headers['ETag'] == etag
+    assert fetch(httpd, path, 200, headers={'If-None-Match': '"other"'}).body == b'0123456789'
+    fetch(httpd, path, 412, headers={'If-Match': '"other"'})
+    assert fetch(httpd, path, 206, headers={'Range': 'bytes=2-4'}).body == b'234'
+    fetch(httpd, path, 416, headers={'Range': 'bytes=20-'})
+    head = httpd.request('HEAD', path)
+    assert (head.status, head.headers['Content-Length'], head.body) == (200, '10', b'')
+    for method in ('POST', 'PUT', 'DELETE', 'OPTIONS'):
+        answer = httpd.request(method, path)
+        assert (answer.status, answer.headers['Allow']) == (405, 'GET, HEAD'), method
+
+
+@one_mpm
+def test_parameters(httpd):
+    """A value that differs from the default is another tile set; what no filter knows is nothing.
+    """
+    serve(httpd, quiet('a', 'TileSeedParameter STYLES default=day value=night'))
+    put(httpd, 'cache/' + geowebcache_path('a', 'small', 'png', (0, 0, 0)), b'day')
+    put(httpd, 'cache/' + geowebcache_path('a', 'small', 'png', (0, 0, 0), {'STYLES': 'night'}),
+        b'night')
+    path = '/tiles/a/small/0/0/0.png'
+    for query, body in (('', b'day'), ('?STYLES=night', b'night'), ('?styles=night', b'night'),
+                        ('?STYLES=', b'day'), ('?styles=day', b'day'), ('?key=7&time=8', b'day'),
+                        ('?STYLES=night&STYLES=day', b'night')):
+        assert fetch(httpd, path + query).body == body, query
+    assert b"'dusk' is not allowed" in fetch(httpd, path + '?STYLES=dusk', 400).body
+
+
+@one_mpm
+@pytest.mark.parametrize('policy', ['404', 'empty'])
+def test_missing_tile(httpd, policy):
+    """404, or a tile with nothing on it that no cache keeps for long and nobody writes."""
+    serve(httpd, quiet('a', f'TileSeedOnMiss {policy}', 'TileSeedExpires 1d',
+                       'TileSeedFormat image/png', 'TileSeedFormat image/png8',
+                       'TileSeedFormat image/jpeg'))
+    for extension, mode in (('png', 'RGBA'), ('png8', 'RGBA'), ('jpeg', 'RGB')):
+        path = f'/tiles/a/small/2/1/1.{extension}'
+        if policy == '404':
+            assert fetch(httpd, path, 404).headers['Cache-Control'] == 'no-store'
+            continue
+        answer = fetch(httpd, path)
+        assert answer.headers['Cache-Control'] == 'max-age=60'
+        picture = Image.open(io.BytesIO(answer.body)).convert(mode)
+        assert picture.size == (16, 16)
+        colour = (255, 255, 255, 0) if mode == 'RGBA' else (255, 255, 255)
+        assert picture.getcolors() == [(256, colour)]
+        fetch(httpd, f'/tiles/a/small/2/4/1.{extension}', 404)
+    assert not list(httpd.path('cache').iterdir())
+
+
+@one_mpm
+def test_tiles_that_a_layer_has_not(httpd):
+    """Files of other zooms and places may lie there, of another layer or format: 404."""
+    serve(httpd, layer('a', SOURCE, 'TileSeedGrid small zoom=1-2 extent=0,0,500,500'),
+          quiet('b', 'TileSeedFormat image/jpeg'))
+    for z, x, y in GRIDS['small'].between(0, 3):
+        put(httpd, 'cache/' + geowebcache_path('a', 'small', 'png', (z, x, y)), SECRET)
+        status = 200 if z in (1, 2) and max(x, y) < 2 ** (z - 1) else 404
+        fetch(httpd, f'/tiles/tms/a/small/{z}/{x}/{y}.png', status)
+    put(httpd, 'cache/b/small_00/0_0/00_00.png', SECRET)
+    for path in ('/tiles/b/small/0/0/0.png', '/tiles/b/small/0/0/0.jpeg',
+                 '/tiles/b/other/0/0/0.png', '/tiles/c/small/0/0/0.png',
+                 '/tiles/B/small/0/0/0.jpeg', '/tiles/b/small/0/0/0.JPEG', '/tiles', '/tiles/'):
+        fetch(httpd, path, 404)
+
+
+@one_mpm
+def test_layers_of_a_location(httpd):
+    """A location with TileSeedLayers serves those alone."""
+    more = TILES.replace('/tiles', '/few').replace('Require', 'TileSeedLayers b\n    Require')
+    serve(httpd, quiet('a'), quiet('b'), tiles=TILES + more)
+    for name in 'ab':
+        put(httpd, f'cache/{name}/small_00/0_0/00_00.png', b'tile')
+        fetch(httpd, f'/tiles/{name}/small/0/0/0.png')
+    fetch(httpd, '/few/a/small/0/0/0.png', 404)
+    fetch(httpd, '/few/b/small/0/0/0.png')
+
+
+@one_mpm
+def test_path_tricks(httpd):
+    """Nothing but tiles of the layer is ever sent: 400 or 404, and 403 where httpd has resolved a
+    path to one outside of the location."""
+    serve(httpd, quiet('a', store='xyz'), tiles=TILES + 'AllowEncodedSlashes NoDecode\n')
+    put(httpd, 'cache/a/small/0/0/0.png', b'tile')
+    put(httpd, 'cache/secret.png', SECRET)
+    put(httpd, 'cache/a/small/0/0/-1.png', SECRET)
+    put(httpd, 'cache/a/small/0/0/1.png', SECRET)
+    put(httpd, 'cache/a/small/9/0/0.png', SECRET)
+    put(httpd, 'cache/a/small/0/0/0.txt', SECRET)
+    numbers = ('..', '%2e%2e', '.%2e', '-1', '+0', '1', '0x0', '0%00', '%00', '0;', '%20', '', '9',
+               '4294967296', '9223372036854775807', '9223372036854775808',
+               '18446744073709551616', '9' * 4000, '..%2f..', '%2f', '0%2f..%2f0', '%ff', 'NaN')
+    paths = [f'/tiles/a/small/{z}/{x}/{y}.png' for number in numbers
+             for z, x, y in ((number, 0, 0), (0, number, 0), (0, 0, number))]
+    paths += [f'/tiles/{name}/small/0/0/0.png' for name in ('..', '%2e%2e', 'a%2f..', 'a%00',
+                                                            'a' * 5000, '.', 'a%2fsmall%2f..')]
+    paths += ['/tiles/a/small/0/0/0.png/', '/tiles/a/small/0/0/0.png/..', '/tiles/a/small/0/0/0',
+              '/tiles/a/small/0/0/0.', '/tiles/a/small/0/0/0.txt',
+              '/tiles/a/small/0/0/0.png%00.txt', '/tiles/a/small/0/0/0.png%20',
+              '/tiles/a/small/0/0/../../../../../secret.png',
+              '/tiles/secret.png', '/tiles/a/../secret.png', '/tiles/../cache/secret.png']
+    for path in paths:
+        answer = httpd.get(path)
+        outside = not os.path.normpath(urllib.parse.unquote(path)).startswith('/tiles')
+        assert answer.status in (400, 404, 403 if outside else 404), (path, answer.status)
+        assert SECRET not in answer.body and b'tile' != answer.body, path
+    assert fetch(httpd, '/tiles/a/small/0/0/0.png').body == b'tile'
+    httpd.expect('AH01630')                             # what was denied outside
+
+
+@one_mpm
+def test_access(httpd):
+    """Whoever may not see the location gets nothing, hit or miss, as with any file of httpd's."""
+    closed = TILES.replace('/tiles', '/closed').replace('Require local', 'Require all denied')
+    silent = TILES.replace('/tiles', '/silent').replace('Require local', '')
+    serve(httpd, quiet('a'), tiles=TILES + closed + silent)
+    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'tile')
+    for base, status in (('/tiles', (200, 404)), ('/closed', (403, 403)), ('/silent', (403, 403))):
+        for z, expected in zip((0, 1), status):
+            fetch(httpd, f'{base}/a/small/{z}/0/0.png', expected)
+    httpd.expect('AH01630')
+
+
+@one_mpm
+def test_beside_rest(httpd):
+    """One location may be both, or hold the other."""
+    both = ('<Location "/gwc">\nTileSeedTiles on\nRequire local\n</Location>\n'
+            '<Location "/gwc/rest">\nTileSeedRest on\n</Location>\n'
+            '<Location "/both">\nTileSeedTiles on\nTileSeedRest on\nRequire local\n</Location>\n')
+    serve(httpd, quiet('a'), tiles=both)
+    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'tile')
+    for base, rest in (('/gwc', '/gwc/rest'), ('/both', '/both')):
+        assert fetch(httpd, f'{base}/a/small/0/0/0.png').body == b'tile'
+        assert fetch(httpd, f'{rest}/seed.json').json() == {'long-array-array': []}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Addresses of tiles: every form, and what is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "protocol/tseed_tile_address.h"
+
+static void assert_piece(tseed_piece_t piece, const char *expected)
+{
+    assert_int_equal(piece.length, strlen(expected));
+    assert_memory_equal(piece.text, expected, piece.length);
+}
+
+static void assert_tile(const char *path, int from_top, const char *layer, const char *gridset,
+                        const char *format)
+{
+    tseed_tile_address_t address = tseed_tile_address(path);
+
+    assert_int_equal(address.kind, TSEED_ADDRESS_TILE);
+    assert_int_equal(address.from_top, from_top);
+    assert_piece(address.layer, layer);
+    assert_piece(address.gridset, gridset);
+    assert_piece(address.format, format);
+    assert_int_equal(address.z, 7);
+    assert_int_equal(address.x, 70406);
+    assert_int_equal(address.y, 42987);
+}
+
+static void test_tile_address__xyz_and_tms(void **state)
+{
+    (void)state;
+    assert_tile("/topp:states/EPSG:4326/7/70406/42987.png", 1, "topp:states", "EPSG:4326", "png");
+    assert_tile("/tms/a.b c/g/7/70406/42987.jpeg", 0, "a.b c", "g", "jpeg");
+    assert_tile("/tms/g/7/70406/42987.png", 1, "tms", "g", "png");
+    assert_tile("/tms/tms/g/7/70406/42987.png", 0, "tms", "g", "png");
+}
+
+static void test_tile_address__what_is_none(void **state)
+{
+    static const char *const paths[] = {
+        "",
+        "/",
+        "/a",
+        "//////",
+        "/a/g/7/1",
+        "/a/g/7/1/2",
+        "/a/g/7/1/2/3.png",
+        "/a/g/7/1/.png",
+        "/a/g/7//2.png",
+        "/a/g//1/2.png",
+        "/a//7/1/2.png",
+        "//g/7/1/2.png",
+        "/a/g/-7/1/2.png",
+        "/a/g/+7/1/2.png",
+        "/a/g/7/1/-2.png",
+        "/a/g/7/1/ 2.png",
+        "/a/g/7/0x1/2.png",
+        "/a/g/7/1.5/2.png",
+        "/a/g/7/1e3/2.png",
+        "/a/g/7/1/2.png/",
+        "/a/g/7/../2.png",
+        "/a/g/1000000000000000000/1/2.png",
+        "/a/g/7/9223372036854775808/2.png",
+        "/tms/a/g/7/1/2",
+        "a/g/7/1/2.png",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        assert_int_equal(tseed_tile_address(paths[i]).kind, TSEED_ADDRESS_NONE);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tile_address__xyz_and_tms),
+        cmocka_unit_test(test_tile_address__what_is_none),
+    };
+
+    return cmocka_run_group_tests_name("tile_address", tests, NULL, NULL);
+}
