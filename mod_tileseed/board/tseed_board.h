@@ -8,6 +8,8 @@
  *      |                 |        commit_seq (children) · applied_seq (seeder)
  *      |                 |        two copies of the quota configuration, `turn` says which is valid
  *      +-----------------+
+ *      | hits            |        children: how often pages were read (tseed_hits.h)
+ *      +-----------------+
  *      | workers         |        what each worker works on (blame after a crash)
  *      +-----------------+
  *      | slot 0          |        identity · two copies of the progress, `turn` says which is valid
@@ -16,10 +18,10 @@
  *      +-----------------+
  *
  * One writer, the seeder (its main thread); workers write their own records, children commit_seq
- * alone. No pointers. A slot's progress is written into the copy that is not valid and then
- * `turn` is moved on with one store, so a writer that dies at any instant leaves the last whole
- * record behind; counters and finished positions can never disagree. A reader copies the valid
- * one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and
+ * and hits alone. No pointers. A slot's progress is written into the copy that is not valid and
+ * then `turn` is moved on with one store, so a writer that dies at any instant leaves the last
+ * whole record behind; counters and finished positions can never disagree. A reader copies the
+ * valid one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and
  * generations of children; whoever attaches to one of another layout id sets the fence and makes
  * a new one. Pages of slots that were never used are never touched.
  */

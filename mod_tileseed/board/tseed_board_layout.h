@@ -11,6 +11,7 @@
 #define TSEED_BOARD_LINE            64
 #define TSEED_BOARD_QUOTA_TEXT_SIZE 16384
 #define TSEED_BOARD_BLAMES          64
+#define TSEED_BOARD_HITS            16384
 #define TSEED_BOARD_WHOLE_TASK      (-1)
 
 /* What of a slot stays the same as long as the task holds it. */
@@ -50,6 +51,12 @@ typedef struct {
     _Atomic int64_t position, crashes;
 } tseed_board_blame_t;
 
+/* The hits of a page; a page is looked for at its print's place and the seven behind it. */
+typedef struct {
+    tseed_word_t page; /* tseed_page_print; 0: free */
+    tseed_word_t count;
+} tseed_board_hit_t;
+
 struct tseed_board_t {
     /* frozen: every build finds these four at the same place */
     uint64_t magic, layout, size;
@@ -74,6 +81,7 @@ struct tseed_board_t {
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
+    _Alignas(TSEED_BOARD_LINE) tseed_board_hit_t hits[TSEED_BOARD_HITS]; /* the seeder takes them */
 
     /* seeder, main thread */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;

@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The module record and its hooks.
  *
- *      pre_config     a clean configuration for each reading of it
- *      check_config   every mistake, with file and line; no side effect (httpd -t runs it)
- *      post_config    board, doorbell, seeder: in the real pass only, after every other module
- *      child_init     a child's own log sink and database mutex
- *      monitor        once in a while: is the seeder alive?
- *      translate_name a tile's address to its file, below a location with TileSeedTiles on
- *      fixups/handler REST below a location with TileSeedRest on; tiles
+ *      re_config        a clean configuration for each reading of it
+ *      heck_config      every mistake, with file and line; no side effect (httpd -t runs it)
+ *      ost_config       board, doorbell, seeder: in the real pass only, after every other module
+ *      hild_init        a child's own log sink and database mutex
+ *      onitor           once in a while: is the seeder alive?
+ *      ranslate_name    a tile's address to its file, below a location with TileSeedTiles on
+ *      ixups/handler    REST below a location with TileSeedRest on; tiles
+ *      og_transaction   hits of tiles that httpd serves from a directory with TileSeedTiles count
  */
 #include "mod_tileseed.h"
 
@@ -16,6 +17,7 @@
 #include <apr_optional_hooks.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <http_protocol.h>
 #include <http_request.h>
 #include <mod_status.h>
 #include <mpm_common.h>
@@ -92,6 +94,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_fixups(tseed_tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
     ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(tseed_tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(tseed_tiles_log, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
 }
 

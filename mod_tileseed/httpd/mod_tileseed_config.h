@@ -26,10 +26,17 @@ typedef struct {
     tseed_settings_t settings;
     tseed_catalog_t *catalog;
     const tseed_atlas_t *atlas; /* of the catalog, from post_config on; NULL: no layer */
-    tseed_drafts_t *drafts; /* the directives' own, see mod_tileseed_draft.h */
+    tseed_drafts_t *drafts;     /* the directives' own, see mod_tileseed_draft.h */
 } tseed_server_conf_t;
 
 typedef enum { TSEED_UNSET = -1, TSEED_OFF, TSEED_ON } tseed_switch_t;
+
+typedef enum {
+    TSEED_TILES_UNSET = -1,
+    TSEED_TILES_OFF,
+    TSEED_TILES_ON,
+    TSEED_TILES_COUNT
+} tseed_tiles_t;
 
 typedef enum {
     TSEED_DIALECT_UNSET = -1, /* as good as document */
@@ -40,8 +47,8 @@ typedef enum {
 /* Of a <Location>. */
 typedef struct {
     tseed_switch_t rest;
-    const char *base; /* path of the section that says TileSeedRest, no slash at its end */
-    tseed_switch_t tiles;
+    const char *base;       /* path of the section that says TileSeedRest, no slash at its end */
+    tseed_tiles_t tiles;    /* count: of a <Directory> */
     const char *tiles_base; /* the same of the section that says TileSeedTiles */
     tseed_dialect_t dialect;
     const apr_array_header_t *layers;  /* of const char *; NULL: all */

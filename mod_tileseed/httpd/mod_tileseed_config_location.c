@@ -21,7 +21,7 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
 
     (void)path;
     dir->rest = TSEED_UNSET;
-    dir->tiles = TSEED_UNSET;
+    dir->tiles = TSEED_TILES_UNSET;
     dir->dialect = TSEED_DIALECT_UNSET;
     dir->check_origin = TSEED_UNSET;
     return dir;
@@ -38,7 +38,7 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
         merged->rest = above->rest;
         merged->base = above->base;
     }
-    if (above->tiles != TSEED_UNSET) {
+    if (above->tiles != TSEED_TILES_UNSET) {
         merged->tiles = above->tiles;
         merged->tiles_base = above->tiles_base;
     }
@@ -102,11 +102,24 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
 const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t option = {.words = switches};
+    static const char *const states[] = {
+        [TSEED_TILES_OFF] = "off",
+        [TSEED_TILES_ON] = "on",
+        [TSEED_TILES_COUNT] = "count",
+        NULL,
+    };
+    static const tseed_option_t option = {.words = states};
+    const int is_location = apr_cstr_casecmp(cmd->directive->parent->directive, "<Location") == 0;
     tseed_dir_conf_t *conf = dir;
+    const char *error =
+        tseed_read_word(&conf->tiles, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 
+    if (!error && conf->tiles == (is_location ? TSEED_TILES_COUNT : TSEED_TILES_ON)) {
+        return is_location ? "count is for the <Directory> of a store, on or off is expected"
+                           : "on is for a <Location>, count or off is expected";
+    }
     conf->tiles_base = path_without_slash(cmd);
-    return tseed_read_word(&conf->tiles, &option, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    return error;
 }
 
 const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

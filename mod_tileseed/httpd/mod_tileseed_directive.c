@@ -79,6 +79,7 @@ static const struct {
     {"<TileSeedLayer", TSEED_IN_LAYER, "in <TileSeedLayer>"},
     {"<TileSeedGridSet", TSEED_IN_GRIDSET, "in <TileSeedGridSet>"},
     {"<Location", TSEED_IN_LOCATION, "in <Location \"/path\">"},
+    {"<Directory", TSEED_IN_DIRECTORY, "in <Directory \"/path\">"},
 };
 
 #define SECTION_COUNT (sizeof(sections) / sizeof(sections[0]))

@@ -17,7 +17,13 @@ const char *tseed_name_check(const char *what, const char *name, apr_pool_t *poo
 const char *tseed_directive_place(const ap_directive_t *directive, apr_pool_t *pool);
 
 /* Where a directive may stand. */
-enum { TSEED_IN_SERVER = 1, TSEED_IN_LAYER = 2, TSEED_IN_GRIDSET = 4, TSEED_IN_LOCATION = 8 };
+enum {
+    TSEED_IN_SERVER = 1,
+    TSEED_IN_LAYER = 2,
+    TSEED_IN_GRIDSET = 4,
+    TSEED_IN_LOCATION = 8,
+    TSEED_IN_DIRECTORY = 16
+};
 
 /* Reads a directive's words, of which there are as many as the rule says. `dir` is the
  * tseed_dir_conf_t of a <Location>. NULL or a sentence without the directive's name. */

@@ -21,9 +21,11 @@
 #include <util_filter.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_hits.h"
 #include "image/tseed_blank.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_reply.h"
+#include "mod_tileseed_supervise.h"
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_tile_address.h"
 
@@ -209,7 +211,7 @@ int tseed_tiles_translate(request_rec *r)
     const tseed_dir_conf_t *dir = dir_of(r);
     const wanted_t *wanted;
 
-    if (dir->tiles != TSEED_ON || r->proxyreq) {
+    if (dir->tiles != TSEED_TILES_ON || r->proxyreq) {
         return DECLINED;
     }
     wanted = get_wanted(r, dir);
@@ -228,7 +230,7 @@ int tseed_tiles_fixups(request_rec *r)
 {
     const tseed_dir_conf_t *dir = dir_of(r);
 
-    if (dir->tiles == TSEED_ON &&
+    if (dir->tiles == TSEED_TILES_ON &&
         (dir->rest != TSEED_ON || get_wanted(r, dir)->address.kind != TSEED_ADDRESS_NONE)) {
         r->handler = HANDLER;
     }
@@ -291,6 +293,15 @@ static void read_begin(char *begin, apr_file_t *file)
     }
 }
 
+static void count(uint64_t page)
+{
+    tseed_board_t *board = tseed_supervise_board();
+
+    if (board) {
+        tseed_hits_count(board, page);
+    }
+}
+
 static int send_file(request_rec *r, const wanted_t *wanted, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -312,6 +323,9 @@ static int send_file(request_rec *r, const wanted_t *wanted, apr_file_t *file)
     ap_set_accept_ranges(r);
     ap_set_content_length(r, r->finfo.size);
     status = ap_meets_conditions(r);
+    if (status == OK || status == HTTP_NOT_MODIFIED) {
+        count(tseed_sheet_page(wanted->sheet, &wanted->tile));
+    }
     if (status != OK) {
         apr_file_close(file);
         return status;
@@ -365,4 +379,30 @@ int tseed_tiles_handler(request_rec *r)
     }
     return wanted->path ? serve(r, wanted)
                         : tseed_reply_error(r, wanted->status, "%s", wanted->problem);
+}
+
+/* ---- files that httpd serves ---- */
+
+static int was_sent(const request_rec *r)
+{
+    return r->method_number == M_GET &&
+           (r->status == HTTP_OK || r->status == HTTP_PARTIAL_CONTENT ||
+            r->status == HTTP_NOT_MODIFIED);
+}
+
+int tseed_tiles_log(request_rec *r)
+{
+    const tseed_atlas_t *atlas = tseed_conf_get(r->server)->atlas;
+    uint64_t page = 0;
+
+    while (r->next) {
+        r = r->next;
+    }
+    if (dir_of(r)->tiles == TSEED_TILES_COUNT && atlas && r->filename && was_sent(r)) {
+        page = tseed_atlas_page_of(atlas, r->filename, r->pool);
+    }
+    if (page != 0) {
+        count(page);
+    }
+    return DECLINED;
 }

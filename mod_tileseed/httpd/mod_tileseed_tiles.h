@@ -21,4 +21,8 @@ int tseed_tiles_fixups(request_rec *r);
 /* Serves a tile. handler hook, request thread. */
 int tseed_tiles_handler(request_rec *r);
 
+/* Counts the hit of a tile that httpd has served from a directory with TileSeedTiles count.
+ * log_transaction hook. */
+int tseed_tiles_log(request_rec *r);
+
 #endif

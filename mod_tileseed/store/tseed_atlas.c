@@ -7,6 +7,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#define HASH_LENGTH 40
+
 /* Lives in the pool of its creation, immutable. */
 struct tseed_atlas_t {
     apr_hash_t *layers;         /* name -> apr_array_header_t * of tseed_chart_t * */
@@ -18,6 +20,8 @@ static void sheet_init(tseed_sheet_t *sheet, const tseed_tileset_t *tileset, apr
 {
     *sheet = (tseed_sheet_t){.tileset = *tileset};
     sheet->pattern = tseed_layout_compile(&sheet->tileset, pool);
+    sheet->prefix = tseed_layout_prefix(sheet->pattern, pool);
+    sheet->print = tseed_tileset_print(&sheet->tileset, pool);
     sheet->longest = strlen(tileset->layer->store.root) + 1 + tseed_layout_longest(sheet->pattern);
 }
 
@@ -176,4 +180,80 @@ char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr
     path[length] = '/';
     tseed_layout_path(path + length + 1, sheet->pattern, tile->z, tile->x, tile->y);
     return path;
+}
+
+/* ---- from file to page ---- */
+
+uint64_t tseed_sheet_page(const tseed_sheet_t *sheet, const tseed_tile_t *tile)
+{
+    return tseed_page_print(sheet->print, tile->z, tile->x / TSEED_PAGE_SIDE,
+                            tile->y / TSEED_PAGE_SIDE);
+}
+
+/* What follows the root, or NULL. */
+static const char *path_below(const tseed_store_config_t *store, const char *path)
+{
+    size_t length = strlen(store->root);
+
+    return strncmp(path, store->root, length) == 0 && path[length] == '/' ? path + length + 1
+                                                                          : NULL;
+}
+
+/* 0 when the path is none of the tile set's. */
+static uint64_t page_in(const tseed_sheet_t *sheet, const char *path)
+{
+    tseed_tile_t tile;
+
+    return strncmp(path, sheet->prefix, strlen(sheet->prefix)) == 0 &&
+                   tseed_layout_tile(&tile.z, &tile.x, &tile.y, sheet->pattern, path)
+               ? tseed_sheet_page(sheet, &tile)
+               : 0;
+}
+
+/* The parameter hash in a path: the first forty hexadecimal digits in a row; or NULL. */
+static const char *find_hash(const char *path, apr_pool_t *pool)
+{
+    for (const char *at = path; *at; at++) {
+        size_t length = strspn(at, "0123456789abcdef");
+
+        if (length == HASH_LENGTH) {
+            return apr_pstrmemdup(pool, at, length);
+        }
+        at += length > 0 ? length - 1 : 0;
+    }
+    return NULL;
+}
+
+/* The same in the tile set beside this one whose parameters have that hash, whatever they are. */
+static uint64_t page_in_other(const tseed_sheet_t *sheet, const char *hash, const char *path,
+                              apr_pool_t *pool)
+{
+    tseed_tileset_t tileset = sheet->tileset;
+    const char *last = strrchr(tileset.key, '/');
+    tseed_sheet_t other;
+
+    tileset.hash = hash;
+    tileset.key = apr_pstrcat(
+        pool, apr_pstrmemdup(pool, tileset.key, (apr_size_t)(last + 1 - tileset.key)), hash, NULL);
+    sheet_init(&other, &tileset, pool);
+    return page_in(&other, path);
+}
+
+uint64_t tseed_atlas_page_of(const tseed_atlas_t *atlas, const char *path, apr_pool_t *scratch)
+{
+    const char *hash = find_hash(path, scratch);
+    uint64_t page = 0;
+
+    for (tseed_chart_t *const *at = tseed_atlas_charts(atlas); *at && page == 0; at++) {
+        const tseed_layer_t *layer = (*at)->layer;
+        const char *below = path_below(&layer->store, path);
+
+        for (int i = 0; below && page == 0 && i < (*at)->count; i++) {
+            page = page_in(&(*at)->sheets[i], below);
+            if (page == 0 && hash && layer->filters->nelts > 0) {
+                page = page_in_other(&(*at)->sheets[i], hash, below, scratch);
+            }
+        }
+    }
+    return page;
 }

@@ -9,6 +9,7 @@
 #ifndef TSEED_ATLAS_H
 #define TSEED_ATLAS_H
 
+#include "layer/tseed_page.h"
 #include "store/tseed_layout.h"
 
 typedef struct tseed_atlas_t tseed_atlas_t;
@@ -17,8 +18,10 @@ typedef struct tseed_atlas_t tseed_atlas_t;
 typedef struct {
     tseed_tileset_t tileset;
     const tseed_pattern_t *pattern;
-    size_t longest;    /* bytes that hold any absolute path of it and the NUL */
-    const char *blank; /* what is served for a tile that is missing; NULL: nothing */
+    const char *prefix; /* tseed_layout_prefix */
+    uint64_t print;     /* tseed_tileset_print */
+    size_t longest;     /* bytes that hold any absolute path of it and the NUL */
+    const char *blank;  /* what is served for a tile that is missing; NULL: nothing */
     size_t blank_length;
 } tseed_sheet_t;
 
@@ -59,5 +62,12 @@ const char *tseed_sheet_choose(const tseed_sheet_t **chosen, const tseed_sheet_t
 
 /* The absolute path of a tile that the chart has. In `pool`. */
 char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr_pool_t *pool);
+
+/* The tseed_page_print of the page in which a tile lies. */
+uint64_t tseed_sheet_page(const tseed_sheet_t *sheet, const tseed_tile_t *tile);
+
+/* The page of the tile whose file has that absolute path, 0 when it is none: for files that httpd
+ * serves itself. `scratch` is used for tile sets with other than default parameters. */
+uint64_t tseed_atlas_page_of(const tseed_atlas_t *atlas, const char *path, apr_pool_t *scratch);
 
 #endif

@@ -175,6 +175,26 @@ tseed_range_t tseed_layout_level(const tseed_pattern_t *pattern, int z)
                            pattern->gridset->rows[z] - 1};
 }
 
+const char *tseed_layout_prefix(const tseed_pattern_t *pattern, apr_pool_t *pool)
+{
+    const char *prefix = "";
+    int depth = 0;
+
+    for (int i = 0; i < pattern->parts->nelts; i++) {
+        const part_t *part = &APR_ARRAY_IDX(pattern->parts, i, part_t);
+
+        if (i == APR_ARRAY_IDX(pattern->ends, depth, int)) {
+            prefix = apr_pstrcat(pool, prefix, "/", NULL);
+            depth++;
+        }
+        if (part->field) {
+            break;
+        }
+        prefix = apr_pstrcat(pool, prefix, apr_pstrmemdup(pool, part->text, part->length), NULL);
+    }
+    return prefix;
+}
+
 int tseed_layout_depth(const tseed_pattern_t *pattern)
 {
     return pattern->ends->nelts;

@@ -43,6 +43,9 @@ tseed_pattern_t *tseed_layout_compile(const tseed_tileset_t *tileset, apr_pool_t
 /* All tiles of a level. */
 tseed_range_t tseed_layout_level(const tseed_pattern_t *pattern, int z);
 
+/* The text that every path of the pattern begins with; may be empty. In `pool`. */
+const char *tseed_layout_prefix(const tseed_pattern_t *pattern, apr_pool_t *pool);
+
 /* Number of components. */
 int tseed_layout_depth(const tseed_pattern_t *pattern);
 

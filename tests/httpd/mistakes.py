@@ -29,6 +29,13 @@ def location(*lines, section_head='Location "/rest"'):
     return section(section_head, lines)
 
 
+TILES = [
+    ('<Location "/tiles">\n!TileSeedTiles count\n</Location>',
+     'TileSeedTiles: count is for the <Directory> of a store, on or off is expected'),
+    ('<Directory "/tiles">\n!TileSeedTiles on\n</Directory>',
+     'TileSeedTiles: on is for a <Location>, count or off is expected'),
+]
+
 SERVER = [
     ('!TileSeedThreads 0',
      "TileSeedThreads: '0' is not possible, a whole number from 1 to 256 is expected"),
@@ -76,7 +83,8 @@ SERVER = [
      'TileSeedStateDir: too few arguments, expected is: DIR, where state database and '
      'locks are kept'),
     ('!TileSeedTiles on',
-     'TileSeedTiles: it can\'t stand outside of all sections, only in <Location "/path">'),
+     'TileSeedTiles: it can\'t stand outside of all sections, only in <Directory "/path"> or in '
+     '<Location "/path">'),
     ('!TileSeedExpires soon',
      "TileSeedExpires: 'soon' is no duration: a number with ms, s, m, h or d is expected"),
     ('!TileSeedExpires 366d',
@@ -469,6 +477,6 @@ LOCATIONS = [
 ]
 
 ALL = [
-    *SERVER, *QUOTA, *UPSTREAMS, *PLACES, *GRIDSETS, *LAYERS, *SOURCES, *GRIDS, *FORMATS,
+    *SERVER, *TILES, *QUOTA, *UPSTREAMS, *PLACES, *GRIDSETS, *LAYERS, *SOURCES, *GRIDS, *FORMATS,
     *METATILES, *PARAMETERS, *STORES, *LIMITS, *LOCATIONS,
 ]

@@ -149,12 +149,58 @@ static void test_atlas__files(void **state)
     assert_non_null(tseed_sheet_choose(&sheet, sheet, submitted, pool));
 }
 
+/* The page of a tile, whose set is one layer, grid set, format and style, in one store. */
+static uint64_t page_of(const char *gridset, const char *style, int z, int64_t x, int64_t y)
+{
+    const tseed_chart_t *chart = find("topp:states", gridset);
+    apr_table_t *submitted = apr_table_make(pool, 1);
+    tseed_tileset_t tileset;
+
+    apr_table_setn(submitted, "STYLES", style);
+    assert_null(tseed_tileset_init(&tileset, chart->layer, chart->subset,
+                                   chart->sheets[1].tileset.format, submitted, pool));
+    return tseed_page_print(tseed_tileset_print(&tileset, pool), z, x / 32, y / 32);
+}
+
+static void test_atlas__pages_of_files(void **state)
+{
+    static const char *const guests[] = {
+        "/cache/topp_states/EPSG_4326_10/02_09/168_611.jpeg",
+        "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.webp",
+        "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.jpeg/x",
+        "/cache/topp_states/EPSG_4326_10/02_08/0168_0611.jpeg",
+        "/cache/topp_states",
+        "/cache2/topp_states/EPSG_4326_10/02_09/0168_0611.jpeg",
+        "/cache",
+        "",
+    };
+    tseed_tile_t tile = {10, 168, 611};
+
+    (void)state;
+    assert_int_equal(
+        tseed_atlas_page_of(atlas, "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.jpeg", pool),
+        page_of("EPSG:4326", "", 10, 168, 611));
+    assert_int_equal(tseed_sheet_page(&find("topp:states", "EPSG:4326")->sheets[1], &tile),
+                     page_of("EPSG:4326", "", 10, 168, 611));
+    assert_int_equal(
+        tseed_atlas_page_of(
+            atlas,
+            "/cache/topp_states/EPSG_4326_10_f0023dc7bc347fee7a3a04dc797f2223f74e3448/01_01/"
+            "00100_00100.jpeg",
+            pool),
+        page_of("EPSG:4326", "polygon", 10, 100, 100));
+    for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++) {
+        assert_int_equal(tseed_atlas_page_of(atlas, guests[i], pool), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_atlas__names),
         cmocka_unit_test(test_atlas__tiles_of_a_part),
         cmocka_unit_test(test_atlas__files),
+        cmocka_unit_test(test_atlas__pages_of_files),
     };
 
     return cmocka_run_group_tests_name("atlas", tests, setup_group, teardown_group);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Hits: exact when there is room, right in sum and order when there is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <pthread.h>
+
+#include "board/tseed_board_layout.h"
+#include "board/tseed_hits.h"
+#include "layer/tseed_page.h"
+
+#define PAGES   200000
+#define HOT     16
+#define ROUNDS  1000
+#define THREADS 4
+
+static apr_pool_t *pool;
+static tseed_board_t *board;
+
+static int setup(void **state)
+{
+    size_t size = (tseed_board_size(4, 2) + 63) / 64 * 64;
+    void *memory = aligned_alloc(64, size);
+
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    memset(memory, 0, size);
+    board = tseed_board_init(memory, 4, 2);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(board);
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+static uint64_t page(int i)
+{
+    return tseed_page_print(UINT64_C(0x123456789abcdef), 12, i % 512, i / 512);
+}
+
+typedef struct {
+    uint64_t sum;
+    uint64_t hot[HOT];
+    uint64_t hottest_cold;
+} seen_t;
+
+static void take(void *baton, uint64_t print, uint64_t count)
+{
+    seen_t *seen = baton;
+
+    seen->sum += count;
+    for (int i = 0; i < HOT; i++) {
+        if (print == page(i)) {
+            seen->hot[i] += count;
+            return;
+        }
+    }
+    seen->hottest_cold = count > seen->hottest_cold ? count : seen->hottest_cold;
+}
+
+static void test_hits__exact_while_there_is_room(void **state)
+{
+    seen_t seen = {0};
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i <= round % HOT; i++) {
+            tseed_hits_count(board, page(i));
+        }
+    }
+    tseed_hits_drain(board, take, &seen);
+    for (int i = 0; i < HOT; i++) {
+        uint64_t expected = 0;
+
+        for (int round = 0; round < ROUNDS; round++) {
+            expected += i <= round % HOT;
+        }
+        assert_int_equal(seen.hot[i], expected);
+    }
+    seen = (seen_t){0};
+    tseed_hits_drain(board, take, &seen);
+    assert_int_equal(seen.sum, 0);
+}
+
+/* Far more pages than counters: nothing is lost, and what is hot stays ahead of what is cold. */
+static void test_hits__a_storm_keeps_sum_and_order(void **state)
+{
+    seen_t seen = {0};
+
+    (void)state;
+    for (int i = 0; i < PAGES; i++) {
+        tseed_hits_count(board, page(HOT + i));
+        tseed_hits_count(board, page(i % HOT));
+    }
+    tseed_hits_drain(board, take, &seen);
+    assert_int_equal(seen.sum, 2 * PAGES);
+    for (int i = 0; i < HOT; i++) {
+        assert_true(seen.hot[i] >= PAGES / HOT);
+        assert_true(seen.hot[i] > 10 * seen.hottest_cold);
+    }
+    assert_null(tseed_board_validate(board, pool));
+}
+
+static void test_hits__counters_become_free(void **state)
+{
+    seen_t seen = {0};
+
+    (void)state;
+    for (int i = 0; i < PAGES; i++) {
+        tseed_hits_count(board, page(HOT + i));
+    }
+    tseed_hits_drain(board, take, &seen);
+    tseed_hits_drain(board, take, &seen);
+    for (int i = 0; i < TSEED_BOARD_HITS; i++) {
+        assert_int_equal(board->hits[i].page, 0);
+    }
+}
+
+static void *count_many(void *unused)
+{
+    for (int i = 0; i < PAGES; i++) {
+        tseed_hits_count(board, page(i % HOT));
+    }
+    return unused;
+}
+
+static void test_hits__threads_count_together(void **state)
+{
+    pthread_t threads[THREADS];
+    seen_t seen = {0};
+
+    (void)state;
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, count_many, NULL), 0);
+    }
+    tseed_hits_drain(board, take, &seen);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    tseed_hits_drain(board, take, &seen);
+    assert_int_equal(seen.sum, THREADS * PAGES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_hits__exact_while_there_is_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hits__a_storm_keeps_sum_and_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hits__counters_become_free, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hits__threads_count_together, setup, teardown),
+    };
+
+    return cmocka_run_group_tests_name("hits", tests, NULL, NULL);
+}
