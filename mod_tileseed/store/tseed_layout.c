@@ -217,6 +217,29 @@ static const part_t *parts_end(const tseed_pattern_t *pattern, int depth)
     return parts_begin(pattern, depth + 1);
 }
 
+static int component_holds(const tseed_pattern_t *pattern, int depth, int level)
+{
+    const part_t *end = parts_end(pattern, depth);
+
+    for (const part_t *part = parts_begin(pattern, depth); part < end; part++) {
+        if (part->field && (part->field->axis == AXIS_Z) == level) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tseed_layout_level_depth(const tseed_pattern_t *pattern)
+{
+    int depth = 0, has_level = 0;
+
+    while (!component_holds(pattern, depth, 0)) {
+        has_level |= component_holds(pattern, depth, 1);
+        depth++;
+    }
+    return has_level ? depth - 1 : -1;
+}
+
 /* GeoWebCache's numbers (LAYOUTS: GeoWebCache, DefaultFilePathGenerator) */
 
 static int64_t level_half(int z)

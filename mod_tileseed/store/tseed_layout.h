@@ -49,6 +49,10 @@ const char *tseed_layout_prefix(const tseed_pattern_t *pattern, apr_pool_t *pool
 /* Number of components. */
 int tseed_layout_depth(const tseed_pattern_t *pattern);
 
+/* Depth of the deepest directory that all tiles of a level share with no tile of another level, or
+ * -1 when there is none. */
+int tseed_layout_level_depth(const tseed_pattern_t *pattern);
+
 /* Bytes that hold any path of the pattern and its NUL. */
 size_t tseed_layout_longest(const tseed_pattern_t *pattern);
 

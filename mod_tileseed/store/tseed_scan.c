@@ -21,7 +21,7 @@
 #define BYTES_A_NAME 64
 #define FEW_NAMES    16
 
-static int is_leftover(const char *name)
+int tseed_scan_is_leftover(const char *name)
 {
     size_t prefix = strlen(TSEED_LEFTOVER_PREFIX), suffix = strlen(TSEED_LEFTOVER_SUFFIX);
     size_t length = strlen(name);
@@ -34,7 +34,7 @@ int tseed_scan_drop(int folder, const char *name, time_t before)
 {
     struct stat st;
 
-    return is_leftover(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return tseed_scan_is_leftover(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
            st.st_mtime < before && unlinkat(folder, name, 0) == 0;
 }
 

@@ -35,6 +35,9 @@ typedef struct tseed_scan_t {
 /* Symbolic links to directories are not followed. APR_EINTR: `stop` said so. */
 apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range);
 
+/* Whether that is the name of an unfinished file. */
+int tseed_scan_is_leftover(const char *name);
+
 /* Drops a name if it is an unfinished file's, older than that moment. */
 int tseed_scan_drop(int folder, const char *name, time_t before);
 

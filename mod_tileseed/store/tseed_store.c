@@ -10,6 +10,7 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +31,24 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
 
     tseed_layout_path(path, pattern, z, x, y);
     return path;
+}
+
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+_Atomic unsigned tseed_view_detachments;
+
+void tseed_view_hold(void)
+{
+    pthread_rwlock_rdlock(&lock);
+}
+
+void tseed_view_hold_alone(void)
+{
+    pthread_rwlock_wrlock(&lock);
+}
+
+void tseed_view_release(void)
+{
+    pthread_rwlock_unlock(&lock);
 }
 
 static apr_status_t forget(void *store)
@@ -65,12 +84,13 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     made->config = &tileset->layer->store;
     made->pattern = tseed_layout_compile(tileset, own);
     made->longest = tseed_layout_longest(made->pattern);
-    made->path = apr_palloc(own, made->longest);
-    made->other_path = apr_palloc(own, made->longest);
+    made->links = tseed_layout_links(tileset, own);
+    made->path = apr_palloc(own, longest_folder(made));
+    made->other_path = apr_palloc(own, longest_folder(made));
     made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
     tseed_view_leftover(made->leftover, id);
     made->block = 1;
-    made->links = tseed_layout_links(tileset, own);
+    made->detachments = tseed_view_detachments;
     tseed_folders_init(&made->folders, made->config, longest_folder(made), own);
     apr_pool_cleanup_register(own, made, forget, apr_pool_cleanup_null);
     *store = made;
@@ -123,13 +143,27 @@ static int same_folder(const tseed_place_t *a, const tseed_place_t *b)
     return a->length == b->length && memcmp(a->path, b->path, a->length) == 0;
 }
 
+/* The number first: what is detached from now on makes it stale again. */
+static void forget_folders(tseed_store_t *store)
+{
+    store->detachments = tseed_view_detachments;
+    tseed_folders_forget(&store->folders);
+}
+
 int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts)
 {
     if ((rv != ENOENT && rv != ESTALE && rv != EMFILE && rv != ENFILE) || ++*attempts >= ATTEMPTS) {
         return 0;
     }
-    tseed_folders_forget(&store->folders);
+    forget_folders(store);
     return 1;
+}
+
+void tseed_view_refresh(tseed_store_t *store)
+{
+    if (tseed_view_is_stale(store)) {
+        forget_folders(store);
+    }
 }
 
 /* Looking */
@@ -196,6 +230,7 @@ apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *rang
     if (width > most || height > most || width * height > most) {
         return APR_EINVAL;
     }
+    tseed_view_refresh(store);
     do {
         memset(bits, 0, words * sizeof(*bits));
         rv = look_all(store, range, bits);
@@ -310,9 +345,13 @@ static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, 
 apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                const char *name, const tseed_stop_t *stop)
 {
-    apr_status_t rv =
-        tseed_view_is_stopped(stop) ? APR_EINTR : rename_leftover(lost, store, folder, name);
+    apr_status_t rv = APR_EINTR;
 
+    if (!tseed_view_is_stopped(stop)) {
+        tseed_view_hold();
+        rv = tseed_view_is_stale(store) ? ESTALE : rename_leftover(lost, store, folder, name);
+        tseed_view_release();
+    }
     if (rv != APR_SUCCESS) {
         unlinkat(folder, store->leftover, 0);
     }
@@ -327,6 +366,7 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
     tseed_effect_t lost;
     apr_status_t rv;
 
+    tseed_view_refresh(store);
     do {
         lost = (tseed_effect_t){0};
         rv = tseed_folders_make(&folder, &store->folders, place.path, place.length);
@@ -343,4 +383,21 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
         tseed_effect_add(effect, &lost);
     }
     return rv;
+}
+
+void tseed_view_prune(tseed_store_t *store, const char *path)
+{
+    char *rest = strcpy(store->other_path, path);
+    char *slash = rest;
+    int root;
+
+    if (tseed_folders_find(&root, &store->folders, "", 0) != APR_SUCCESS) {
+        return;
+    }
+    while (slash && unlinkat(root, rest, AT_REMOVEDIR) == 0) {
+        slash = strrchr(rest, '/');
+        if (slash) {
+            *slash = '\0';
+        }
+    }
 }

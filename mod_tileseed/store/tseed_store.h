@@ -121,4 +121,19 @@ apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
 apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
                               const tseed_witness_t *witness, const tseed_stop_t *stop);
 
+/* Takes all tiles of a range out of sight at once: renames the directory of their level away, to
+ * be purged. *tiles: how many they were. Nobody puts or removes tiles of the range meanwhile; what
+ * else is done in the process may go on. APR_ENOTIMPL: remove them instead, nothing changed; the
+ * layout has no such directory, or something else is in it (tiles outside of the range, other
+ * formats, other people's files, links), or it can't be renamed. Nothing there is success. */
+apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tseed_range_t *range,
+                                const tseed_stop_t *stop);
+
+/* Removes what was detached below a root, whenever and by whomever. *removed counts tiles up. Up to
+ * `parts` threads share the work, by calling with the numbers below that; which directory is whose
+ * is a matter of its inode. What a thread that was stopped leaves is found again by the next call
+ * of that part. No view is needed. APR_EINTR: stopped in the middle. */
+apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsigned part,
+                               unsigned parts, const tseed_stop_t *stop);
+
 #endif

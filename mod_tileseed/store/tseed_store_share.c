@@ -14,17 +14,15 @@
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/tseed_text.h"
 #include "store/tseed_scan.h"
 
-/* Between a sweep's look at a master and its removal no tile may be linked to it, in any view: lock
- * 6 of the internals README. Links hold it together, a sweep alone. */
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static unsigned sweeps; /* masters removed so far; what is remembered from before is doubtful */
+/* Masters removed so far; what is remembered from before is doubtful. Under the lock of names: no
+ * tile is linked to a master between a sweep's look at it and its removal. */
+static unsigned sweeps;
 
 static apr_status_t status_of(int rc)
 {
@@ -105,14 +103,14 @@ static apr_status_t name_master(tseed_store_t *store, tseed_master_t *master, in
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    pthread_rwlock_rdlock(&lock);
-    rv = know_master_locked(links, master);
+    tseed_view_hold();
+    rv = tseed_view_is_stale(store) ? ESTALE : know_master_locked(links, master);
     while (rv == APR_SUCCESS &&
            (rv = status_of(linkat(links, master->name, folder, name, 0))) == EMLINK) {
         master_name(master, master->number + 1);
         rv = know_master_locked(links, master);
     }
-    pthread_rwlock_unlock(&lock);
+    tseed_view_release();
     if (APR_STATUS_IS_ENOENT(rv)) {
         master->known = 0;
     }
@@ -187,6 +185,7 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
     if (!master || store->never_links) {
         return APR_ENOTIMPL;
     }
+    tseed_view_refresh(store);
     do {
         rv = link_once(effect, store, &place, master, stop);
     } while (tseed_view_begin_again(store, rv, &attempts));
@@ -291,7 +290,7 @@ static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int li
         tseed_scan_drop(links, name, time(NULL) - TSEED_LEFTOVER_SECONDS);
         return;
     }
-    pthread_rwlock_wrlock(&lock);
+    tseed_view_hold_alone();
     if (stat_master(&st, links, name) && st.st_nlink == 1 && unlinkat(links, name, 0) == 0) {
         tseed_effect_t file = tseed_store_loss(store, &st);
 
@@ -299,7 +298,7 @@ static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int li
         file.names = 0;
         tseed_effect_add(sum, &file);
     }
-    pthread_rwlock_unlock(&lock);
+    tseed_view_release();
 }
 
 apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)
@@ -307,30 +306,12 @@ apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)
     return each_master(store, count_master, sum);
 }
 
-/* From the directory of masters up to the hidden one, as far as they are empty. */
-static void remove_folders(tseed_store_t *store)
-{
-    char *path = apr_pstrdup(store->pool, store->links);
-    char *slash = path;
-    int root;
-
-    if (tseed_folders_find(&root, &store->folders, "", 0) != APR_SUCCESS) {
-        return;
-    }
-    while (slash && unlinkat(root, path, AT_REMOVEDIR) == 0) {
-        slash = strrchr(path, '/');
-        if (slash) {
-            *slash = '\0';
-        }
-    }
-}
-
 apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store)
 {
     apr_status_t rv = each_master(store, sweep_master, effect);
 
     if (effect->files < 0) {
-        remove_folders(store);
+        tseed_view_prune(store, store->links);
     }
     return rv;
 }

@@ -4,6 +4,7 @@
 #ifndef TSEED_STORE_VIEW_H
 #define TSEED_STORE_VIEW_H
 
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 #include "store/tseed_folders.h"
@@ -39,7 +40,7 @@ typedef struct {
     const char *name;
 } tseed_place_t;
 
-/* Lives in its own pool, used by one thread. The buffers hold any path of the pattern. */
+/* Lives in its own pool, used by one thread. The paths hold any of the pattern, and links. */
 struct tseed_store_t {
     apr_pool_t *pool;
     const tseed_store_config_t *config;
@@ -51,10 +52,11 @@ struct tseed_store_t {
     tseed_folders_t folders;
     int64_t block;
     tseed_mode_t mode;
-    int replacing;     /* the last put met another tile: the next one will as well */
-    int never_refuses; /* the file system can't refuse a rename because of what is there */
-    int never_links;   /* the file system has no hard links, or not for us */
-    const char *links; /* directory of the shared files */
+    int replacing;        /* the last put met another tile: the next one will as well */
+    int never_refuses;    /* the file system can't refuse a rename because of what is there */
+    int never_links;      /* the file system has no hard links, or not for us */
+    unsigned detachments; /* how many there had been when the folders were opened */
+    const char *links;    /* directory of the shared files */
     tseed_master_t masters[TSEED_MASTERS_MAX];
     unsigned next_master; /* the one to give up next */
 };
@@ -72,6 +74,28 @@ void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id);
 /* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
  * or too many files are open and the remembered ones are among them. */
 int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts);
+
+/* The lock of names, 6 of the internals README: held together over a system call that makes a name
+ * of a tile or of a master, alone over what would make such a name a wrong one. */
+void tseed_view_hold(void);
+void tseed_view_hold_alone(void);
+void tseed_view_release(void);
+
+/* Directories that have been detached in this process so far. Changed by whoever holds alone. */
+extern _Atomic unsigned tseed_view_detachments;
+
+/* To be called before remembered folders are used: what was detached is forgotten. */
+void tseed_view_refresh(tseed_store_t *store);
+
+/* Whether folders may have been detached since. */
+static inline int tseed_view_is_stale(const tseed_store_t *store)
+{
+    return store->detachments != tseed_view_detachments;
+}
+
+/* Removes that directory below the root and those above it, as far as they are empty. `path` is not
+ * store->other_path. */
+void tseed_view_prune(tseed_store_t *store, const char *path);
 
 int tseed_view_is_stopped(const tseed_stop_t *stop);
 

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Whole levels: renamed away at once, then removed at the disk's pace.
+ *
+ *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-0
+ *
+ * The names below are read before, which takes a small part of the time of removing them: only a
+ * directory of which every name would be removed anyway may go as a whole.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/tseed_scan.h"
+
+#define REMOVED      TSEED_HIDDEN "/removed"
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static int is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Detaching */
+
+/* Borrowed for one call. */
+typedef struct {
+    tseed_store_t *store;
+    const tseed_stop_t *stop;
+    int last; /* depth of the files */
+    int64_t tiles;
+} survey_t;
+
+static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
+                                  const tseed_range_t *range);
+
+/* A name must be what a removal of the range would remove; where the file system does not tell a
+ * directory from a file it is not worth asking. */
+static apr_status_t survey_name(survey_t *survey, int folder, int depth, const tseed_range_t *range,
+                                const struct dirent *entry)
+{
+    tseed_range_t narrow = *range;
+    apr_status_t rv;
+    int below;
+
+    if (depth == survey->last && tseed_scan_is_leftover(entry->d_name)) {
+        return APR_SUCCESS;
+    }
+    if (!tseed_layout_narrow(&narrow, survey->store->pattern, depth, entry->d_name)) {
+        return APR_ENOTIMPL;
+    }
+    if (depth == survey->last) {
+        survey->tiles++;
+        return entry->d_type == DT_REG || entry->d_type == DT_LNK ? APR_SUCCESS : APR_ENOTIMPL;
+    }
+    below = openat(folder, entry->d_name, FOLDER_FLAGS);
+    if (below < 0) {
+        return APR_ENOTIMPL;
+    }
+    rv = survey_folder(survey, below, depth + 1, &narrow);
+    close(below);
+    return rv;
+}
+
+static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
+                                  const tseed_range_t *range)
+{
+    DIR *stream = tseed_folders_stream(folder);
+    const struct dirent *entry;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!stream) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    while (rv == APR_SUCCESS && (errno = 0, entry = readdir(stream)) != NULL) {
+        if (tseed_view_is_stopped(survey->stop)) {
+            rv = APR_EINTR;
+        } else if (!is_dots(entry->d_name)) {
+            rv = survey_name(survey, folder, depth, range, entry);
+        }
+    }
+    if (rv == APR_SUCCESS && errno != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    closedir(stream);
+    return rv;
+}
+
+/* Names of earlier ones that are not purged yet are passed over. */
+static apr_status_t rename_away(int root, const char *path, int removed, int z)
+{
+    char name[32];
+    int rc = -1;
+
+    tseed_view_hold_alone();
+    for (int i = 0; rc != 0 && i < INT_MAX; i++) {
+        snprintf(name, sizeof(name), "%d-%d", z, i);
+        rc = renameat(root, path, removed, name);
+        if (rc != 0 && errno != EEXIST && errno != ENOTEMPTY) {
+            break;
+        }
+    }
+    tseed_view_detachments += rc == 0;
+    tseed_view_release();
+    return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
+}
+
+/* Writes the path of the level's directory, which is the same for all its tiles, to store->path. */
+static void level_path(tseed_store_t *store, int z, int depth)
+{
+    char *out = store->path;
+
+    for (int i = 0; i <= depth; i++) {
+        if (i > 0) {
+            *out++ = '/';
+        }
+        out += tseed_layout_name(out, store->pattern, i, z, 0, 0);
+    }
+}
+
+static void prune_above(tseed_store_t *store)
+{
+    char *slash = strrchr(store->path, '/');
+
+    if (slash) {
+        *slash = '\0';
+        tseed_view_prune(store, store->path);
+    }
+}
+
+static apr_status_t detach_folder(survey_t *survey, int root, int level, const tseed_range_t *range)
+{
+    tseed_store_t *store = survey->store;
+    int removed;
+    apr_status_t rv =
+        survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_folders_find(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    }
+    if (APR_STATUS_IS_ENOENT(rv)) { /* a purge removes it */
+        rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    }
+    if (rv == APR_SUCCESS) {
+        rv = rename_away(root, store->path, removed, range->z);
+    }
+    if (rv == APR_SUCCESS) {
+        prune_above(store);
+    }
+    return rv;
+}
+
+apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tseed_range_t *range,
+                                const tseed_stop_t *stop)
+{
+    survey_t survey = {
+        .store = store, .stop = stop, .last = tseed_layout_depth(store->pattern) - 1};
+    int depth = tseed_layout_level_depth(store->pattern);
+    int root, level;
+    apr_status_t rv;
+
+    *tiles = 0;
+    if (depth < 0) {
+        return APR_ENOTIMPL;
+    }
+    tseed_view_refresh(store);
+    rv = tseed_folders_find(&root, &store->folders, "", 0);
+    if (rv != APR_SUCCESS) {
+        return APR_STATUS_IS_ENOENT(rv) ? APR_SUCCESS : rv;
+    }
+    level_path(store, range->z, depth);
+    level = openat(root, store->path, FOLDER_FLAGS);
+    if (level < 0) {
+        return errno == ENOENT ? APR_SUCCESS : APR_ENOTIMPL;
+    }
+    rv = detach_folder(&survey, root, level, range);
+    close(level);
+    *tiles = rv == APR_SUCCESS ? survey.tiles : 0;
+    return rv;
+}
+
+/* Purging */
+
+/* Borrowed for one call. */
+typedef struct {
+    _Atomic int64_t *removed;
+    unsigned part, parts;
+    const tseed_stop_t *stop;
+} purge_t;
+
+static int is_mine(const purge_t *purge, int folder)
+{
+    struct stat st;
+    uint64_t mixed;
+
+    if (fstat(folder, &st) != 0) {
+        return 1;
+    }
+    mixed = (uint64_t)st.st_ino * UINT64_C(0x9e3779b97f4a7c15); /* inodes come at regular steps */
+    return (mixed >> 32) % purge->parts == purge->part;
+}
+
+static apr_status_t purge_folder(purge_t *purge, int folder);
+
+/* Another thread may be faster: what is gone is no failure. The last one to leave a directory finds
+ * it empty. */
+static apr_status_t purge_below(purge_t *purge, int folder, const char *name)
+{
+    int below = openat(folder, name, FOLDER_FLAGS);
+    apr_status_t rv;
+
+    if (below < 0) {
+        return errno == ENOENT || errno == ENOTDIR ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    rv = purge_folder(purge, below);
+    close(below);
+    if (rv == APR_SUCCESS) {
+        unlinkat(folder, name, AT_REMOVEDIR);
+    }
+    return rv;
+}
+
+static apr_status_t purge_name(purge_t *purge, int folder, int mine, const struct dirent *entry)
+{
+    if (!mine && entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) {
+        return APR_SUCCESS;
+    }
+    if (mine && entry->d_type != DT_DIR) {
+        if (unlinkat(folder, entry->d_name, 0) == 0) {
+            atomic_fetch_add(purge->removed, !tseed_scan_is_leftover(entry->d_name));
+            return APR_SUCCESS;
+        }
+        if (errno != EISDIR) {
+            return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+        }
+    }
+    return purge_below(purge, folder, entry->d_name);
+}
+
+static apr_status_t purge_folder(purge_t *purge, int folder)
+{
+    DIR *stream = tseed_folders_stream(folder);
+    const struct dirent *entry;
+    int mine = is_mine(purge, folder);
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!stream) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    while (rv == APR_SUCCESS && (errno = 0, entry = readdir(stream)) != NULL) {
+        if (tseed_view_is_stopped(purge->stop)) {
+            rv = APR_EINTR;
+        } else if (!is_dots(entry->d_name)) {
+            rv = purge_name(purge, folder, mine, entry);
+        }
+    }
+    if (rv == APR_SUCCESS && errno != 0 && errno != ENOENT) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
+    closedir(stream);
+    return rv;
+}
+
+apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsigned part,
+                               unsigned parts, const tseed_stop_t *stop)
+{
+    purge_t purge = {removed, part, parts, stop};
+    int top = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    apr_status_t rv;
+
+    if (top < 0) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    rv = purge_below(&purge, top, REMOVED);
+    if (rv == APR_SUCCESS) {
+        unlinkat(top, TSEED_HIDDEN, AT_REMOVEDIR);
+    }
+    close(top);
+    return rv;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Levels that are renamed away and purged: at once, wholly, and nothing of anybody else's. */
+#include "store_books.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static const tseed_range_t all = {4, 0, 0, 15, 15};
+
+static apr_status_t detach(house_t *house, tseed_range_t range, int64_t expected)
+{
+    int64_t tiles;
+    apr_status_t rv = tseed_store_detach(&tiles, house->store, &range, NULL);
+
+    assert_int_equal(tiles, expected);
+    return rv;
+}
+
+static int64_t purge(house_t *house, unsigned part, unsigned parts)
+{
+    _Atomic int64_t removed = 0;
+
+    assert_int_equal(tseed_store_purge(&removed, house->f.layer.store.root, part, parts, NULL),
+                     APR_SUCCESS);
+    return removed;
+}
+
+static int64_t count(house_t *house)
+{
+    tseed_effect_t sum;
+
+    assert_int_equal(tseed_store_count(&sum, house->store, &all, 0), APR_SUCCESS);
+    return sum.names;
+}
+
+static int is_there(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0;
+}
+
+static void fill(house_t *house)
+{
+    for (int64_t i = 0; i < 256; i++) {
+        put(house, i % 16, i / 16, 10);
+    }
+}
+
+static void test_detach__hides_a_level_and_purge_removes_it(void **state)
+{
+    static const tseed_layout_t layouts[] = {TSEED_LAYOUT_GEOWEBCACHE, TSEED_LAYOUT_XYZ,
+                                             TSEED_LAYOUT_TMS, TSEED_LAYOUT_ARCGIS,
+                                             TSEED_LAYOUT_TILECACHE};
+    house_t *house = *state;
+
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        tseed_effect_t effect;
+
+        open_books(state, layouts[i]);
+        fill(house);
+        assert_int_equal(
+            tseed_store_put(&effect, house->store, &(tseed_tile_t){5, 1, 1}, "other", 5, NULL), 0);
+        assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+        assert_int_equal(count(house), 0);
+        assert_true(is_there(full(house, ".tileseed/removed/4-0")));
+        assert_int_equal(purge(house, 0, 1), 256);
+        assert_false(is_there(full(house, ".tileseed")));
+        assert_true(is_there(tile(house, 5, 1, 1)));
+        assert_int_equal(detach(house, (tseed_range_t){5, 0, 0, 31, 31}, 1), APR_SUCCESS);
+        assert_int_equal(purge(house, 0, 1), 1);
+        assert_int_equal(rmdir(house->f.layer.store.root), 0);
+    }
+}
+
+static void test_detach__twice_before_a_purge(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    for (int i = 0; i < 3; i++) {
+        fill(house);
+        assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    }
+    assert_int_equal(purge(house, 0, 1), 768);
+    fill(house);
+    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    assert_int_equal(purge(house, 0, 1), 256);
+}
+
+static void test_detach__nothing_is_success(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    assert_int_equal(detach(house, all, 0), APR_SUCCESS);
+    assert_int_equal(purge(house, 0, 1), 0);
+    mkdir(house->f.layer.store.root, 0755);
+    assert_int_equal(detach(house, all, 0), APR_SUCCESS);
+    assert_int_equal(purge(house, 0, 1), 0);
+}
+
+static void test_detach__not_where_levels_share_a_directory(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_QUADKEY);
+
+    fill(house);
+    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    house->f.layer.store.path_template = "{x}/{z}/{y}.{ext}";
+    open_books(state, TSEED_LAYOUT_TEMPLATE);
+    fill(house);
+    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    assert_int_equal(count(house), 256);
+}
+
+/* What a removal of the range would leave alone keeps the directory in its place. */
+static void test_detach__not_with_anything_else_in_it(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const char *level = "topp_states/EPSG_900913/4";
+    const char *const foreign[] = {"/3/readme.txt", "/3/16.png", "/readme.txt", "/3/1.jpeg", "/16"};
+
+    fill(house);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        const char *path = full(house, apr_pstrcat(house->pool, level, foreign[i], NULL));
+
+        assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0644)), 0);
+        assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+        assert_int_equal(unlink(path), 0);
+    }
+    assert_int_equal(mkdir(full(house, "topp_states/EPSG_900913/4/3/16.png"), 0755), 0);
+    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    assert_int_equal(rmdir(full(house, "topp_states/EPSG_900913/4/3/16.png")), 0);
+    assert_int_equal(detach(house, (tseed_range_t){4, 0, 0, 15, 14}, 0), APR_ENOTIMPL);
+    assert_int_equal(count(house), 256);
+    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+}
+
+static void test_detach__not_through_a_link(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const char *level = full(house, "topp_states/EPSG_900913/4");
+    const char *away = apr_pstrcat(house->pool, house->top, "/away", NULL);
+
+    put(house, 1, 1, 10);
+    assert_int_equal(rename(level, away), 0);
+    assert_int_equal(symlink(away, level), 0);
+    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    assert_int_equal(unlink(level), 0);
+    assert_int_equal(mkdir(level, 0755), 0);
+    assert_int_equal(symlink(away, apr_pstrcat(house->pool, level, "/1", NULL)), 0);
+    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+}
+
+/* Views remember directories. What they write must not go where it would be purged. */
+static void test_detach__other_views_do_not_write_into_it(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    tseed_store_t *other = house->store;
+    tseed_effect_t effect;
+    uint64_t bits;
+
+    put(house, 1, 1, 10);
+    assert_int_equal(tseed_store_link(&effect, other, &(tseed_tile_t){4, 1, 2}, "sea", 3, NULL),
+                     APR_NOTFOUND);
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_int_equal(detach(house, all, 1), APR_SUCCESS);
+    assert_int_equal(tseed_store_present(other, &(tseed_range_t){4, 1, 1, 1, 1}, &bits, 1),
+                     APR_SUCCESS);
+    assert_int_equal(bits, 0);
+    house->store = other;
+    assert_effect(put(house, 1, 1, 20), 1, 1, 20, 512);
+    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
+    assert_int_equal(purge(house, 0, 1), 1);
+    assert_int_equal(count(house), 2);
+}
+
+/* The sum stays right: masters of tiles that were purged go with the next sweep. */
+static void test_detach__shared_files_are_swept_after_the_purge(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+
+    uniform(house, 1, 1, "sea");
+    uniform(house, 1, 2, "sea");
+    assert_int_equal(detach(house, all, 2), APR_SUCCESS);
+    assert_effect(sweep(house), 0, 0, 0, 0);
+    assert_int_equal(purge(house, 0, 1), 2);
+    assert_effect(sweep(house), 0, -1, -3, -512);
+}
+
+static int third(void *baton)
+{
+    return ++*(int *)baton > 100;
+}
+
+static void test_detach__a_stopped_purge_is_resumed(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    _Atomic int64_t removed = 0;
+    int64_t tiles;
+    int asked = 0;
+
+    fill(house);
+    assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &(tseed_stop_t){third, &asked}),
+                     APR_EINTR);
+    assert_int_equal(count(house), 256);
+    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    asked = 0;
+    assert_int_equal(tseed_store_purge(&removed, house->f.layer.store.root, 0, 1,
+                                       &(tseed_stop_t){third, &asked}),
+                     APR_EINTR);
+    assert_true(removed > 0 && removed < 256);
+    assert_int_equal(removed + purge(house, 0, 1), 256);
+    assert_false(is_there(full(house, ".tileseed")));
+}
+
+typedef struct {
+    house_t *house;
+    unsigned part;
+    int64_t removed;
+} part_t;
+
+static void *purge_part(void *data)
+{
+    part_t *part = data;
+
+    part->removed = purge(part->house, part->part, 3);
+    return NULL;
+}
+
+static void test_detach__threads_share_a_purge(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    part_t parts[3];
+    pthread_t ids[3];
+    int64_t sum = 0;
+
+    fill(house);
+    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    for (unsigned i = 0; i < 3; i++) {
+        parts[i] = (part_t){house, i, 0};
+        assert_int_equal(pthread_create(&ids[i], NULL, purge_part, &parts[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(ids[i], NULL);
+        sum += parts[i].removed;
+    }
+    assert_int_equal(sum, 256);
+    assert_false(is_there(full(house, ".tileseed")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        HOUSE_TEST(test_detach__hides_a_level_and_purge_removes_it),
+        HOUSE_TEST(test_detach__twice_before_a_purge),
+        HOUSE_TEST(test_detach__nothing_is_success),
+        HOUSE_TEST(test_detach__not_where_levels_share_a_directory),
+        HOUSE_TEST(test_detach__not_with_anything_else_in_it),
+        HOUSE_TEST(test_detach__not_through_a_link),
+        HOUSE_TEST(test_detach__other_views_do_not_write_into_it),
+        HOUSE_TEST(test_detach__shared_files_are_swept_after_the_purge),
+        HOUSE_TEST(test_detach__a_stopped_purge_is_resumed),
+        HOUSE_TEST(test_detach__threads_share_a_purge),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
