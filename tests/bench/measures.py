@@ -95,7 +95,7 @@ def truncate(rig):
     peer = timed(['rm', '-rf', copy], case.tiles).seconds
     yield f'       truncate     {case.tiles} tiles: readers see none after {seen * 1000:.0f} ms, ' \
           f'the disk has none after {gone:.2f} s; rm -rf {peer:.2f} s'
-    yield verdict('truncate', "of the speed of rm -rf", peer / gone, 1.4, True)
+    yield verdict('truncate', 'of the speed of rm -rf', peer / gone, 1.4, True)
 
 
 def syscalls(rig):
@@ -108,7 +108,10 @@ def syscalls(rig):
     with Tileseed(rig, case) as ours:
         command = ['strace', '-f', '-c', '-U', 'calls,name', '-o', counts, '-p', str(ours.pid)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
-            strace.stderr.readline()        # it is attached
+            said = strace.stderr.readline()
+            if 'attached' not in said:
+                yield f'-      {said.strip()}'
+                return
             ours.seed()
             strace.send_signal(signal.SIGINT)
     found = {name: int(calls) for calls, name in

@@ -47,21 +47,34 @@ class Tileseed:
     def __init__(self, rig, case):
         self.rig, self.case, self.cache = rig, case, rig.cache()
         self.httpd = Httpd(MPMS[0])
+        self.pid = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_exception):
+        self.stop()
+
+    def start(self):
+        """Starts httpd and waits for its seeder."""
+        case = self.case
         if self.httpd.user:
             os.chown(self.cache, *self.httpd.user[1:])
-        url = case.url.replace('@PORT@', str(self.httpd.port)) or rig.url(case)
+        url = case.url.replace('@PORT@', str(self.httpd.port)) or self.rig.url(case)
         self.httpd.start(TILESEED.substitute(
             vars(case), url=url, mime=case.mime, cache=self.cache,
             level=f'level={case.level}' if case.level else '',
             links='on' if case.links else 'off'))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
-        self.document = {}
-        rig.counts()
+        self.rig.counts()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception):
+    def stop(self):
+        """Ends httpd, and a task that still runs with it."""
         self.httpd.stop()
         shutil.rmtree(self.httpd.root, ignore_errors=True)
 
@@ -92,9 +105,9 @@ class Tileseed:
         number = self.post(**members)
         self.wait_idle(begun)
         seconds, cpu = time.monotonic() - begun, cpu_of(self.pid) - before
-        self.document = self.httpd.get(f'/rest/tasks/{number}.json').json()
-        if self.document['state'] != 'DONE' or self.document['tilesFailed']:
-            raise RuntimeError(f'{self.document}\n{self.httpd.error_log()}')
+        document = self.httpd.get(f'/rest/tasks/{number}.json').json()
+        if document['state'] != 'DONE' or document['tilesFailed']:
+            raise RuntimeError(f'{document}\n{self.httpd.error_log()}')
         return Result(self.case.tiles, seconds, cpu, peak_of(self.pid))
 
 
@@ -195,7 +208,12 @@ def timed(command, tiles):
     begun = time.monotonic()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
-    errors = process.stderr.read()
+    try:
+        errors = process.stderr.read()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - begun
