@@ -16,6 +16,9 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/tseed_log.h"
+#include "state/tseed_file.h"
+
 /* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
  * but not where a statement is prepared, which is when whoever opened the file first may be looking
  * through its log. That takes milliseconds, and SQLite's own patience is enough for it. It is set
@@ -54,53 +57,60 @@ apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const ch
     return rv;
 }
 
-static const struct {
+typedef struct {
     const char *words;
     apr_status_t rv;
-} failures[] = {
-    {"database or disk is full", ENOSPC}, /* SQLITE_FULL */
-    {"is locked", EBUSY},                 /* SQLITE_BUSY, SQLITE_LOCKED */
-    {"locking protocol", EBUSY},          /* SQLITE_PROTOCOL */
-    {"malformed", TSEED_EDAMAGED},        /* SQLITE_CORRUPT */
-    {"not a database", TSEED_EDAMAGED},   /* SQLITE_NOTADB */
-    {"schema has changed", TSEED_ESTALE}, /* SQLITE_SCHEMA */
-    {"not an error", TSEED_ESTALE},       /* the same, when this connection changed it */
-    {"readonly database", EROFS},         /* SQLITE_READONLY */
-    {"unable to open", EACCES},           /* SQLITE_CANTOPEN */
-    {"disk I/O error", EIO},              /* SQLITE_IOERR */
+    const char *advice;
+} failure_t;
+
+static const failure_t failures[] = {
+    {"database or disk is full", ENOSPC, ""},                   /* SQLITE_FULL */
+    {"is locked", EBUSY, ""},                                   /* SQLITE_BUSY, SQLITE_LOCKED */
+    {"locking protocol", EBUSY, ""},                            /* SQLITE_PROTOCOL */
+    {"malformed", TSEED_EDAMAGED, ""},                          /* SQLITE_CORRUPT */
+    {"not a database", TSEED_EDAMAGED, ""},                     /* SQLITE_NOTADB */
+    {"schema has changed", TSEED_ESTALE, ""},                   /* SQLITE_SCHEMA */
+    {"not an error", TSEED_ESTALE, ""},                         /* the same, changed by us */
+    {"readonly database", EROFS, TSEED_DATABASE_NEEDS},         /* SQLITE_READONLY */
+    {"unable to open", EACCES, TSEED_DATABASE_NEEDS},           /* SQLITE_CANTOPEN */
+    {"disk I/O error", EIO, "; the kernel's log may say more"}, /* SQLITE_IOERR */
+    {"", APR_EGENERAL, ""},
 };
 
-static apr_status_t status_of(const char *words)
+static const failure_t *failure_of(const char *words)
 {
-    for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
-        if (strstr(words, failures[i].words)) {
-            return failures[i].rv;
-        }
+    const failure_t *failure = failures;
+
+    while (!strstr(words, failure->words)) {
+        failure++;
     }
-    return APR_EGENERAL;
+    return failure;
 }
 
-/* SQLite calls it an I/O error when a sync or its shared index finds no room. */
+/* SQLite calls it an I/O error when a sync or its shared index finds no room, and when a quota of
+ * the file system is used up. */
 static int is_disk_full(const char *path)
 {
     struct statvfs space;
 
-    return statvfs(path, &space) == 0 && space.f_bavail == 0;
+    return (statvfs(path, &space) == 0 && space.f_bavail == 0) || !tseed_file_has_room(path);
 }
 
 static apr_status_t statement_failed(tseed_database_t *db, int code)
 {
     const char *words = apr_dbd_error(db->driver, db->handle, code);
-    apr_status_t rv = status_of(words);
+    const failure_t *failure = failure_of(words);
+    apr_status_t rv = failure->rv;
 
     if (rv == EIO && is_disk_full(db->path)) {
-        rv = ENOSPC;
+        return tseed_database_fail(db, ENOSPC, "%s: %s: no space is left, or a quota is used up",
+                                   db->path, words);
     }
     if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED || rv == EROFS) {
         db->lost = 1; /* what SQLite could open for reading only stays so when modes change */
         db->suspect = db->suspect || rv == TSEED_EDAMAGED;
     }
-    return tseed_database_fail(db, rv, "%s: %s", db->path, words);
+    return tseed_database_fail(db, rv, "%s: %s%s", db->path, words, failure->advice);
 }
 
 /* ---- connection ---- */
@@ -128,8 +138,10 @@ static apr_status_t open_session(tseed_database_t *db)
 
     if (rv != APR_SUCCESS) {
         db->handle = NULL;
-        return tseed_database_fail(db, error ? status_of(error) : rv, "%s: %s", db->path,
-                                   error ? error : "can't be opened");
+        const failure_t *failure = failure_of(error ? error : "");
+
+        return tseed_database_fail(db, error ? failure->rv : rv, "%s: %s%s", db->path,
+                                   error ? error : "can't be opened", failure->advice);
     }
     for (const char *const *sql = db->dialect->session; rv == APR_SUCCESS && *sql; sql++) {
         rv = tseed_database_ask(db, &answer, *sql, db->pool);
@@ -151,7 +163,9 @@ apr_status_t tseed_database_connect(tseed_database_t *db)
     db->device = file.st_dev;
     db->inode = file.st_ino;
     db->lost = db->in_transaction = 0;
+    db->log_inode = 0;
     apr_pool_create(&db->pool, db->parent);
+    db->log_path = apr_pstrcat(db->pool, db->path, "-wal", NULL);
     rv = open_session(db);
     if (rv == APR_SUCCESS) {
         rv = tseed_database_check_file(db); /* what was opened is what was looked at */
@@ -210,16 +224,67 @@ void tseed_database_disconnect(tseed_database_t *db)
     }
 }
 
-apr_status_t tseed_database_check_file(tseed_database_t *db)
+void tseed_database_know_log(tseed_database_t *db)
+{
+    struct stat log;
+
+    db->log_inode = stat(db->log_path, &log) == 0 ? log.st_ino : 0;
+}
+
+static int is_file_ours(const tseed_database_t *db)
 {
     struct stat file;
 
-    if (stat(db->path, &file) == 0 && file.st_dev == db->device && file.st_ino == db->inode) {
-        return APR_SUCCESS;
+    return stat(db->path, &file) == 0 && file.st_dev == db->device && file.st_ino == db->inode;
+}
+
+static int is_log_ours(const tseed_database_t *db)
+{
+    struct stat log;
+
+    return db->log_inode == 0 || (stat(db->log_path, &log) == 0 && log.st_ino == db->log_inode);
+}
+
+apr_status_t tseed_database_check_file(tseed_database_t *db)
+{
+    const char *path = db->path;
+
+    if (is_file_ours(db)) {
+        if (is_log_ours(db)) {
+            return APR_SUCCESS;
+        }
+        path = db->log_path;
     }
     db->lost = 1;
     return tseed_database_fail(db, TSEED_ESTALE, "%s: was replaced or removed while it was in use",
-                               db->path);
+                               path);
+}
+
+/* A new log that holds something was begun by a process that had brought in the old one. This
+ * connection knows the old one alone and must not read with the new one's index. */
+static int has_new_log(const tseed_database_t *db)
+{
+    struct stat log;
+
+    return stat(db->log_path, &log) == 0 && log.st_size > 0;
+}
+
+apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch)
+{
+    apr_status_t rv;
+
+    if (!db->handle || db->suspect || !is_file_ours(db) || is_log_ours(db) || has_new_log(db)) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_database_finish(db, scratch);
+    if (rv == APR_SUCCESS) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "%s was removed while the database was in use; what it held is in the database "
+                  "now, nothing is lost",
+                  db->log_path);
+        db->log_inode = 0;
+    }
+    return rv;
 }
 
 /* ---- transactions ---- */
@@ -232,19 +297,51 @@ apr_status_t tseed_database_begin(tseed_database_t *db)
     return rv;
 }
 
+/* What a commit has written whose sync failed stands in the log behind its valid end. Should all
+ * processes die now, who opens the log next would take it for committed: another commit over it
+ * makes it void. It must change something, or nothing is written. */
+static int annul(tseed_database_t *db)
+{
+    char error[sizeof(db->error)];
+    int done;
+
+    memcpy(error, db->error, sizeof(error));
+    done = tseed_database_execute(db, "INSERT INTO meta (name, value) VALUES ('failed_commits', 1)"
+                                      " ON CONFLICT (name) DO UPDATE SET value = meta.value + 1") ==
+           APR_SUCCESS;
+    memcpy(db->error, error, sizeof(error));
+    return done;
+}
+
+/* The log was removed after the check: the commit is safe when the database has it. Another file in
+ * the place of the database: the one that was changed may come back. */
+static apr_status_t check_committed(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_database_check_file(db);
+
+    if (rv != APR_SUCCESS && is_file_ours(db)) {
+        rv = tseed_database_rescue_log(db, db->pool);
+    }
+    db->is_uncertain = rv != APR_SUCCESS;
+    return rv;
+}
+
 apr_status_t tseed_database_commit(tseed_database_t *db)
 {
     apr_status_t rv = tseed_database_check_file(db);
 
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_execute(db, "COMMIT");
-    }
     if (rv != APR_SUCCESS) {
         tseed_database_rollback(db);
         return rv;
     }
+    rv = tseed_database_execute(db, "COMMIT");
+    if (rv != APR_SUCCESS) {
+        tseed_database_rollback(db);
+        db->is_uncertain = rv == EIO && !annul(db); /* a full disk takes no whole commit */
+        return rv;
+    }
     db->in_transaction = 0;
-    return tseed_database_check_file(db);
+    return check_committed(db);
 }
 
 void tseed_database_rollback(tseed_database_t *db)

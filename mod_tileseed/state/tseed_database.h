@@ -20,6 +20,11 @@
 
 #define TSEED_DATABASE_ERROR_SIZE 512
 
+/* Advice on what can't be opened or written. */
+#define TSEED_DATABASE_NEEDS                                                                       \
+    "; httpd's User must be able to write to the state directory and what is in it, on a file "    \
+    "system that is mounted for writing"
+
 /* What SQLite and PostgreSQL have not in common, beside what is said of SQLite below. */
 typedef struct {
     const char *driver;         /* apr_dbd's name */
@@ -40,7 +45,10 @@ typedef struct {
     apr_dbd_prepared_t *prepared[TSEED_SQL_COUNT];
     dev_t device; /* of the file that is open */
     ino_t inode;
+    const char *log_path; /* SQLite's write-ahead log, */
+    ino_t log_inode;      /* 0: not known */
     int in_transaction;
+    int is_uncertain; /* a commit failed that may be found done later */
     int lost;    /* TSEED_ESTALE, TSEED_EDAMAGED or EROFS was met: connect before the next use */
     int suspect; /* TSEED_EDAMAGED was met: check the file before the next use */
     char error[TSEED_DATABASE_ERROR_SIZE]; /* the last failure in words */
@@ -67,11 +75,19 @@ apr_status_t tseed_database_finish(tseed_database_t *db, apr_pool_t *scratch);
 /* Rolls back and closes; may be called at any time. */
 void tseed_database_disconnect(tseed_database_t *db);
 
-/* TSEED_ESTALE unless the path still leads to the file that was opened. */
+/* Looks which file is SQLite's log, after the first read has made it. */
+void tseed_database_know_log(tseed_database_t *db);
+
+/* TSEED_ESTALE unless the paths still lead to the file that was opened and its log. */
 apr_status_t tseed_database_check_file(tseed_database_t *db);
 
+/* When the log alone was removed or replaced, what this connection still sees of it is brought into
+ * the database; APR_EBUSY while somebody else is reading. */
+apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch);
+
 /* A transaction. Commit checks the file before and after: an insert into a file that was removed
- * would succeed and be lost. */
+ * would succeed and be lost. A commit that fails is made void in the log; when that fails as well
+ * is_uncertain is set. */
 apr_status_t tseed_database_begin(tseed_database_t *db);
 apr_status_t tseed_database_commit(tseed_database_t *db);
 void tseed_database_rollback(tseed_database_t *db);

@@ -7,6 +7,7 @@
 #include <apr_time.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,23 @@ void tseed_file_remove(const char *path, apr_pool_t *pool)
     unlink(apr_pstrcat(pool, path, "-shm", NULL));
 }
 
+int tseed_file_has_room(const char *path)
+{
+    static const char page[4096] = "room?";
+    char directory[PATH_MAX];
+    int file, has_room = 1;
+
+    apr_cpystrn(directory, path, (apr_size_t)(strrchr(path, '/') - path) + 2);
+    file = open(directory, O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (file < 0 || write(file, page, sizeof(page)) < 0) {
+        has_room = errno != ENOSPC && errno != EDQUOT;
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    return has_room;
+}
+
 /* ---- the mark ---- */
 
 static const char *mark_path(const char *path, apr_pool_t *pool)
@@ -226,5 +244,5 @@ apr_status_t tseed_mark_save(const tseed_mark_t *mark, const char *path, apr_poo
     if (rv == APR_SUCCESS) {
         rv = sync_directory(directory_of(path, pool));
     }
-    return rv;
+    return rv == EDQUOT ? ENOSPC : rv;
 }

@@ -39,6 +39,11 @@ apr_status_t tseed_file_replace(const char **aside, const char *path, const char
 /* Removes a database and what SQLite has beside it, if it is there. */
 void tseed_file_remove(const char *path, apr_pool_t *pool);
 
+/* Whether the file system takes another page beside `path`; 0 when it is full or a quota is used
+ * up.
+ */
+int tseed_file_has_room(const char *path);
+
 /* The mark and the inode of the database it was written for; both 0 when there is none yet or it
  * can't be understood. */
 typedef struct {

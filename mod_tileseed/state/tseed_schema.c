@@ -3,7 +3,8 @@
 /* The schema. A change of it is one more list of statements at the end, never an edit of an old
  * one.
  *
- *      meta     name, value: schema_version, task_id (the last id that was given out)
+ *      meta     name, value: schema_version, task_id (the last id that was given out),
+ *                failed_commits (when there were any)
  *      task     the snapshot a task was accepted with, its state and how far it is
  *      failure  metatiles given up on, by the first tile
  *      metatile what a task that retries another is about, likewise

@@ -8,8 +8,9 @@
  * compares the database file with the one that was opened: replaced or removed means reopen and try
  * again.
  *
- * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507); everything
- * else (503). tseed_state_error says what happened in words.
+ * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507);
+ * APR_INCOMPLETE (a change failed so badly that it may be found done later); everything else
+ * (503), and then nothing was changed. tseed_state_error says what happened in words.
  */
 #ifndef TSEED_STATE_H
 #define TSEED_STATE_H
@@ -121,14 +122,14 @@ apr_status_t tseed_state_begin(tseed_state_t *state);
 apr_status_t tseed_state_commit(tseed_state_t *state);
 void tseed_state_rollback(tseed_state_t *state);
 
-/* Conditional updates inside a transaction; *won is 0 when a termination came first. claim: PENDING
- * or RUNNING -> RUNNING. finish: RUNNING or PENDING -> progress->state. checkpoint: progress of a
- * task that goes on. */
+/* Conditional updates inside a transaction; *won is 0 when a termination came first, or the
+ * database does not know the task. claim: PENDING or RUNNING -> RUNNING. finish: RUNNING or PENDING
+ * -> progress->state. checkpoint: progress of a task that goes on. */
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won);
 apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
                                      const tseed_progress_t *progress, int *won);
 apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
-                                         const tseed_progress_t *progress);
+                                         const tseed_progress_t *progress, int *won);
 
 /* A terminated task writes no more: its final counters, termination confirmed. */
 apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,

@@ -213,14 +213,16 @@ apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
 }
 
 apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
-                                         const tseed_progress_t *progress)
+                                         const tseed_progress_t *progress, int *won)
 {
     update_t call = {.sql = TSEED_SQL_TASK_CHECKPOINT,
                      .progress = progress,
                      .args = {progress->reason, &id},
                      .count = 2};
+    apr_status_t rv = tseed_work_write(state, update, &call);
 
-    return tseed_work_write(state, update, &call);
+    *won = rv == APR_SUCCESS && call.rows > 0;
+    return rv;
 }
 
 typedef struct {

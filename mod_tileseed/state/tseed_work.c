@@ -42,7 +42,7 @@ static apr_status_t open_file(tseed_state_t *state, int *version)
     apr_status_t rv = tseed_file_make(db->path, state->scratch);
 
     if (rv != APR_SUCCESS) {
-        return tseed_database_fail(db, rv, "%s: can't be made", db->path);
+        return tseed_database_fail(db, rv, "%s: can't be made" TSEED_DATABASE_NEEDS, db->path);
     }
     rv = tseed_database_connect(db);
     if (rv == APR_SUCCESS && db->suspect) {
@@ -181,7 +181,13 @@ static apr_status_t open_locked(tseed_state_t *state)
     if (rv == APR_SUCCESS) {
         rv = tseed_database_prepare(&state->db);
     }
-    return rv == APR_SUCCESS ? settle_ids(state, version) : rv;
+    if (rv == APR_SUCCESS) {
+        rv = settle_ids(state, version);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_database_know_log(&state->db);
+    }
+    return rv;
 }
 
 static apr_status_t connect_anew(tseed_state_t *state)
@@ -190,15 +196,19 @@ static apr_status_t connect_anew(tseed_state_t *state)
     int lock;
     apr_status_t rv;
 
-    tseed_database_disconnect(db);
+    db->lost = 1; /* until it is done */
     rv = tseed_file_lock(&lock, db->path, state->scratch);
     if (rv != APR_SUCCESS) {
         return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked",
                                    db->path);
     }
-    rv = open_locked(state);
-    if (rv != APR_SUCCESS) {
+    rv = tseed_database_rescue_log(db, state->scratch);
+    if (rv == APR_SUCCESS) {
         tseed_database_disconnect(db);
+        rv = open_locked(state);
+        if (rv != APR_SUCCESS) {
+            tseed_database_disconnect(db);
+        }
     }
     tseed_file_unlock(lock);
     return rv;
@@ -256,6 +266,7 @@ static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *
     if (state->db.in_transaction) {
         return work(state, baton); /* its commit says whether the connection was lost */
     }
+    state->db.is_uncertain = 0;
     for (int i = 0; i < TRIES; i++) {
         rv = tseed_work_ready(state);
         if (rv == APR_SUCCESS) {
@@ -265,7 +276,7 @@ static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *
             break;
         }
     }
-    return rv;
+    return rv != APR_SUCCESS && state->db.is_uncertain ? APR_INCOMPLETE : rv;
 }
 
 apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton)

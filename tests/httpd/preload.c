@@ -4,6 +4,7 @@
  * that runs out of stack. What is to go wrong stands in a file that all processes map. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>

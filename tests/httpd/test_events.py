@@ -3,6 +3,7 @@
 """Events that tasks must outlive: reloads under load, crashes, full disks, a state database that is
 not ours any more, and a configuration that has changed under them."""
 import contextlib
+import errno
 import http.client
 import itertools
 import os
@@ -269,6 +270,54 @@ def test_state_directory_is_full(httpd, slow, small_disk):
     assert {task(httpd, small)['state'] for small in accepted} == {'DONE'}
     made, skipped, removed, failed = counts(task(httpd, number))
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
+
+
+@one_mpm
+def test_state_directory_is_over_quota(httpd, upstream):
+    """A quota of the file system that is used up is a full disk."""
+    httpd.expect('state database|can\'t record the task')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream))
+    number = done(httpd, 'stub', zoomStop=0)['id']
+    mischief.fill(httpd.path('state'), errno.EDQUOT)
+    answers = [seed(httpd, 'stub', status=507) for _ in range(5)]
+    assert all(answer.headers['Retry-After'] and 'space' in answer.text for answer in answers)
+    said = [line for line in httpd.error_log().splitlines() if "can't record" in line]
+    assert 0 < len(said) < len(answers), said       # once a minute and child
+    mischief.fill(httpd.path('state'), 0)
+    assert done(httpd, 'stub', zoomStop=0)['id'] == number + 1
+
+
+@one_mpm
+def test_database_is_replaced_under_a_task(httpd, slow):
+    """What the new one does not know ends at once; ids go on."""
+    httpd.expect('no longer in the state database')
+    httpd.start(REST + stub(slow))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=2)
+    progress(httpd, number, 20)
+    for file in httpd.path('state').glob('tileseed.db*'):
+        file.unlink()
+    wait_until(lambda: f'task {number} is no longer' in httpd.error_log(), 10, 'the error line')
+    wait_until(lambda: not rows(httpd))
+    written = files(httpd)
+    assert done(httpd, 'stub', zoomStop=0)['id'] > number
+    assert files(httpd) == written
+
+
+@one_mpm
+def test_log_of_the_database_is_removed(httpd, slow):
+    """Nothing that was answered is lost with it."""
+    httpd.expect('tileseed.db-wal|state database')
+    httpd.start(REST + stub(slow))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+    progress(httpd, number, 20)
+    httpd.path('state/tileseed.db-wal').unlink()
+    answer = wait_until(lambda: next((found for found in [try_to_post(httpd)]
+                                      if found.status == 200), None), 15, 'the state')
+    os.kill(seeder_of(httpd), signal.SIGKILL)
+    httpd.expect('the seeder ended unexpectedly')
+    check_seed(ended(httpd, number), 4)
+    assert task(httpd, number_of(answer))['state'] in ('DONE', 'PENDING', 'RUNNING')
 
 
 @one_mpm

@@ -45,6 +45,7 @@ typedef struct {
 
 static struct {
     int is_on;
+    int failing; /* syncs to come */
     char directory[PATH_SIZE], vault[PATH_SIZE];
     ino_t inode; /* the directory's */
     note_t notes[NOTES_MOST];
@@ -262,14 +263,18 @@ int ftruncate(int descriptor, off_t length)
 
 int fsync(int descriptor)
 {
+    if (disk.failing > 0 && file_of(descriptor) >= 0) {
+        disk.failing--;
+        errno = EIO;
+        return -1;
+    }
     note_sync(descriptor);
     return 0;
 }
 
 int fdatasync(int descriptor)
 {
-    note_sync(descriptor);
-    return 0;
+    return fsync(descriptor);
 }
 
 static void note_if_done(int rv, action_t action, const char *path, const char *target)
@@ -509,4 +514,9 @@ void power_disk_record(int on)
 size_t power_disk_notes(void)
 {
     return disk.count;
+}
+
+void power_disk_fail_syncs(int count)
+{
+    disk.failing = count;
 }

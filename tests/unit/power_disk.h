@@ -46,6 +46,9 @@ void power_disk_start(const char *directory, const char *vault);
 /* Stops and begins again. */
 void power_disk_record(int on);
 
+/* So many syncs of files from now on fail, and make nothing safe. */
+void power_disk_fail_syncs(int count);
+
 /* Notes made so far. */
 size_t power_disk_notes(void);
 

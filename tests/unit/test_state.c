@@ -254,19 +254,21 @@ static void test_state__gives_progress_back_as_it_was(void **data)
                                         .failures = 7,
                                         .started = 8,
                                         .low = 10};
+    int won;
 
     progress.window[0] = 0x8000000000000002;
     progress.window[5] = 0x0123456789abcdef;
     progress.window[TSEED_WINDOW / 64 - 1] = 0x10;
     memset(progress.reason, 'r', TSEED_REASON_SIZE - 1);
     assert_true(claim(home, id));
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_true(won);
     get(home, id, &there);
     assert_memory_equal(&there, &progress, sizeof(progress));
 
     memset(progress.window, 0, sizeof(progress.window));
     progress.window[0] = 0x4000000000000000;
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
     assert_int_equal(number(home, "SELECT passed = '4' FROM task"), 1);
     get(home, id, &there);
     assert_memory_equal(&there, &progress, sizeof(progress));
@@ -277,9 +279,13 @@ static void test_state__says_when_there_is_no_such_task(void **data)
     home_t *home = *data;
     tseed_task_t *task;
     tseed_progress_t progress;
+    int won;
 
     assert_int_equal(tseed_state_task_get(home->state, &task, &progress, 1, home->pool),
                      APR_NOTFOUND);
+    assert_int_equal(tseed_state_task_checkpoint(home->state, 1, &(tseed_progress_t){0}, &won),
+                     APR_SUCCESS);
+    assert_false(won);
 }
 
 static void test_state__bounds_unfinished_tasks(void **data)
@@ -382,12 +388,14 @@ static void test_state__a_termination_wins_over_what_the_seeder_does_later(void 
     tseed_progress_t there,
         progress = {.state = TSEED_RUNNING, .made = 42, .low = 3, .reason = "upstream away"};
     apr_array_header_t *ids;
+    int won;
 
     assert_true(claim(home, id));
     assert_int_equal(terminate(home, NULL, 3)->nelts, 1);
     assert_false(claim(home, id));
     assert_false(finish(home, id, 99));
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_false(won);
     get(home, id, &there);
     assert_int_equal(there.made, 0);
 
@@ -471,9 +479,10 @@ static void test_state__lists_what_is_unfinished(void **data)
     apr_array_header_t *rows;
     const tseed_status_row_t *row;
     int has;
+    int won;
 
     claim(home, id);
-    tseed_state_task_checkpoint(home->state, id, &progress);
+    tseed_state_task_checkpoint(home->state, id, &progress, &won);
     assert_int_equal(tseed_state_list(home->state, &rows, "a", home->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 1);
     row = &APR_ARRAY_IDX(rows, 0, tseed_status_row_t);
@@ -811,6 +820,40 @@ static void test_state__a_replaced_file_is_noticed_by_everybody(void **data)
     assert_true(is_there(home, id));
 }
 
+/* Two processes have the log open when it goes, a third one comes afterwards. */
+static void test_state__a_removed_log_is_no_loss(void **data)
+{
+    home_t *home = *data;
+    tseed_state_t *other = state_open(home);
+    int64_t before = insert(home, other, "a"), after, last;
+
+    assert_int_equal(unlink(path_in(home, "tileseed.db-wal")), 0);
+    after = insert(home, home->state, "b");
+    assert_non_null(strstr(last_line, "tileseed.db-wal was removed"));
+    assert_true(is_there(home, before));
+    last = insert(home, other, "c");
+    tseed_state_close(other);
+    tseed_state_close(home->state);
+    home->state = state_open(home);
+    assert_true(is_there(home, before));
+    assert_true(is_there(home, after));
+    assert_true(is_there(home, last));
+}
+
+static void test_state__a_transaction_finds_what_the_removed_log_held(void **data)
+{
+    home_t *home = *data;
+    int64_t id = insert(home, home->state, "a");
+
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    claim(home, id);
+    assert_int_equal(unlink(path_in(home, "tileseed.db-wal")), 0);
+    assert_int_not_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    assert_true(claim(home, id));
+    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+}
+
 static void test_state__a_transaction_on_a_removed_file_fails(void **data)
 {
     home_t *home = *data;
@@ -1107,6 +1150,8 @@ int main(void)
         TEST(keeps_its_files_to_itself),
         TEST(a_removed_file_is_noticed_and_ids_go_on),
         TEST(a_replaced_file_is_noticed_by_everybody),
+        TEST(a_removed_log_is_no_loss),
+        TEST(a_transaction_finds_what_the_removed_log_held),
         TEST(a_transaction_on_a_removed_file_fails),
         TEST(a_backup_gives_no_id_twice),
         TEST(ids_survive_the_loss_of_the_mark),

@@ -50,6 +50,7 @@ typedef struct {
     tseed_state_t *child, *seeder;
     int64_t last; /* the highest id that was answered */
     int damages;  /* that may be found */
+    size_t from;  /* notes that are made before the first cut */
     int steps;
     struct {
         size_t asked, answered; /* notes that the disk had taken */
@@ -176,13 +177,14 @@ static apr_status_t tick(life_t *life)
 {
     tseed_failure_t failure = {.task = 1, .x = 6, .cause = "gone", .attempts = 3};
     apr_status_t rv = tseed_state_begin(life->seeder);
+    int won;
 
     if (rv == APR_SUCCESS) {
         rv = tseed_state_failure_add(life->seeder, &failure);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_state_task_checkpoint(life->seeder, 1,
-                                         &(tseed_progress_t){.made = 40, .failed = 4, .low = 11});
+        rv = tseed_state_task_checkpoint(
+            life->seeder, 1, &(tseed_progress_t){.made = 40, .failed = 4, .low = 11}, &won);
     }
     return rv == APR_SUCCESS ? tseed_state_commit(life->seeder) : rv;
 }
@@ -296,6 +298,40 @@ static apr_status_t ruin_database(life_t *life)
 
     return rv == APR_SUCCESS ? open_child(life) : rv;
 }
+
+/* A commit whose sync fails is refused; nobody may find it done later. */
+static apr_status_t insert_unsynced(life_t *life)
+{
+    apr_status_t rv;
+
+    power_disk_fail_syncs(1);
+    rv = insert_b(life);
+    return rv != APR_SUCCESS && !APR_STATUS_IS_INCOMPLETE(rv) ? APR_SUCCESS : APR_EGENERAL;
+}
+
+/* When nothing can be synced at all, it is said that it may be. */
+static apr_status_t insert_uncertain(life_t *life)
+{
+    apr_status_t rv;
+
+    power_disk_fail_syncs(2);
+    rv = insert_b(life);
+    return APR_STATUS_IS_INCOMPLETE(rv) ? APR_SUCCESS : APR_EGENERAL;
+}
+
+static apr_status_t look_from_here(life_t *life)
+{
+    life->from = power_disk_notes();
+    return APR_SUCCESS;
+}
+
+static step_t *const refused_life[] = {
+    open_child, insert_a, insert_unsynced, look_from_here, insert_a, close_child, NULL,
+};
+
+static step_t *const uncertain_life[] = {
+    open_child, insert_a, insert_uncertain, close_child, NULL,
+};
 
 static step_t *const ruined_life[] = {
     open_child,    insert_a, use_up_ids,  insert_a, close_child,
@@ -465,7 +501,7 @@ static const char *first_fault(life_t *life, const power_cut_t *disk)
     power_cut_t cut = *disk;
     const char *fault = NULL;
 
-    for (cut.at = 0; !fault && cut.at <= power_disk_notes(); cut.at++) {
+    for (cut.at = life->from; !fault && cut.at <= power_disk_notes(); cut.at++) {
         fault = first_fault_at(life, seen, cut);
     }
     free(seen);
@@ -563,7 +599,30 @@ static void test_state_power__gives_no_id_twice_when_nothing_can_be_read(void **
     survives_every_cut(life);
 }
 
+static void test_state_power__a_refused_commit_does_not_come_back(void **data)
+{
+    life_t *life = *data;
+
+    live(life, refused_life);
+    assert_string_equal(last_truth(life), "1a0+0@0 2a0+0@0 /  / ");
+    survives_every_cut(life);
+}
+
+static void test_state_power__says_when_a_refused_commit_may_come_back(void **data)
+{
+    live(*data, uncertain_life);
+}
+
 /* ---- what would be found ---- */
+
+static void test_state_power__finds_a_refused_commit_that_comes_back(void **data)
+{
+    life_t *life = *data;
+
+    live(life, refused_life);
+    life->from = 0; /* before it was answered it may come back */
+    has_fault(life, &honest, "holds 1a0+0@0 2b0+0@0");
+}
 
 static void test_state_power__finds_a_commit_without_a_sync(void **data)
 {
@@ -634,6 +693,9 @@ int main(void)
         TEST(keeps_it_while_damage_is_healed),
         TEST(gives_no_id_twice_when_the_database_goes),
         TEST(gives_no_id_twice_when_nothing_can_be_read),
+        TEST(a_refused_commit_does_not_come_back),
+        TEST(says_when_a_refused_commit_may_come_back),
+        TEST(finds_a_refused_commit_that_comes_back),
         TEST(finds_a_commit_without_a_sync),
         TEST(finds_a_database_that_never_syncs),
         TEST(finds_a_disk_that_ignores_syncs),
