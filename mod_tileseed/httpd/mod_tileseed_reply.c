@@ -3,13 +3,18 @@
 /* How the REST face reads bodies and sends answers. */
 #include "mod_tileseed_reply.h"
 
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_log.h>
 #include <http_protocol.h>
+#include <stdatomic.h>
 #include <util_filter.h>
 
+#include "base/tseed_clock.h"
 #include "mod_tileseed.h"
+
+#define LINE_EVERY (60 * APR_USEC_PER_SEC)
 
 APLOG_USE_MODULE(tileseed);
 
@@ -46,10 +51,35 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
 }
 
+/* The same reason is an error once a minute and child, and not worth a line a request. */
+static int level_of(const char *why)
+{
+    static _Atomic apr_time_t next;
+    static _Atomic unsigned said;
+    apr_ssize_t length = APR_HASH_KEY_STRING;
+    unsigned reason = apr_hashfunc_default(why, &length);
+    apr_time_t now = tseed_clock_monotonic();
+
+    if (atomic_exchange(&said, reason) == reason && now < atomic_load(&next)) {
+        return APLOG_DEBUG;
+    }
+    atomic_store(&next, now + LINE_EVERY);
+    return APLOG_ERR;
+}
+
 int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "tileseed: can't %s: %s", what, why);
+    const int level = level_of(why);
+
+    ap_log_rerror(APLOG_MARK, level, rv, r, "tileseed: can't %s: %s", what, why);
     apr_table_setn(r->headers_out, "Retry-After", "5");
+    if (APR_STATUS_IS_INCOMPLETE(rv)) {
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "can't %s: the state database failed in the middle of it, and it "
+                                 "may be found done later; look before you send it again; the "
+                                 "error log says why",
+                                 what);
+    }
     if (APR_STATUS_IS_ENOSPC(rv)) {
         return tseed_reply_error(r, HTTP_INSUFFICIENT_STORAGE,
                                  "no space is left to %s; nothing was changed, make room in the "

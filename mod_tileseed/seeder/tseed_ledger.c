@@ -119,7 +119,10 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
         if (may_end(run)) {
             rv = write_ending(seeder, run);
         } else if (checkpoint && run->dirty && !run->terminated) {
-            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, &run->progress);
+            int won;
+
+            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, &run->progress, &won);
+            run->unknown = !won;
         }
     }
     return rv;
@@ -243,6 +246,22 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
     }
 }
 
+/* What the database does not know, because it was replaced, must not write any more. */
+static void forget_unknown(tseed_seeder_t *seeder)
+{
+    for (tseed_run_t *run = seeder->runs, *next; run; run = next) {
+        tseed_task_t *task;
+        tseed_progress_t progress;
+
+        next = run->next_run;
+        if (run->unknown && tseed_state_task_get(seeder->state, &task, &progress, run->task->id,
+                                                 seeder->scratch) == APR_NOTFOUND) {
+            tseed_roster_forget(seeder, run->task->id);
+        }
+        run->unknown = 0;
+    }
+}
+
 /* An empty transaction would take the write lock for nothing, and succeed on a full disk. */
 static int has_something(const tseed_seeder_t *seeder, int checkpoint)
 {
@@ -270,6 +289,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     seeder->must_record = 0;
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);
+    forget_unknown(seeder);
 }
 
 /* ---- quota ---- */

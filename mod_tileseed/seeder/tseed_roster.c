@@ -193,15 +193,17 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
     apr_array_header_t *tasks;
     apr_status_t rv;
 
-    tseed_board_crowd(seeder->board, 0);
     rv = tseed_state_new_tasks(seeder->state, &tasks, seeder->last_id, seeder->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < tasks->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(tasks, i, tseed_task_t *);
         tseed_progress_t fresh = {.state = TSEED_PENDING};
 
         if (!take_in(seeder, task, tseed_board_slot_claim(seeder->board, task, &fresh))) {
-            break;
+            return rv;
         }
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_board_crowd(seeder->board, 0); /* only now the board shows them all */
     }
     return rv;
 }
@@ -217,6 +219,13 @@ static void terminate(tseed_seeder_t *seeder, tseed_entry_t *entry)
         seeder->pending--;
     }
     seeder->must_record = 1;
+}
+
+void tseed_roster_forget(tseed_seeder_t *seeder, int64_t id)
+{
+    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten", id);
+    terminate(seeder, entry_find(seeder, id));
 }
 
 apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
@@ -313,10 +322,7 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
         run->list = list;
     }
     if (rv == APR_NOTFOUND) {
-        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                  "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten",
-                  entry->id);
-        terminate(seeder, entry);
+        tseed_roster_forget(seeder, entry->id);
     } else if (rv != APR_SUCCESS) {
         tseed_ledger_trouble(seeder, rv, "load a task");
     }

@@ -63,6 +63,7 @@ typedef struct tseed_run_t {
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */
     int dirty;               /* progress has changed since the last checkpoint */
+    int unknown;             /* the last checkpoint has met no such unfinished task */
     int losses;              /* given up on, not yet in the database */
     int64_t errors;          /* upstream errors since the last line about them */
     apr_time_t next_summary; /* monotonic */
