@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The book: tile sets, changes, counts, hits. */
+#include "quota/tseed_book.h"
+
+#include <apr_strings.h>
+#include <assert.h>
+
+#include "base/tseed_memory.h"
+#include "quota/tseed_book_body.h"
+
+static uint64_t print_of(const void *baton, const tseed_cell_t *cell)
+{
+    const tseed_book_t *book = baton;
+
+    return tseed_page_print(tseed_book_shelf_of(book, cell)->holding.print, cell->z, cell->x,
+                            cell->y);
+}
+
+static apr_status_t destroy(void *data)
+{
+    tseed_book_t *book = data;
+
+    tseed_cells_destroy(&book->cells);
+    free(book->changed);
+    return APR_SUCCESS;
+}
+
+tseed_book_t *tseed_book_create(apr_pool_t *pool)
+{
+    tseed_book_t *book = apr_pcalloc(pool, sizeof(*book));
+
+    book->pool = pool;
+    book->shelves = apr_array_make(pool, 16, sizeof(tseed_shelf_t *));
+    tseed_cells_init(&book->cells, print_of, book);
+    apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
+    return book;
+}
+
+/* ---- arithmetic ---- */
+
+static tseed_effect_t minus(const tseed_effect_t *a, const tseed_effect_t *b)
+{
+    return (tseed_effect_t){a->names - b->names, a->files - b->files, a->bytes - b->bytes,
+                            a->allocated - b->allocated};
+}
+
+static tseed_amount_t amount_of(const tseed_effect_t *effect)
+{
+    return (tseed_amount_t){effect->allocated, effect->files};
+}
+
+static int is_nothing(const tseed_effect_t *usage)
+{
+    return usage->names == 0 && usage->files == 0 && usage->bytes == 0 && usage->allocated == 0;
+}
+
+static int is_sound(const tseed_effect_t *usage)
+{
+    return usage->names >= 0 && usage->files >= 0 && usage->bytes >= 0 && usage->allocated >= 0;
+}
+
+/* What a page may hold: as many names as it has places, no more files than names. */
+static int fits_page(const tseed_effect_t *usage)
+{
+    return is_sound(usage) && usage->names <= TSEED_PAGE_TILES && usage->files <= usage->names &&
+           (usage->names > 0 || is_nothing(usage));
+}
+
+/* ---- tile sets ---- */
+
+tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *holding,
+                                 const tseed_chain_t *chain, uint64_t kept)
+{
+    tseed_shelf_t *shelf = apr_pcalloc(book->pool, sizeof(*shelf));
+    tseed_holding_t *own = &shelf->holding;
+
+    *own = *holding;
+    own->key = apr_pstrdup(book->pool, holding->key);
+    own->layer = apr_pstrdup(book->pool, holding->layer);
+    own->gridset = apr_pstrdup(book->pool, holding->gridset);
+    own->format = apr_pstrdup(book->pool, holding->format);
+    own->parameters = apr_pstrdup(book->pool, holding->parameters);
+    own->root = apr_pstrdup(book->pool, holding->root);
+    own->pages = 0;
+    own->paged = (tseed_effect_t){0, 0, 0, 0};
+    shelf->chain = *chain;
+    shelf->kept = kept;
+    shelf->marked = own->doubtful;
+    shelf->number = (unsigned)book->shelves->nelts;
+    APR_ARRAY_PUSH(book->shelves, tseed_shelf_t *) = shelf;
+    tseed_account_correct(chain, amount_of(&own->shared));
+    tseed_account_correct(chain, amount_of(&own->detached));
+    return shelf;
+}
+
+tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number)
+{
+    return number < (unsigned)book->shelves->nelts
+               ? APR_ARRAY_IDX(book->shelves, number, tseed_shelf_t *)
+               : NULL;
+}
+
+tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
+{
+    tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
+        if (shelf->holding.print == print) {
+            break;
+        }
+    }
+    return shelf;
+}
+
+/* ---- cells ---- */
+
+static tseed_cell_key_t key_of(const tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    return (tseed_cell_key_t){tseed_page_print(shelf->holding.print, place->z, place->x, place->y),
+                              shelf->number, *place};
+}
+
+uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
+                         const tseed_place_t *place)
+{
+    const tseed_cell_key_t key = key_of(shelf, place);
+
+    return tseed_cells_find(&book->cells, &key);
+}
+
+static void doubt(tseed_shelf_t *shelf, tseed_cell_t *cell)
+{
+    shelf->in_doubt += !(cell->flags & TSEED_CELL_IN_DOUBT);
+    cell->flags |= TSEED_CELL_IN_DOUBT;
+}
+
+static void trust(tseed_shelf_t *shelf, tseed_cell_t *cell)
+{
+    shelf->in_doubt -= (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
+    cell->flags &= (uint8_t)~TSEED_CELL_IN_DOUBT;
+}
+
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    const tseed_cell_key_t key = key_of(shelf, place);
+    uint32_t number = tseed_cells_find(&book->cells, &key);
+
+    if (number == TSEED_NO_CELL) {
+        number = tseed_cells_add(&book->cells, &key);
+        if (!shelf->holding.complete) {
+            doubt(shelf, tseed_cells_get(&book->cells, number));
+        }
+    }
+    return number;
+}
+
+/* Gives a cell its usage, and the tile set the difference. */
+static tseed_effect_t set_usage(tseed_shelf_t *shelf, tseed_cell_t *cell,
+                                const tseed_effect_t *usage)
+{
+    const tseed_effect_t old = tseed_cell_usage(cell);
+    const tseed_effect_t change = minus(usage, &old);
+
+    tseed_effect_add(&shelf->holding.paged, &change);
+    shelf->holding.pages += (usage->names > 0) - (old.names > 0);
+    shelf->changed = 1;
+    cell->names = (uint16_t)usage->names;
+    cell->files = (uint16_t)usage->files;
+    cell->bytes = usage->bytes;
+    cell->allocated = usage->allocated;
+    return change;
+}
+
+void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+{
+    static const tseed_effect_t nothing;
+    const tseed_cell_key_t key = key_of(shelf, &page->place);
+    tseed_cell_t *cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
+    int is_good = fits_page(&page->usage);
+
+    cell->accessed = (uint32_t)page->accessed;
+    cell->heat = (uint32_t)page->heat;
+    set_usage(shelf, cell, is_good ? &page->usage : &nothing);
+    tseed_account_correct(&shelf->chain, amount_of(is_good ? &page->usage : &nothing));
+    if (page->dirty) {
+        cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
+    }
+    if (page->dirty || !is_good || shelf->holding.doubtful >> page->place.z & 1) {
+        doubt(shelf, cell);
+    }
+}
+
+/* ---- changing a page ---- */
+
+static void touch(tseed_cell_t *cell, int64_t now)
+{
+    if (now > cell->accessed) {
+        cell->accessed = (uint32_t)now;
+    }
+}
+
+/* A page that is written is as good as one that was read once just now, however many of its tiles
+ * are written: so a fresh seed is not what goes first, and is not worth more than what people read.
+ */
+static void written(tseed_cell_t *cell, const tseed_writer_t *writer)
+{
+    tseed_heat_t once = tseed_heat_add(0, 1, writer->now);
+
+    touch(cell, writer->now);
+    cell->heat = once > cell->heat ? once : cell->heat;
+    cell->writer = tseed_writer_of(writer->task);
+}
+
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place,
+                              const tseed_effect_t *change, const tseed_writer_t *writer)
+{
+    uint32_t number = tseed_book_cell_get(book, shelf, place);
+    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    tseed_effect_t usage = tseed_cell_usage(cell);
+    int was_in_doubt = cell->flags & TSEED_CELL_IN_DOUBT;
+
+    tseed_book_note(book, number);
+    if (writer) {
+        written(cell, writer);
+    }
+    tseed_effect_add(&usage, change);
+    if (!was_in_doubt && fits_page(&usage)) {
+        set_usage(shelf, cell, &usage);
+        return APR_SUCCESS;
+    }
+    doubt(shelf, cell);
+    tseed_account_release(&shelf->chain, amount_of(change));
+    return was_in_doubt ? APR_SUCCESS : APR_EINVAL;
+}
+
+void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+                      const tseed_place_t *place, const tseed_effect_t *counted)
+{
+    uint32_t number = tseed_book_cell_get(book, shelf, place);
+    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+
+    assert(fits_page(counted));
+    *difference = set_usage(shelf, cell, counted);
+    tseed_account_correct(&shelf->chain, amount_of(difference));
+    trust(shelf, cell);
+    tseed_book_note(book, number);
+}
+
+int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now)
+{
+    uint32_t number = tseed_cells_find_print(&book->cells, page_print);
+    tseed_cell_t *cell;
+
+    if (number == TSEED_NO_CELL) {
+        return 0;
+    }
+    cell = tseed_cells_get(&book->cells, number);
+    touch(cell, now);
+    cell->heat = tseed_heat_add(cell->heat, reads, now);
+    tseed_book_note(book, number);
+    return 1;
+}
+
+void tseed_book_writing(tseed_book_t *book, int64_t task, int running)
+{
+    uint16_t writer = tseed_writer_of(task);
+    uint64_t bit = UINT64_C(1) << (writer % 64);
+
+    if (running) {
+        book->writing[writer / 64] |= bit;
+    } else {
+        book->writing[writer / 64] &= ~bit;
+    }
+}
+
+/* ---- changing a tile set ---- */
+
+apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
+                              const tseed_effect_t *change)
+{
+    tseed_effect_t shared = shelf->holding.shared;
+
+    (void)book;
+    tseed_effect_add(&shared, change);
+    if (!is_sound(&shared)) {
+        tseed_account_release(&shelf->chain, amount_of(change));
+        return APR_EINVAL;
+    }
+    shelf->holding.shared = shared;
+    shelf->changed = 1;
+    return APR_SUCCESS;
+}
+
+void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+                             const tseed_effect_t *counted)
+{
+    (void)book;
+    *difference = minus(counted, &shelf->holding.shared);
+    shelf->holding.shared = *counted;
+    shelf->changed = 1;
+    tseed_account_correct(&shelf->chain, amount_of(difference));
+}
+
+void tseed_book_mark_levels(tseed_shelf_t *shelf, uint64_t levels)
+{
+    shelf->holding.doubtful |= levels;
+    shelf->changed = 1;
+}
+
+void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels)
+{
+    shelf->holding.doubtful &= ~levels;
+    shelf->changed = 1;
+}
+
+void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels)
+{
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+
+        if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number &&
+            levels >> cell->z & 1) {
+            doubt(shelf, cell);
+        }
+    }
+}
+
+void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z)
+{
+    static const tseed_effect_t nothing;
+    const tseed_effect_t before = shelf->holding.paged;
+
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+
+        if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number && cell->z == z) {
+            assert(cell->holds == 0);
+            set_usage(shelf, cell, &nothing);
+            trust(shelf, cell);
+            tseed_book_note(book, i);
+        }
+    }
+    *moved = minus(&before, &shelf->holding.paged);
+    tseed_effect_add(&shelf->holding.detached, moved);
+}
+
+/* What one count says can't be more than what was moved; the rest is for others. */
+static int64_t at_most(int64_t amount, int64_t most)
+{
+    return amount < most ? amount : most;
+}
+
+void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone)
+{
+    const tseed_effect_t all = shelf->holding.detached;
+    const tseed_effect_t *told = gone ? gone : &all;
+    const tseed_effect_t part = {at_most(told->names, all.names), at_most(told->files, all.files),
+                                 at_most(told->bytes, all.bytes),
+                                 at_most(told->allocated, all.allocated)};
+
+    (void)book;
+    shelf->holding.detached = minus(&all, &part);
+    shelf->changed = 1;
+    tseed_account_release(&shelf->chain, amount_of(&part));
+}

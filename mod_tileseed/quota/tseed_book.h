@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The book: what each page of each tile set holds, how it is used, and what may go first.
+ *
+ * Owned by the seeder's main thread; nothing here locks or waits. It knows no database: what must
+ * be saved is asked for, written by the caller in one transaction, and settled when that is
+ * committed. Seconds are seconds since 1970.
+ *
+ * A page is changed on the disk under a hold, and after its mark is durable:
+ *
+ *      hold ──► mark committed ──► charge, write or remove, release ──► apply ──► drop
+ *
+ * So a crash leaves pages in doubt that are marked, and no others. A page in doubt is counted on
+ * the disk before it is used: by its only holder, who counts and hands the result in before
+ * anything else is done there. What tile sets share has no marks: it is counted at every start.
+ * Marks outlast the last hold for a while, so that a task that comes back to a page row by row does
+ * not wait for a commit each time.
+ *
+ * All accounts of a chain hold the sum of the book's tile sets of that chain, in files and
+ * allocated bytes, beside what is reserved just now. Whoever changes files has charged and released
+ * already; what the book finds out by itself (load, count, a wrong change) it corrects in the
+ * accounts.
+ */
+#ifndef TSEED_BOOK_H
+#define TSEED_BOOK_H
+
+#include <apr_errno.h>
+#include <stddef.h>
+
+#include "layer/tseed_page.h"
+#include "protocol/tseed_quota_config.h"
+#include "quota/tseed_account.h"
+#include "quota/tseed_heat.h"
+
+typedef struct tseed_book_t tseed_book_t;
+
+/* A tile set in the book. Read by the main thread; workers may use the chain, which stays the same.
+ * Lives as long as the book. */
+typedef struct {
+    tseed_holding_t holding; /* the sums as of now */
+    tseed_chain_t chain;
+    uint64_t kept;    /* bit z: nothing of that level is ever a victim */
+    uint64_t marked;  /* those bits of holding.doubtful that are durable */
+    int64_t in_doubt; /* pages to be counted */
+    unsigned number;  /* 0, 1, 2, … */
+    int changed;      /* its row must be saved; set it when `holding` was changed from outside */
+} tseed_shelf_t;
+
+/* A page as the book has it. */
+typedef struct {
+    tseed_shelf_t *shelf;
+    tseed_place_t place;
+    tseed_effect_t usage;
+    int64_t accessed; /* 0: never */
+    tseed_heat_t heat;
+    int writing;  /* a running task was the last to write there */
+    int held;     /* jobs are under way there */
+    int in_doubt; /* to be counted before use */
+} tseed_leaf_t;
+
+/* An empty one, in `pool`; its pages lie on the heap and go with the pool. */
+tseed_book_t *tseed_book_create(apr_pool_t *pool);
+
+/* ---- tile sets ---- */
+
+/* Puts a tile set in, copying its texts. Its sum of pages begins at zero, whatever the row says:
+ * the pages are the truth. The accounts get what is shared and detached. */
+tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *holding,
+                                 const tseed_chain_t *chain, uint64_t kept);
+
+/* By tseed_tileset_print; NULL: there is none. */
+tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
+
+/* All of them: number 0, 1, …, NULL behind the last. */
+tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number);
+
+/* Puts in a page that the database has; once each. The accounts get it. */
+void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+
+/* ---- changing a page ---- */
+
+/* What stands in the way of changing a page. */
+enum {
+    TSEED_PAGE_UNMARKED = 1, /* its mark is not committed yet; the next save brings it */
+    TSEED_PAGE_IN_DOUBT = 2  /* it must be counted first */
+};
+
+/* Holds a page, which is no victim then; one drop for each hold. Both say what stands in the way
+ * (0: nothing), find again after a commit or a count. A page that is not in the book is empty, or,
+ * if the tile set is not complete, in doubt. */
+unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
+                        const tseed_place_t *place);
+void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+
+/* Who has written, and when; the page counts as used once. */
+typedef struct {
+    int64_t task;
+    int64_t now;
+} tseed_writer_t;
+
+/* Books what has been changed; `writer` is NULL for what has only removed. APR_EINVAL: that would
+ * leave less than nothing, or more than a page can hold; nothing is booked, the page is in doubt,
+ * the accounts are as if nothing had been charged. The same without a complaint where it was in
+ * doubt already. */
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place,
+                              const tseed_effect_t *change, const tseed_writer_t *writer);
+
+/* Books what a page was counted to hold. *difference: to what the book had. */
+void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+                      const tseed_place_t *place, const tseed_effect_t *counted);
+
+/* Counts reads of a page by its tseed_page_print; 0: it is not in the book. */
+int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now);
+
+/* Says that a task begins or ends to write: what running tasks have written goes last. Tasks whose
+ * numbers differ by 65,535 are taken for one. */
+void tseed_book_writing(tseed_book_t *book, int64_t task, int running);
+
+/* ---- changing a tile set ---- */
+
+/* Books a change of the shared files; APR_EINVAL as for apply. */
+apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
+                              const tseed_effect_t *change);
+
+/* Books what the shared files were counted to be. */
+void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+                             const tseed_effect_t *counted);
+
+/* Marks whole levels (bits) instead of page after page, or takes such marks away. Durable when
+ * shelf->marked has the bits; after a crash all pages of these levels are in doubt. Does not stand
+ * for the marks of single pages. */
+void tseed_book_mark_levels(tseed_shelf_t *shelf, uint64_t levels);
+void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels);
+
+/* Puts all pages of these levels in doubt now. The caller marks the levels first and takes the
+ * marks away when shelf->in_doubt is 0. */
+void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels);
+
+/* Books the pages of a level that was renamed away: *moved goes from its pages, which no job may
+ * hold, to holding.detached. */
+void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z);
+
+/* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */
+void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone);
+
+/* ---- saving ---- */
+
+typedef enum {
+    TSEED_SAVE_MARKS, /* pages whose mark somebody waits for */
+    TSEED_SAVE_ALL    /* whatever has changed */
+} tseed_save_t;
+
+/* The pages to be saved, one after the other: *cursor is 0 at first. `gone`: their rows are to be
+ * deleted. 0 behind the last. Besides, the rows of all changed shelves are to be saved. Nothing may
+ * be called between the first of these and tseed_book_saved. */
+int tseed_book_change(const tseed_book_t *book, tseed_page_t *page, int *gone, tseed_save_t save,
+                      size_t *cursor);
+
+/* All that was asked for is committed. Not called after a failure: it is asked for again. */
+void tseed_book_saved(tseed_book_t *book, tseed_save_t save);
+
+/* The database has lost what was saved: nothing is marked any more, and everything is to be saved
+ * anew, with the numbers that shelf->holding.id has by then. */
+void tseed_book_resave(tseed_book_t *book);
+
+/* How many pages tseed_book_change would give; in constant time. */
+size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save);
+
+/* Takes the marks from pages that no job has held between the last two calls; the next save of all
+ * makes it durable. To be called every half minute or so. */
+void tseed_book_sweep(tseed_book_t *book);
+
+/* ---- looking ---- */
+
+/* One page; 0: it is not in the book. */
+int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
+                    const tseed_place_t *place);
+
+/* All pages, one after the other, in no order: *cursor is 0 at first and stays good whatever
+ * changes; a page that comes meanwhile may be missed. 0 behind the last. */
+int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
+
+/* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
+ * among equals least recently used. Not what is held or kept; what running tasks have written only
+ * behind all else. At most `most` (up to TSEED_VICTIMS_MAX), the first to go first; returns how
+ * many. One pass over all pages. */
+#define TSEED_VICTIMS_MAX 4096
+size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
+                          const tseed_account_t *account, tseed_policy_t policy);
+
+/* Whether a victim is as it was when it was chosen: there, not held, not used since. */
+int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim);
+
+/* Adds everything up anew. NULL or a sentence that says what does not agree. */
+const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The book's body. Private to the quota room.
+ *
+ *      tseed_book.c          tile sets, changes, counts, hits
+ *      tseed_book_save.c     marks, and what the database must be told
+ *      tseed_book_look.c     pages one after the other, victims, the validator
+ */
+#ifndef TSEED_BOOK_BODY_H
+#define TSEED_BOOK_BODY_H
+
+#include <apr_tables.h>
+
+#include "quota/tseed_book.h"
+#include "quota/tseed_cells.h"
+
+struct tseed_book_t {
+    apr_pool_t *pool;
+    apr_array_header_t *shelves; /* of tseed_shelf_t *, by number */
+    tseed_cells_t cells;
+    uint32_t *changed; /* numbers of cells that are CHANGED */
+    size_t changed_count, changed_room;
+    size_t wanted;          /* how many of them are WANTED */
+    uint64_t writing[1024]; /* a bit for each value of tseed_cell_t.writer: that task runs */
+};
+
+static inline tseed_shelf_t *tseed_book_shelf_of(const tseed_book_t *book, const tseed_cell_t *cell)
+{
+    return APR_ARRAY_IDX(book->shelves, cell->shelf, tseed_shelf_t *);
+}
+
+static inline tseed_effect_t tseed_cell_usage(const tseed_cell_t *cell)
+{
+    return (tseed_effect_t){cell->names, cell->files, cell->bytes, cell->allocated};
+}
+
+/* What a cell remembers of a task. */
+static inline uint16_t tseed_writer_of(int64_t task)
+{
+    return (uint16_t)(1 + (uint64_t)task % UINT16_MAX);
+}
+
+/* The number of a page's cell, or TSEED_NO_CELL. */
+uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
+                         const tseed_place_t *place);
+
+/* The same, made if need be: empty, or in doubt as long as the tile set is not complete. */
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+
+/* Puts a cell on the list of changes, unless it is there. */
+void tseed_book_note(tseed_book_t *book, uint32_t number);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The book: pages one after the other, victims, the validator. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_memory.h"
+#include "quota/tseed_book_body.h"
+
+static int is_writing(const tseed_book_t *book, const tseed_cell_t *cell)
+{
+    return (int)(book->writing[cell->writer / 64] >> (cell->writer % 64) & 1);
+}
+
+static void look(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_cell_t *cell)
+{
+    *leaf = (tseed_leaf_t){.shelf = tseed_book_shelf_of(book, cell),
+                           .place = {cell->z, cell->x, cell->y},
+                           .usage = tseed_cell_usage(cell),
+                           .accessed = cell->accessed,
+                           .heat = cell->heat,
+                           .writing = is_writing(book, cell),
+                           .held = cell->holds > 0,
+                           .in_doubt = (cell->flags & TSEED_CELL_IN_DOUBT) != 0};
+}
+
+int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
+                    const tseed_place_t *place)
+{
+    uint32_t number = tseed_book_cell(book, shelf, place);
+
+    if (number == TSEED_NO_CELL) {
+        return 0;
+    }
+    look(leaf, book, tseed_cells_get(&book->cells, number));
+    return 1;
+}
+
+int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor)
+{
+    while (*cursor < book->cells.end) {
+        const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
+
+        if (cell->flags & TSEED_CELL_USED) {
+            look(leaf, book, cell);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- victims ---- */
+
+/* A candidate; the lowest rank goes first. */
+typedef struct {
+    uint64_t rank;
+    uint32_t number;
+} candidate_t;
+
+/* The best so far as a heap whose first is the worst of them. */
+typedef struct {
+    candidate_t *items;
+    size_t count, most;
+} heap_t;
+
+static void sink(heap_t *heap, size_t at, candidate_t item)
+{
+    for (size_t child; (child = 2 * at + 1) < heap->count; at = child) {
+        if (child + 1 < heap->count && heap->items[child + 1].rank > heap->items[child].rank) {
+            child++;
+        }
+        if (heap->items[child].rank <= item.rank) {
+            break;
+        }
+        heap->items[at] = heap->items[child];
+    }
+    heap->items[at] = item;
+}
+
+static void lift(heap_t *heap, candidate_t item)
+{
+    size_t at = heap->count++;
+
+    for (; at > 0 && heap->items[(at - 1) / 2].rank < item.rank; at = (at - 1) / 2) {
+        heap->items[at] = heap->items[(at - 1) / 2];
+    }
+    heap->items[at] = item;
+}
+
+static void offer(heap_t *heap, candidate_t item)
+{
+    if (heap->count < heap->most) {
+        lift(heap, item);
+    } else if (item.rank < heap->items[0].rank) {
+        sink(heap, 0, item);
+    }
+}
+
+static candidate_t take_worst(heap_t *heap)
+{
+    candidate_t worst = heap->items[0];
+
+    if (--heap->count > 0) {
+        sink(heap, 0, heap->items[heap->count]);
+    }
+    return worst;
+}
+
+static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
+                  const tseed_account_t *account)
+{
+    const tseed_chain_t *chain = &shelf->chain;
+
+    return cell->names > 0 && cell->holds == 0 && !(shelf->kept >> cell->z & 1) &&
+           (chain->global == account || chain->layer == account || chain->root == account);
+}
+
+/* One number to compare by: what a running task has written behind all else, then the policy's
+ * measure, then, with one bit less, the other one. */
+static uint64_t rank_of(const tseed_book_t *book, const tseed_cell_t *cell, tseed_policy_t policy)
+{
+    uint64_t first = policy == TSEED_POLICY_LRU ? cell->accessed : cell->heat;
+    uint64_t second = policy == TSEED_POLICY_LRU ? cell->heat : cell->accessed;
+
+    return (uint64_t)is_writing(book, cell) << 63 | first << 31 | second >> 1;
+}
+
+size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
+                          const tseed_account_t *account, tseed_policy_t policy)
+{
+    candidate_t items[TSEED_VICTIMS_MAX];
+    heap_t heap = {.items = items, .most = most < TSEED_VICTIMS_MAX ? most : TSEED_VICTIMS_MAX};
+    size_t count;
+
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+
+        if (cell->flags & TSEED_CELL_USED &&
+            may_go(tseed_book_shelf_of(book, cell), cell, account)) {
+            offer(&heap, (candidate_t){rank_of(book, cell, policy), i});
+        }
+    }
+    count = heap.count;
+    while (heap.count > 0) {
+        size_t last = heap.count - 1;
+
+        look(&victims[last], book, tseed_cells_get(&book->cells, take_worst(&heap).number));
+    }
+    return count;
+}
+
+int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim)
+{
+    tseed_leaf_t now;
+
+    return tseed_book_page(&now, book, victim->shelf, &victim->place) && !now.held &&
+           now.usage.names > 0 && now.accessed == victim->accessed && now.heat == victim->heat;
+}
+
+/* ---- validator ---- */
+
+typedef struct {
+    tseed_effect_t paged;
+    int64_t pages, in_doubt;
+} tally_t;
+
+static int agrees(const tseed_shelf_t *shelf, const tally_t *tally)
+{
+    const tseed_effect_t *a = &shelf->holding.paged, *b = &tally->paged;
+
+    return a->names == b->names && a->files == b->files && a->bytes == b->bytes &&
+           a->allocated == b->allocated && shelf->holding.pages == tally->pages &&
+           shelf->in_doubt == tally->in_doubt;
+}
+
+const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
+{
+    tally_t *tallies = apr_pcalloc(pool, (size_t)(book->shelves->nelts + 1) * sizeof(*tallies));
+    uint32_t count = 0, changed = 0;
+
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+        const tseed_effect_t usage = tseed_cell_usage(cell);
+        tally_t *tally = &tallies[cell->shelf];
+
+        if (cell->flags & TSEED_CELL_USED) {
+            const tseed_place_t place = {cell->z, cell->x, cell->y};
+
+            if (tseed_book_cell(book, tseed_book_shelf_of(book, cell), &place) != i) {
+                return apr_psprintf(pool, "page %u is not found", i);
+            }
+            tseed_effect_add(&tally->paged, &usage);
+            tally->pages += usage.names > 0;
+            tally->in_doubt += (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
+            changed += (cell->flags & TSEED_CELL_CHANGED) != 0;
+            count++;
+        }
+    }
+    if (count != book->cells.count || changed != book->changed_count) {
+        return "the number of pages or of changes does not agree";
+    }
+    for (int i = 0; i < book->shelves->nelts; i++) {
+        const tseed_shelf_t *shelf = APR_ARRAY_IDX(book->shelves, i, tseed_shelf_t *);
+
+        if (!agrees(shelf, &tallies[i])) {
+            return apr_psprintf(pool, "the sums of tile set %s do not agree", shelf->holding.key);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Cells. Prints are computed again where they are needed: that costs less than to keep them. */
+#include "quota/tseed_cells.h"
+
+#include <assert.h>
+
+#include "base/tseed_memory.h"
+
+#define SLAB         1024u
+#define PLACES_FIRST 1024u
+
+static_assert(sizeof(tseed_cell_t) == 56, "what a page costs is promised");
+
+void tseed_cells_init(tseed_cells_t *cells,
+                      uint64_t (*print_of)(const void *baton, const tseed_cell_t *cell),
+                      const void *baton)
+{
+    *cells = (tseed_cells_t){.free = TSEED_NO_CELL,
+                             .table = tseed_memory_get(PLACES_FIRST * sizeof(*cells->table)),
+                             .mask = PLACES_FIRST - 1,
+                             .print_of = print_of,
+                             .baton = baton};
+}
+
+void tseed_cells_destroy(tseed_cells_t *cells)
+{
+    for (uint32_t i = 0; i < cells->slab_count; i++) {
+        free(cells->slabs[i]);
+    }
+    free(cells->slabs);
+    free(cells->table);
+}
+
+tseed_cell_t *tseed_cells_get(const tseed_cells_t *cells, uint32_t number)
+{
+    return &cells->slabs[number / SLAB][number % SLAB];
+}
+
+static uint64_t print_at(const tseed_cells_t *cells, uint32_t place)
+{
+    return cells->print_of(cells->baton, tseed_cells_get(cells, cells->table[place] - 1));
+}
+
+/* ---- finding ---- */
+
+static int is_page(const tseed_cell_t *cell, const tseed_cell_key_t *key)
+{
+    return cell->x == key->place.x && cell->y == key->place.y && cell->z == key->place.z &&
+           cell->shelf == key->shelf;
+}
+
+uint32_t tseed_cells_find(const tseed_cells_t *cells, const tseed_cell_key_t *key)
+{
+    uint32_t place = (uint32_t)key->print & cells->mask;
+
+    for (; cells->table[place]; place = (place + 1) & cells->mask) {
+        if (is_page(tseed_cells_get(cells, cells->table[place] - 1), key)) {
+            return cells->table[place] - 1;
+        }
+    }
+    return TSEED_NO_CELL;
+}
+
+uint32_t tseed_cells_find_print(const tseed_cells_t *cells, uint64_t print)
+{
+    uint32_t place = (uint32_t)print & cells->mask;
+
+    for (; cells->table[place]; place = (place + 1) & cells->mask) {
+        if (print_at(cells, place) == print) {
+            return cells->table[place] - 1;
+        }
+    }
+    return TSEED_NO_CELL;
+}
+
+/* ---- adding ---- */
+
+static void put(tseed_cells_t *cells, uint64_t print, uint32_t number)
+{
+    uint32_t place = (uint32_t)print & cells->mask;
+
+    while (cells->table[place]) {
+        place = (place + 1) & cells->mask;
+    }
+    cells->table[place] = number + 1;
+}
+
+static void grow_table(tseed_cells_t *cells)
+{
+    uint32_t places = 2 * (cells->mask + 1);
+
+    free(cells->table);
+    cells->table = tseed_memory_get(places * sizeof(*cells->table));
+    cells->mask = places - 1;
+    for (uint32_t i = 0; i < cells->end; i++) {
+        const tseed_cell_t *cell = tseed_cells_get(cells, i);
+
+        if (cell->flags & TSEED_CELL_USED) {
+            put(cells, cells->print_of(cells->baton, cell), i);
+        }
+    }
+}
+
+static void add_slab(tseed_cells_t *cells)
+{
+    tseed_cell_t **slabs = realloc(cells->slabs, (cells->slab_count + 1) * sizeof(*slabs));
+
+    if (!slabs) {
+        abort();
+    }
+    slabs[cells->slab_count++] = tseed_memory_get(SLAB * sizeof(tseed_cell_t));
+    cells->slabs = slabs;
+}
+
+static uint32_t take(tseed_cells_t *cells)
+{
+    uint32_t number = cells->free;
+
+    if (number != TSEED_NO_CELL) {
+        cells->free = (uint32_t)tseed_cells_get(cells, number)->x;
+        return number;
+    }
+    if (cells->end == cells->slab_count * SLAB) {
+        add_slab(cells);
+    }
+    return cells->end++;
+}
+
+uint32_t tseed_cells_add(tseed_cells_t *cells, const tseed_cell_key_t *key)
+{
+    uint32_t number;
+
+    if (++cells->count > cells->mask / 4 * 3) {
+        grow_table(cells);
+    }
+    number = take(cells);
+    *tseed_cells_get(cells, number) = (tseed_cell_t){.x = key->place.x,
+                                                     .y = key->place.y,
+                                                     .z = (uint8_t)key->place.z,
+                                                     .shelf = key->shelf,
+                                                     .flags = TSEED_CELL_USED};
+    put(cells, key->print, number);
+    return number;
+}
+
+/* ---- removing ---- */
+
+/* Whoever was pushed on over the free place by its neighbours moves back into it (Knuth, The Art of
+ * Computer Programming 6.4, algorithm R). */
+static void close_gap(tseed_cells_t *cells, uint32_t gap)
+{
+    for (uint32_t place = (gap + 1) & cells->mask; cells->table[place];
+         place = (place + 1) & cells->mask) {
+        uint32_t home = (uint32_t)print_at(cells, place) & cells->mask;
+
+        if (((place - home) & cells->mask) >= ((place - gap) & cells->mask)) {
+            cells->table[gap] = cells->table[place];
+            cells->table[place] = 0;
+            gap = place;
+        }
+    }
+}
+
+void tseed_cells_remove(tseed_cells_t *cells, uint32_t number)
+{
+    tseed_cell_t *cell = tseed_cells_get(cells, number);
+    uint32_t place = (uint32_t)cells->print_of(cells->baton, cell) & cells->mask;
+
+    while (cells->table[place] != number + 1) {
+        place = (place + 1) & cells->mask;
+    }
+    cells->table[place] = 0;
+    close_gap(cells, place);
+    *cell = (tseed_cell_t){.x = cells->free};
+    cells->free = number;
+    cells->count--;
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The book: pages come and go with their tiles, marks come before changes, victims in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <stdlib.h>
+
+#include "quota/tseed_book.h"
+
+#define NOW INT64_C(1790000000)
+
+static apr_pool_t *pool;
+static tseed_book_t *book;
+static tseed_chain_t chain;
+static tseed_shelf_t *shelf;
+
+static const tseed_place_t here = {5, 7, 9};
+static const tseed_writer_t writer = {12, NOW};
+
+static tseed_shelf_t *shelve(int64_t id, const tseed_chain_t *accounts, int complete)
+{
+    const tseed_holding_t holding = {.id = id,
+                                     .print = (uint64_t)id * 1000003,
+                                     .key = "topp:states/EPSG:4326/png/default",
+                                     .layer = "topp:states",
+                                     .gridset = "EPSG:4326",
+                                     .format = "image/png",
+                                     .parameters = "{}",
+                                     .root = "/cache",
+                                     .shared = {0, 1, 70, 4096},
+                                     .complete = complete};
+
+    return tseed_book_shelve(book, &holding, accounts, UINT64_C(1) << 3);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    book = tseed_book_create(pool);
+    chain = (tseed_chain_t){tseed_account_create("l"), tseed_account_create("r"),
+                            tseed_account_create("g")};
+    shelf = shelve(1, &chain, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    const char *problem = tseed_book_validate(book, pool);
+
+    (void)state;
+    if (problem) {
+        print_error("%s\n", problem);
+    }
+    apr_pool_destroy(pool);
+    free(chain.layer);
+    free(chain.root);
+    free(chain.global);
+    return problem != NULL;
+}
+
+static tseed_effect_t effect(int64_t names, int64_t files, int64_t bytes, int64_t allocated)
+{
+    return (tseed_effect_t){names, files, bytes, allocated};
+}
+
+static void assert_effect(const tseed_effect_t *is, int64_t names, int64_t files, int64_t bytes,
+                          int64_t allocated)
+{
+    assert_int_equal(is->names, names);
+    assert_int_equal(is->files, files);
+    assert_int_equal(is->bytes, bytes);
+    assert_int_equal(is->allocated, allocated);
+}
+
+/* As a worker does: charges, then what it did is booked. */
+static apr_status_t change(const tseed_place_t *place, tseed_effect_t what,
+                           const tseed_writer_t *who)
+{
+    assert_null(tseed_account_charge(&shelf->chain, (tseed_amount_t){what.allocated, what.files}));
+    return tseed_book_apply(book, shelf, place, &what, who);
+}
+
+static void write_at(const tseed_place_t *place, const tseed_writer_t *who)
+{
+    assert_int_equal(change(place, effect(4, 4, 400, 16384), who), APR_SUCCESS);
+}
+
+static void assert_charged(int64_t bytes, int64_t files)
+{
+    const tseed_amount_t used = tseed_account_used(chain.global);
+
+    assert_int_equal(used.bytes, bytes + 4096);
+    assert_int_equal(used.files, files + 1);
+}
+
+static tseed_leaf_t page_at(const tseed_place_t *place)
+{
+    tseed_leaf_t leaf;
+
+    assert_true(tseed_book_page(&leaf, book, shelf, place));
+    return leaf;
+}
+
+/* The saved page of a place, or 0. */
+static int saved_page(tseed_page_t *page, int *gone, tseed_save_t save, const tseed_place_t *place)
+{
+    size_t cursor = 0;
+
+    while (tseed_book_change(book, page, gone, save, &cursor)) {
+        if (page->place.z == place->z && page->place.x == place->x && page->place.y == place->y) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void save(void)
+{
+    tseed_book_saved(book, TSEED_SAVE_ALL);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 0);
+}
+
+/* ---- pages ---- */
+
+static void test_book__a_page_comes_and_goes_with_its_tiles(void **state)
+{
+    tseed_leaf_t leaf;
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    assert_false(tseed_book_page(&leaf, book, shelf, &here));
+    write_at(&here, &writer);
+    leaf = page_at(&here);
+    assert_effect(&leaf.usage, 4, 4, 400, 16384);
+    assert_int_equal(leaf.accessed, NOW);
+    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_int_equal(shelf->holding.pages, 1);
+    save();
+    assert_int_equal(change(&here, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(gone);
+    save();
+    assert_false(tseed_book_page(&leaf, book, shelf, &here));
+    assert_int_equal(shelf->holding.pages, 0);
+    assert_charged(0, 0);
+}
+
+static void test_book__less_than_nothing_is_not_booked(void **state)
+{
+    tseed_effect_t difference, counted = effect(3, 3, 300, 12288);
+
+    (void)state;
+    write_at(&here, &writer);
+    assert_int_equal(change(&here, effect(-1, -1, -500, -4096), NULL), APR_EINVAL);
+    assert_true(page_at(&here).in_doubt);
+    assert_int_equal(shelf->in_doubt, 1);
+    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_charged(16384, 4);
+    assert_int_equal(change(&here, effect(1, 1, 5, 4096), &writer), APR_SUCCESS);
+    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    tseed_book_count(&difference, book, shelf, &here, &counted);
+    assert_effect(&difference, -1, -1, -100, -4096);
+    assert_false(page_at(&here).in_doubt);
+    assert_int_equal(shelf->in_doubt, 0);
+    assert_charged(12288, 3);
+}
+
+static void test_book__more_than_a_page_has_places_for_is_not_booked(void **state)
+{
+    (void)state;
+    assert_int_equal(change(&here, effect(1024, 1000, 1, 4096), &writer), APR_SUCCESS);
+    assert_int_equal(change(&here, effect(1, 0, 0, 0), &writer), APR_EINVAL);
+    assert_int_equal(change(&(tseed_place_t){6, 1, 1}, effect(1, 2, 0, 0), &writer), APR_EINVAL);
+}
+
+static void test_book__what_is_loaded_is_charged(void **state)
+{
+    tseed_page_t page = {.tileset = 1,
+                         .place = here,
+                         .usage = effect(9, 8, 7000, 32768),
+                         .accessed = NOW - 5,
+                         .heat = tseed_heat_add(0, 3, NOW - 5)};
+
+    (void)state;
+    tseed_account_limit_set(chain.layer, (tseed_amount_t){1, 1});
+    tseed_book_load(book, shelf, &page);
+    assert_charged(32768, 8);
+    assert_int_equal(page_at(&here).accessed, NOW - 5);
+    assert_int_equal(page_at(&here).heat, page.heat);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 0);
+    page.place.x++;
+    page.dirty = 1;
+    tseed_book_load(book, shelf, &page);
+    assert_true(page_at(&page.place).in_doubt);
+    assert_int_equal(tseed_book_ask(book, shelf, &page.place), TSEED_PAGE_IN_DOUBT);
+}
+
+static void test_book__hits_find_their_page(void **state)
+{
+    uint64_t print = tseed_page_print(shelf->holding.print, here.z, here.x, here.y);
+
+    (void)state;
+    assert_false(tseed_book_hit(book, print, 1, NOW));
+    write_at(&here, &writer);
+    save();
+    assert_true(tseed_book_hit(book, print, 41, NOW + 60));
+    assert_int_equal(page_at(&here).accessed, NOW + 60);
+    assert_in_range((int64_t)(tseed_heat_uses(page_at(&here).heat, NOW + 60) * 100), 4198, 4201);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 1);
+}
+
+static void test_book__a_write_is_worth_one_read(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        write_at(&here, &writer);
+    }
+    assert_int_equal(page_at(&here).heat, tseed_heat_add(0, 1, NOW));
+}
+
+/* ---- marks ---- */
+
+static void test_book__a_mark_is_committed_before_the_page_may_change(void **state)
+{
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    assert_int_equal(tseed_book_hold(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_MARKS), 1);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_MARKS, &here));
+    assert_true(page.dirty);
+    assert_false(gone);
+    tseed_book_saved(book, TSEED_SAVE_MARKS);
+    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_MARKS), 0);
+    assert_int_equal(tseed_book_hold(book, shelf, &here), 0);
+}
+
+static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
+{
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    tseed_book_hold(book, shelf, &here);
+    save();
+    write_at(&here, &writer);
+    tseed_book_sweep(book);
+    tseed_book_drop(book, shelf, &here);
+    tseed_book_sweep(book);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(page.dirty);
+    save();
+    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    tseed_book_sweep(book);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_false(page.dirty);
+    save();
+    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+}
+
+static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
+{
+    tseed_leaf_t leaf;
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    tseed_book_hold(book, shelf, &here);
+    save();
+    tseed_book_drop(book, shelf, &here);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(gone);
+    save();
+    assert_false(tseed_book_page(&leaf, book, shelf, &here));
+}
+
+static void test_book__marks_are_saved_alone(void **state)
+{
+    static const tseed_place_t there = {5, 8, 9};
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    write_at(&there, &writer);
+    tseed_book_hold(book, shelf, &here);
+    assert_false(saved_page(&page, &gone, TSEED_SAVE_MARKS, &there));
+    tseed_book_saved(book, TSEED_SAVE_MARKS);
+    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 1);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &there));
+}
+
+static void test_book__a_lost_database_is_told_everything_again(void **state)
+{
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    write_at(&(tseed_place_t){5, 8, 9}, &writer);
+    tseed_book_hold(book, shelf, &here);
+    save();
+    tseed_book_resave(book);
+    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_MARKS, &here));
+    assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 2);
+    assert_true(shelf->changed);
+}
+
+static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first(void **state)
+{
+    const tseed_effect_t counted = effect(2, 2, 20, 8192);
+    tseed_effect_t difference;
+
+    (void)state;
+    shelf = shelve(2, &chain, 0);
+    assert_int_equal(tseed_book_hold(book, shelf, &here),
+                     TSEED_PAGE_UNMARKED | TSEED_PAGE_IN_DOUBT);
+    save();
+    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_IN_DOUBT);
+    tseed_book_count(&difference, book, shelf, &here, &counted);
+    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(shelf->holding.pages, 1);
+    assert_int_equal(tseed_account_used(chain.global).bytes, 2 * 4096 + 8192);
+}
+
+/* ---- tile sets ---- */
+
+static void test_book__shared_files_are_charged_to_the_tile_set(void **state)
+{
+    const tseed_effect_t one = effect(0, 1, 70, 4096), two = effect(0, -3, -210, -12288);
+    const tseed_effect_t none = effect(0, 0, 0, 0);
+    tseed_effect_t difference;
+
+    (void)state;
+    assert_charged(0, 0);
+    tseed_account_charge(&chain, (tseed_amount_t){4096, 1});
+    assert_int_equal(tseed_book_share(book, shelf, &one), APR_SUCCESS);
+    assert_effect(&shelf->holding.shared, 0, 2, 140, 8192);
+    tseed_account_release(&chain, (tseed_amount_t){12288, 3});
+    assert_int_equal(tseed_book_share(book, shelf, &two), APR_EINVAL);
+    assert_charged(4096, 1);
+    tseed_book_count_shared(&difference, book, shelf, &none);
+    assert_effect(&difference, 0, -2, -140, -8192);
+    assert_charged(-4096, -1);
+}
+
+static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void **state)
+{
+    static const tseed_effect_t some = {1, 1, 100, 4096};
+    tseed_effect_t moved;
+
+    (void)state;
+    write_at(&here, &writer);
+    write_at(&(tseed_place_t){5, 1, 1}, &writer);
+    write_at(&(tseed_place_t){6, 1, 1}, &writer);
+    tseed_book_detach(&moved, book, shelf, 5);
+    assert_effect(&moved, 8, 8, 800, 32768);
+    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_charged(49152, 12);
+    tseed_book_purge(book, shelf, &some);
+    assert_effect(&shelf->holding.detached, 7, 7, 700, 28672);
+    tseed_book_purge(book, shelf, NULL);
+    assert_effect(&shelf->holding.detached, 0, 0, 0, 0);
+    assert_charged(16384, 4);
+    save();
+    assert_int_equal(shelf->holding.pages, 1);
+}
+
+static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
+{
+    tseed_page_t page = {.tileset = 2, .place = here, .usage = effect(1, 1, 1, 4096)};
+    tseed_holding_t holding;
+
+    (void)state;
+    tseed_book_mark_levels(shelf, UINT64_C(1) << here.z);
+    assert_int_equal(shelf->marked, 0);
+    save();
+    assert_int_equal(shelf->marked, UINT64_C(1) << here.z);
+    holding = shelf->holding;
+    holding.print++;
+    shelf = tseed_book_shelve(book, &holding, &chain, 0);
+    tseed_book_load(book, shelf, &page);
+    page.place.z++;
+    tseed_book_load(book, shelf, &page);
+    assert_int_equal(shelf->in_doubt, 1);
+    assert_true(page_at(&here).in_doubt);
+    tseed_book_doubt(book, shelf, UINT64_MAX);
+    assert_int_equal(shelf->in_doubt, 2);
+    tseed_book_unmark_levels(shelf, UINT64_MAX);
+    assert_int_equal(shelf->holding.doubtful, 0);
+}
+
+static void test_book__tile_sets_are_found_by_print(void **state)
+{
+    (void)state;
+    assert_ptr_equal(tseed_book_find(book, 1000003), shelf);
+    assert_null(tseed_book_find(book, 5));
+    assert_ptr_equal(tseed_book_shelf(book, 0), shelf);
+    assert_null(tseed_book_shelf(book, 1));
+}
+
+/* ---- victims ---- */
+
+static tseed_place_t column(int64_t x)
+{
+    return (tseed_place_t){5, x, 0};
+}
+
+/* Pages 0 to 9; page i was read i times, the least recently used is the last. */
+static void fill(void)
+{
+    for (int64_t x = 0; x < 10; x++) {
+        const tseed_place_t place = column(x);
+        uint64_t print = tseed_page_print(shelf->holding.print, place.z, place.x, place.y);
+
+        write_at(&place, &(tseed_writer_t){x, NOW - 1000});
+        tseed_book_hit(book, print, x, NOW - 10 * x);
+    }
+}
+
+static void assert_victims(tseed_policy_t policy, const tseed_account_t *account, int count, ...)
+{
+    tseed_leaf_t victims[16];
+    va_list columns;
+
+    assert_int_equal(tseed_book_victims(victims, 4, book, account, policy), count);
+    va_start(columns, count);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(victims[i].place.x, va_arg(columns, int));
+    }
+    va_end(columns);
+}
+
+static void test_book__lru_and_lfu_have_an_order_of_their_own(void **state)
+{
+    (void)state;
+    fill();
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
+    assert_victims(TSEED_POLICY_LFU, chain.layer, 4, 0, 1, 2, 3);
+    assert_victims(TSEED_POLICY_LFU, chain.root, 4, 0, 1, 2, 3);
+}
+
+static void test_book__what_is_held_or_kept_or_empty_does_not_go(void **state)
+{
+    const tseed_place_t held = column(9), empty = column(8), kept = {3, 0, 0};
+
+    (void)state;
+    fill();
+    write_at(&kept, &(tseed_writer_t){1, NOW - 5000});
+    tseed_book_hold(book, shelf, &held);
+    assert_int_equal(change(&empty, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 7, 6, 5, 4);
+    tseed_book_drop(book, shelf, &held);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 7, 6, 5);
+}
+
+static void test_book__what_running_tasks_have_written_goes_last(void **state)
+{
+    (void)state;
+    fill();
+    for (int64_t task = 2; task < 10; task++) {
+        tseed_book_writing(book, task, 1);
+    }
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 1, 0, 9, 8);
+    tseed_book_writing(book, 5, 0);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 5, 1, 0, 9);
+}
+
+static void test_book__only_what_is_charged_to_the_account_goes(void **state)
+{
+    tseed_chain_t other = chain;
+
+    (void)state;
+    other.layer = tseed_account_create("other");
+    fill();
+    shelf = shelve(2, &other, 1);
+    write_at(&(tseed_place_t){5, 77, 0}, &(tseed_writer_t){1, NOW - 9000});
+    assert_victims(TSEED_POLICY_LRU, other.layer, 1, 77);
+    assert_victims(TSEED_POLICY_LRU, chain.layer, 4, 9, 8, 7, 6);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 77, 9, 8, 7);
+    free(other.layer);
+}
+
+static void test_book__a_victim_that_was_used_since_is_none(void **state)
+{
+    tseed_leaf_t victims[4];
+
+    (void)state;
+    fill();
+    assert_int_equal(tseed_book_victims(victims, 4, book, chain.global, TSEED_POLICY_LRU), 4);
+    assert_true(tseed_book_is_victim(book, &victims[0]));
+    tseed_book_hit(book, tseed_page_print(shelf->holding.print, 5, 9, 0), 1, NOW);
+    assert_false(tseed_book_is_victim(book, &victims[0]));
+    tseed_book_hold(book, shelf, &victims[1].place);
+    assert_false(tseed_book_is_victim(book, &victims[1]));
+    assert_true(tseed_book_is_victim(book, &victims[2]));
+}
+
+/* Many pages, against a sort of all of them. */
+static int by_access(const void *a, const void *b)
+{
+    const tseed_leaf_t *left = a, *right = b;
+
+    return left->accessed < right->accessed ? -1 : left->accessed > right->accessed;
+}
+
+static void test_book__the_best_of_many_are_chosen(void **state)
+{
+    enum { COUNT = 20000, CHOSEN = 300 };
+    tseed_leaf_t *all = calloc(COUNT, sizeof(*all)), *victims = calloc(CHOSEN, sizeof(*victims));
+    size_t cursor = 0, count = 0;
+    unsigned seed = 3;
+
+    (void)state;
+    for (int64_t x = 0; x < COUNT; x++) {
+        const tseed_place_t place = {12, x % 200, x / 200};
+
+        write_at(&place, &(tseed_writer_t){1, NOW + rand_r(&seed) % 100000});
+    }
+    while (tseed_book_next(&all[count], book, &cursor) && ++count < COUNT) {
+    }
+    assert_int_equal(count, COUNT);
+    qsort(all, COUNT, sizeof(*all), by_access);
+    assert_int_equal(tseed_book_victims(victims, CHOSEN, book, chain.global, TSEED_POLICY_LRU),
+                     CHOSEN);
+    for (int i = 0; i < CHOSEN; i++) {
+        assert_int_equal(victims[i].accessed, all[i].accessed);
+    }
+    free(all);
+    free(victims);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_book__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_page_comes_and_goes_with_its_tiles),
+        TEST(less_than_nothing_is_not_booked),
+        TEST(more_than_a_page_has_places_for_is_not_booked),
+        TEST(what_is_loaded_is_charged),
+        TEST(hits_find_their_page),
+        TEST(a_write_is_worth_one_read),
+        TEST(a_mark_is_committed_before_the_page_may_change),
+        TEST(a_mark_outlasts_its_holds_by_a_sweep),
+        TEST(an_empty_page_goes_when_it_is_dropped),
+        TEST(marks_are_saved_alone),
+        TEST(a_lost_database_is_told_everything_again),
+        TEST(unknown_pages_of_an_incomplete_tile_set_are_counted_first),
+        TEST(shared_files_are_charged_to_the_tile_set),
+        TEST(a_level_renamed_away_stays_charged_until_it_is_gone),
+        TEST(a_marked_level_is_in_doubt_after_a_crash),
+        TEST(tile_sets_are_found_by_print),
+        TEST(lru_and_lfu_have_an_order_of_their_own),
+        TEST(what_is_held_or_kept_or_empty_does_not_go),
+        TEST(what_running_tasks_have_written_goes_last),
+        TEST(only_what_is_charged_to_the_account_goes),
+        TEST(a_victim_that_was_used_since_is_none),
+        TEST(the_best_of_many_are_chosen),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
