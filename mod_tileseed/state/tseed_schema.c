@@ -9,6 +9,9 @@
  *      failure  metatiles given up on, by the first tile
  *      metatile what a task that retries another is about, likewise
  *      quota    one row: the configuration, and the directive it was derived from
+ *      tileset  what there is of each tile set, as sums
+ *      page     what there is of each block of 32 x 32 tiles, and how it is used
+ *      note     what else must outlive the seeder, as short texts
  */
 #include "state/tseed_schema.h"
 
@@ -89,7 +92,49 @@ static const char *const version_2[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2};
+static const char *const version_3[] = {
+    "CREATE TABLE tileset ("
+    " id BIGINT PRIMARY KEY,"
+    " print BIGINT NOT NULL UNIQUE,"
+    " name TEXT NOT NULL,"
+    " layer TEXT NOT NULL,"
+    " gridset TEXT NOT NULL,"
+    " format TEXT NOT NULL,"
+    " parameters TEXT NOT NULL,"
+    " root TEXT NOT NULL,"
+    " pages BIGINT NOT NULL DEFAULT 0,"
+    " names BIGINT NOT NULL DEFAULT 0,"
+    " files BIGINT NOT NULL DEFAULT 0,"
+    " bytes BIGINT NOT NULL DEFAULT 0,"
+    " allocated BIGINT NOT NULL DEFAULT 0,"
+    " shared_names BIGINT NOT NULL DEFAULT 0,"
+    " shared_files BIGINT NOT NULL DEFAULT 0,"
+    " shared_bytes BIGINT NOT NULL DEFAULT 0,"
+    " shared_allocated BIGINT NOT NULL DEFAULT 0,"
+    " detached_names BIGINT NOT NULL DEFAULT 0,"
+    " detached_files BIGINT NOT NULL DEFAULT 0,"
+    " detached_bytes BIGINT NOT NULL DEFAULT 0,"
+    " detached_allocated BIGINT NOT NULL DEFAULT 0,"
+    " complete INTEGER NOT NULL DEFAULT 0,"
+    " doubtful BIGINT NOT NULL DEFAULT 0)",
+    "CREATE TABLE page ("
+    " tileset BIGINT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " x BIGINT NOT NULL,"
+    " y BIGINT NOT NULL,"
+    " names INTEGER NOT NULL,"
+    " files INTEGER NOT NULL,"
+    " bytes BIGINT NOT NULL,"
+    " allocated BIGINT NOT NULL,"
+    " accessed BIGINT NOT NULL,"
+    " heat BIGINT NOT NULL,"
+    " dirty INTEGER NOT NULL,"
+    " PRIMARY KEY (tileset, z, x, y))",
+    "CREATE TABLE note (name VARCHAR(64) PRIMARY KEY, value TEXT NOT NULL)",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

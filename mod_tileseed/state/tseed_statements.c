@@ -87,4 +87,32 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                                  " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld",
     [TSEED_SQL_FAILURES_DELETE] = "DELETE FROM failure WHERE task = %lld",
     [TSEED_SQL_TASK_DELETE] = "DELETE FROM task WHERE id = %lld",
+    [TSEED_SQL_TILESETS] = "SELECT id, print, name, layer, gridset, format, parameters, root,"
+                           " " TSEED_SUM_COLUMNS " FROM tileset ORDER BY id",
+    [TSEED_SQL_TILESET_NEXT] = "SELECT COALESCE(MAX(id), 0) + 1 FROM tileset",
+    [TSEED_SQL_TILESET_INSERT] =
+        "INSERT INTO tileset (id, print, name, layer, gridset, format, parameters, root)"
+        " VALUES (%lld, %lld, %s, %s, %s, %s, %s, %s)",
+    [TSEED_SQL_TILESET_SAVE] =
+        "UPDATE tileset SET pages = %lld, names = %lld, files = %lld, bytes = %lld,"
+        " allocated = %lld, shared_names = %lld, shared_files = %lld, shared_bytes = %lld,"
+        " shared_allocated = %lld, detached_names = %lld, detached_files = %lld,"
+        " detached_bytes = %lld, detached_allocated = %lld, complete = %d, doubtful = %lld"
+        " WHERE id = %lld",
+    [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
+    [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
+                        " FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
+                        " ORDER BY z, x, y LIMIT %lld",
+    [TSEED_SQL_PAGES_DELETE] = "DELETE FROM page WHERE tileset = %lld",
+    [TSEED_SQL_PAGE_SAVE] =
+        "INSERT INTO page (tileset, z, x, y, names, files, bytes, allocated, accessed, heat, dirty)"
+        " VALUES (%lld, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %d)"
+        " ON CONFLICT (tileset, z, x, y) DO UPDATE SET names = excluded.names,"
+        " files = excluded.files, bytes = excluded.bytes, allocated = excluded.allocated,"
+        " accessed = excluded.accessed, heat = excluded.heat, dirty = excluded.dirty",
+    [TSEED_SQL_PAGE_DELETE] =
+        "DELETE FROM page WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
+    [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
+    [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"
+                           " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
 };

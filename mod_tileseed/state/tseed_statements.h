@@ -16,6 +16,11 @@
     "made, skipped, removed, failed, bytes, requests, failures, started, low, passed"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
 
+#define TSEED_SUM_COLUMNS                                                                          \
+    "pages, names, files, bytes, allocated,"                                                       \
+    " shared_names, shared_files, shared_bytes, shared_allocated,"                                 \
+    " detached_names, detached_files, detached_bytes, detached_allocated, complete, doubtful"
+
 typedef enum {
     TSEED_SQL_ID_NEXT,
     TSEED_SQL_ID_GET,
@@ -53,6 +58,17 @@ typedef enum {
     TSEED_SQL_HISTORY_BEYOND,
     TSEED_SQL_FAILURES_DELETE,
     TSEED_SQL_TASK_DELETE,
+    TSEED_SQL_TILESETS,
+    TSEED_SQL_TILESET_NEXT,
+    TSEED_SQL_TILESET_INSERT,
+    TSEED_SQL_TILESET_SAVE,
+    TSEED_SQL_TILESET_DELETE,
+    TSEED_SQL_PAGES,
+    TSEED_SQL_PAGES_DELETE,
+    TSEED_SQL_PAGE_SAVE,
+    TSEED_SQL_PAGE_DELETE,
+    TSEED_SQL_NOTE_GET,
+    TSEED_SQL_NOTE_SET,
     TSEED_SQL_COUNT
 } tseed_sql_t;
 

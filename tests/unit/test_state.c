@@ -790,7 +790,7 @@ static void test_state__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(home, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 2);
+    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 3);
 }
 
 static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)
@@ -985,8 +985,8 @@ static void test_state__what_can_be_read_of_a_damaged_file_is_salvaged(void **da
     assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
     pages = number(home, "PRAGMA page_count");
     tseed_state_close(home->state); /* the log is written back */
-    overwrite(path_in(home, "tileseed.db"), (pages / 2) * 4096, 4096);
-    overwrite(path_in(home, "tileseed.db"), (pages / 2 + 3) * 4096, 4096);
+    overwrite(path_in(home, "tileseed.db"), (pages * 2 / 3) * 4096, 4096);
+    overwrite(path_in(home, "tileseed.db"), (pages * 2 / 3 + 3) * 4096, 4096);
 
     home->state = state_open(home);
     assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);

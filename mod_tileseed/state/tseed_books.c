@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The books as rows. Prints and sets of levels are 64 bits without a sign, which no column has:
+ * they are kept as the signed number of the same bits. */
+#include "state/tseed_books.h"
+
+#include <apr_strings.h>
+
+#include "state/tseed_work.h"
+
+/* ---- tile sets ---- */
+
+static void load_effect(tseed_effect_t *effect, tseed_rows_t *rows)
+{
+    effect->names = tseed_rows_int64(rows);
+    effect->files = tseed_rows_int64(rows);
+    effect->bytes = tseed_rows_int64(rows);
+    effect->allocated = tseed_rows_int64(rows);
+}
+
+/* Reads TSEED_HOLDING_COLUMNS. */
+static void load_holding(tseed_holding_t *holding, tseed_rows_t *rows, apr_pool_t *pool)
+{
+    holding->id = tseed_rows_int64(rows);
+    holding->print = (uint64_t)tseed_rows_int64(rows);
+    holding->key = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->layer = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->gridset = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->format = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->parameters = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->root = apr_pstrdup(pool, tseed_rows_text(rows));
+    holding->pages = tseed_rows_int64(rows);
+    load_effect(&holding->paged, rows);
+    load_effect(&holding->shared, rows);
+    load_effect(&holding->detached, rows);
+    holding->complete = tseed_rows_int(rows);
+    holding->doubtful = (uint64_t)tseed_rows_int64(rows);
+}
+
+static apr_status_t load_tilesets(tseed_state_t *state, void *baton)
+{
+    apr_array_header_t *holdings = baton;
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_TILESETS, NULL, state->scratch);
+
+    apr_array_clear(holdings);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        load_holding(apr_array_push(holdings), &rows, holdings->pool);
+    }
+    return rv;
+}
+
+apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
+                                  apr_pool_t *pool)
+{
+    *holdings = apr_array_make(pool, 16, sizeof(tseed_holding_t));
+    return tseed_work_read(state, load_tilesets, *holdings);
+}
+
+static apr_status_t save_tileset(tseed_state_t *state, void *baton)
+{
+    const tseed_holding_t *holding = baton;
+    const tseed_effect_t *paged = &holding->paged, *shared = &holding->shared,
+                         *detached = &holding->detached;
+    const int64_t doubtful = (int64_t)holding->doubtful;
+    const void *args[] = {
+        &holding->pages,      &paged->names,      &paged->files,    &paged->bytes,
+        &paged->allocated,    &shared->names,     &shared->files,   &shared->bytes,
+        &shared->allocated,   &detached->names,   &detached->files, &detached->bytes,
+        &detached->allocated, &holding->complete, &doubtful,        &holding->id,
+    };
+    int rows;
+    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_TILESET_SAVE, args);
+
+    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
+}
+
+apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding)
+{
+    return tseed_work_write(state, save_tileset, (void *)holding);
+}
+
+static apr_status_t add_tileset(tseed_state_t *state, void *baton)
+{
+    tseed_holding_t *holding = baton;
+    const int64_t print = (int64_t)holding->print;
+    const void *args[] = {&holding->id,     &print,          holding->key,        holding->layer,
+                          holding->gridset, holding->format, holding->parameters, holding->root};
+    apr_status_t rv = tseed_work_number(state, &holding->id, TSEED_SQL_TILESET_NEXT, NULL);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_INSERT, args);
+    }
+    return rv == APR_SUCCESS ? save_tileset(state, holding) : rv;
+}
+
+apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding)
+{
+    return tseed_work_write(state, add_tileset, holding);
+}
+
+static apr_status_t forget(tseed_state_t *state, void *baton)
+{
+    const void *args[] = {baton};
+    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
+
+    return rv == APR_SUCCESS
+               ? tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args)
+               : rv;
+}
+
+apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id)
+{
+    return tseed_work_write(state, forget, &id);
+}
+
+/* ---- pages ---- */
+
+typedef struct {
+    apr_array_header_t *pages;
+    int64_t tileset, most;
+    tseed_place_t after;
+} pages_t;
+
+static void load_page(tseed_page_t *page, tseed_rows_t *rows)
+{
+    page->place.z = tseed_rows_int(rows);
+    page->place.x = tseed_rows_int64(rows);
+    page->place.y = tseed_rows_int64(rows);
+    load_effect(&page->usage, rows);
+    page->accessed = tseed_rows_int64(rows);
+    page->heat = tseed_rows_int64(rows);
+    page->dirty = tseed_rows_int(rows);
+}
+
+static apr_status_t load_pages(tseed_state_t *state, void *baton)
+{
+    pages_t *call = baton;
+    const void *args[] = {&call->tileset, &call->after.z, &call->after.x, &call->after.y,
+                          &call->most};
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_PAGES, args, state->scratch);
+
+    apr_array_clear(call->pages);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_page_t *page = apr_array_push(call->pages);
+
+        page->tileset = call->tileset;
+        load_page(page, &rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
+                               const tseed_place_t *after, int64_t most, apr_pool_t *pool)
+{
+    static const tseed_place_t before_all = {-1, -1, -1};
+    pages_t call = {.pages = apr_array_make(pool, 64, sizeof(tseed_page_t)),
+                    .tileset = tileset,
+                    .most = most,
+                    .after = after ? *after : before_all};
+
+    *pages = call.pages;
+    return tseed_work_read(state, load_pages, &call);
+}
+
+static apr_status_t save_page(tseed_state_t *state, void *baton)
+{
+    const tseed_page_t *page = baton;
+    const tseed_effect_t *usage = &page->usage;
+    const void *args[] = {&page->tileset,  &page->place.z, &page->place.x, &page->place.y,
+                          &usage->names,   &usage->files,  &usage->bytes,  &usage->allocated,
+                          &page->accessed, &page->heat,    &page->dirty};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_SAVE, args);
+}
+
+apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_t *page)
+{
+    return tseed_work_write(state, save_page, (void *)page);
+}
+
+static apr_status_t delete_page(tseed_state_t *state, void *baton)
+{
+    const tseed_page_t *page = baton;
+    const void *args[] = {&page->tileset, &page->place.z, &page->place.x, &page->place.y};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
+}
+
+apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page)
+{
+    return tseed_work_write(state, delete_page, (void *)page);
+}
+
+/* ---- notes ---- */
+
+typedef struct {
+    const char *name, *value;
+    apr_pool_t *pool;
+} note_t;
+
+static apr_status_t get_note(tseed_state_t *state, void *baton)
+{
+    note_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_NOTE_GET,
+                                            (const void *[]){call->name}, state->scratch);
+
+    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
+        return APR_NOTFOUND;
+    }
+    if (rv == APR_SUCCESS) {
+        call->value = apr_pstrdup(call->pool, tseed_rows_text(&rows));
+    }
+    return rv;
+}
+
+apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, const char *name,
+                                  apr_pool_t *pool)
+{
+    note_t call = {.name = name, .pool = pool};
+    apr_status_t rv = tseed_work_read(state, get_note, &call);
+
+    *value = call.value;
+    return rv;
+}
+
+static apr_status_t set_note(tseed_state_t *state, void *baton)
+{
+    const note_t *call = baton;
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_NOTE_SET,
+                                 (const void *[]){call->name, call->value});
+}
+
+apr_status_t tseed_books_note_set(tseed_state_t *state, const char *name, const char *value)
+{
+    return tseed_work_write(state, set_note, &(note_t){.name = name, .value = value});
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The durable side of the books: tile sets, their pages, and notes.
+ *
+ * Rows of a tile set carry the sums of its pages, so that what is used is read without a look at
+ * the pages. The seeder's main thread is the only one to write; its writes join the transaction
+ * that tseed_state_begin began, or are one of their own. Statuses as in tseed_state.h.
+ */
+#ifndef TSEED_BOOKS_H
+#define TSEED_BOOKS_H
+
+#include "layer/tseed_page.h"
+#include "state/tseed_state.h"
+
+/* All tile sets (tseed_holding_t), by id, in `pool`. Any process. */
+apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
+                                  apr_pool_t *pool);
+
+/* Records a tile set that is not there yet; holding->id is its number. */
+apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
+
+/* Saves what changes of a tile set: sums, completeness, levels in doubt. APR_NOTFOUND: the database
+ * does not have it (any more); then it has no page of it either. */
+apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding);
+
+/* Forgets a tile set and its pages. */
+apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id);
+
+/* At most `most` pages (tseed_page_t) of a tile set behind the place `after` (NULL: from the first
+ * on), by level, column and row, in `pool`. Any process. */
+apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
+                               const tseed_place_t *after, int64_t most, apr_pool_t *pool);
+
+/* Saves a page, whether there was one or not; deletes it. */
+apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_t *page);
+apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page);
+
+/* A short text by a name of at most 64 letters: when the last clean-up was, and the like. get:
+ * APR_NOTFOUND before the first set. Any process. */
+apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, const char *name,
+                                  apr_pool_t *pool);
+apr_status_t tseed_books_note_set(tseed_state_t *state, const char *name, const char *value);
+
+#endif
