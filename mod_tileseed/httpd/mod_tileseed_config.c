@@ -57,6 +57,8 @@ static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
         .stop_timeout = apr_time_from_msec(500),
         .hang_timeout = apr_time_from_sec(60),
         .quota_directive = "",
+        .quota_files = INT64_MAX,
+        .quota_grace = apr_time_from_sec(15 * 60),
     };
     tseed_quota_config_init(&settings->quota, 0, pool);
 }
@@ -193,6 +195,15 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedDiskQuota", tseed_directive,
                      RULE(IN_SERVER, 1, -1, tseed_set_quota), ANYWHERE,
                      "on|off [SIZE [policy=LRU|LFU] [every=10s] [cleanups=2] [blocksize=N]]"),
+    AP_INIT_RAW_ARGS("TileSeedDiskQuotaFiles", tseed_directive,
+                     SETTING(quota_files, tseed_read_int64, 1, INT64_MAX), ANYWHERE,
+                     "N, most files while the disk quota is on"),
+    AP_INIT_RAW_ARGS("TileSeedDiskQuotaGrace", tseed_directive,
+                     SETTING(quota_grace, tseed_read_duration, 0, 365 * DAY), ANYWHERE,
+                     "DURATION, how long a first large clean-up is announced"),
+    AP_INIT_RAW_ARGS("TileSeedMinFree", tseed_directive,
+                     SETTING(min_free, tseed_read_size, 0, INT64_MAX), ANYWHERE,
+                     "SIZE, what is left free on the file systems of the stores"),
     AP_INIT_RAW_ARGS("TileSeedUpstream", tseed_directive,
                      RULE(IN_SERVER, 2, -1, tseed_set_upstream), ANYWHERE,
                      "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
@@ -251,6 +262,9 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedStore", tseed_directive,
                      RULE(IN_LAYER, 2, -1, tseed_set_store), ANYWHERE,
                      "file DIR [layout=geowebcache] [link-uniform=on] [mode=0644] [dirmode=0755]"),
+    AP_INIT_RAW_ARGS("TileSeedKeep", tseed_directive,
+                     RULE(IN_LAYER, 1, 1, tseed_set_keep), ANYWHERE,
+                     "zoom=FIRST-LAST, levels that the disk quota never removes"),
     AP_INIT_RAW_ARGS("TileSeedRetries", tseed_directive,
                      RULE(IN_LAYER, 1, 1, tseed_set_retries), ANYWHERE,
                      "N, how often a metatile is tried again"),

@@ -437,6 +437,37 @@ const char *tseed_set_store(cmd_parms *cmd, void *dir, const apr_array_header_t 
     return error;
 }
 
+/* Of every grid set, whichever levels it has. */
+static const char *read_kept(void *member, const tseed_option_t *option, const char *text,
+                             apr_pool_t *pool)
+{
+    uint64_t *kept = member;
+    int first, last;
+
+    (void)option;
+    if (tseed_read_levels(&first, &last, text, TSEED_LEVELS_MAX - 1, pool) != 0) {
+        return apr_psprintf(pool, "'%s' is not possible, FIRST-LAST within 0 to %d is expected",
+                            text, TSEED_LEVELS_MAX - 1);
+    }
+    for (int z = first; z <= last; z++) {
+        *kept |= UINT64_C(1) << z;
+    }
+    return NULL;
+}
+
+const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "zoom", .read = read_kept, .offset = offsetof(tseed_layer_t, kept)},
+        {.name = NULL},
+    };
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_KEEP, cmd);
+
+    (void)dir;
+    return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
+}
+
 const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t range = {.highest = 1000};

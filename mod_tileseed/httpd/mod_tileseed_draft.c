@@ -71,6 +71,9 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     if (unsaid[TSEED_SAID_STORE]) {
         layer->store = other->store;
     }
+    if (unsaid[TSEED_SAID_KEEP]) {
+        layer->kept = other->kept;
+    }
     if (unsaid[TSEED_SAID_RETRIES]) {
         layer->retries = other->retries;
     }
@@ -127,24 +130,16 @@ static const char *unknown_gridset(const tseed_catalog_t *catalog, const char *n
                         name, own);
 }
 
-/* "3-14", or one level. */
 static const char *read_zoom(tseed_subset_t *subset, const char *text, apr_pool_t *pool)
 {
     int last = subset->gridset->levels - 1;
-    size_t digits = strspn(text, "0123456789");
-    const char *second = text[digits] == '-' ? text + digits + 1 : text;
-    int64_t from, to;
 
-    if ((text[digits] && text[digits] != '-') ||
-        tseed_text_int64(&from, apr_pstrmemdup(pool, text, digits), 0, last) != 0 ||
-        tseed_text_int64(&to, text[digits] ? second : text, from, last) != 0) {
+    if (tseed_read_levels(&subset->zoom_first, &subset->zoom_last, text, last, pool) != 0) {
         return apr_psprintf(pool,
                             "zoom=%s is not possible, FIRST-LAST within the levels 0 to %d of "
                             "'%s' is expected",
                             text, last, subset->gridset->name);
     }
-    subset->zoom_first = (int)from;
-    subset->zoom_last = (int)to;
     return NULL;
 }
 

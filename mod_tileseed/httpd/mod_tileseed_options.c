@@ -283,6 +283,22 @@ int tseed_read_doubles(double *numbers, int count, const char *text, const char 
     return word || i < count ? -1 : 0;
 }
 
+int tseed_read_levels(int *first, int *last, const char *text, int highest, apr_pool_t *pool)
+{
+    size_t digits = strspn(text, "0123456789");
+    const char *second = text[digits] == '-' ? text + digits + 1 : text;
+    int64_t from, to;
+
+    if ((text[digits] && text[digits] != '-') ||
+        tseed_text_int64(&from, apr_pstrmemdup(pool, text, digits), 0, highest) != 0 ||
+        tseed_text_int64(&to, text[digits] ? second : text, from, highest) != 0) {
+        return -1;
+    }
+    *first = (int)from;
+    *last = (int)to;
+    return 0;
+}
+
 const char *tseed_read_pair(int *width, int *height, const char *text, int highest,
                             apr_pool_t *pool)
 {

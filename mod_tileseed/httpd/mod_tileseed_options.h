@@ -50,6 +50,9 @@ const char *tseed_options_read(void *target, const tseed_option_t *options,
 int tseed_read_doubles(double *numbers, int count, const char *text, const char *separators,
                        apr_pool_t *pool);
 
+/* Reads "3-14", or one level, from 0 to `highest`. Returns 0, or -1. */
+int tseed_read_levels(int *first, int *last, const char *text, int highest, apr_pool_t *pool);
+
 /* Reads "256x512": two numbers from 1 to `highest`. */
 const char *tseed_read_pair(int *width, int *height, const char *text, int highest,
                             apr_pool_t *pool);

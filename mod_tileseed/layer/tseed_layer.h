@@ -116,6 +116,7 @@ typedef struct tseed_layer_t {
     int64_t failure_limit;       /* failed metatiles before a task is aborted */
     apr_interval_time_t expires; /* of served tiles, -1: nothing is said */
     tseed_on_miss_t on_miss;     /* what is served where there is no tile */
+    uint64_t kept;               /* bit z: the disk quota never removes tiles of that level */
 } tseed_layer_t;
 
 /* NULL when the layer has none of that name. Grid sets by their exact name; formats by MIME type in

@@ -23,9 +23,12 @@ typedef struct {
     int64_t max_request_body;    /* bytes */
     int nice;                    /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
-    tseed_quota_config_t quota;  /* of TileSeedDiskQuota, or the defaults */
+    tseed_quota_config_t quota; /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */
     const char *quota_directive; /* its arguments as written; "" when it is absent */
+    int64_t quota_files;         /* most files when the quota is on; INT64_MAX: no limit */
+    int64_t min_free;            /* bytes that writes leave free below each store root; 0: none */
+    apr_interval_time_t quota_grace; /* before a first clean-up that would remove much */
 } tseed_settings_t;
 
 #endif

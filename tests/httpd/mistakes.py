@@ -122,6 +122,15 @@ QUOTA = [
      'blocksize= is expected'),
     ('!TileSeedDiskQuota on 1GiB policy=LRU policy=LFU',
      'TileSeedDiskQuota: policy= is there twice, once is expected'),
+    ('!TileSeedDiskQuotaFiles 0',
+     "TileSeedDiskQuotaFiles: '0' is not possible, a whole number from 1 to "
+     '9223372036854775807 is expected'),
+    ('!TileSeedDiskQuotaGrace soon',
+     "TileSeedDiskQuotaGrace: 'soon' is no duration: a number with ms, s, m, h or d is "
+     'expected'),
+    ('!TileSeedMinFree 5 GiB',
+     'TileSeedMinFree: too many arguments, expected is: SIZE, what is left free on the file '
+     'systems of the stores'),
 ]
 
 UPSTREAMS = [
@@ -449,6 +458,12 @@ STORES = [
 ]
 
 LIMITS = [
+    (layer('!TileSeedKeep zoom=7-64'),
+     "TileSeedKeep: zoom=: '7-64' is not possible, FIRST-LAST within 0 to 63 is expected"),
+    (layer('!TileSeedKeep 0-7'),
+     "TileSeedKeep: '0-7' is not understood, zoom= is expected"),
+    (layer('TileSeedKeep zoom=1', '!TileSeedKeep zoom=2-3'),
+     'TileSeedKeep: it is there twice, the first is on line 4 of @ROOT@/ours.conf'),
     (layer('!TileSeedRetries -1'),
      "TileSeedRetries: '-1' is not possible, a whole number from 0 to 1000 is expected"),
     (layer('TileSeedRetries 1', '!TileSeedRetries 2'),

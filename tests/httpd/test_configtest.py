@@ -96,6 +96,8 @@ def test_mistake(tmp_path, marked, message):
     + layer('TileSeedGrid EPSG:3857 zoom=5-9', name='b',
             store='TileSeedStore file /tiles layout={z}/{x}/{y}.{ext}\n'),
     '<Macro L $n>\n' + layer(name='$n') + '</Macro>\nUse L roads\nUse L "big rivers"\n',
+    'TileSeedKeep zoom=0-63\n' + layer('TileSeedKeep zoom=4'),
+    'TileSeedDiskQuotaFiles 1000000\nTileSeedDiskQuotaGrace 0\nTileSeedMinFree 10GiB\n',
     'TileSeedDiskQuota off\nTileSeedDiskQuota on 1.5TiB policy=lru every=0 blocksize=4KiB\n',
     layer() + '<VirtualHost *:80>\n' + location('TileSeedRest on', 'TileSeedLayers a',
                                                 'TileSeedDialect GeoWebCache') + '</VirtualHost>\n',

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The cleaner's judgement. */
+#include "quota/tseed_cleaner.h"
+
+#include <apr_strings.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define A_LARGE_PART 5 /* one over this is what must not go unannounced */
+
+/* An account with what it is judged by. */
+typedef struct {
+    tseed_account_t *account;
+    const char *name; /* of the layer, the root's path */
+    tseed_policy_t policy;
+} entry_t;
+
+struct tseed_cleaner_t {
+    apr_pool_t *pool;
+    int64_t most_files, min_free;
+    apr_interval_time_t grace;
+    apr_array_header_t *layers, *roots; /* of entry_t */
+    entry_t global;
+
+    int may_remove; /* the quota is on and the books are complete */
+    apr_interval_time_t period;
+    int64_t workers;
+    apr_time_t last; /* when the last periodic clean-up began */
+
+    int enabled;      /* remembered: … */
+    int has_removed;  /* … something was removed since it was switched on */
+    apr_time_t until; /* … the end of the time of grace; 0: none was given */
+};
+
+static apr_status_t free_account(void *account)
+{
+    free(account);
+    return APR_SUCCESS;
+}
+
+static entry_t entry_create(const char *name, apr_pool_t *pool)
+{
+    entry_t entry = {.name = apr_pstrdup(pool, name)};
+
+    entry.account = tseed_account_create(entry.name);
+    apr_pool_cleanup_register(pool, entry.account, free_account, apr_pool_cleanup_null);
+    return entry;
+}
+
+tseed_cleaner_t *tseed_cleaner_create(const tseed_settings_t *settings, apr_pool_t *pool)
+{
+    tseed_cleaner_t *cleaner = apr_pcalloc(pool, sizeof(*cleaner));
+
+    cleaner->pool = pool;
+    cleaner->most_files = settings->quota_files;
+    cleaner->min_free = settings->min_free;
+    cleaner->grace = settings->quota_grace;
+    cleaner->layers = apr_array_make(pool, 16, sizeof(entry_t));
+    cleaner->roots = apr_array_make(pool, 4, sizeof(entry_t));
+    cleaner->global = entry_create("all layers", pool);
+    return cleaner;
+}
+
+/* ---- accounts ---- */
+
+static entry_t *find(const apr_array_header_t *entries, const char *name)
+{
+    for (int i = 0; i < entries->nelts; i++) {
+        entry_t *entry = &APR_ARRAY_IDX(entries, i, entry_t);
+
+        if (strcmp(entry->name, name) == 0) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+static tseed_account_t *get(apr_array_header_t *entries, const char *name)
+{
+    entry_t *entry = find(entries, name);
+
+    if (!entry) {
+        entry = apr_array_push(entries);
+        *entry = entry_create(name, entries->pool);
+    }
+    return entry->account;
+}
+
+tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root)
+{
+    return (tseed_chain_t){.layer = get(cleaner->layers, layer),
+                           .root = get(cleaner->roots, root),
+                           .global = cleaner->global.account};
+}
+
+const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number)
+{
+    return number < (unsigned)cleaner->roots->nelts
+               ? APR_ARRAY_IDX(cleaner->roots, (int)number, entry_t).name
+               : NULL;
+}
+
+/* ---- limits ---- */
+
+static void limit_set(const entry_t *entry, int64_t bytes, int64_t files)
+{
+    tseed_account_limit_set(entry->account, (tseed_amount_t){bytes, files});
+}
+
+static apr_interval_time_t period_of(const tseed_quota_config_t *config)
+{
+    static const struct {
+        const char *name;
+        double microseconds;
+    } units[] = {
+        {"NANOSECONDS", 1e-3}, {"MICROSECONDS", 1}, {"MILLISECONDS", 1e3}, {"SECONDS", 1e6},
+        {"MINUTES", 60e6},     {"HOURS", 3600e6},   {"DAYS", 86400e6},
+    };
+    double period = 0;
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (strcmp(units[i].name, config->frequency_units) == 0) {
+            period = (double)config->frequency * units[i].microseconds;
+        }
+    }
+    if (period >= 4e18) {
+        return INT64_C(4000000000000000000); /* a hundred thousand years */
+    }
+    return period > 0 && period < 1 ? 1 : (apr_interval_time_t)period;
+}
+
+static void limit_layer(const tseed_cleaner_t *cleaner, entry_t *entry,
+                        const tseed_quota_config_t *config)
+{
+    int64_t bytes = TSEED_NO_LIMIT;
+
+    entry->policy = config->policy;
+    for (int i = 0; i < config->layers->nelts; i++) {
+        const tseed_layer_quota_t *quota = &APR_ARRAY_IDX(config->layers, i, tseed_layer_quota_t);
+
+        if (strcmp(quota->layer, entry->name) == 0) {
+            bytes = quota->quota.bytes;
+            entry->policy = quota->has_policy ? quota->policy : config->policy;
+        }
+    }
+    limit_set(entry, cleaner->may_remove ? bytes : TSEED_NO_LIMIT, TSEED_NO_LIMIT);
+}
+
+/* What was removed, or announced, before the quota was off is of no account when it is on again. */
+static void remember(tseed_cleaner_t *cleaner, int enabled)
+{
+    if (!enabled || !cleaner->enabled) {
+        cleaner->has_removed = 0;
+        cleaner->until = 0;
+    }
+    cleaner->enabled = enabled;
+}
+
+void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_t *config,
+                             int complete)
+{
+    remember(cleaner, config->enabled);
+    cleaner->may_remove = config->enabled && complete;
+    cleaner->period = period_of(config);
+    cleaner->workers = config->concurrent_cleanups;
+    for (int i = 0; i < cleaner->layers->nelts; i++) {
+        limit_layer(cleaner, &APR_ARRAY_IDX(cleaner->layers, i, entry_t), config);
+    }
+    for (int i = 0; i < cleaner->roots->nelts; i++) {
+        APR_ARRAY_IDX(cleaner->roots, i, entry_t).policy = config->policy;
+    }
+    cleaner->global.policy = config->policy;
+    if (cleaner->may_remove) {
+        limit_set(&cleaner->global, config->quota.bytes, cleaner->most_files);
+    } else {
+        limit_set(&cleaner->global, TSEED_NO_LIMIT, TSEED_NO_LIMIT);
+    }
+}
+
+void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes)
+{
+    const entry_t *entry = find(cleaner->roots, root);
+    int64_t limit;
+
+    if (entry && cleaner->min_free > 0) {
+        limit = tseed_account_used(entry->account).bytes + bytes - cleaner->min_free;
+        limit_set(entry, limit > 0 ? limit : 0, TSEED_NO_LIMIT);
+    }
+}
+
+/* ---- what must go ---- */
+
+static int is_over(tseed_duty_t *duty, const entry_t *entry)
+{
+    *duty = (tseed_duty_t){entry->account, entry->policy, tseed_account_excess(entry->account)};
+    return duty->excess.bytes > 0 || duty->excess.files > 0;
+}
+
+static int any_is_over(tseed_duty_t *duty, const apr_array_header_t *entries)
+{
+    for (int i = 0; i < entries->nelts; i++) {
+        if (is_over(duty, &APR_ARRAY_IDX(entries, i, entry_t))) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty)
+{
+    return cleaner->may_remove &&
+           (any_is_over(duty, cleaner->layers) || any_is_over(duty, cleaner->roots) ||
+            is_over(duty, &cleaner->global));
+}
+
+tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account)
+{
+    for (int i = 0; i < cleaner->layers->nelts; i++) {
+        const entry_t *entry = &APR_ARRAY_IDX(cleaner->layers, i, entry_t);
+
+        if (entry->account == account) {
+            return entry->policy;
+        }
+    }
+    return cleaner->global.policy;
+}
+
+int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now)
+{
+    int waits = now >= cleaner->last && now - cleaner->last < cleaner->period;
+
+    if (!cleaner->may_remove || cleaner->period == 0 || waits) {
+        return 0;
+    }
+    cleaner->last = now;
+    return 1;
+}
+
+int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner)
+{
+    return cleaner->workers;
+}
+
+/* ---- the time of grace ---- */
+
+static void add_excess(tseed_amount_t *sum, const apr_array_header_t *entries)
+{
+    for (int i = 0; i < entries->nelts; i++) {
+        tseed_amount_t excess = tseed_account_excess(APR_ARRAY_IDX(entries, i, entry_t).account);
+
+        sum->bytes += excess.bytes;
+        sum->files += excess.files;
+    }
+}
+
+static tseed_amount_t greater(tseed_amount_t a, tseed_amount_t b)
+{
+    return (tseed_amount_t){a.bytes > b.bytes ? a.bytes : b.bytes,
+                            a.files > b.files ? a.files : b.files};
+}
+
+/* What would go at least: what is removed for a layer helps the others. */
+static tseed_amount_t removal_of(const tseed_cleaner_t *cleaner)
+{
+    tseed_amount_t layers = {0, 0}, roots = {0, 0};
+
+    add_excess(&layers, cleaner->layers);
+    add_excess(&roots, cleaner->roots);
+    return greater(greater(layers, roots), tseed_account_excess(cleaner->global.account));
+}
+
+static const char *say_size(int64_t bytes, apr_pool_t *pool)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double size = (double)bytes;
+    int unit = 0;
+
+    for (; size >= 1024 && unit < 4; unit++) {
+        size /= 1024;
+    }
+    return apr_psprintf(pool, "%.*f %s", unit ? 1 : 0, size, units[unit]);
+}
+
+static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t removal,
+                             tseed_amount_t used, apr_pool_t *pool)
+{
+    return apr_psprintf(
+        pool,
+        "the disk quota is on and would remove a large part of the cache: at least %s in "
+        "%" APR_INT64_T_FMT " files of %s in %" APR_INT64_T_FMT
+        " files go from %s on; raise the limit or switch the quota off before, or wait",
+        say_size(removal.bytes, pool), removal.files, say_size(used.bytes, pool), used.files,
+        tseed_text_rfc3339(cleaner->until, pool));
+}
+
+static int is_large(tseed_amount_t removal, tseed_amount_t used)
+{
+    return removal.bytes > used.bytes / A_LARGE_PART || removal.files > used.files / A_LARGE_PART;
+}
+
+tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, apr_time_t now,
+                                apr_pool_t *pool)
+{
+    tseed_amount_t removal = removal_of(cleaner);
+    tseed_amount_t used = tseed_account_used(cleaner->global.account);
+
+    *sentence = NULL;
+    if (!cleaner->may_remove) {
+        return TSEED_CLEAN_NEVER;
+    }
+    if (!cleaner->has_removed && is_large(removal, used)) {
+        if (cleaner->until == 0) {
+            cleaner->until = now + cleaner->grace;
+            *sentence = cleaner->grace > 0 ? say_grace(cleaner, removal, used, pool) : NULL;
+        }
+        if (now < cleaner->until) {
+            return TSEED_CLEAN_LATER;
+        }
+    }
+    cleaner->has_removed = 1;
+    cleaner->until = 0;
+    return TSEED_CLEAN_NOW;
+}
+
+apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner)
+{
+    return cleaner->until;
+}
+
+/* ---- memory ---- */
+
+const char *tseed_cleaner_save(const tseed_cleaner_t *cleaner, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "enabled=%d removed=%d until=%" APR_TIME_T_FMT, cleaner->enabled,
+                        cleaner->has_removed, cleaner->until);
+}
+
+void tseed_cleaner_load(tseed_cleaner_t *cleaner, const char *saved)
+{
+    int enabled, removed;
+    long long until;
+
+    if (sscanf(saved, "enabled=%d removed=%d until=%lld", &enabled, &removed, &until) == 3) {
+        cleaner->enabled = enabled;
+        cleaner->has_removed = removed;
+        cleaner->until = until;
+    }
+}

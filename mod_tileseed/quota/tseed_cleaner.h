@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The cleaner's judgement: which limits hold, what must go, and when that may begin.
+ *
+ * It has the accounts: one of each layer and each store root, and the global one. Nothing is
+ * removed here; whoever removes asks what is over its limit, takes victims from the book, a bounded
+ * number at a time, and asks again.
+ *
+ * Owned by the seeder's main thread; workers use the accounts. Times are wall time, as they outlive
+ * the process.
+ */
+#ifndef TSEED_CLEANER_H
+#define TSEED_CLEANER_H
+
+#include <apr_time.h>
+
+#include "protocol/tseed_settings.h"
+#include "quota/tseed_account.h"
+
+typedef struct tseed_cleaner_t tseed_cleaner_t;
+
+/* Keeps of the settings: quota_files, min_free and quota_grace. Everything lives in `pool`. Before
+ * tseed_cleaner_configure nothing is limited. */
+tseed_cleaner_t *tseed_cleaner_create(const tseed_settings_t *settings, apr_pool_t *pool);
+
+/* The accounts of a tile set, made when they are first asked for; they live as long as the cleaner,
+ * and what they limit is said by tseed_cleaner_configure from then on. */
+tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root);
+
+/* Puts a configuration into effect: after a PUT, when tile sets have come, and when `complete` has
+ * changed: whether all that is there is booked. As long as it is not, or the quota is off, only the
+ * floor of free space holds. */
+void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_t *config,
+                             int complete);
+
+/* The store roots: number 0, 1, …, NULL behind the last. */
+const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number);
+
+/* Says how many bytes are free below a root, for those who may use them; to be said about once a
+ * second. The root's account may grow until TileSeedMinFree is left; without that it has no limit.
+ */
+void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes);
+
+/* ---- what must go ---- */
+
+typedef struct {
+    tseed_account_t *account; /* the victims' */
+    tseed_policy_t policy;
+    tseed_amount_t excess;
+} tseed_duty_t;
+
+/* What is over its limit: layers first, then store roots, then all together. 0: nothing, or nothing
+ * may be removed at all (the quota is off, or the books are not complete). */
+int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty);
+
+/* By which policy room is made in an account that refused a charge. */
+tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account);
+
+/* Whether the periodic clean-up begins now: once each cacheCleanUpFrequency. */
+int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now);
+
+/* How many clean-ups may run at once. */
+int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner);
+
+typedef enum {
+    TSEED_CLEAN_NEVER, /* the quota is off, or the books are not complete */
+    TSEED_CLEAN_LATER, /* not before the time of grace is over */
+    TSEED_CLEAN_NOW
+} tseed_clean_t;
+
+/* Asked before anything is removed for the quota's sake. The first removal since the quota was
+ * switched on waits for TileSeedDiskQuotaGrace if it would take more than a fifth of what is used;
+ * an error to be logged, once, is *sentence then, in `pool`, else NULL. */
+tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, apr_time_t now,
+                                apr_pool_t *pool);
+
+/* When the time of grace is over, 0: none is running. */
+apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner);
+
+/* What must outlive the process, as a short text; to be saved whenever it has changed, and loaded
+ * before the first tseed_cleaner_configure. What can't be understood is as good as nothing. */
+const char *tseed_cleaner_save(const tseed_cleaner_t *cleaner, apr_pool_t *pool);
+void tseed_cleaner_load(tseed_cleaner_t *cleaner, const char *saved);
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The cleaner's judgement: limits, order, periods and the time of grace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <string.h>
+
+#include "quota/tseed_cleaner.h"
+
+#define MINUTE apr_time_from_sec(60)
+#define NOW    apr_time_from_sec(INT64_C(1790000000)) /* 2026-09-21T14:13:20Z */
+#define MIB    (INT64_C(1) << 20)
+
+static apr_pool_t *pool;
+static tseed_settings_t settings;
+static tseed_quota_config_t config;
+static tseed_cleaner_t *cleaner;
+static tseed_chain_t roads, rivers; /* two layers in one store */
+
+static void restart(void)
+{
+    const char *saved = cleaner ? tseed_cleaner_save(cleaner, pool) : "";
+
+    cleaner = tseed_cleaner_create(&settings, pool);
+    tseed_cleaner_load(cleaner, saved);
+    roads = tseed_cleaner_chain(cleaner, "roads", "/cache");
+    rivers = tseed_cleaner_chain(cleaner, "rivers", "/cache");
+    tseed_cleaner_configure(cleaner, &config, 1);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    apr_initialize();
+    apr_pool_create(&pool, NULL);
+    settings = (tseed_settings_t){.quota_files = TSEED_NO_LIMIT, .quota_grace = 15 * MINUTE};
+    tseed_quota_config_init(&config, 4096, pool);
+    config.enabled = 1;
+    config.quota.bytes = 1000 * MIB;
+    cleaner = NULL;
+    restart();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    return 0;
+}
+
+static void configure(void)
+{
+    tseed_cleaner_configure(cleaner, &config, 1);
+}
+
+static void limit_layer(const char *layer, int64_t mib, int has_policy, tseed_policy_t policy)
+{
+    tseed_layer_quota_t *quota = apr_array_push(config.layers);
+
+    *quota = (tseed_layer_quota_t){layer, has_policy, policy, {mib * MIB, "", "MiB"}};
+    configure();
+}
+
+static void use(const tseed_chain_t *chain, int64_t mib)
+{
+    tseed_account_correct(chain, (tseed_amount_t){mib * MIB, mib});
+}
+
+static void assert_duty(const tseed_account_t *account, tseed_policy_t policy, int64_t mib)
+{
+    tseed_duty_t duty;
+
+    assert_true(tseed_cleaner_next(cleaner, &duty));
+    assert_ptr_equal(duty.account, account);
+    assert_int_equal(duty.policy, policy);
+    assert_int_equal(duty.excess.bytes, mib * MIB);
+}
+
+static tseed_clean_t ask(apr_time_t now)
+{
+    const char *sentence;
+
+    return tseed_cleaner_ask(cleaner, &sentence, now, pool);
+}
+
+/* ---- limits ---- */
+
+static void test_cleaner__accounts_are_shared_by_name(void **state)
+{
+    tseed_chain_t again = tseed_cleaner_chain(cleaner, "roads", "/other");
+
+    (void)state;
+    assert_ptr_equal(roads.root, rivers.root);
+    assert_ptr_equal(roads.global, rivers.global);
+    assert_ptr_not_equal(roads.layer, rivers.layer);
+    assert_ptr_equal(again.layer, roads.layer);
+    assert_ptr_not_equal(again.root, roads.root);
+    assert_string_equal(tseed_account_name(roads.layer), "roads");
+    assert_string_equal(tseed_cleaner_root(cleaner, 0), "/cache");
+    assert_string_equal(tseed_cleaner_root(cleaner, 1), "/other");
+    assert_null(tseed_cleaner_root(cleaner, 2));
+}
+
+static void test_cleaner__layers_go_first_then_the_rest_with_a_policy_each(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    config.policy = TSEED_POLICY_LFU;
+    limit_layer("rivers", 300, 1, TSEED_POLICY_LRU);
+    use(&rivers, 350);
+    use(&roads, 800);
+    assert_duty(rivers.layer, TSEED_POLICY_LRU, 50);
+    assert_int_equal(tseed_cleaner_policy(cleaner, rivers.layer), TSEED_POLICY_LRU);
+    assert_int_equal(tseed_cleaner_policy(cleaner, roads.layer), TSEED_POLICY_LFU);
+    assert_int_equal(tseed_cleaner_policy(cleaner, roads.global), TSEED_POLICY_LFU);
+    use(&rivers, -50);
+    assert_duty(roads.global, TSEED_POLICY_LFU, 100);
+    use(&roads, -100);
+    assert_false(tseed_cleaner_next(cleaner, &duty));
+}
+
+static void test_cleaner__a_layer_without_a_policy_has_the_global_one(void **state)
+{
+    (void)state;
+    config.policy = TSEED_POLICY_LRU;
+    limit_layer("rivers", 1, 0, TSEED_POLICY_LFU);
+    use(&rivers, 2);
+    assert_duty(rivers.layer, TSEED_POLICY_LRU, 1);
+}
+
+static void test_cleaner__a_quota_taken_away_limits_no_more(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    limit_layer("rivers", 300, 0, TSEED_POLICY_LFU);
+    use(&rivers, 350);
+    config.layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t));
+    configure();
+    assert_false(tseed_cleaner_next(cleaner, &duty));
+    assert_int_equal(tseed_account_limit(rivers.layer).bytes, TSEED_NO_LIMIT);
+}
+
+static void test_cleaner__off_or_incomplete_nothing_is_limited(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    limit_layer("roads", 10, 0, TSEED_POLICY_LFU);
+    use(&roads, 2000);
+    tseed_cleaner_configure(cleaner, &config, 0);
+    assert_false(tseed_cleaner_next(cleaner, &duty));
+    assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
+    assert_false(tseed_cleaner_due(cleaner, NOW));
+    config.enabled = 0;
+    configure();
+    assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
+    config.enabled = 1;
+    configure();
+    assert_ptr_equal(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}), roads.global);
+}
+
+static void test_cleaner__files_are_limited_while_the_quota_is_on(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    settings.quota_files = 100;
+    restart();
+    use(&roads, 103);
+    assert_true(tseed_cleaner_next(cleaner, &duty));
+    assert_int_equal(duty.excess.files, 3);
+    assert_int_equal(duty.excess.bytes, 0);
+    config.enabled = 0;
+    configure();
+    assert_null(tseed_account_charge(&roads, (tseed_amount_t){1, 1}));
+}
+
+static void test_cleaner__the_floor_holds_whatever_the_quota(void **state)
+{
+    (void)state;
+    settings.min_free = 100 * MIB;
+    config.enabled = 0;
+    restart();
+    use(&roads, 50);
+    tseed_cleaner_free_set(cleaner, "/cache", 110 * MIB);
+    assert_int_equal(tseed_account_limit(roads.root).bytes, 60 * MIB);
+    assert_null(tseed_account_charge(&roads, (tseed_amount_t){10 * MIB, 1}));
+    assert_ptr_equal(tseed_account_charge(&rivers, (tseed_amount_t){1, 1}), rivers.root);
+    config.enabled = 1;
+    configure();
+    tseed_cleaner_free_set(cleaner, "/cache", 70 * MIB);
+    assert_duty(roads.root, TSEED_POLICY_LFU, 30);
+    tseed_cleaner_free_set(cleaner, "/cache", 0);
+    assert_int_equal(tseed_account_limit(roads.root).bytes, 0);
+}
+
+/* ---- periods ---- */
+
+static void test_cleaner__is_due_once_a_period(void **state)
+{
+    (void)state;
+    config.frequency = 2;
+    config.frequency_units = "MINUTES";
+    configure();
+    assert_true(tseed_cleaner_due(cleaner, NOW));
+    assert_false(tseed_cleaner_due(cleaner, NOW + 1));
+    assert_false(tseed_cleaner_due(cleaner, NOW + 2 * MINUTE - 1));
+    assert_true(tseed_cleaner_due(cleaner, NOW + 2 * MINUTE));
+    assert_true(tseed_cleaner_due(cleaner, NOW - 60 * MINUTE)); /* the clock was set back */
+    config.frequency_units = "DAYS";
+    configure();
+    assert_false(tseed_cleaner_due(cleaner, NOW - 59 * MINUTE));
+    config.frequency_units = "NANOSECONDS";
+    configure();
+    assert_true(tseed_cleaner_due(cleaner, NOW - 59 * MINUTE));
+    config.frequency = 0;
+    configure();
+    assert_false(tseed_cleaner_due(cleaner, NOW + 60 * 24 * 60 * MINUTE));
+    config.concurrent_cleanups = 7;
+    configure();
+    assert_int_equal(tseed_cleaner_workers(cleaner), 7);
+}
+
+static void test_cleaner__an_endless_period_ends_nowhere(void **state)
+{
+    (void)state;
+    config.frequency = INT64_MAX;
+    config.frequency_units = "DAYS";
+    configure();
+    assert_true(tseed_cleaner_due(cleaner, apr_time_from_sec(9000000000000)));
+    assert_false(tseed_cleaner_due(cleaner, apr_time_from_sec(9000000000001)));
+}
+
+/* ---- the time of grace ---- */
+
+static void test_cleaner__a_first_large_removal_is_announced(void **state)
+{
+    const char *sentence;
+
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW, pool), TSEED_CLEAN_LATER);
+    assert_string_equal(sentence,
+                        "the disk quota is on and would remove a large part of the cache: at least "
+                        "300.0 MiB in 0 files of 1.3 GiB in 1300 files go from "
+                        "2026-09-21T14:28:20.000Z on; raise the limit or switch the quota off "
+                        "before, or wait");
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 15 * MINUTE);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW + 1, pool), TSEED_CLEAN_LATER);
+    assert_null(sentence);
+    restart();
+    use(&roads, 1300);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW + 15 * MINUTE - 1, pool),
+                     TSEED_CLEAN_LATER);
+    assert_null(sentence);
+    assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
+    assert_int_equal(tseed_cleaner_grace(cleaner), 0);
+    assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
+}
+
+static void test_cleaner__a_fifth_is_not_announced(void **state)
+{
+    (void)state;
+    use(&roads, 1250);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+    config.quota.bytes = 100 * MIB;
+    configure();
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW); /* it is not the first any more */
+    restart();
+    use(&roads, 1250);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+}
+
+static void test_cleaner__a_raised_limit_ends_the_grace(void **state)
+{
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    config.quota.bytes = 1200 * MIB;
+    configure();
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+}
+
+static void test_cleaner__switched_on_again_it_is_the_first_again(void **state)
+{
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    config.enabled = 0;
+    configure();
+    assert_int_equal(tseed_cleaner_grace(cleaner), 0);
+    config.enabled = 1;
+    configure();
+    assert_int_equal(ask(NOW + MINUTE), TSEED_CLEAN_LATER);
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 16 * MINUTE);
+}
+
+static void test_cleaner__without_a_time_of_grace_there_is_none(void **state)
+{
+    (void)state;
+    settings.quota_grace = 0;
+    restart();
+    use(&roads, 5000);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+}
+
+static void test_cleaner__layers_and_files_count_as_well(void **state)
+{
+    (void)state;
+    limit_layer("roads", 100, 0, TSEED_POLICY_LFU);
+    limit_layer("rivers", 100, 0, TSEED_POLICY_LFU);
+    use(&roads, 120);
+    use(&rivers, 140); /* 60 of 260 together */
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    settings.quota_files = 200;
+    config.layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t));
+    cleaner = NULL;
+    restart();
+    use(&roads, 260);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+}
+
+static void test_cleaner__nonsense_is_not_remembered(void **state)
+{
+    (void)state;
+    tseed_cleaner_load(cleaner, "");
+    tseed_cleaner_load(cleaner, "enabled=1 removed=");
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_cleaner__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(accounts_are_shared_by_name),
+        TEST(layers_go_first_then_the_rest_with_a_policy_each),
+        TEST(a_layer_without_a_policy_has_the_global_one),
+        TEST(a_quota_taken_away_limits_no_more),
+        TEST(off_or_incomplete_nothing_is_limited),
+        TEST(files_are_limited_while_the_quota_is_on),
+        TEST(the_floor_holds_whatever_the_quota),
+        TEST(is_due_once_a_period),
+        TEST(an_endless_period_ends_nowhere),
+        TEST(a_first_large_removal_is_announced),
+        TEST(a_fifth_is_not_announced),
+        TEST(a_raised_limit_ends_the_grace),
+        TEST(switched_on_again_it_is_the_first_again),
+        TEST(without_a_time_of_grace_there_is_none),
+        TEST(layers_and_files_count_as_well),
+        TEST(nonsense_is_not_remembered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
