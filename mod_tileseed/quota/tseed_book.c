@@ -148,6 +148,7 @@ uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tse
 
     if (number == TSEED_NO_CELL) {
         number = tseed_cells_add(&book->cells, &key);
+        tseed_cells_get(&book->cells, number)->heat = tseed_ghosts_take(&book->ghosts, key.print);
         if (!shelf->holding.complete) {
             doubt(shelf, tseed_cells_get(&book->cells, number));
         }

@@ -182,9 +182,9 @@ int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_sh
 int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
 
 /* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
- * among equals least recently used. Not what is held or kept; what running tasks have written only
- * behind all else. At most `most` (up to TSEED_VICTIMS_MAX), the first to go first; returns how
- * many. One pass over all pages. */
+ * among equals least recently used. Not what is held or kept, and not what has no file of its own,
+ * which would make no room; what running tasks have written only behind all else. At most `most`
+ * (up to TSEED_VICTIMS_MAX), the first to go first; returns how many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);

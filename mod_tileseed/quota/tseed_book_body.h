@@ -13,11 +13,13 @@
 
 #include "quota/tseed_book.h"
 #include "quota/tseed_cells.h"
+#include "quota/tseed_ghosts.h"
 
 struct tseed_book_t {
     apr_pool_t *pool;
     apr_array_header_t *shelves; /* of tseed_shelf_t *, by number */
     tseed_cells_t cells;
+    tseed_ghosts_t ghosts;
     uint32_t *changed; /* numbers of cells that are CHANGED */
     size_t changed_count, changed_room;
     size_t wanted;          /* how many of them are WANTED */

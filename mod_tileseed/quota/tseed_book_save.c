@@ -144,6 +144,7 @@ static void settle(tseed_book_t *book, uint32_t number)
 
     book->wanted -= (cell->flags & TSEED_CELL_WANTED) != 0;
     if (is_empty(cell)) {
+        tseed_ghosts_put(&book->ghosts, book->cells.print_of(book, cell), cell->heat);
         tseed_cells_remove(&book->cells, number);
         return;
     }

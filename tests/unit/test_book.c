@@ -465,6 +465,14 @@ static void test_book__what_is_held_or_kept_or_empty_does_not_go(void **state)
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 7, 6, 5);
 }
 
+/* Links to shared files: to remove them frees nothing. */
+static void test_book__what_has_no_files_of_its_own_does_not_go(void **state)
+{
+    (void)state;
+    assert_int_equal(change(&here, effect(1024, 0, 0, 0), &writer), APR_SUCCESS);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 0);
+}
+
 static void test_book__what_running_tasks_have_written_goes_last(void **state)
 {
     (void)state;
@@ -541,6 +549,114 @@ static void test_book__the_best_of_many_are_chosen(void **state)
     free(victims);
 }
 
+/* ---- what a cache is worth ---- */
+
+enum { KNOWN = 2000, ROOM = 200, READS = 60000 };
+
+/* A cache of ROOM pages by the textbook: what was read least often, counted for ever, or longest
+ * ago goes. */
+static double textbook_ratio(const int *reads, tseed_policy_t policy)
+{
+    int64_t *counts = calloc(KNOWN, sizeof(*counts)), *last = calloc(KNOWN, sizeof(*last));
+    const int64_t *worth = policy == TSEED_POLICY_LFU ? counts : last;
+    int cached[ROOM], count = 0, hits = 0;
+
+    for (int i = 0; i < READS; i++) {
+        int worst = 0, found = 0;
+
+        counts[reads[i]]++;
+        last[reads[i]] = i + 1;
+        for (int k = 0; k < count; k++) {
+            found |= cached[k] == reads[i];
+            worst = worth[cached[k]] < worth[cached[worst]] ? k : worst;
+        }
+        hits += found;
+        if (!found && count < ROOM) {
+            cached[count++] = reads[i];
+        } else if (!found && worth[reads[i]] > worth[cached[worst]]) {
+            cached[worst] = reads[i];
+        }
+    }
+    free(counts);
+    free(last);
+    return (double)hits / READS;
+}
+
+static void remove_victim(tseed_policy_t policy)
+{
+    tseed_leaf_t victim;
+
+    assert_int_equal(tseed_book_victims(&victim, 1, book, chain.global, policy), 1);
+    assert_int_equal(change(&victim.place, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
+    save();
+}
+
+/* The same by the book: a page that is not there is written and read, and one goes for it. */
+static double books_ratio(const int *reads, tseed_policy_t policy)
+{
+    int hits = 0;
+
+    for (int i = 0; i < READS; i++) {
+        const tseed_place_t place = column(reads[i]);
+        const int64_t now = NOW + i;
+
+        uint64_t print = tseed_page_print(shelf->holding.print, 5, place.x, 0);
+
+        if (tseed_book_hit(book, print, 1, now)) {
+            hits++;
+        } else {
+            write_at(&place, &(tseed_writer_t){1, now});
+            tseed_book_hit(book, print, 1, now);
+        }
+        if (shelf->holding.pages > ROOM) {
+            remove_victim(policy);
+        }
+    }
+    return (double)hits / READS;
+}
+
+static int *zipf_reads(void)
+{
+    int *reads = calloc(READS, sizeof(*reads));
+    double sums[KNOWN], sum = 0;
+    unsigned seed = 7;
+
+    for (int i = 0; i < KNOWN; i++) {
+        sums[i] = sum += 1.0 / (i + 1);
+    }
+    for (int i = 0; i < READS; i++) {
+        double at = sum * rand_r(&seed) / RAND_MAX;
+
+        while (reads[i] < KNOWN - 1 && sums[reads[i]] < at) {
+            reads[i]++;
+        }
+    }
+    return reads;
+}
+
+static void compare_with_textbook(tseed_policy_t policy)
+{
+    int *reads = zipf_reads();
+    double expected = textbook_ratio(reads, policy), got = books_ratio(reads, policy);
+
+    free(reads);
+    if (got < expected - 0.01) {
+        fail_msg("%.3f of the reads are hits, %.3f by the textbook", got, expected);
+    }
+}
+
+static void test_book__lfu_keeps_what_is_read_often(void **state)
+{
+    (void)state;
+    compare_with_textbook(TSEED_POLICY_LFU);
+}
+
+static void test_book__lru_keeps_what_was_read_lately(void **state)
+{
+    (void)state;
+    compare_with_textbook(TSEED_POLICY_LRU);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_book__##name, setup, teardown)
 
 int main(void)
@@ -564,10 +680,13 @@ int main(void)
         TEST(tile_sets_are_found_by_print),
         TEST(lru_and_lfu_have_an_order_of_their_own),
         TEST(what_is_held_or_kept_or_empty_does_not_go),
+        TEST(what_has_no_files_of_its_own_does_not_go),
         TEST(what_running_tasks_have_written_goes_last),
         TEST(only_what_is_charged_to_the_account_goes),
         TEST(a_victim_that_was_used_since_is_none),
         TEST(the_best_of_many_are_chosen),
+        TEST(lfu_keeps_what_is_read_often),
+        TEST(lru_keeps_what_was_read_lately),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -608,7 +608,6 @@ static void test_books__agree_with_the_disk_whatever_happens(void **data)
     start();
     verify();
     die();
-    apr_pool_create(&memory, pool);
     assert_int_equal(tseed_state_open(&state, dir, "sqlite3", NULL, pool), APR_SUCCESS);
 }
 
