@@ -173,17 +173,23 @@ static tseed_effect_t set_usage(tseed_shelf_t *shelf, tseed_cell_t *cell,
     return change;
 }
 
+/* A row that can't be right is taken for an empty page in doubt. */
 void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
     static const tseed_effect_t nothing;
     const tseed_cell_key_t key = key_of(shelf, &page->place);
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
     int is_good = fits_page(&page->usage);
+    const tseed_effect_t *usage = is_good ? &page->usage : &nothing;
+    tseed_cell_t *cell;
 
+    if (page->place.z < 0 || page->place.z >= TSEED_LEVELS_MAX) {
+        return; /* no grid set has such a level */
+    }
+    cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
     cell->accessed = (uint32_t)page->accessed;
     cell->heat = (uint32_t)page->heat;
-    set_usage(shelf, cell, is_good ? &page->usage : &nothing);
-    tseed_account_correct(&shelf->chain, amount_of(is_good ? &page->usage : &nothing));
+    set_usage(shelf, cell, usage);
+    tseed_account_correct(&shelf->chain, amount_of(usage));
     if (page->dirty) {
         cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
     }

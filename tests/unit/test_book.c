@@ -203,6 +203,24 @@ static void test_book__what_is_loaded_is_charged(void **state)
     assert_int_equal(tseed_book_ask(book, shelf, &page.place), TSEED_PAGE_IN_DOUBT);
 }
 
+static void test_book__a_row_that_cant_be_right_does_no_harm(void **state)
+{
+    tseed_page_t page = {.tileset = 1, .place = here, .usage = effect(5, 6, 10, 4096)};
+    tseed_leaf_t leaf;
+
+    (void)state;
+    tseed_book_load(book, shelf, &page);
+    leaf = page_at(&here);
+    assert_effect(&leaf.usage, 0, 0, 0, 0);
+    assert_true(leaf.in_doubt);
+    page.place.z = 64;
+    tseed_book_load(book, shelf, &page);
+    page.place.z = -1;
+    tseed_book_load(book, shelf, &page);
+    assert_int_equal(shelf->in_doubt, 1);
+    assert_charged(0, 0);
+}
+
 static void test_book__hits_find_their_page(void **state)
 {
     uint64_t print = tseed_page_print(shelf->holding.print, here.z, here.x, here.y);
@@ -666,6 +684,7 @@ int main(void)
         TEST(less_than_nothing_is_not_booked),
         TEST(more_than_a_page_has_places_for_is_not_booked),
         TEST(what_is_loaded_is_charged),
+        TEST(a_row_that_cant_be_right_does_no_harm),
         TEST(hits_find_their_page),
         TEST(a_write_is_worth_one_read),
         TEST(a_mark_is_committed_before_the_page_may_change),
