@@ -152,7 +152,7 @@ static tseed_colours_t to_palette(tseed_picture_t *tile, tseed_cutter_t *cutter)
     if (result != TSEED_COLOURS_TOO_MANY) {
         return result;
     }
-    rgba = tseed_picture_to_rgba(cutter->pixels.data, tile);
+    rgba = tile->channels == 4 ? *tile : tseed_picture_to_rgba(cutter->pixels.data, tile);
     return tseed_palette_reduce(tile, &cutter->palette, &rgba);
 }
 
