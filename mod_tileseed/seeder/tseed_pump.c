@@ -4,7 +4,8 @@
  *
  * Of one run, at most `threads` requests and at most `threads` worker jobs are under way; what is
  * fetched and waits for a worker counts with the requests, so the fetch of the next metatile
- * overlaps the work on the last and memory is bounded by two metatiles a thread.
+ * overlaps the work on the last. Workers get no more answers than keep them busy, so that memory is
+ * bounded by one metatile a thread and two a worker.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 
 #define ANSWER_BYTES_MAX    (64 << 20) /* longest answer that is taken */
 #define CRASHES_OF_METATILE 2
+#define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
 #define PACES               20
 #define SUMMARY_EVERY       (60 * APR_USEC_PER_SEC)
 
@@ -438,12 +440,18 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     return 1;
 }
 
+static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
+{
+    return run->ready.count > 0 && run->working < run->threads &&
+           run->working - run->checking < ANSWERS_OF_WORKER * seeder->settings->workers;
+}
+
 /* Begins one thing of a run, the furthest along first. Returns whether there was one. */
 static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     int fetch_room = run->fetching + run->ready.count < run->threads;
 
-    if (run->ready.count > 0 && run->working < run->threads) {
+    if (may_cut(seeder, run)) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         tseed_pump_work(seeder, job, job->stage);
