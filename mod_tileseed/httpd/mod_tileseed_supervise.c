@@ -155,7 +155,8 @@ static void crash(int number)
 static void note_crashes(tseed_board_t *board)
 {
     static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-    struct sigaction action = {.sa_handler = crash, .sa_flags = SA_RESETHAND | SA_NODEFER};
+    struct sigaction action = {.sa_handler = crash,
+                               .sa_flags = SA_RESETHAND | SA_NODEFER | SA_ONSTACK};
 
     crash_board = board;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -5,11 +5,15 @@
 
 #include <apr_strings.h>
 #include <apr_thread_pool.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/tseed_memory.h"
 #include "image/tseed_cutter.h"
+
+#define SIGNAL_STACK 65536
 
 /* Belongs to one thread at a time: the one that took it off the bench. */
 typedef struct worker_t {
@@ -272,6 +276,18 @@ static void work(worker_t *worker, tseed_job_t *job)
     }
 }
 
+/* What handles a crash signal needs a stack when this thread has used up its own. The thread keeps
+ * it as long as the process lives. */
+static void keep_signal_stack(void)
+{
+    stack_t stack;
+
+    if (sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_DISABLE) {
+        stack = (stack_t){.ss_sp = tseed_memory_get(SIGNAL_STACK), .ss_size = SIGNAL_STACK};
+        sigaltstack(&stack, NULL);
+    }
+}
+
 static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
 {
     tseed_job_t *job = data;
@@ -282,6 +298,7 @@ static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
     apr_thread_pool_task_owner_get(thread, &owner);
     crew = owner;
     worker = worker_take(crew);
+    keep_signal_stack();
     tseed_board_worker_begin(crew->board, worker->number, job->run->task->id, job->position);
     work(worker, job);
     tseed_board_worker_end(crew->board, worker->number);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Fixtures: an httpd of each MPM that is installed, and a stub upstream."""
+import resource
 import signal
 
 import pytest
@@ -48,3 +49,12 @@ def upstream():
     """A stub WMS whose faults are scripted."""
     with stub.Upstream() as server:
         yield server
+
+
+@pytest.fixture
+def no_core():
+    """Crashes of processes that are started from now on leave no core."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, before)

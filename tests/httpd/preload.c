@@ -121,10 +121,15 @@ static int sink(volatile char *above)
     return sink(frame) + frame[0];
 }
 
-int renameat(int from, const char *name, int to, const char *target)
+int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
 {
     if (mischief->is_shallow && is_below(to)) {
         return sink(NULL);
     }
-    return (int)syscall(SYS_renameat2, from, name, to, target, 0);
+    return (int)syscall(SYS_renameat2, from, name, to, target, flags);
+}
+
+int renameat(int from, const char *name, int to, const char *target)
+{
+    return renameat2(from, name, to, target, 0);
 }

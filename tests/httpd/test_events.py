@@ -8,7 +8,6 @@ import http.client
 import itertools
 import os
 import pathlib
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -180,15 +179,6 @@ def test_reloads_in_a_row_under_load(httpd, slow):
 
 
 # Crashes
-
-@pytest.fixture
-def no_core():
-    """Crashes of processes that are started from now on leave no core."""
-    before = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_CORE, before)
-
 
 @one_mpm
 @pytest.mark.usefixtures('no_core')

@@ -5,9 +5,11 @@ import os
 import pathlib
 import signal
 
+import pytest
+
 from rest import listed, number_of, seed
-from seeding import REST, begin, halt, seeder_of, stub, task, terminate
-from tileseed_httpd import one_mpm, wait_until
+from seeding import (REST, begin, done, ended, halt, layer, seeder_of, stub, task, terminate)
+from tileseed_httpd import SANITIZED, one_mpm, wait_until
 from upstream import Fault
 
 
@@ -54,6 +56,22 @@ def test_termination_while_the_seeder_hangs(httpd, upstream):
     for document in (while_hanging, task(httpd, number)):
         assert document['state'] == 'ABORTED'
         assert document['tilesMade'] == shown['tilesMade'], (document, shown)
+
+
+@pytest.mark.skipif(SANITIZED, reason='a sanitizer reports the overflow before it is one')
+@pytest.mark.usefixtures('no_core')
+@one_mpm
+def test_worker_that_runs_out_of_stack(httpd, upstream):
+    """Its handler has a stack of its own: the task is blamed, and others go on."""
+    httpd.expect('ended unexpectedly|AH00052|aborted')
+    mischief = httpd.make_mischief()
+    mischief.overflow(httpd.path('cache/bad'), True)
+    httpd.start(REST + stub(upstream, name='bad') + layer(
+        'good', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small'))
+    number = begin(httpd, 'bad', zoomStop=1)
+    document = ended(httpd, number)
+    assert document['state'] == 'ABORTED' and 'crashed three times' in document['reason'], document
+    done(httpd, 'good', zoomStop=1)
 
 
 @one_mpm
