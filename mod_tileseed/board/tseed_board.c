@@ -137,6 +137,16 @@ void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths)
     atomic_store(&board->fast_deaths, deaths);
 }
 
+uint64_t tseed_board_generation(const tseed_board_t *board)
+{
+    return atomic_load(&board->generation);
+}
+
+uint64_t tseed_board_generation_begin(tseed_board_t *board)
+{
+    return atomic_fetch_add(&board->generation, 1) + 1;
+}
+
 /* ---- what was committed, what was acted upon ---- */
 
 void tseed_board_crowd(tseed_board_t *board, int crowded)
@@ -224,6 +234,9 @@ int tseed_board_slot_claim(tseed_board_t *board, const tseed_task_t *task,
     tseed_pair_write(&slot->turn, slot->progress, progress, TSEED_WORDS(*progress));
     if ((unsigned)found >= tseed_board_used(board)) {
         atomic_store(&board->used, (uint64_t)found + 1);
+    }
+    if ((uint64_t)found >= atomic_load(&board->peak)) {
+        atomic_store(&board->peak, (uint64_t)found + 1);
     }
     atomic_store_explicit(&slot->id, task->id, memory_order_release);
     atomic_store(&board->hint, (uint64_t)found + 1);

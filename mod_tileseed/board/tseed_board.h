@@ -149,9 +149,20 @@ void tseed_board_crash(tseed_board_t *board, int64_t thread);
 unsigned tseed_board_fast_deaths(const tseed_board_t *board);
 void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths);
 
+/* The configuration in force, counted from 1: the parent begins another with each start and
+ * restart, and processes of earlier ones may live on for a while. */
+uint64_t tseed_board_generation(const tseed_board_t *board);
+uint64_t tseed_board_generation_begin(tseed_board_t *board);
+
 /* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and
  * within the total, window bit 0 clear, applied <= committed, texts terminated. NULL or a
- * sentence. Tests run it after every churn. */
+ * sentence in `pool`. The process that writes the slots runs it, or any while nobody writes; the
+ * seeder does so regularly. */
 const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
+
+/* Puts one thing right that is wrong with a board that another seeder has left, and says in a
+ * sentence what it was; NULL: there is no more. A slot that can't be right is free afterwards: the
+ * database knows its task. Seeder, main thread, before it takes in what was left. */
+const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
 
 #endif

@@ -71,6 +71,7 @@ struct tseed_board_t {
     _Atomic int64_t pid, heartbeat;
     tseed_word_t state;
     tseed_word_t used; /* no slot from here on is taken */
+    tseed_word_t peak; /* no slot from here on was ever taken */
     tseed_word_t hint; /* no slot before this one is free */
     tseed_word_t crowded;
 
@@ -78,6 +79,7 @@ struct tseed_board_t {
 
     /* parent */
     tseed_word_t fast_deaths;
+    tseed_word_t generation;
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;

@@ -9,6 +9,7 @@
 
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
+#include "mod_tileseed_supervise.h"
 #include "protocol/tseed_quota_config.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -16,23 +17,32 @@ APLOG_USE_MODULE(tileseed);
 #define WAIT_CHANGE APR_USEC_PER_SEC
 #define TRIES       16 /* of a compare-and-set against other clients */
 
+/* What is saved, its version, and the directive's value that it comes from. */
+typedef struct {
+    tseed_quota_config_t config;
+    int64_t version;
+    const char *directive;
+} saved_t;
+
 /* The configuration in force from the database: what was saved, or the directive's before anything
- * was, and after the directive has changed: the seeder may not have come to replace it yet. */
-static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state,
-                               tseed_quota_config_t *config, int64_t *version)
+ * was, and after the directive has changed: the seeder may not have come to replace it yet. A child
+ * that was left behind by a restart does not know the directive of today: what is saved stands. */
+static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state, saved_t *saved)
 {
     const tseed_settings_t *settings = &rest->conf->settings;
     apr_pool_t *pool = rest->r->pool;
-    const char *saved, *directive;
-    apr_status_t rv = tseed_state_quota_get(state, &saved, &directive, version, pool);
+    const char *text;
+    apr_status_t rv = tseed_state_quota_get(state, &text, &saved->directive, &saved->version, pool);
+    int is_old = rv == APR_SUCCESS && strcmp(saved->directive, settings->quota_directive) != 0 &&
+                 tseed_supervise_is_newest();
 
-    *config = settings->quota;
-    if (rv == APR_NOTFOUND) {
-        *version = 0;
+    saved->config = settings->quota;
+    if (rv == APR_NOTFOUND || is_old) {
+        saved->version = is_old ? saved->version : 0;
+        saved->directive = settings->quota_directive;
         return APR_SUCCESS;
     }
-    if (rv == APR_SUCCESS && strcmp(directive, settings->quota_directive) == 0 &&
-        tseed_quota_config_load(config, saved, pool) != NULL) {
+    if (rv == APR_SUCCESS && tseed_quota_config_load(&saved->config, text, pool) != NULL) {
         return APR_EINVAL;
     }
     return rv;
@@ -47,18 +57,17 @@ static const char *root_of(const tseed_rest_t *rest)
 int tseed_handle_quota_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    tseed_quota_config_t config;
-    int64_t version;
+    saved_t saved;
     const char *why = "";
-    const char *saved = tseed_board_quota_get(rest->board, &version, r->pool);
+    const char *shown = tseed_board_quota_get(rest->board, &saved.version, r->pool);
     apr_status_t rv = APR_SUCCESS;
 
-    if (!saved || !tseed_rest_board_is_current(rest) ||
-        tseed_quota_config_load(&config, saved, r->pool) != NULL) {
+    if (!shown || !tseed_rest_board_is_current(rest) ||
+        tseed_quota_config_load(&saved.config, shown, r->pool) != NULL) {
         tseed_state_t *state = tseed_child_acquire(&rv);
 
         if (state) {
-            rv = load_saved(rest, state, &config, &version);
+            rv = load_saved(rest, state, &saved);
         }
         why = tseed_child_release(state, r->pool);
     }
@@ -67,7 +76,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     }
     return tseed_reply_document(
         r, rest->route.format,
-        tseed_quota_config_write(&config, root_of(rest), rest->route.format, 0, r->pool));
+        tseed_quota_config_write(&saved.config, root_of(rest), rest->route.format, 0, r->pool));
 }
 
 /* What a PUT came to. */
@@ -83,19 +92,20 @@ static apr_status_t change_saved(const tseed_rest_t *rest, tseed_state_t *state,
     apr_status_t rv = APR_EAGAIN;
 
     for (int i = 0; i < TRIES && APR_STATUS_IS_EAGAIN(rv); i++) {
-        int64_t version;
+        saved_t saved;
 
-        rv = load_saved(rest, state, &change->quota.config, &version);
+        rv = load_saved(rest, state, &saved);
         if (rv != APR_SUCCESS) {
             return rv;
         }
+        change->quota.config = saved.config;
         change->error = tseed_quota_config_merge(&change->quota, rest->route.format, rest->body,
                                                  rest->length, rest->conf->catalog, pool);
         if (change->error) {
             return APR_SUCCESS;
         }
         rv = tseed_state_quota_set(state, tseed_quota_config_save(&change->quota.config, pool),
-                                   rest->conf->settings.quota_directive, version);
+                                   saved.directive, saved.version);
     }
     return rv;
 }

@@ -344,6 +344,7 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.settings = settings;
     current->setup.catalog = catalog;
     current->setup.board = board;
+    current->setup.generation = board ? tseed_board_generation_begin(board) : 0;
     current->setup.doorbell = retained->doorbell;
     current->setup.hatch = hatch_get(0, settings->miss_waiters, server);
     current->hatch = hatch_get(1, settings->miss_waiters, server);
@@ -415,6 +416,12 @@ void tseed_supervise_watch(void)
 tseed_board_t *tseed_supervise_board(void)
 {
     return current ? current->setup.board : NULL;
+}
+
+int tseed_supervise_is_newest(void)
+{
+    return current && current->setup.board &&
+           current->setup.generation == tseed_board_generation(current->setup.board);
 }
 
 void tseed_supervise_ring(void)

@@ -26,6 +26,10 @@ void tseed_supervise_watch(void);
 /* The board, or NULL if there is none. Any process of this generation. */
 tseed_board_t *tseed_supervise_board(void);
 
+/* Whether this process has the configuration in force: a child that a graceful restart has left
+ * behind has not. */
+int tseed_supervise_is_newest(void);
+
 /* Tells the seeder that something has been committed. Any process; never blocks. */
 void tseed_supervise_ring(void);
 

@@ -311,6 +311,12 @@ static apr_status_t adopt_directive(tseed_seeder_t *seeder, const char *old, int
     return rv;
 }
 
+/* A seeder that is being replaced must not bring back the directive that it was started with. */
+static int is_newest(const tseed_seeder_t *seeder)
+{
+    return seeder->setup->generation == tseed_board_generation(seeder->board);
+}
+
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
 {
     const char *saved, *directive = "";
@@ -318,8 +324,8 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
     apr_status_t rv;
 
     rv = tseed_state_quota_get(seeder->state, &saved, &directive, &version, seeder->scratch);
-    if (rv == APR_NOTFOUND ||
-        (rv == APR_SUCCESS && strcmp(directive, seeder->settings->quota_directive) != 0)) {
+    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && is_newest(seeder) &&
+                               strcmp(directive, seeder->settings->quota_directive) != 0)) {
         rv = adopt_directive(seeder, directive, version);
         if (rv == APR_SUCCESS) {
             rv =

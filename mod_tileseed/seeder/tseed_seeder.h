@@ -21,10 +21,11 @@ typedef struct {
     const tseed_settings_t *settings;
     const tseed_catalog_t *catalog;
     tseed_board_t *board;
-    int doorbell;   /* eventfd that children ring */
-    int hatch;      /* where children ask for missing tiles (tseed_miss.h); -1: they don't */
-    int stop;       /* readable: leave (a signalfd); -1: only when the parent is gone */
-    int64_t parent; /* pid of the process that started this one; 0: don't watch */
+    uint64_t generation; /* of the configuration; the board has the one in force */
+    int doorbell;        /* eventfd that children ring */
+    int hatch;           /* where children ask for missing tiles (tseed_miss.h); -1: they don't */
+    int stop;            /* readable: leave (a signalfd); -1: only when the parent is gone */
+    int64_t parent;      /* pid of the process that started this one; 0: don't watch */
 } tseed_seeder_setup_t;
 
 /* The values are exit codes of the process. Never 15: httpd would take the server down with us. */
