@@ -69,7 +69,8 @@ typedef struct tseed_seeder_t {
     apr_time_t next_tick; /* monotonic */
     unsigned ticks;
     int64_t quota_version;
-    int state_failing; /* its failure has been logged */
+    int state_failing;  /* its failure has been logged */
+    int board_is_wrong; /* so has that */
 } tseed_seeder_t;
 
 /* ---- roster ---- */

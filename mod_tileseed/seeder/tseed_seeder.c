@@ -18,6 +18,7 @@
 
 #define TICK              APR_USEC_PER_SEC
 #define PRUNE_EVERY       60 /* ticks */
+#define VALIDATE_EVERY    10 /* ticks */
 #define LOCK_PATIENCE     (10 * APR_USEC_PER_SEC)
 #define LOCK_RETRY_MILLIS 100
 
@@ -112,6 +113,19 @@ static void prepare_process(void)
     }
 }
 
+/* What was left on the board must be right before it is believed. */
+static void mend_board(tseed_seeder_t *seeder)
+{
+    const char *problem;
+
+    while ((problem = tseed_board_mend(seeder->board, seeder->scratch)) != NULL) {
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+                  "the board that the last seeder left was wrong: %s; the state database stands",
+                  problem);
+    }
+    tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is taken over");
+}
+
 /* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
 static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
@@ -127,7 +141,11 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
         rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
                               settings->db_params, seeder->pool);
     }
-    return rv == APR_SUCCESS ? tseed_roster_recover(seeder) : rv;
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    mend_board(seeder);
+    return tseed_roster_recover(seeder);
 }
 
 static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
@@ -202,6 +220,21 @@ static void hear(tseed_seeder_t *seeder)
     }
 }
 
+/* A fault of ours is said once, and mended by the next seeder. */
+static void validate_board(tseed_seeder_t *seeder)
+{
+    const char *problem = tseed_board_validate(seeder->board, seeder->scratch);
+
+    if (problem && !seeder->board_is_wrong) {
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+                  "the board is wrong: %s; please report this, and restart httpd to have it mended",
+                  problem);
+    } else if (!problem) {
+        tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is sound");
+    }
+    seeder->board_is_wrong = problem != NULL;
+}
+
 static void tick(tseed_seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
@@ -214,6 +247,9 @@ static void tick(tseed_seeder_t *seeder)
     tseed_standing_tick(seeder, now);
     tseed_patience_tick(seeder, now);
     tseed_ledger_record(seeder, 1);
+    if (seeder->ticks % VALIDATE_EVERY == 0) {
+        validate_board(seeder);
+    }
     if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
         tseed_state_prune(seeder->state, settings->history_most,
                           apr_time_now() - settings->history_age);

@@ -37,6 +37,7 @@ from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa:
 DRAIN_SECONDS = 120
 THREADS = 8
 CRASH = re.compile(r'AH0005[12]: child pid (\d+) exit signal (?!Killed|Terminated)(.*)')
+BOARD = re.compile(r'the board (?:is )?(.*)')          # what seeders say of it
 LOST = (AssertionError, OSError, http.client.HTTPException)
 
 
@@ -65,6 +66,7 @@ class Run:
         self.enough = threading.Event()
         self.broken = []            # what went wrong with the run itself
         self.remaining = 0          # tiles, by the last status list
+        self.boards = []            # what seeders have said of them
         self.source = Source(seed)
         first = seed % len(MPMS)
         self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
@@ -72,7 +74,8 @@ class Run:
         self.httpd.folder('cache')
         self.disk = Disk(self.httpd.path('cache'))
         self.config = (REST + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
-                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n')
+                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
+                       'LogLevel tileseed:debug\n')
 
     def say(self, words):
         """Progress, for whoever asked for it."""
@@ -126,6 +129,7 @@ class Run:
     def look_at_rest(self, killer):
         """What httpd left behind."""
         journal = self.journal
+        self.boards = BOARD.findall(self.httpd.error_log())
         journal.tiles = self.disk.tiles()
         journal.damaged = self.disk.damaged()
         journal.strays = self.disk.strays()
@@ -145,7 +149,8 @@ class Run:
         """Everything that is wrong."""
         sanitizers = [f'{path.name}: {path.read_text(errors="replace")}'
                       for path in self.httpd.root.glob('sanitizer.*')]
-        return self.broken + sanitizers + violations(self.journal)
+        boards = [f'the board {words}' for words in self.boards if 'wrong' in words]
+        return self.broken + sanitizers + boards + violations(self.journal)
 
     def report(self):
         """What was done, as lines."""
@@ -159,6 +164,8 @@ class Run:
             f'requests {len(journal.requests)}, without success {counted(failed)}, '
             f'median {statistics.median(taken) * 1000:.1f} ms, slowest {max(taken):.1f} s',
             f'kills by kind {counted(kinds)}',
+            f'boards taken over {self.boards.count("taken over")}, found sound '
+            f'{self.boards.count("sound")} times',
             f'tasks {len(journal.documents)}, {counted(states)}',
             f'tiles {sum(map(processed, journal.documents.values()))} processed, '
             f'{len(journal.tiles)} on the disk, upstream requests {self.source.count()}',

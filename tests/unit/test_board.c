@@ -290,6 +290,7 @@ static void test_board__touches_no_page_of_a_slot_before_it_is_used(void **state
         claim(board, id, "a", 0);
     }
     tseed_board_list(board, NULL, 0, pool);
+    assert_valid(board);
     assert_int_equal(mincore(board, size, there), 0);
     for (size_t i = 0; i < pages; i++) {
         resident += there[i] & 1;
@@ -351,6 +352,14 @@ static void damage_id(tseed_task_t *task, tseed_progress_t *progress)
     task->id = 2;
 }
 
+/* One thing was wrong, and is put right. */
+static void assert_mended(tseed_board_t *board)
+{
+    assert_non_null(tseed_board_mend(board, pool));
+    assert_null(tseed_board_mend(board, pool));
+    assert_valid(board);
+}
+
 static void test_board__validator_sees_each_damage(void **state)
 {
     static damage_t *const damages[] = {damage_counter, damage_total, damage_sum,  damage_window,
@@ -361,13 +370,29 @@ static void test_board__validator_sees_each_damage(void **state)
         tseed_board_t *board = board_new(SLOTS);
         tseed_task_t task = task_of(1, "a");
         tseed_progress_t progress = progress_of(1);
+        tseed_row_t row;
 
         claim(board, 2, "a", 0);
         assert_valid(board);
         damages[i](&task, &progress);
         assert_true(tseed_board_slot_claim(board, &task, &progress) >= 0);
         assert_non_null(tseed_board_validate(board, pool));
+        assert_mended(board);
+        assert_true(tseed_board_find(board, 2, &row));
+        assert_false(tseed_board_find(board, 1, &row));
     }
+}
+
+static void test_board__validator_sees_a_quota_without_version(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    int64_t version;
+
+    (void)state;
+    tseed_board_quota_set(board, "{}", 0);
+    assert_non_null(tseed_board_validate(board, pool));
+    assert_mended(board);
+    assert_null(tseed_board_quota_get(board, &version, pool));
 }
 
 static void test_board__validator_sees_changes_applied_before_their_commit(void **state)
@@ -377,6 +402,7 @@ static void test_board__validator_sees_changes_applied_before_their_commit(void 
     (void)state;
     tseed_board_apply(board, 1);
     assert_non_null(tseed_board_validate(board, pool));
+    assert_mended(board);
 }
 
 /* ---- many readers, one writer ---- */
@@ -640,6 +666,7 @@ int main(void)
         cmocka_unit_test(test_board__foreign_memory_is_left_alone),
         cmocka_unit_test(test_board__touches_no_page_of_a_slot_before_it_is_used),
         cmocka_unit_test(test_board__validator_sees_each_damage),
+        cmocka_unit_test(test_board__validator_sees_a_quota_without_version),
         cmocka_unit_test(test_board__validator_sees_changes_applied_before_their_commit),
         cmocka_unit_test(test_board__readers_in_threads_see_whole_records),
         cmocka_unit_test(test_board__readers_in_processes_survive_writers_that_are_killed),
