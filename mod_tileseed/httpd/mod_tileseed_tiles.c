@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Tiles: from an address to a file, and the file to the client.
+/* Tiles: a file to the client.
  *
- * A request is looked up once, as early as its address is known, and what was found is kept with
- * it. The file is then delivered as httpd's own handler would do it, with one difference: it is
+ * The file of a tile is delivered as httpd's own handler would do it, with one difference: it is
  * asked for its size and time after it was opened. A seed may rename another tile over it in
  * between.
  */
@@ -20,33 +19,20 @@
 #include <unistd.h>
 #include <util_filter.h>
 
-#include "base/tseed_text.h"
 #include "board/tseed_hits.h"
 #include "image/tseed_blank.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_reply.h"
+#include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
-#include "protocol/tseed_form.h"
-#include "protocol/tseed_tile_address.h"
+#include "mod_tileseed_wanted.h"
 
 APLOG_USE_MODULE(tileseed);
 
-#define HANDLER   "tileseed-tiles"
-#define QUOTE_MAX 200
+#define HANDLER "tileseed-tiles"
 
 /* What caches may do with a blank tile: the seed that makes the real one may be under way. */
 #define BLANK_CACHE_CONTROL "max-age=60"
-
-/* What a request asks for; in its pool. */
-typedef struct {
-    tseed_tile_address_t address;
-    const tseed_chart_t *chart;
-    const tseed_sheet_t *sheet;
-    tseed_tile_t tile;
-    const char *path; /* of the tile's file; NULL: there can't be one */
-    int status;       /* then: the HTTP status, and the sentence with it */
-    const char *problem;
-} wanted_t;
 
 /* ---- preparation ---- */
 
@@ -80,125 +66,6 @@ void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool
     conf->atlas = atlas;
 }
 
-/* ---- from address to file ---- */
-
-static void refuse(wanted_t *wanted, int status, const char *problem)
-{
-    wanted->status = status;
-    wanted->problem = problem;
-}
-
-static const char *quote(tseed_piece_t piece, apr_pool_t *pool)
-{
-    return tseed_text_quote(apr_pstrmemdup(pool, piece.text, piece.length), QUOTE_MAX, pool);
-}
-
-/* The parameters among the query that the layer knows; the first of each counts. */
-static const apr_table_t *take_parameters(const tseed_layer_t *layer, const char *query,
-                                          apr_pool_t *pool)
-{
-    const apr_table_t *form = tseed_form_read(query, strlen(query), pool);
-    apr_table_t *known = apr_table_make(pool, layer->filters->nelts);
-
-    for (int i = 0; i < layer->filters->nelts; i++) {
-        const char *name = APR_ARRAY_IDX(layer->filters, i, tseed_filter_t).name;
-        const char *value = apr_table_get(form, name);
-
-        if (value) {
-            apr_table_setn(known, name, value);
-        }
-    }
-    return known;
-}
-
-/* NULL or a sentence. */
-static const char *choose_parameters(wanted_t *wanted, const request_rec *r)
-{
-    const tseed_layer_t *layer = wanted->chart->layer;
-
-    return r->args && layer->filters->nelts > 0
-               ? tseed_sheet_choose(&wanted->sheet, wanted->sheet,
-                                    take_parameters(layer, r->args, r->pool), r->pool)
-               : NULL;
-}
-
-static void find_file(wanted_t *wanted, request_rec *r)
-{
-    const tseed_tile_address_t *address = &wanted->address;
-    const tseed_gridset_t *gridset = wanted->chart->subset->gridset;
-    int64_t z = address->z, y = address->y;
-    const char *problem;
-
-    if (address->from_top && z < gridset->levels) {
-        y = gridset->rows[z] - 1 - y;
-    }
-    if (!tseed_chart_has(wanted->chart, z, address->x, y)) {
-        refuse(wanted, HTTP_NOT_FOUND, "the layer has no tile there");
-        return;
-    }
-    wanted->tile = (tseed_tile_t){(int)z, address->x, y};
-    problem = choose_parameters(wanted, r);
-    if (problem) {
-        refuse(wanted, HTTP_BAD_REQUEST, problem);
-        return;
-    }
-    wanted->path = tseed_sheet_path(wanted->sheet, &wanted->tile, r->pool);
-}
-
-static void find_sheet(wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
-{
-    const tseed_tile_address_t *address = &wanted->address;
-
-    wanted->chart =
-        tseed_atlas_find(tseed_conf_get(r->server)->atlas, address->layer.text,
-                         address->layer.length, address->gridset.text, address->gridset.length);
-    if (!wanted->chart || !tseed_dir_conf_sees(dir, wanted->chart->layer->name)) {
-        refuse(wanted, HTTP_NOT_FOUND,
-               apr_psprintf(r->pool, "there is no layer '%s' with the grid set '%s'",
-                            quote(address->layer, r->pool), quote(address->gridset, r->pool)));
-        return;
-    }
-    wanted->sheet = tseed_chart_find(wanted->chart, address->format.text, address->format.length);
-    if (!wanted->sheet) {
-        refuse(wanted, HTTP_NOT_FOUND,
-               apr_psprintf(r->pool, "the layer has no tiles with the extension '%s'",
-                            quote(address->format, r->pool)));
-        return;
-    }
-    find_file(wanted, r);
-}
-
-/* What follows the location's path, or NULL: another Location may have set what is inherited. */
-static const char *path_below(const char *base, const char *uri)
-{
-    size_t length = strlen(base);
-
-    return strncmp(uri, base, length) == 0 ? uri + length : NULL;
-}
-
-/* What the request asks for; looked up at the first call. */
-static const wanted_t *get_wanted(request_rec *r, const tseed_dir_conf_t *dir)
-{
-    wanted_t *wanted = ap_get_module_config(r->request_config, &tileseed_module);
-    const char *path;
-
-    if (wanted) {
-        return wanted;
-    }
-    wanted = apr_pcalloc(r->pool, sizeof(*wanted));
-    ap_set_module_config(r->request_config, &tileseed_module, wanted);
-    path = path_below(dir->tiles_base, r->uri);
-    if (path && tseed_conf_get(r->server)->atlas) {
-        wanted->address = tseed_tile_address(path);
-    }
-    if (wanted->address.kind == TSEED_ADDRESS_TILE) {
-        find_sheet(wanted, dir, r);
-    } else {
-        refuse(wanted, HTTP_NOT_FOUND, "there is nothing at this address");
-    }
-    return wanted;
-}
-
 /* ---- hooks ---- */
 
 static const tseed_dir_conf_t *dir_of(const request_rec *r)
@@ -209,12 +76,12 @@ static const tseed_dir_conf_t *dir_of(const request_rec *r)
 int tseed_tiles_translate(request_rec *r)
 {
     const tseed_dir_conf_t *dir = dir_of(r);
-    const wanted_t *wanted;
+    const tseed_wanted_t *wanted;
 
     if (dir->tiles != TSEED_TILES_ON || r->proxyreq) {
         return DECLINED;
     }
-    wanted = get_wanted(r, dir);
+    wanted = tseed_wanted_get(r, dir);
     if (!wanted->path) {
         /* what no file can be called httpd would refuse as forbidden */
         return wanted->status == HTTP_NOT_FOUND && dir->rest != TSEED_ON &&
@@ -231,7 +98,7 @@ int tseed_tiles_fixups(request_rec *r)
     const tseed_dir_conf_t *dir = dir_of(r);
 
     if (dir->tiles == TSEED_TILES_ON &&
-        (dir->rest != TSEED_ON || get_wanted(r, dir)->address.kind != TSEED_ADDRESS_NONE)) {
+        (dir->rest != TSEED_ON || tseed_wanted_get(r, dir)->address.kind != TSEED_ADDRESS_NONE)) {
         r->handler = HANDLER;
     }
     return DECLINED;
@@ -240,7 +107,7 @@ int tseed_tiles_fixups(request_rec *r)
 /* ---- from file to client ---- */
 
 /* `begin`: of a tile, PNG or JPEG, whose format leaves open which. */
-static void set_type(request_rec *r, const wanted_t *wanted, const char *begin)
+static void set_type(request_rec *r, const tseed_wanted_t *wanted, const char *begin)
 {
     const char *type = wanted->sheet->tileset.format->content_type;
 
@@ -262,7 +129,7 @@ static int pass(request_rec *r, apr_bucket_brigade *brigade)
     return AP_FILTER_ERROR;
 }
 
-static int send_blank(request_rec *r, const wanted_t *wanted)
+static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 {
     const tseed_sheet_t *sheet = wanted->sheet;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
@@ -276,7 +143,7 @@ static int send_blank(request_rec *r, const wanted_t *wanted)
     return pass(r, brigade);
 }
 
-static int answer_miss(request_rec *r, const wanted_t *wanted)
+static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
 {
     return wanted->sheet->blank
                ? send_blank(r, wanted)
@@ -302,7 +169,7 @@ static void count(uint64_t page)
     }
 }
 
-static int send_file(request_rec *r, const wanted_t *wanted, apr_file_t *file)
+static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     apr_bucket_brigade *brigade;
@@ -348,7 +215,7 @@ static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **fil
     return rv == APR_SUCCESS ? apr_file_info_get(&r->finfo, APR_FINFO_NORM, *file) : rv;
 }
 
-static int serve(request_rec *r, const wanted_t *wanted)
+static int serve(request_rec *r, const tseed_wanted_t *wanted)
 {
     apr_file_t *file;
     apr_status_t rv = open_file(r, wanted->path, &file);
@@ -366,19 +233,19 @@ static int serve(request_rec *r, const wanted_t *wanted)
 
 int tseed_tiles_handler(request_rec *r)
 {
-    const wanted_t *wanted;
+    const tseed_wanted_t *wanted;
 
     if (!r->handler || strcmp(r->handler, HANDLER) != 0) {
         return DECLINED;
     }
-    wanted = get_wanted(r, dir_of(r));
+    wanted = tseed_wanted_get(r, dir_of(r));
     if (r->method_number != M_GET) {
         apr_table_setn(r->headers_out, "Allow", "GET, HEAD");
         return tseed_reply_error(r, HTTP_METHOD_NOT_ALLOWED, "%s is not possible here, only GET",
                                  r->method);
     }
-    return wanted->path ? serve(r, wanted)
-                        : tseed_reply_error(r, wanted->status, "%s", wanted->problem);
+    return wanted->kind == TSEED_WANTED_TILE ? serve(r, wanted)
+                                             : tseed_services_answer(r, dir_of(r), wanted);
 }
 
 /* ---- files that httpd serves ---- */

@@ -58,6 +58,64 @@ static int read_y(tseed_tile_address_t *address, tseed_piece_t piece)
     return read_number(&address->y, piece);
 }
 
+static int read_style(tseed_tile_address_t *address, tseed_piece_t piece)
+{
+    address->style = piece;
+    return piece.length > 0;
+}
+
+/* "EPSG:4326:7" of the grid set EPSG:4326, as GeoWebCache calls its levels, or "7". */
+static int read_matrix(tseed_tile_address_t *address, tseed_piece_t piece)
+{
+    const size_t length = address->gridset.length;
+
+    if (piece.length > length && memcmp(piece.text, address->gridset.text, length) == 0 &&
+        piece.text[length] == ':') {
+        piece = (tseed_piece_t){piece.text + length + 1, piece.length - length - 1};
+    }
+    return read_number(&address->z, piece);
+}
+
+static int read_row(tseed_tile_address_t *address, tseed_piece_t piece)
+{
+    return read_number(&address->y, piece);
+}
+
+/* The last segment of a tile of WMTS, with an extension or without. */
+static int read_column(tseed_tile_address_t *address, tseed_piece_t piece)
+{
+    const char *dot = memchr(piece.text, '.', piece.length);
+
+    if (dot) {
+        address->format = (tseed_piece_t){dot + 1, (size_t)(piece.text + piece.length - dot) - 1};
+        piece.length = (size_t)(dot - piece.text);
+    }
+    return read_number(&address->x, piece) && (!dot || address->format.length > 0);
+}
+
+/* Cuts off what follows the last '@'. */
+static tseed_piece_t cut_last(tseed_piece_t *piece)
+{
+    const char *at = memrchr(piece->text, '@', piece->length);
+    tseed_piece_t last = {at + 1, 0};
+
+    if (!at) {
+        return (tseed_piece_t){piece->text, 0};
+    }
+    last.length = (size_t)(piece->text + piece->length - last.text);
+    piece->length = (size_t)(at - piece->text);
+    return last;
+}
+
+/* GeoWebCache's layer@gridset@extension, or a layer alone. */
+static int read_tile_map(tseed_tile_address_t *address, tseed_piece_t piece)
+{
+    address->format = cut_last(&piece);
+    address->gridset = cut_last(&piece);
+    address->layer = piece;
+    return piece.length > 0 && (address->format.length > 0) == (address->gridset.length > 0);
+}
+
 typedef struct {
     tseed_address_kind_t kind;
     int from_top;
@@ -67,7 +125,23 @@ typedef struct {
 
 static const row_t rows[] = {
     {TSEED_ADDRESS_TILE, 1, "/", {read_layer, read_gridset, read_z, read_x, read_y}},
+    {TSEED_ADDRESS_TILE, 0, "/tms/1.0.0/", {read_tile_map, read_z, read_x, read_y}},
     {TSEED_ADDRESS_TILE, 0, "/tms/", {read_layer, read_gridset, read_z, read_x, read_y}},
+    {TSEED_ADDRESS_TMS_SERVICE, 0, "/tms/1.0.0", {NULL}},
+    {TSEED_ADDRESS_TMS_SERVICE, 0, "/tms/1.0.0/", {NULL}},
+    {TSEED_ADDRESS_TMS_MAP, 0, "/tms/1.0.0/", {read_tile_map}},
+    {TSEED_ADDRESS_WMTS, 1, "/wmts", {NULL}},
+    {TSEED_ADDRESS_WMTS_CAPABILITIES, 1, "/wmts/WMTSCapabilities.xml", {NULL}},
+    {TSEED_ADDRESS_WMTS_CAPABILITIES, 1, "/wmts/1.0.0/WMTSCapabilities.xml", {NULL}},
+    {TSEED_ADDRESS_WMTS_TILE,
+     1,
+     "/wmts/",
+     {read_layer, read_style, read_gridset, read_matrix, read_row, read_column}},
+    {TSEED_ADDRESS_WMTS_TILE,
+     1,
+     "/wmts/",
+     {read_layer, read_gridset, read_matrix, read_row, read_column}},
+    {TSEED_ADDRESS_WMS, 0, "/wms", {NULL}},
 };
 
 /* Reads segment after segment; the path must end with the last. */
@@ -93,7 +167,7 @@ static int fits(tseed_tile_address_t *address, const row_t *row, const char *pat
     return !*path;
 }
 
-tseed_tile_address_t tseed_tile_address(const char *path)
+static tseed_tile_address_t find(const char *path)
 {
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         tseed_tile_address_t address = {.kind = rows[i].kind, .from_top = rows[i].from_top};
@@ -103,4 +177,49 @@ tseed_tile_address_t tseed_tile_address(const char *path)
         }
     }
     return (tseed_tile_address_t){.kind = TSEED_ADDRESS_NONE};
+}
+
+tseed_tile_address_t tseed_tile_address(const char *path)
+{
+    static const char *const fronts[] = {"/service", "/rest"};
+    tseed_tile_address_t address = find(path);
+
+    for (size_t i = 0; address.kind == TSEED_ADDRESS_NONE && i < 2; i++) {
+        size_t length = strlen(fronts[i]);
+
+        if (strncmp(path, fronts[i], length) == 0) {
+            address = find(path + length);
+        }
+    }
+    return address;
+}
+
+tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
+                                               const apr_table_t *query)
+{
+    static const struct {
+        const char *name;
+        read_t *read;
+    } parameters[] = {
+        {"LAYER", read_layer},       {"TILEMATRIXSET", read_gridset},
+        {"TILEMATRIX", read_matrix}, {"TILEROW", read_row},
+        {"TILECOL", read_x},
+    };
+    const char *style = apr_table_get(query, "STYLE");
+
+    *address = (tseed_tile_address_t){.kind = TSEED_ADDRESS_WMTS_TILE, .from_top = 1};
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        const char *value = apr_table_get(query, parameters[i].name);
+
+        if (!value || !*value) {
+            return (tseed_query_problem_t){"MissingParameterValue", parameters[i].name};
+        }
+        if (!parameters[i].read(address, (tseed_piece_t){value, strlen(value)})) {
+            return (tseed_query_problem_t){"InvalidParameterValue", parameters[i].name};
+        }
+    }
+    if (style) {
+        address->style = (tseed_piece_t){style, strlen(style)};
+    }
+    return (tseed_query_problem_t){NULL, NULL};
 }

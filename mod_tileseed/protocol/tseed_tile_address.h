@@ -13,8 +13,14 @@
 #include <stdint.h>
 
 typedef enum {
-    TSEED_ADDRESS_NONE, /* there is nothing at this address */
-    TSEED_ADDRESS_TILE, /* a tile by numbers: xyz or TMS */
+    TSEED_ADDRESS_NONE,              /* there is nothing at this address */
+    TSEED_ADDRESS_TILE,              /* a tile by numbers: xyz or TMS */
+    TSEED_ADDRESS_WMTS_TILE,         /* the same of WMTS: from a path, or a query's GetTile */
+    TSEED_ADDRESS_WMTS,              /* the query decides */
+    TSEED_ADDRESS_WMTS_CAPABILITIES, /* a document */
+    TSEED_ADDRESS_TMS_SERVICE,       /* a document: all tile maps */
+    TSEED_ADDRESS_TMS_MAP,           /* a document: one tile map, by layer, grid set and format */
+    TSEED_ADDRESS_WMS                /* the query decides */
 } tseed_address_kind_t;
 
 typedef struct {
@@ -25,12 +31,25 @@ typedef struct {
 typedef struct {
     tseed_address_kind_t kind;
     tseed_piece_t layer, gridset; /* a grid set without length: the layer's first */
-    tseed_piece_t format;         /* file extension */
+    tseed_piece_t style;          /* of WMTS */
+    tseed_piece_t format;         /* file extension; without length: the query says it */
     int64_t z, x, y;
     int from_top; /* the row is counted from the top */
 } tseed_tile_address_t;
 
-/* `path` is what follows the location, beginning with "/" or empty, decoded, without query. */
+/* `path` is what follows the location, beginning with "/" or empty, decoded, without query.
+ * "/service" or "/rest" may stand in front of a service, as GeoWebCache has it. */
 tseed_tile_address_t tseed_tile_address(const char *path);
+
+/* What is wrong with a query, in the terms of WMTS and WMS (OGC 06-121r3 table 25). */
+typedef struct {
+    const char *code;    /* "MissingParameterValue"; NULL: nothing is wrong */
+    const char *locator; /* the parameter's name */
+} tseed_query_problem_t;
+
+/* GetTile of WMTS 1.0.0 (OGC 07-057r7 8.2), but for its format, which is left as a MIME type. The
+ * pieces are those of the query's values. */
+tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
+                                               const apr_table_t *query);
 
 #endif

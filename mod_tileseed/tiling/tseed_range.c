@@ -151,3 +151,33 @@ tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t 
     }
     return common;
 }
+
+/* Of a tile, on each side. */
+#define ALIGNMENT 0.1
+
+static int is_ground_of(const tseed_range_t *tile, const tseed_gridset_t *gridset,
+                        const tseed_bounds_t *bounds)
+{
+    tseed_bounds_t ground = tseed_range_bounds(gridset, tile);
+    double x = (ground.maxx - ground.minx) * ALIGNMENT, y = (ground.maxy - ground.miny) * ALIGNMENT;
+
+    return fabs(ground.minx - bounds->minx) <= x && fabs(ground.maxx - bounds->maxx) <= x &&
+           fabs(ground.miny - bounds->miny) <= y && fabs(ground.maxy - bounds->maxy) <= y;
+}
+
+int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
+                         const tseed_bounds_t *bounds)
+{
+    const double x = (bounds->minx + bounds->maxx) / 2, y = (bounds->miny + bounds->maxy) / 2;
+    const tseed_bounds_t centre = {x, y, x, y};
+
+    for (int z = 0; z < gridset->levels; z++) {
+        tseed_range_t range = tseed_range_of(gridset, z, &centre);
+
+        if (tseed_range_count(&range) == 1 && is_ground_of(&range, gridset, bounds)) {
+            *tile = (tseed_tile_t){z, range.minx, range.miny};
+            return 1;
+        }
+    }
+    return 0;
+}

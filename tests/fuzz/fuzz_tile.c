@@ -45,8 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_piece(address.layer, path);
     check_piece(address.gridset, path);
     check_piece(address.format, path);
+    check_piece(address.style, path);
     assert(address.z >= 0 && address.x >= 0 && address.y >= 0);
-    if (address.kind == TSEED_ADDRESS_TILE) {
+    if (address.kind == TSEED_ADDRESS_TILE || address.kind == TSEED_ADDRESS_WMTS_TILE) {
         check_file(&address, pool);
     }
     apr_pool_destroy(pool);

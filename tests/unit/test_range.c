@@ -491,6 +491,32 @@ static void test_range__bounds_share_ground_or_none(void **state)
     assert_false(tseed_bounds_intersect(&common, &square, &away));
 }
 
+/* Tile 3/10/2 of the world in degrees covers 45..67.5 east, 45..22.5 south. */
+static void test_range__tile_of_its_ground(void **state)
+{
+    const tseed_gridset_t *world = tseed_gridset_builtin("EPSG:4326");
+    const tseed_bounds_t exact = {45, -45, 67.5, -22.5}, near = {45.5, -45.5, 67, -22.4};
+    const tseed_bounds_t others[] = {
+        {56.25, -45, 78.75, -22.5},
+        {45, -45, 56, -22.5},
+        {45, -45, 67.5, -33.75},
+        {48, -42, 70.5, -19.5},
+        {200, 0, 222.5, 22.5},
+        {45, -45, 45, -45},
+        {0, 0, 7, 7},
+    };
+    tseed_tile_t tile;
+
+    (void)state;
+    assert_true(tseed_tile_of_bounds(&tile, world, &exact));
+    assert_true(tile.z == 3 && tile.x == 10 && tile.y == 2);
+    assert_true(tseed_tile_of_bounds(&tile, world, &near));
+    assert_true(tile.z == 3 && tile.x == 10 && tile.y == 2);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_false(tseed_tile_of_bounds(&tile, world, &others[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -511,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_range__agrees_with_every_tile_tried_alone),
         cmocka_unit_test(test_range__intersection_is_what_both_hold),
         cmocka_unit_test(test_range__bounds_share_ground_or_none),
+        cmocka_unit_test(test_range__tile_of_its_ground),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

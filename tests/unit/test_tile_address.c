@@ -41,6 +41,46 @@ static void test_tile_address__xyz_and_tms(void **state)
     assert_tile("/tms/tms/g/7/70406/42987.png", 0, "tms", "g", "png");
 }
 
+static void assert_kind(const char *path, tseed_address_kind_t kind)
+{
+    char service[200] = "/service";
+
+    assert_int_equal(tseed_tile_address(path).kind, kind);
+    assert_int_equal(tseed_tile_address(strcat(service, path)).kind, kind);
+}
+
+static void test_tile_address__services(void **state)
+{
+    tseed_tile_address_t address;
+
+    (void)state;
+    assert_kind("/wmts", TSEED_ADDRESS_WMTS);
+    assert_kind("/wmts/WMTSCapabilities.xml", TSEED_ADDRESS_WMTS_CAPABILITIES);
+    assert_kind("/wmts/1.0.0/WMTSCapabilities.xml", TSEED_ADDRESS_WMTS_CAPABILITIES);
+    assert_kind("/wms", TSEED_ADDRESS_WMS);
+    assert_kind("/tms/1.0.0", TSEED_ADDRESS_TMS_SERVICE);
+    assert_kind("/tms/1.0.0/", TSEED_ADDRESS_TMS_SERVICE);
+    assert_kind("/tms/1.0.0/l@g@png", TSEED_ADDRESS_TMS_MAP);
+    assert_kind("/tms/1.0.0/l@g", TSEED_ADDRESS_NONE);
+    assert_kind("/tms/1.0.0/@g@png", TSEED_ADDRESS_NONE);
+    assert_kind("/wmts/l/s/g/g:7/2/1.png", TSEED_ADDRESS_WMTS_TILE);
+    assert_kind("/wmts/l/s/g/h:7/2/1.png", TSEED_ADDRESS_NONE);
+    assert_kind("/wmts/l/s/g/7/2/1.", TSEED_ADDRESS_NONE);
+    assert_kind("/wms/", TSEED_ADDRESS_NONE);
+
+    assert_tile("/tms/1.0.0/me@home@EPSG:4326@png/7/70406/42987.png", 0, "me@home", "EPSG:4326",
+                "png");
+    assert_tile("/service/tms/1.0.0/l/7/70406/42987.png", 0, "l", "", "png");
+    address = tseed_tile_address("/rest/wmts/l/night/EPSG:4326/EPSG:4326:7/42987/70406");
+    assert_int_equal(address.kind, TSEED_ADDRESS_WMTS_TILE);
+    assert_piece(address.style, "night");
+    assert_int_equal(address.format.length, 0);
+    assert_int_equal(address.x, 70406);
+    assert_int_equal(address.y, 42987);
+    assert_int_equal(address.z, 7);
+    assert_true(address.from_top);
+}
+
 static void test_tile_address__what_is_none(void **state)
 {
     static const char *const paths[] = {
@@ -81,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tile_address__xyz_and_tms),
+        cmocka_unit_test(test_tile_address__services),
         cmocka_unit_test(test_tile_address__what_is_none),
     };
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What a location with TileSeedTiles answers that is no tile. */
+#ifndef MOD_TILESEED_SERVICES_H
+#define MOD_TILESEED_SERVICES_H
+
+#include "mod_tileseed_wanted.h"
+
+/* Sends a document, or what is wrong in the words of the service. Returns OK. Request thread. */
+int tseed_services_answer(request_rec *r, const tseed_dir_conf_t *dir,
+                          const tseed_wanted_t *wanted);
+
+#endif

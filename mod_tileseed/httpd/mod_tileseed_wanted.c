@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* From an address and a query to a tile and its file. Nothing here looks at the file system. */
+#include "mod_tileseed_wanted.h"
+
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <http_config.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "mod_tileseed.h"
+#include "mod_tileseed_options.h"
+#include "protocol/tseed_form.h"
+#include "protocol/tseed_service.h"
+
+#define QUOTE_MAX 200
+
+static void refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
+                   const char *problem)
+{
+    wanted->kind = TSEED_WANTED_NOTHING;
+    wanted->status = wanted->face == TSEED_FACE_PLAIN ? status : HTTP_BAD_REQUEST;
+    wanted->detail = (tseed_query_problem_t){code, locator};
+    wanted->problem = problem;
+}
+
+static const char *copy(tseed_piece_t piece, apr_pool_t *pool)
+{
+    return apr_pstrmemdup(pool, piece.length ? piece.text : "", piece.length);
+}
+
+static const char *quote(tseed_piece_t piece, apr_pool_t *pool)
+{
+    return tseed_text_quote(copy(piece, pool), QUOTE_MAX, pool);
+}
+
+/* ---- parameters ---- */
+
+/* WMTS has a style in its own parameter or segment, which may name the default one. */
+static const char *style_of(const tseed_wanted_t *wanted, const tseed_filter_t *filter,
+                            apr_pool_t *pool)
+{
+    const char *style = copy(wanted->address.style, pool);
+    const char *unused;
+
+    return strcmp(style, TSEED_STYLE_DEFAULT) == 0 &&
+                   tseed_filter_accept(&unused, filter, style, pool) != NULL
+               ? ""
+               : style;
+}
+
+/* The parameters that the layer knows; of a query's the first of each counts. */
+static const apr_table_t *take_parameters(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+    apr_table_t *known = apr_table_make(pool, filters->nelts);
+
+    for (int i = 0; i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *value = wanted->face == TSEED_FACE_WMTS && strcmp(filter->name, "STYLES") == 0
+                                ? style_of(wanted, filter, pool)
+                                : apr_table_get(wanted->query, filter->name);
+
+        if (value) {
+            apr_table_setn(known, filter->name, value);
+        }
+    }
+    return known;
+}
+
+static const char *choose_parameters(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    return wanted->chart->layer->filters->nelts > 0 &&
+                   (wanted->address.style.length > 0 || !apr_is_empty_table(wanted->query))
+               ? tseed_sheet_choose(&wanted->sheet, wanted->sheet, take_parameters(wanted, pool),
+                                    pool)
+               : NULL;
+}
+
+/* ---- tiles ---- */
+
+static void find_file(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_tile_t *tile = &wanted->tile;
+    const char *problem;
+
+    if (!tseed_chart_has(wanted->chart, tile->z, tile->x, tile->y)) {
+        refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
+               wanted->face == TSEED_FACE_WMS ? "BBOX" : "TILEROW", "the layer has no tile there");
+        return;
+    }
+    problem = choose_parameters(wanted, pool);
+    if (problem) {
+        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "STYLE", problem);
+        return;
+    }
+    wanted->kind = TSEED_WANTED_TILE;
+    wanted->path = tseed_sheet_path(wanted->sheet, tile, pool);
+}
+
+/* By the extension in the address, else by FORMAT. */
+static void find_sheet(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_piece_t extension = wanted->address.format;
+    const char *mime = apr_table_get(wanted->query, "FORMAT");
+
+    if (extension.length > 0) {
+        wanted->sheet = tseed_chart_find(wanted->chart, extension.text, extension.length);
+    } else if (mime) {
+        wanted->sheet = tseed_chart_find_mime(wanted->chart, mime);
+    } else if (wanted->address.kind == TSEED_ADDRESS_TMS_MAP) {
+        wanted->sheet = &wanted->chart->sheets[0];
+    }
+    if (!wanted->sheet) {
+        refuse(
+            wanted, HTTP_NOT_FOUND,
+            extension.length || mime ? "InvalidParameterValue" : "MissingParameterValue", "FORMAT",
+            apr_psprintf(pool, "the layer has no tiles of the format '%s'",
+                         extension.length ? quote(extension, pool)
+                                          : tseed_text_quote(mime ? mime : "", QUOTE_MAX, pool)));
+    }
+}
+
+static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const tseed_tile_address_t *address = &wanted->address;
+    const tseed_chart_t *chart =
+        tseed_atlas_find(tseed_conf_get(r->server)->atlas, address->layer.text,
+                         address->layer.length, address->gridset.text, address->gridset.length);
+
+    if (chart && tseed_dir_conf_sees(dir, chart->layer->name)) {
+        wanted->chart = chart;
+        return;
+    }
+    refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue", "LAYER",
+           apr_psprintf(r->pool, "there is no layer '%s' with the grid set '%s'",
+                        quote(address->layer, r->pool), quote(address->gridset, r->pool)));
+}
+
+static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const tseed_tile_address_t *address = &wanted->address;
+    const tseed_gridset_t *gridset;
+    int64_t y = address->y;
+
+    find_chart(wanted, dir, r);
+    if (wanted->chart) {
+        find_sheet(wanted, r->pool);
+    }
+    if (!wanted->sheet) {
+        return;
+    }
+    gridset = wanted->chart->subset->gridset;
+    if (address->from_top && address->z < gridset->levels) {
+        y = gridset->rows[address->z] - 1 - y;
+    }
+    /* a level that can't be is none of the chart's either way */
+    wanted->tile =
+        (tseed_tile_t){address->z < TSEED_LEVELS_MAX ? (int)address->z : -1, address->x, y};
+    find_file(wanted, r->pool);
+}
+
+/* ---- WMS ---- */
+
+/* BBOX of GetMap; version 1.3.0 has the axes in the reference system's own order. */
+static int read_bbox(tseed_bounds_t *bounds, const tseed_wanted_t *wanted, int is_turned,
+                     apr_pool_t *pool)
+{
+    const char *text = apr_table_get(wanted->query, "BBOX");
+    double n[4];
+
+    if (!text || tseed_read_doubles(n, 4, text, ",", pool) != 0) {
+        return 0;
+    }
+    *bounds = is_turned ? (tseed_bounds_t){n[1], n[0], n[3], n[2]}
+                        : (tseed_bounds_t){n[0], n[1], n[2], n[3]};
+    return bounds->minx < bounds->maxx && bounds->miny < bounds->maxy;
+}
+
+static int is_number(const tseed_wanted_t *wanted, const char *key, int expected)
+{
+    const char *text = apr_table_get(wanted->query, key);
+    int64_t value;
+
+    return text && tseed_text_int64(&value, text, 1, INT32_MAX) == 0 && value == expected;
+}
+
+/* "EPSG:4326" or, of version 1.3.0, "CRS:84", which is 4326 with longitude first. */
+static int is_system(const char *srs, const tseed_gridset_t *gridset, int *is_crs84)
+{
+    int64_t code;
+
+    *is_crs84 = apr_cstr_casecmp(srs, "CRS:84") == 0;
+    if (*is_crs84) {
+        return gridset->srs == 4326;
+    }
+    return apr_cstr_casecmpn(srs, "EPSG:", 5) == 0 &&
+           tseed_text_int64(&code, srs + 5, 1, INT32_MAX) == 0 &&
+           tseed_srs_same(code, gridset->srs);
+}
+
+/* Whether the picture that is asked for is a tile of this chart. */
+static int is_tile_of(tseed_wanted_t *wanted, const tseed_chart_t *chart, const char *srs,
+                      int is_130, apr_pool_t *pool)
+{
+    const tseed_gridset_t *gridset = chart->subset->gridset;
+    tseed_bounds_t bounds;
+    int is_crs84;
+
+    return is_system(srs, gridset, &is_crs84) && is_number(wanted, "WIDTH", gridset->tile_width) &&
+           is_number(wanted, "HEIGHT", gridset->tile_height) &&
+           read_bbox(&bounds, wanted, is_130 && gridset->north_east && !is_crs84, pool) &&
+           tseed_tile_of_bounds(&wanted->tile, gridset, &bounds);
+}
+
+static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const char *version = apr_table_get(wanted->query, "VERSION");
+    const int is_130 = version && strcmp(version, "1.3.0") == 0;
+    const char *srs = apr_table_get(wanted->query, is_130 ? "CRS" : "SRS");
+    const char *layer = apr_table_get(wanted->query, "LAYERS");
+    const apr_array_header_t *subsets;
+
+    wanted->address.layer = (tseed_piece_t){layer ? layer : "", layer ? strlen(layer) : 0};
+    find_chart(wanted, dir, r);
+    if (!wanted->chart) {
+        wanted->detail = (tseed_query_problem_t){"LayerNotDefined", "LAYERS"};
+        return;
+    }
+    subsets = wanted->chart->layer->subsets;
+    for (int i = 0; srs && i < subsets->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(subsets, i, tseed_subset_t).gridset->name;
+        const tseed_chart_t *chart = tseed_atlas_find(tseed_conf_get(r->server)->atlas, layer,
+                                                      strlen(layer), name, strlen(name));
+
+        if (is_tile_of(wanted, chart, srs, is_130, r->pool)) {
+            wanted->chart = chart;
+            find_sheet(wanted, r->pool);
+            if (wanted->sheet) {
+                find_file(wanted, r->pool);
+            }
+            return;
+        }
+    }
+    refuse(wanted, HTTP_BAD_REQUEST, NULL, NULL,
+           "only whole tiles can be had here: SRS (CRS), BBOX, WIDTH and HEIGHT must be those of "
+           "a tile of one of the layer's grid sets, which GetCapabilities names");
+}
+
+/* ---- addresses ---- */
+
+static int request_is(const tseed_wanted_t *wanted, const char *name)
+{
+    const char *request = apr_table_get(wanted->query, "REQUEST");
+
+    return request && apr_cstr_casecmp(request, name) == 0;
+}
+
+static void refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool)
+{
+    const char *request = apr_table_get(wanted->query, "REQUEST");
+
+    refuse(wanted, HTTP_BAD_REQUEST, request ? "InvalidParameterValue" : "MissingParameterValue",
+           "REQUEST",
+           apr_psprintf(pool, "REQUEST '%s' is not possible, GetCapabilities or %s is expected",
+                        tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
+}
+
+static void find_wmts(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    tseed_query_problem_t problem;
+
+    if (request_is(wanted, "GetCapabilities")) {
+        wanted->kind = TSEED_WANTED_WMTS_CAPABILITIES;
+        return;
+    }
+    if (!request_is(wanted, "GetTile")) {
+        refuse_request(wanted, "GetTile", r->pool);
+        return;
+    }
+    problem = tseed_tile_address_query(&wanted->address, wanted->query);
+    if (problem.code) {
+        refuse(wanted, HTTP_BAD_REQUEST, problem.code, problem.locator,
+               apr_psprintf(r->pool, "the parameter %s is missing or no value of it",
+                            problem.locator));
+        return;
+    }
+    find_tile(wanted, dir, r);
+}
+
+static void find_wms(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    if (request_is(wanted, "GetCapabilities")) {
+        wanted->kind = TSEED_WANTED_WMS_CAPABILITIES;
+    } else if (request_is(wanted, "GetMap")) {
+        find_map(wanted, dir, r);
+    } else {
+        refuse_request(wanted, "GetMap", r->pool);
+        wanted->detail.code = "OperationNotSupported";
+    }
+}
+
+static void find_tile_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    find_chart(wanted, dir, r);
+    if (wanted->chart) {
+        find_sheet(wanted, r->pool);
+    }
+    if (wanted->sheet) {
+        wanted->kind = TSEED_WANTED_TMS_MAP;
+    }
+}
+
+static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    switch (wanted->address.kind) {
+    case TSEED_ADDRESS_TILE:
+        find_tile(wanted, dir, r);
+        break;
+    case TSEED_ADDRESS_WMTS_TILE:
+        wanted->face = TSEED_FACE_WMTS;
+        find_tile(wanted, dir, r);
+        break;
+    case TSEED_ADDRESS_WMTS:
+        wanted->face = TSEED_FACE_WMTS;
+        find_wmts(wanted, dir, r);
+        break;
+    case TSEED_ADDRESS_WMTS_CAPABILITIES:
+        wanted->kind = TSEED_WANTED_WMTS_CAPABILITIES;
+        break;
+    case TSEED_ADDRESS_TMS_SERVICE:
+        wanted->kind = TSEED_WANTED_TMS_SERVICE;
+        break;
+    case TSEED_ADDRESS_TMS_MAP:
+        find_tile_map(wanted, dir, r);
+        break;
+    case TSEED_ADDRESS_WMS:
+        wanted->face = TSEED_FACE_WMS;
+        find_wms(wanted, dir, r);
+        break;
+    default:
+        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL, "there is nothing at this address");
+    }
+}
+
+/* What follows the location's path, "" where there is no atlas to look into. */
+static const char *path_below(const char *base, request_rec *r)
+{
+    size_t length = strlen(base);
+
+    return strncmp(r->uri, base, length) == 0 && tseed_conf_get(r->server)->atlas ? r->uri + length
+                                                                                  : "";
+}
+
+const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    tseed_wanted_t *wanted = ap_get_module_config(r->request_config, &tileseed_module);
+
+    if (!wanted) {
+        wanted = apr_pcalloc(r->pool, sizeof(*wanted));
+        ap_set_module_config(r->request_config, &tileseed_module, wanted);
+        wanted->query = r->args ? tseed_form_read(r->args, strlen(r->args), r->pool)
+                                : apr_table_make(r->pool, 0);
+        wanted->address = tseed_tile_address(path_below(dir->tiles_base, r));
+        find_wanted(wanted, dir, r);
+    }
+    return wanted;
+}

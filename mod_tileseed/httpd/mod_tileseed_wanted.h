@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What a request to a location with TileSeedTiles wants: a tile, a document, or nothing there is.
+ *
+ * Looked up once, as early as the address is known, and kept with the request.
+ */
+#ifndef MOD_TILESEED_WANTED_H
+#define MOD_TILESEED_WANTED_H
+
+#include <httpd.h>
+
+#include "mod_tileseed_config.h"
+#include "protocol/tseed_tile_address.h"
+
+/* In which words the client is told what is wrong. */
+typedef enum { TSEED_FACE_PLAIN, TSEED_FACE_WMTS, TSEED_FACE_WMS } tseed_face_t;
+
+typedef enum {
+    TSEED_WANTED_NOTHING, /* `status` and `problem` say why */
+    TSEED_WANTED_TILE,
+    TSEED_WANTED_WMTS_CAPABILITIES,
+    TSEED_WANTED_WMS_CAPABILITIES,
+    TSEED_WANTED_TMS_SERVICE,
+    TSEED_WANTED_TMS_MAP
+} tseed_wanted_kind_t;
+
+/* In the request's pool. */
+typedef struct {
+    tseed_wanted_kind_t kind;
+    tseed_face_t face;
+    tseed_tile_address_t address;
+    const apr_table_t *query;   /* decoded, keys as sent; empty without one */
+    const tseed_chart_t *chart; /* of a tile or a tile map */
+    const tseed_sheet_t *sheet;
+    tseed_tile_t tile;
+    const char *path;             /* of the tile's file */
+    int status;                   /* HTTP */
+    const char *problem;          /* a sentence */
+    tseed_query_problem_t detail; /* of the faces of OGC */
+} tseed_wanted_t;
+
+/* Looks it up at the first call. `dir` has tiles on. */
+const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* WMS: capabilities of both versions in the order of their schemas, and exceptions. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "protocol/tseed_escape.h"
+#include "protocol/tseed_service.h"
+#include "protocol/tseed_xml_write.h"
+
+static const char doctype_111[] = "<!DOCTYPE WMT_MS_Capabilities SYSTEM "
+                                  "\"http://schemas.opengis.net/wms/1.1.1/capabilities_1_1_1.dtd\"";
+
+/* What WMS-C adds to the document type. */
+static const char doctype_tiled[] =
+    " [\n<!ELEMENT VendorSpecificCapabilities (TileSet*)>\n"
+    "<!ELEMENT TileSet (SRS, BoundingBox?, Resolutions, Width, Height, Format, Layers*, Styles*)>\n"
+    "<!ELEMENT Resolutions (#PCDATA)>\n<!ELEMENT Width (#PCDATA)>\n<!ELEMENT Height (#PCDATA)>\n"
+    "<!ELEMENT Layers (#PCDATA)>\n<!ELEMENT Styles (#PCDATA)>\n]";
+
+typedef struct {
+    const tseed_service_t *service;
+    const char *base; /* escaped */
+    tseed_wms_dialect_t dialect;
+    tseed_xml_t xml;
+} document_t;
+
+static int is_130(const document_t *document)
+{
+    return document->dialect == TSEED_WMS_130;
+}
+
+static void put_resource(const document_t *document)
+{
+    tseed_xml_put(&document->xml,
+                  "<OnlineResource xmlns:xlink=\"http://www.w3.org/1999/xlink\""
+                  " xlink:type=\"simple\" xlink:href=\"%s/wms?\"/>",
+                  document->base);
+}
+
+static void put_head(const document_t *document)
+{
+    const tseed_xml_t *xml = &document->xml;
+
+    tseed_xml_put(xml, TSEED_XML_PROLOG);
+    if (is_130(document)) {
+        tseed_xml_put(xml, "<WMS_Capabilities xmlns=\"http://www.opengis.net/wms\""
+                           " xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\""
+                           " xsi:schemaLocation=\"http://www.opengis.net/wms http://"
+                           "schemas.opengis.net/wms/1.3.0/capabilities_1_3_0.xsd\""
+                           " version=\"1.3.0\">\n");
+    } else {
+        tseed_xml_put(xml, "%s%s>\n<WMT_MS_Capabilities version=\"1.1.1\">\n", doctype_111,
+                      document->dialect == TSEED_WMS_111_TILED ? doctype_tiled : "");
+    }
+    tseed_xml_put(xml, "  <Service><Name>%s</Name><Title>Web Map Service</Title>",
+                  is_130(document) ? "WMS" : "OGC:WMS");
+    put_resource(document);
+    tseed_xml_put(xml, "</Service>\n");
+}
+
+/* ---- requests ---- */
+
+static void put_operation(const document_t *document, const char *name)
+{
+    tseed_xml_put(&document->xml, "<DCPType><HTTP><Get>");
+    put_resource(document);
+    tseed_xml_put(&document->xml, "</Get></HTTP></DCPType></%s>\n", name);
+}
+
+static int has_format(const tseed_layer_t *layer, const char *mime)
+{
+    return tseed_layer_find_format(layer, mime) != NULL;
+}
+
+/* The formats of all layers, each once. */
+static void put_formats(const document_t *document)
+{
+    const apr_array_header_t *layers = document->service->layers;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const apr_array_header_t *formats = APR_ARRAY_IDX(layers, i, tseed_layer_t *)->formats;
+
+        for (int k = 0; k < formats->nelts; k++) {
+            const char *mime = APR_ARRAY_IDX(formats, k, tseed_format_t).mime;
+            int before = 0;
+
+            while (before < i &&
+                   !has_format(APR_ARRAY_IDX(layers, before, tseed_layer_t *), mime)) {
+                before++;
+            }
+            if (before == i) {
+                tseed_xml_put(&document->xml, "<Format>%s</Format>", mime);
+            }
+        }
+    }
+}
+
+static void put_requests(const document_t *document)
+{
+    const tseed_xml_t *xml = &document->xml;
+
+    tseed_xml_put(xml, "    <Request>\n      <GetCapabilities><Format>%s</Format>",
+                  is_130(document) ? "text/xml" : "application/vnd.ogc.wms_xml");
+    put_operation(document, "GetCapabilities");
+    tseed_xml_put(xml, "      <GetMap>");
+    put_formats(document);
+    put_operation(document, "GetMap");
+    tseed_xml_put(xml, "    </Request>\n    <Exception><Format>%s</Format></Exception>\n",
+                  is_130(document) ? "XML" : "application/vnd.ogc.se_xml");
+}
+
+/* ---- tile sets of WMS-C ---- */
+
+/* Begins where the grid does, so that clients count tiles from there. */
+static void put_box(const document_t *document, const tseed_subset_t *subset, const char *key)
+{
+    const tseed_xml_t *xml = &document->xml;
+    const tseed_bounds_t *box = &subset->extent;
+    const int is_turned = is_130(document) && subset->gridset->north_east;
+
+    tseed_xml_put(
+        xml, "<BoundingBox %s=\"EPSG:%d\" minx=\"%s\" miny=\"%s\" maxx=\"%s\" maxy=\"%s\"/>", key,
+        subset->gridset->srs, tseed_xml_number(is_turned ? box->miny : box->minx, xml->pool),
+        tseed_xml_number(is_turned ? box->minx : box->miny, xml->pool),
+        tseed_xml_number(is_turned ? box->maxy : box->maxx, xml->pool),
+        tseed_xml_number(is_turned ? box->maxx : box->maxy, xml->pool));
+}
+
+static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
+                         const tseed_subset_t *subset, const tseed_format_t *format)
+{
+    const tseed_xml_t *xml = &document->xml;
+    const tseed_gridset_t *gridset = subset->gridset;
+    tseed_range_t corner = {subset->zoom_first, 0, 0, 0, 0};
+    tseed_bounds_t ground = tseed_range_bounds(gridset, &corner);
+    tseed_subset_t whole = *subset;
+
+    whole.extent = gridset->extent;
+    whole.extent.minx = ground.minx;
+    whole.extent.miny = ground.miny;
+    tseed_xml_put(xml, "      <TileSet><SRS>EPSG:%d</SRS>", gridset->srs);
+    put_box(document, &whole, "SRS");
+    tseed_xml_put(xml, "<Resolutions>");
+    for (int z = subset->zoom_first; z <= subset->zoom_last; z++) {
+        tseed_xml_put(xml, "%s ", tseed_xml_number(gridset->resolution[z], xml->pool));
+    }
+    tseed_xml_put(xml,
+                  "</Resolutions><Width>%d</Width><Height>%d</Height><Format>%s</Format>"
+                  "<Layers>%s</Layers><Styles></Styles></TileSet>\n",
+                  gridset->tile_width, gridset->tile_height, format->mime,
+                  tseed_escape_xml(layer->name, xml->pool));
+}
+
+static void put_tile_sets(const document_t *document, const tseed_layer_t *layer)
+{
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        for (int k = 0; k < layer->formats->nelts; k++) {
+            put_tile_set(document, layer, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t),
+                         &APR_ARRAY_IDX(layer->formats, k, tseed_format_t));
+        }
+    }
+}
+
+/* ---- layers ---- */
+
+static void put_degrees(const document_t *document, const tseed_layer_t *layer)
+{
+    const tseed_xml_t *xml = &document->xml;
+    tseed_bounds_t box;
+
+    if (tseed_xml_degrees(&box, layer)) {
+        tseed_xml_put(xml,
+                      is_130(document)
+                          ? "<EX_GeographicBoundingBox><westBoundLongitude>%s</westBoundLongitude>"
+                            "<eastBoundLongitude>%s</eastBoundLongitude><southBoundLatitude>%s"
+                            "</southBoundLatitude><northBoundLatitude>%s</northBoundLatitude>"
+                            "</EX_GeographicBoundingBox>"
+                          : "<LatLonBoundingBox minx=\"%s\" maxx=\"%s\" miny=\"%s\" maxy=\"%s\"/>",
+                      tseed_xml_number(box.minx, xml->pool), tseed_xml_number(box.maxx, xml->pool),
+                      tseed_xml_number(box.miny, xml->pool), tseed_xml_number(box.maxy, xml->pool));
+    }
+}
+
+static void put_style(const tseed_xml_t *xml, const char *name)
+{
+    const char *escaped = tseed_escape_xml(name, xml->pool);
+
+    tseed_xml_put(xml, "<Style><Name>%s</Name><Title>%s</Title></Style>", escaped, escaped);
+}
+
+static void put_styles(const tseed_xml_t *xml, const tseed_layer_t *layer)
+{
+    const tseed_filter_t *styles = tseed_layer_find_filter(layer, "STYLES");
+
+    if (styles && *styles->default_value) {
+        put_style(xml, styles->default_value);
+    }
+    for (int i = 0; styles && i < styles->values->nelts; i++) {
+        const char *value = APR_ARRAY_IDX(styles->values, i, const char *);
+
+        if (strcmp(value, styles->default_value) != 0) {
+            put_style(xml, value);
+        }
+    }
+}
+
+static void put_layer(const document_t *document, const tseed_layer_t *layer)
+{
+    const char *name = tseed_escape_xml(layer->name, document->xml.pool);
+    const char *key = is_130(document) ? "CRS" : "SRS";
+
+    tseed_xml_put(&document->xml, "      <Layer><Name>%s</Name><Title>%s</Title>", name, name);
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        tseed_xml_put(&document->xml, "<%s>EPSG:%d</%s>", key,
+                      APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t).gridset->srs, key);
+    }
+    put_degrees(document, layer);
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        put_box(document, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), key);
+    }
+    put_styles(&document->xml, layer);
+    tseed_xml_put(&document->xml, "</Layer>\n");
+}
+
+const char *tseed_wms_capabilities(const tseed_service_t *service, tseed_wms_dialect_t dialect,
+                                   apr_pool_t *pool)
+{
+    document_t document = {service, tseed_escape_xml(service->base, pool), dialect,
+                           tseed_xml_begin(pool)};
+    const tseed_xml_t *xml = &document.xml;
+
+    put_head(&document);
+    tseed_xml_put(xml, "  <Capability>\n");
+    put_requests(&document);
+    if (dialect == TSEED_WMS_111_TILED) {
+        tseed_xml_put(xml, "    <VendorSpecificCapabilities>\n");
+        for (int i = 0; i < service->layers->nelts; i++) {
+            put_tile_sets(&document, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *));
+        }
+        tseed_xml_put(xml, "    </VendorSpecificCapabilities>\n");
+    }
+    tseed_xml_put(xml, "    <Layer><Title>Tiles</Title>\n");
+    for (int i = 0; i < service->layers->nelts; i++) {
+        put_layer(&document, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *));
+    }
+    tseed_xml_put(xml, "    </Layer>\n  </Capability>\n</%s>\n",
+                  is_130(&document) ? "WMS_Capabilities" : "WMT_MS_Capabilities");
+    return tseed_xml_end(xml);
+}
+
+const char *tseed_wms_exception(tseed_wms_dialect_t dialect, const tseed_query_problem_t *detail,
+                                const char *problem, apr_pool_t *pool)
+{
+    const char *code = detail->code ? apr_pstrcat(pool, " code=\"", detail->code, "\"", NULL) : "";
+    const char *escaped = tseed_escape_xml(problem, pool);
+
+    return dialect == TSEED_WMS_130
+               ? apr_pstrcat(pool, TSEED_XML_PROLOG,
+                             "<ServiceExceptionReport xmlns=\"http://www.opengis.net/ogc\""
+                             " version=\"1.3.0\">\n  <ServiceException",
+                             code, ">", escaped, "</ServiceException>\n</ServiceExceptionReport>\n",
+                             NULL)
+               : apr_pstrcat(pool, TSEED_XML_PROLOG,
+                             "<!DOCTYPE ServiceExceptionReport SYSTEM "
+                             "\"http://schemas.opengis.net/wms/1.1.1/exception_1_1_1.dtd\">\n"
+                             "<ServiceExceptionReport version=\"1.1.1\">\n  <ServiceException",
+                             code, ">", escaped, "</ServiceException>\n</ServiceExceptionReport>\n",
+                             NULL);
+}
