@@ -20,7 +20,7 @@ typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP } answer_kind_t;
 
 /* All that a uniform tile's bytes depend on. Compared as memory, so it is zeroed first. */
 typedef struct {
-    int width, height, channels, has_palette, is_opaque;
+    int width, height, channels, has_palette;
     int codec, quality, level, lossless, palette;
     tseed_colour_t colour;
 } uniform_key_t;
@@ -290,7 +290,6 @@ static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter,
     key->height = pixels->height;
     key->channels = pixels->channels;
     key->has_palette = pixels->colours > 0;
-    key->is_opaque = key->has_palette && tseed_picture_is_opaque(pixels);
     key->codec = (int)cutter->format.codec;
     key->quality = cutter->format.quality;
     key->level = cutter->format.level;
