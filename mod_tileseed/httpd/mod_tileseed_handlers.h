@@ -33,11 +33,15 @@ int tseed_handle_task_get(tseed_rest_t *rest);
 int tseed_handle_task_delete(tseed_rest_t *rest);
 int tseed_handle_failures(tseed_rest_t *rest);
 int tseed_handle_retry(tseed_rest_t *rest);
+int tseed_handle_estimate(tseed_rest_t *rest);
 int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 
 /* Whether this location may see the layer (TileSeedLayers). */
 int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
+
+/* The route's layer, or NULL when it is not configured or not for this location to see. */
+const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest);
 
 /* The 400 for the route's layer. */
 int tseed_rest_unknown_layer(tseed_rest_t *rest);

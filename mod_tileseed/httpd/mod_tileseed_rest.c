@@ -146,6 +146,13 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
     return tseed_dir_conf_sees(rest->dir, layer);
 }
 
+const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest)
+{
+    return tseed_rest_sees(rest, rest->route.layer)
+               ? tseed_catalog_find_layer(rest->conf->catalog, rest->route.layer)
+               : NULL;
+}
+
 int tseed_rest_board_is_current(const tseed_rest_t *rest)
 {
     return !tseed_board_is_crowded(rest->board) &&
@@ -181,6 +188,7 @@ static const struct {
     [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
     [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
+    [TSEED_ACTION_ESTIMATE] = {tseed_handle_estimate, 1, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
 

@@ -71,17 +71,10 @@ static void warn_of_name(const tseed_rest_t *rest, const char *asked, const tsee
     apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
 }
 
-static const tseed_layer_t *find_layer(const tseed_rest_t *rest)
-{
-    return tseed_rest_sees(rest, rest->route.layer)
-               ? tseed_catalog_find_layer(rest->conf->catalog, rest->route.layer)
-               : NULL;
-}
-
 static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
 {
     request_rec *r = rest->r;
-    const tseed_layer_t *layer = find_layer(rest);
+    const tseed_layer_t *layer = tseed_rest_find_layer(rest);
     tseed_seed_document_t document;
     tseed_task_t task = {0};
     tseed_tileset_t tileset;
@@ -200,7 +193,7 @@ static int layer_is_known(const tseed_rest_t *rest)
     tseed_state_t *state;
     int has = 0;
 
-    if (!layer || find_layer(rest)) {
+    if (!layer || tseed_rest_find_layer(rest)) {
         return 1;
     }
     state = tseed_rest_sees(rest, layer) ? tseed_child_acquire(&rv) : NULL;

@@ -111,6 +111,28 @@ static int may_end(const tseed_run_t *run)
     return run->phase == TSEED_RUN_ENDING && run->losses == 0;
 }
 
+/* Whether this transaction takes what a run has measured. */
+static int may_measure(const tseed_run_t *run, int checkpoint)
+{
+    return run->is_measured && (checkpoint || may_end(run));
+}
+
+static apr_status_t write_measures(tseed_seeder_t *seeder, int checkpoint)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        for (int z = 0; may_measure(run, checkpoint) && z < TSEED_LEVELS_MAX; z++) {
+            const tseed_measure_t *measure = &run->measures[z];
+
+            if (rv == APR_SUCCESS && (measure->tiles > 0 || measure->looks > 0)) {
+                rv = tseed_state_measure_add(seeder->state, run->tileset.key, z, measure);
+            }
+        }
+    }
+    return rv;
+}
+
 static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -149,6 +171,9 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
     }
     if (rv == APR_SUCCESS) {
         rv = write_runs(seeder, checkpoint);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_measures(seeder, checkpoint);
     }
     if (rv == APR_SUCCESS) {
         rv = write_terminations(seeder);
@@ -232,6 +257,10 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
         tseed_run_t *next = run->next_run;
 
         run->dirty = run->dirty && !checkpoint;
+        if (may_measure(run, checkpoint)) {
+            memset(run->measures, 0, sizeof(run->measures));
+            run->is_measured = 0;
+        }
         if (may_end(run)) {
             log_ending(run);
             tseed_roster_dismiss(seeder, run);

@@ -117,6 +117,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     run->progress.skipped += job->skipped;
     run->progress.bytes += job->bytes;
     tseed_progress_finish(&run->progress, job->position);
+    tseed_run_measure(run, job, tseed_clock_monotonic());
     if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
         run->pauses = 0;
         run->progress.reason[0] = '\0';

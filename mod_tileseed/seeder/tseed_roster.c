@@ -344,6 +344,7 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
     if (!run->progress.started) {
         run->progress.started = tseed_clock_wall(run->task->created);
     }
+    run->measured_at = tseed_clock_monotonic();
     run_prepare(seeder, run);
     entry->run = run;
     *seeder->runs_end = run;

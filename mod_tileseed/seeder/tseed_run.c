@@ -23,6 +23,31 @@ tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)
     return run->positions.range[run->task->zoom_start + position];
 }
 
+/* Threads beyond what the upstream takes at once wait for it: they do not count. */
+static int threads_of(const tseed_run_t *run)
+{
+    const int most = run->tileset.layer->source.upstream->connections;
+
+    return run->threads < most ? run->threads : most;
+}
+
+void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
+{
+    tseed_measure_t *measure = &run->measures[job->metatile.whole.z];
+    const apr_time_t since =
+        run->pause_until > run->measured_at ? run->pause_until : run->measured_at;
+    const apr_interval_time_t taken = now > since ? now - since : 0;
+    const double busy = (double)taken / APR_USEC_PER_SEC * threads_of(run);
+
+    if (job->stage == TSEED_STAGE_CUT && job->made > 0) {
+        tseed_measure_add(measure, job->made, job->bytes, busy);
+    } else if (job->stage == TSEED_STAGE_CHECK) {
+        tseed_measure_look(measure, job->skipped, busy);
+    }
+    run->measured_at = now;
+    run->is_measured = 1;
+}
+
 int64_t tseed_run_peek(const tseed_run_t *run)
 {
     int64_t position = run->next < run->progress.low ? run->progress.low : run->next;

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "layer/tseed_tileset.h"
-#include "protocol/tseed_task.h"
+#include "protocol/tseed_estimate.h"
 #include "seeder/tseed_job.h"
 #include "store/tseed_store.h"
 
@@ -67,9 +67,12 @@ typedef struct tseed_run_t {
     int losses;              /* given up on, not yet in the database */
     int64_t errors;          /* upstream errors since the last line about them */
     apr_time_t next_summary; /* monotonic */
-    apr_time_t paced_at;     /* monotonic: when the pace was last taken, … */
-    int64_t paced_tiles;     /* … what was processed then, … */
-    int paces;               /* … and how often it was, up to PACES */
+    apr_time_t measured_at;  /* monotonic: when the last metatile was finished */
+    int is_measured;         /* `measures` has something that the database has not */
+    tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */
+    apr_time_t paced_at;                        /* monotonic: when the pace was last taken, … */
+    int64_t paced_tiles;                        /* … what was processed then, … */
+    int paces;                                  /* … and how often it was, up to PACES */
     char last_cause[TSEED_CAUSE_SIZE];
 } tseed_run_t;
 
@@ -78,6 +81,9 @@ int64_t tseed_run_count(const tseed_run_t *run);
 
 /* The metatile at a position, not of a truncate. */
 tseed_metatile_t tseed_run_metatile(const tseed_run_t *run, int64_t position);
+
+/* Measures a metatile that is finished, by the time since the one before. */
+void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now);
 
 /* The tiles of a truncate's level `position`. */
 tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position);

@@ -17,6 +17,7 @@
 #include <sys/statvfs.h>
 
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "state/tseed_file.h"
 
 /* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
@@ -428,4 +429,12 @@ int64_t tseed_rows_int64(tseed_rows_t *rows)
 int tseed_rows_int(tseed_rows_t *rows)
 {
     return (int)tseed_rows_int64(rows);
+}
+
+double tseed_rows_double(tseed_rows_t *rows)
+{
+    double value = 0;
+
+    tseed_text_double(&value, tseed_rows_text(rows));
+    return value;
 }

@@ -122,5 +122,6 @@ int tseed_rows_next(tseed_rows_t *rows);
 const char *tseed_rows_text(tseed_rows_t *rows);
 int64_t tseed_rows_int64(tseed_rows_t *rows);
 int tseed_rows_int(tseed_rows_t *rows);
+double tseed_rows_double(tseed_rows_t *rows);
 
 #endif

@@ -8,6 +8,7 @@
  *      task     the snapshot a task was accepted with, its state and how far it is
  *      failure  metatiles given up on, by the first tile
  *      metatile what a task that retries another is about, likewise
+ *      measure  sums of what tasks have measured, by tile set and level
  *      quota    one row: the configuration, and the directive it was derived from
  *      tileset  what there is of each tile set, as sums
  *      page     what there is of each block of 32 x 32 tiles, and how it is used
@@ -134,7 +135,23 @@ static const char *const version_3[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3};
+static const char *const version_4[] = {
+    "CREATE TABLE measure ("
+    " tileset TEXT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " metatiles BIGINT NOT NULL,"
+    " tiles BIGINT NOT NULL,"
+    " bytes DOUBLE PRECISION NOT NULL,"
+    " bytes_squares DOUBLE PRECISION NOT NULL,"
+    " busy DOUBLE PRECISION NOT NULL,"
+    " busy_squares DOUBLE PRECISION NOT NULL,"
+    " looks DOUBLE PRECISION NOT NULL,"
+    " looking DOUBLE PRECISION NOT NULL,"
+    " PRIMARY KEY (tileset, z))",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3, version_4};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

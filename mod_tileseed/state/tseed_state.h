@@ -18,6 +18,7 @@
 #include <apr_pools.h>
 #include <apr_tables.h>
 
+#include "protocol/tseed_estimate.h"
 #include "protocol/tseed_query.h"
 #include "protocol/tseed_task.h"
 #include "tiling/tseed_positions.h"
@@ -87,6 +88,10 @@ apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *l
 apr_status_t tseed_state_list(tseed_state_t *state, apr_array_header_t **rows, const char *layer,
                               apr_pool_t *pool);
 
+/* What was measured of a tile set so far; `measures` has TSEED_LEVELS_MAX levels. */
+apr_status_t tseed_state_measures(tseed_state_t *state, tseed_measure_t *measures,
+                                  const char *tileset);
+
 /* The quota configuration's saved text and version; APR_NOTFOUND before the first set. `directive`
  * is the value of TileSeedDiskQuota that it was last derived from. */
 apr_status_t tseed_state_quota_get(tseed_state_t *state, const char **saved, const char **directive,
@@ -137,6 +142,10 @@ apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
 
 /* Records a metatile given up on; a second record of the same one replaces the first. */
 apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure);
+
+/* Adds to what was measured of a level. Inside of a transaction it is undone with it. */
+apr_status_t tseed_state_measure_add(tseed_state_t *state, const char *tileset, int z,
+                                     const tseed_measure_t *measure);
 
 /* Forgets finished tasks (and their failures) beyond the newest `most` or older than `before`, at
  * most a few hundred a call. */

@@ -4,6 +4,7 @@
  * is to be done about those. */
 #include <apr_strings.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
@@ -205,4 +206,66 @@ apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
                                     const tseed_positions_t *positions, int64_t most)
 {
     return tseed_work_write(state, retry, &(retry_t){task, positions, most, 0});
+}
+
+/* ---- measurements ---- */
+
+typedef struct {
+    const char *tileset;
+    int z;
+    const tseed_measure_t *measure;
+} measure_add_t;
+
+static apr_status_t measure_add(tseed_state_t *state, void *baton)
+{
+    const measure_add_t *call = baton;
+    const tseed_measure_t *measure = call->measure;
+    const void *args[] = {call->tileset,       &call->z,
+                          &measure->metatiles, &measure->tiles,
+                          &measure->bytes,     &measure->bytes_squares,
+                          &measure->busy,      &measure->busy_squares,
+                          &measure->looks,     &measure->looking};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_MEASURE_ADD, args);
+}
+
+apr_status_t tseed_state_measure_add(tseed_state_t *state, const char *tileset, int z,
+                                     const tseed_measure_t *measure)
+{
+    return tseed_work_write(state, measure_add, &(measure_add_t){tileset, z, measure});
+}
+
+typedef struct {
+    const char *tileset;
+    tseed_measure_t *measures;
+} measures_t;
+
+static apr_status_t load_measures(tseed_state_t *state, void *baton)
+{
+    const measures_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_MEASURES_GET,
+                                            (const void *[]){call->tileset}, state->scratch);
+
+    memset(call->measures, 0, TSEED_LEVELS_MAX * sizeof(*call->measures));
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        int z = tseed_rows_int(&rows);
+        tseed_measure_t *measure = &call->measures[z >= 0 && z < TSEED_LEVELS_MAX ? z : 0];
+
+        measure->metatiles = tseed_rows_int64(&rows);
+        measure->tiles = tseed_rows_int64(&rows);
+        measure->bytes = tseed_rows_double(&rows);
+        measure->bytes_squares = tseed_rows_double(&rows);
+        measure->busy = tseed_rows_double(&rows);
+        measure->busy_squares = tseed_rows_double(&rows);
+        measure->looks = tseed_rows_double(&rows);
+        measure->looking = tseed_rows_double(&rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_measures(tseed_state_t *state, tseed_measure_t *measures,
+                                  const char *tileset)
+{
+    return tseed_work_read(state, load_measures, &(measures_t){tileset, measures});
 }

@@ -81,6 +81,20 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_METATILES_FROM] = "SELECT z, x, y FROM metatile WHERE task = %lld"
                                  " AND position >= %lld ORDER BY position LIMIT %lld",
     [TSEED_SQL_METATILES_DELETE] = "DELETE FROM metatile WHERE task = %lld",
+    [TSEED_SQL_MEASURE_ADD] =
+        "INSERT INTO measure (tileset, z, metatiles, tiles, bytes, bytes_squares, busy,"
+        " busy_squares, looks, looking)"
+        " VALUES (%s, %d, %lld, %lld, %lf, %lf, %lf, %lf, %lf, %lf)"
+        " ON CONFLICT (tileset, z) DO UPDATE SET metatiles = measure.metatiles + "
+        "excluded.metatiles,"
+        " tiles = measure.tiles + excluded.tiles, bytes = measure.bytes + excluded.bytes,"
+        " bytes_squares = measure.bytes_squares + excluded.bytes_squares,"
+        " busy = measure.busy + excluded.busy,"
+        " busy_squares = measure.busy_squares + excluded.busy_squares,"
+        " looks = measure.looks + excluded.looks, looking = measure.looking + excluded.looking",
+    [TSEED_SQL_MEASURES_GET] =
+        "SELECT z, metatiles, tiles, bytes, bytes_squares, busy, busy_squares, looks, looking"
+        " FROM measure WHERE tileset = %s",
     [TSEED_SQL_HISTORY_END] =
         "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
     [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"

@@ -340,6 +340,34 @@ static void test_history__a_retry_is_forgotten_with_its_list(void **data)
     assert_string_equal(found(home, NULL, NULL), "1");
 }
 
+/* ---- measurements ---- */
+
+static void test_history__measurements_add_up_by_tile_set_and_level(void **data)
+{
+    home_t *home = *data;
+    const tseed_measure_t one = {1, 16, 1000.5, 62500.25, 0.125, 0.0009765625, 0, 0};
+    const tseed_measure_t two = {3, 40, 3e12, 1e20, 2, 1, 64, 0.5};
+    tseed_measure_t measures[TSEED_LEVELS_MAX];
+
+    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 3, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 3, &two), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 21, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(home->state, "a/c", 4, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measures(home->state, measures, "a/b"), APR_SUCCESS);
+    assert_int_equal(measures[3].metatiles, 4);
+    assert_int_equal(measures[3].tiles, 56);
+    assert_float_equal(measures[3].bytes, 3000000001000.5, 0.01);
+    assert_float_equal(measures[3].bytes_squares / 1e20, 1, 1e-12);
+    assert_float_equal(measures[3].busy, 2.125, 1e-12);
+    assert_float_equal(measures[3].busy_squares, 1.0009765625, 1e-12);
+    assert_float_equal(measures[3].looks, 64, 1e-12);
+    assert_float_equal(measures[3].looking, 0.5, 1e-12);
+    assert_int_equal(measures[21].tiles, 16);
+    assert_int_equal(measures[4].tiles, 0);
+    assert_int_equal(tseed_state_measures(home->state, measures, "a"), APR_SUCCESS);
+    assert_int_equal(measures[3].tiles, 0);
+}
+
 static int group_setup(void **data)
 {
     (void)data;
@@ -368,6 +396,7 @@ int main(void)
         TEST(a_retry_may_be_long),
         TEST(nothing_failed_is_nothing_to_retry),
         TEST(a_retry_is_forgotten_with_its_list),
+        TEST(measurements_add_up_by_tile_set_and_level),
     };
 
     return cmocka_run_group_tests(tests, group_setup, group_teardown);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Handler of an estimate: what a seed request would mean, without a task.
+ *
+ * What is there already is looked at in the store itself: all of it when that is few metatiles,
+ * else as many of each level as come to about the same, spread evenly over the level.
+ */
+#include "mod_tileseed_handlers.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_reply.h"
+#include "protocol/tseed_estimate.h"
+#include "protocol/tseed_seed_request.h"
+#include "store/tseed_store.h"
+
+#define LOOKS    2048                   /* metatiles */
+#define PATIENCE (3 * APR_USEC_PER_SEC) /* with a slow disk */
+
+/* Tiles of a metatile, at most. */
+#define WORDS (1024 / 64)
+
+/* What is looked through, and until when. */
+typedef struct {
+    tseed_store_t *store;
+    const tseed_positions_t *positions;
+    apr_time_t deadline; /* monotonic */
+} survey_t;
+
+static void look(const survey_t *survey, tseed_demand_t *demand, int64_t position)
+{
+    const tseed_metatile_t metatile = tseed_positions_at(survey->positions, position);
+    uint64_t bits[WORDS] = {0};
+
+    if (tseed_store_present(survey->store, &metatile.wanted, bits, WORDS) != APR_SUCCESS) {
+        return;
+    }
+    for (int i = 0; i < WORDS; i++) {
+        demand->found += __builtin_popcountll(bits[i]);
+    }
+    demand->looked += tseed_range_count(&metatile.wanted);
+    demand->samples++;
+}
+
+/* Looks at `most` metatiles of a level: every n-th, so that no corner is left out. */
+static void look_at_level(const survey_t *survey, tseed_demand_t *demand, int z, int64_t most)
+{
+    const int64_t first = survey->positions->first[z];
+    const int64_t count = survey->positions->first[z + 1] - first;
+    const int64_t looks = count < most ? count : most;
+
+    demand->tiles = tseed_range_count(&survey->positions->range[z]);
+    for (int64_t i = 0; i < looks && tseed_clock_monotonic() < survey->deadline; i++) {
+        look(survey, demand, first + (int64_t)((double)count * ((double)i + 0.5) / (double)looks));
+    }
+}
+
+static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
+                        const tseed_tileset_t *tileset, const tseed_positions_t *positions,
+                        apr_pool_t *pool)
+{
+    survey_t survey = {.positions = positions, .deadline = tseed_clock_monotonic() + PATIENCE};
+    const int64_t most =
+        positions->count <= LOOKS ? LOOKS : LOOKS / (task->zoom_stop - task->zoom_start + 1);
+
+    memset(demands, 0, TSEED_LEVELS_MAX * sizeof(*demands));
+    if (tseed_store_open(&survey.store, tileset, 0, pool) != APR_SUCCESS) {
+        survey.deadline = 0; /* nothing is known */
+    }
+    for (int z = task->zoom_start; z <= task->zoom_stop; z++) {
+        look_at_level(&survey, &demands[z], z, most > 0 ? most : 1);
+    }
+    if (survey.store) {
+        tseed_store_close(survey.store);
+    }
+}
+
+/* What will be at work at once, as the seeder counts it. */
+static int threads_of(const tseed_rest_t *rest, const tseed_task_t *task,
+                      const tseed_layer_t *layer)
+{
+    int threads = task->thread_count;
+
+    threads = threads < rest->conf->settings.threads ? threads : rest->conf->settings.threads;
+    return threads < layer->source.upstream->connections ? threads
+                                                         : layer->source.upstream->connections;
+}
+
+static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const tseed_task_t *task,
+                 const tseed_tileset_t *tileset, const tseed_measure_t *measures)
+{
+    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
+                                 task->meta_height};
+    tseed_demand_t demands[TSEED_LEVELS_MAX] = {{0}};
+    tseed_positions_t positions;
+
+    if (task->has_area) {
+        tseed_positions_init(&positions, tileset->subset->gridset, &task->bounds, &shape);
+        estimate->tiles = positions.tiles;
+        estimate->metatiles = positions.count;
+        look_around(demands, task, tileset, &positions, rest->r->pool);
+    }
+    tseed_estimate_make(estimate, task->type, demands, measures,
+                        threads_of(rest, task, tileset->layer));
+}
+
+int tseed_handle_estimate(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_seed_document_t document;
+    tseed_task_t task;
+    tseed_tileset_t tileset;
+    tseed_estimate_t estimate = {0};
+    tseed_measure_t measures[TSEED_LEVELS_MAX];
+    const tseed_layer_t *layer = tseed_rest_find_layer(rest);
+    const char *why, *error;
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (!layer) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    error =
+        tseed_seed_document_read(&document, rest->route.format, rest->body, rest->length, r->pool);
+    if (!error) {
+        error = tseed_seed_document_resolve(&task, &tileset, &document, layer, r->pool);
+    }
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    state = tseed_child_acquire(&rv);
+    if (state) {
+        rv = tseed_state_measures(state, measures, tileset.key);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read what was measured");
+    }
+    fill(&estimate, rest, &task, &tileset, measures);
+    return tseed_reply_document(
+        r, rest->route.format, tseed_estimate_write(&estimate, &task, rest->route.format, r->pool));
+}

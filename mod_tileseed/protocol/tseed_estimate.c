@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The estimate. Of each level: tiles to make times the mean of what a tile took. Variances add up
+ * over levels; those of the mean, of the tiles to come, and of a sampled share are independent. */
+#include "protocol/tseed_estimate.h"
+
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define I64 "%" APR_INT64_T_FMT
+
+void tseed_measure_add(tseed_measure_t *measure, int64_t tiles, int64_t bytes, double busy)
+{
+    measure->metatiles++;
+    measure->tiles += tiles;
+    measure->bytes += (double)bytes;
+    measure->bytes_squares += (double)bytes * (double)bytes / (double)tiles;
+    measure->busy += busy;
+    measure->busy_squares += busy * busy / (double)tiles;
+}
+
+void tseed_measure_look(tseed_measure_t *measure, int64_t tiles, double busy)
+{
+    measure->looks += (double)tiles;
+    measure->looking += busy;
+}
+
+/* ---- figures ---- */
+
+/* Of one level. */
+typedef struct {
+    double tiles;    /* to make */
+    double variance; /* of that */
+    double there;    /* to be looked at alone */
+} share_t;
+
+/* A sum over levels; `low` and `high` are factors of levels that others stand in for. */
+typedef struct {
+    double expected, variance, less, more;
+} sum_t;
+
+static share_t share_of(const tseed_demand_t *demand, tseed_task_type_t type)
+{
+    const double tiles = (double)demand->tiles;
+    double there, part;
+
+    if (type != TSEED_SEED || demand->tiles == 0) {
+        return (share_t){.tiles = type == TSEED_TRUNCATE ? 0 : tiles};
+    }
+    part = (double)demand->found / (double)demand->looked;
+    there = tiles * part;
+    return (share_t){
+        .tiles = tiles - there,
+        .variance = demand->looked == demand->tiles
+                        ? 0
+                        : tiles * tiles * part * (1 - part) / (double)demand->samples,
+        .there = there,
+    };
+}
+
+/* The nearest level that was measured, below before above; -1: none was. */
+static int nearest(const tseed_measure_t *measures, int z)
+{
+    for (int away = 0; away < TSEED_LEVELS_MAX; away++) {
+        if (z - away >= 0 && measures[z - away].tiles > 0) {
+            return z - away;
+        }
+        if (z + away < TSEED_LEVELS_MAX && measures[z + away].tiles > 0) {
+            return z + away;
+        }
+    }
+    return -1;
+}
+
+/* Adds a level's share; `sum` and `squares` are its measurements. */
+static void add_level(sum_t *total, const share_t *share, const tseed_measure_t *measure,
+                      double sum, double squares, int away)
+{
+    const double mean = sum / (double)measure->tiles;
+    const double spread = squares / (double)measure->tiles - mean * mean;
+    const double metatiles = share->tiles * (double)measure->metatiles / (double)measure->tiles;
+    const double expected = share->tiles * mean;
+
+    total->expected += expected;
+    if (away > 0) {
+        total->less += expected * (1 - exp2(-away));
+        total->more += expected * (exp2(away) - 1);
+    } else if (metatiles > 0) {
+        total->variance += share->tiles * share->tiles * fmax(spread, 0) *
+                           (1 / (double)measure->metatiles + 1 / fmax(metatiles, 1));
+    }
+    total->variance += share->variance * mean * mean;
+}
+
+static tseed_interval_t interval_of(const sum_t *total, double divisor)
+{
+    const double deviation = 2 * sqrt(total->variance);
+
+    return (tseed_interval_t){
+        .known = 1,
+        .expected = total->expected / divisor,
+        .low = fmax(total->expected - total->less - deviation, 0) / divisor,
+        .high = (total->expected + total->more + deviation) / divisor,
+    };
+}
+
+/* Time for looking at what is there; nothing when it was never measured and there is work beside
+ * it, which takes thousands of times as long. */
+static void add_looks(sum_t *seconds, double there, const tseed_measure_t *measures, int *known)
+{
+    double looks = 0, looking = 0;
+
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        looks += measures[z].looks;
+        looking += measures[z].looking;
+    }
+    if (there > 0 && looks > 0) {
+        seconds->expected += there * looking / looks;
+    }
+    *known = there == 0 || looks > 0;
+}
+
+/* Whether every level with tiles was looked at; sums up what is there. */
+static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *demands)
+{
+    double present = 0;
+
+    estimate->counted = 1;
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        const tseed_demand_t *demand = &demands[z];
+
+        if (demand->tiles > 0 && demand->looked == 0) {
+            return 0;
+        }
+        if (demand->tiles > 0) {
+            present += (double)demand->tiles * (double)demand->found / (double)demand->looked;
+            estimate->counted &= demand->looked == demand->tiles;
+        }
+    }
+    estimate->present = llround(present);
+    return 1;
+}
+
+void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
+                         const tseed_demand_t *demands, const tseed_measure_t *measures,
+                         int threads)
+{
+    sum_t bytes = {0}, seconds = {0};
+    double to_make = 0, there = 0;
+    int is_measured = 1, looks_known;
+
+    estimate->present = estimate->to_make = -1;
+    if (!count_present(estimate, demands) && type == TSEED_SEED) {
+        return;
+    }
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        const share_t share = share_of(&demands[z], type);
+        const int from = share.tiles > 0 ? nearest(measures, z) : z;
+
+        estimate->measured_tiles += demands[z].tiles > 0 ? measures[z].tiles : 0;
+        to_make += share.tiles;
+        there += share.there;
+        is_measured &= from >= 0;
+        if (share.tiles > 0 && from >= 0) {
+            const tseed_measure_t *measure = &measures[from];
+
+            add_level(&bytes, &share, measure, measure->bytes, measure->bytes_squares,
+                      abs(from - z));
+            add_level(&seconds, &share, measure, measure->busy, measure->busy_squares,
+                      abs(from - z));
+        }
+    }
+    add_looks(&seconds, there, measures, &looks_known);
+    estimate->to_make = llround(to_make);
+    if (is_measured) {
+        estimate->bytes = interval_of(&bytes, 1);
+    }
+    if (is_measured && type != TSEED_TRUNCATE && (to_make > 0 || looks_known)) {
+        estimate->seconds = interval_of(&seconds, threads);
+    }
+}
+
+/* ---- document ---- */
+
+/* Where members go, and in which format. */
+typedef struct {
+    apr_array_header_t *pieces;
+    tseed_format_of_body_t format;
+} writer_t;
+
+static void add(const writer_t *writer, const char *piece)
+{
+    APR_ARRAY_PUSH(writer->pieces, const char *) = piece;
+}
+
+static void add_raw(const writer_t *writer, const char *name, const char *value)
+{
+    apr_pool_t *pool = writer->pieces->pool;
+
+    if (writer->format == TSEED_BODY_JSON) {
+        add(writer, apr_pstrcat(pool, writer->pieces->nelts > 1 ? ",\"" : "\"", name,
+                                "\":", value ? value : "null", NULL));
+    } else if (value) {
+        add(writer, apr_pstrcat(pool, "  <", name, ">", value, "</", name, ">\n", NULL));
+    } else {
+        add(writer, apr_pstrcat(pool, "  <", name, "/>\n", NULL));
+    }
+}
+
+static void add_text(const writer_t *writer, const char *name, const char *text)
+{
+    apr_pool_t *pool = writer->pieces->pool;
+
+    add_raw(writer, name,
+            !text                               ? NULL
+            : writer->format == TSEED_BODY_JSON ? tseed_escape_json(text, pool)
+                                                : tseed_escape_xml(text, pool));
+}
+
+static void add_count(const writer_t *writer, const char *name, int64_t count)
+{
+    add_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->pieces->pool, I64, count));
+}
+
+static void add_range(const writer_t *writer, const char *name, const tseed_interval_t *range,
+                      int digits)
+{
+    const char *form = writer->format == TSEED_BODY_JSON
+                           ? "{\"expected\":%.*f,\"low\":%.*f,\"high\":%.*f}"
+                           : "<expected>%.*f</expected><low>%.*f</low><high>%.*f</high>";
+
+    add_raw(writer, name,
+            range->known ? apr_psprintf(writer->pieces->pool, form, digits, range->expected, digits,
+                                        range->low, digits, range->high)
+                         : NULL);
+}
+
+const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,
+                                 tseed_format_of_body_t format, apr_pool_t *pool)
+{
+    const writer_t writer = {apr_array_make(pool, 16, sizeof(const char *)), format};
+
+    add(&writer, format == TSEED_BODY_JSON ? "{\"estimate\":{" : "<estimate>\n");
+    add_text(&writer, "layer", task->layer);
+    add_text(&writer, "gridSetId", task->gridset);
+    add_text(&writer, "format", task->format);
+    add_text(&writer, "type", tseed_task_type_name(task->type));
+    add_count(&writer, "tiles", estimate->tiles);
+    add_count(&writer, "metatiles", estimate->metatiles);
+    add_count(&writer, "tilesPresent", estimate->present);
+    add_text(&writer, "presentBy",
+             estimate->present < 0 ? NULL
+             : estimate->counted   ? "count"
+                                   : "sample");
+    add_count(&writer, "tilesToMake", estimate->to_make);
+    add_range(&writer, "bytes", &estimate->bytes, 0);
+    add_range(&writer, "seconds", &estimate->seconds, 1);
+    add_count(&writer, "measuredTiles", estimate->measured_tiles);
+    add(&writer, format == TSEED_BODY_JSON ? "}}" : "</estimate>\n");
+    return apr_array_pstrcat(pool, writer.pieces, '\0');
+}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Estimates: what a seed request would mean, from what was there and what was measured."""
+import json
+import xml.etree.ElementTree
+
+import pytest
+
+import tileseed_httpd
+from rest import JSON, XML, ask, kind, listed, location, refused
+from seeding import GRIDS, REST, coords, done, files, stub, world
+from upstream import Fault
+
+one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
+
+MEMBERS = ['layer', 'gridSetId', 'format', 'type', 'tiles', 'metatiles', 'tilesPresent',
+           'presentBy', 'tilesToMake', 'bytes', 'seconds', 'measuredTiles']
+
+
+def estimate(httpd, name, **members):
+    """The estimate of a seed request, which makes no task."""
+    before = listed(httpd)
+    answer = ask(httpd, 'POST', f'/rest/estimate/{name}.json',
+                 json.dumps({'seedRequest': members}))
+    assert kind(answer) == JSON and 'TileSeed-Task' not in answer.headers
+    assert listed(httpd) == before
+    found = answer.json()
+    assert list(found) == ['estimate'] and list(found['estimate']) == MEMBERS
+    for interval in (found['estimate']['bytes'], found['estimate']['seconds']):
+        assert interval is None or (
+            0 <= interval['low'] <= interval['expected'] <= interval['high'])
+    return found['estimate']
+
+
+def test_nothing_was_measured_yet(httpd, upstream):
+    """The tiles are counted, what they will take nobody knows; and nothing is made by asking."""
+    httpd.start(REST + stub(upstream))
+    found = estimate(httpd, 'stub', zoomStart=2, zoomStop=4)
+    grid = GRIDS['small']
+    assert found['tiles'] == len(grid.between(2, 4))
+    assert found['metatiles'] == len(grid.metatiles(grid.between(2, 4), (2, 2)))
+    assert found['tilesPresent'] == 0 and found['presentBy'] == 'count'
+    assert found['tilesToMake'] == found['tiles'] and found['measuredTiles'] == 0
+    assert found['bytes'] is found['seconds'] is None
+    assert not files(httpd) and not upstream.requests
+
+
+def test_second_seed_of_a_layer(httpd):
+    """Bytes and tiles of a real map within a factor of 1.5 of what then happens."""
+    httpd.start(REST + world('TileSeedGrid EPSG:4326'))
+    first = {'zoomStart': 0, 'zoomStop': 4, 'bounds': coords(-180, -90, 0, 90)}
+    second = {'zoomStart': 0, 'zoomStop': 4}
+    done(httpd, 'world', **first)
+    for members in (second, {**second, 'type': 'reseed'}):
+        told = estimate(httpd, 'world', **members)
+        assert told['presentBy'] == 'count' and told['measuredTiles'] > 0
+        before = len(files(httpd))
+        assert told['tilesPresent'] == before
+        made = done(httpd, 'world', **members)
+        assert told['tiles'] == made['tilesTotal'] and told['tilesToMake'] == made['tilesMade']
+        assert made['bytes'] / 1.5 < told['bytes']['expected'] < made['bytes'] * 1.5
+        assert told['seconds']['expected'] > 0
+    told = estimate(httpd, 'world', **second)
+    assert told['tilesToMake'] == 0 and told['tilesPresent'] == told['tiles']
+    assert told['bytes'] == {'expected': 0, 'low': 0, 'high': 0}
+    assert estimate(httpd, 'world', type='truncate', **second)['tilesPresent'] == told['tiles']
+
+
+@one_mpm
+def test_large_areas_are_sampled(httpd, upstream):
+    """And the answer says so; a quarter of every level is there."""
+    httpd.start(REST + stub(upstream, meta='4x4').replace('Levels 8', 'Levels 24'))
+    done(httpd, 'stub', zoomStart=4, zoomStop=6, bounds=coords(0, 0, 500, 500), threadCount=8)
+    found = estimate(httpd, 'stub', zoomStart=4, zoomStop=23)
+    assert found['tiles'] == sum(4 ** z for z in range(4, 24)) and found['presentBy'] == 'sample'
+    assert found['tilesToMake'] + found['tilesPresent'] == found['tiles']
+    assert found['tilesPresent'] == pytest.approx((4 ** 4 + 4 ** 5 + 4 ** 6) / 4, rel=0.25)
+    low, high = found['bytes']['low'], found['bytes']['high']
+    assert high > 1000 * low                # 17 levels away from what was measured
+
+
+@one_mpm
+def test_both_formats_and_what_is_refused(httpd, upstream):
+    """XML has the same members; a request that can't be seeded can't be estimated."""
+    upstream.always = Fault('hang')
+    httpd.start(REST + stub(upstream)
+                + stub(upstream, name='other').split('</TileSeedGridSet>')[1].split('\n', 2)[2]
+                + location('/some/rest', 'Require local', 'TileSeedLayers other'))
+    answer = ask(httpd, 'POST', '/rest/estimate/stub.xml',
+                 '<seedRequest><zoomStop>1</zoomStop></seedRequest>')
+    assert kind(answer) == XML
+    root = xml.etree.ElementTree.fromstring(answer.body)
+    assert root.tag == 'estimate' and [child.tag for child in root] == MEMBERS
+    assert root.find('tiles').text == '5' and root.find('bytes').text is None
+    assert refused(httpd, 400, 'POST', '/rest/estimate/stub.json',
+                   '{"seedRequest":{"type":"sed"}}').startswith("Unknown type: 'sed'")
+    assert refused(httpd, 400, 'POST', '/rest/estimate/x.json', '{}') == 'Unknown layer: x'
+    assert refused(httpd, 400, 'POST', '/some/rest/estimate/stub.json',
+                   '{"seedRequest":{}}') == 'Unknown layer: stub'
+    refused(httpd, 405, 'GET', '/rest/estimate/stub.json')
+    nothing = estimate(httpd, 'other', bounds=coords(2000, 2000, 3000, 3000))
+    assert nothing['tiles'] == nothing['metatiles'] == nothing['tilesToMake'] == 0
