@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Accepting a task: recorded first, then announced to the seeder, then answered. */
+/* Accepting a task: recorded first, then announced to the seeder, then answered. A client that says
+ * so gets the task that there is already. */
 #include "mod_tileseed_handlers.h"
 
 #include <apr_strings.h>
 #include <http_log.h>
+#include <string.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_text.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
 
 #define WAIT_CHANGE APR_USEC_PER_SEC
+#define KEY_MOST    255
 #define POLL_FIRST  500 /* microseconds, doubled up to … */
 #define POLL_MOST   8000
 
@@ -44,36 +48,97 @@ static void log_accepted(const tseed_rest_t *rest, const tseed_task_t *task)
                   task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
 }
 
-/* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
-static int record(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry)
+/* ---- what the client's headers say ---- */
+
+/* Idempotency-Key, and a digest of all that tells the request from others. NULL or a sentence. */
+static const char *read_key(tseed_acceptance_t *acceptance, const tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    int64_t most = rest->conf->settings.max_tasks;
-    int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
-    const char *why;
-    apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    const char *key = apr_table_get(r->headers_in, "Idempotency-Key");
+    const char *text = apr_pstrcat(r->pool, r->uri + strlen(rest->base), "\n", NULL);
+    const size_t length = strlen(text), more = rest->body ? rest->length : 0;
+    char *digest = apr_palloc(r->pool, 41);
+    char *whole = apr_palloc(r->pool, length + more + 1);
 
-    most = most < room ? most : room; /* the board keeps its size over a graceful restart */
-    if (state) {
-        rv = retry ? tseed_state_task_retry(state, task, retry, most)
-                   : tseed_state_task_insert(state, task, most);
+    if (!key) {
+        return NULL;
     }
-    why = tseed_child_release(state, r->pool);
-    if (state && APR_STATUS_IS_EAGAIN(rv)) {
+    if (!*key || strlen(key) > KEY_MOST) {
+        return apr_psprintf(r->pool, "Idempotency-Key must have 1 to %d characters", KEY_MOST);
+    }
+    memcpy(whole, text, length);
+    memcpy(whole + length, more ? rest->body : "", more);
+    tseed_text_sha1(digest, whole, length + more);
+    acceptance->key = key;
+    acceptance->digest = digest;
+    return NULL;
+}
+
+/* Whether the client prefers handling=lenient (RFC 7240). */
+static int is_lenient(const request_rec *r)
+{
+    char *rest, *preferences = apr_pstrdup(r->pool, apr_table_get(r->headers_in, "Prefer"));
+    char *one = preferences ? apr_strtok(preferences, " ,;", &rest) : NULL;
+
+    while (one && strcasecmp(one, "handling=lenient") != 0 &&
+           strcasecmp(one, "handling=\"lenient\"") != 0) {
+        one = apr_strtok(NULL, " ,;", &rest);
+    }
+    return one != NULL;
+}
+
+/* ---- recording ---- */
+
+/* Why it was not recorded, sent. */
+static int refuse(const tseed_rest_t *rest, const tseed_acceptance_t *acceptance, apr_status_t rv,
+                  const char *why)
+{
+    request_rec *r = rest->r;
+
+    if (APR_STATUS_IS_EAGAIN(rv)) {
         apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                                  "%" APR_INT64_T_FMT " tasks are pending or running, the most that "
                                  "TileSeedMaxTasks allows; send it again when some are done",
-                                 most);
+                                 acceptance->most);
     }
-    if (retry && rv == APR_NOTFOUND) {
+    if (acceptance->retry && rv == APR_NOTFOUND) {
         return tseed_reply_error(r, HTTP_CONFLICT,
                                  "task %" APR_INT64_T_FMT " has no failed metatiles: there is "
                                  "nothing to retry",
-                                 task->retry_of);
+                                 acceptance->task->retry_of);
     }
-    return rv == APR_SUCCESS ? DECLINED : tseed_reply_no_state(r, rv, why, "record the task");
+    return tseed_reply_no_state(r, rv, why, "record the task");
+}
+
+/* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
+static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
+{
+    request_rec *r = rest->r;
+    int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
+    const char *why;
+    apr_status_t rv, acquired;
+    tseed_state_t *state = tseed_child_acquire(&acquired);
+
+    acceptance->most = rest->conf->settings.max_tasks;
+    if (room < acceptance->most) { /* the board keeps its size over a graceful restart */
+        acceptance->most = room;
+    }
+    rv = state ? tseed_state_accept(state, acceptance) : acquired;
+    why = tseed_child_release(state, r->pool);
+    if (!state) {
+        return tseed_reply_no_state(r, rv, why, "record the task");
+    }
+    if (rv != APR_SUCCESS) {
+        return refuse(rest, acceptance, rv, why);
+    }
+    if (acceptance->outcome == TSEED_DIFFERS) {
+        return tseed_reply_error(r, HTTP_UNPROCESSABLE_ENTITY,
+                                 "this Idempotency-Key came with another request, which is task "
+                                 "%" APR_INT64_T_FMT "; a new request needs a new key",
+                                 acceptance->task->id);
+    }
+    return DECLINED;
 }
 
 static void set_headers(const tseed_rest_t *rest, const tseed_task_t *task)
@@ -89,16 +154,25 @@ static void set_headers(const tseed_rest_t *rest, const tseed_task_t *task)
 
 int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry)
 {
+    tseed_acceptance_t acceptance = {.task = task, .retry = retry, .lenient = is_lenient(rest->r)};
+    const char *error = read_key(&acceptance, rest);
     int status;
 
+    if (error) {
+        return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "%s", error);
+    }
     task->requested_by = rest->r->user ? rest->r->user : "";
     task->created = apr_time_now();
-    status = record(rest, task, retry);
+    status = record(rest, &acceptance);
     if (status != DECLINED) {
         return status;
     }
-    log_accepted(rest, task);
-    tseed_rest_announce(rest, WAIT_CHANGE);
+    if (acceptance.outcome == TSEED_ACCEPTED) {
+        log_accepted(rest, task);
+    } else if (acceptance.outcome == TSEED_COVERED) {
+        apr_table_setn(rest->r->headers_out, "Preference-Applied", "handling=lenient");
+    }
+    tseed_rest_announce(rest, WAIT_CHANGE); /* who asks again may have heard nothing for a reason */
     set_headers(rest, task);
     return DECLINED;
 }

@@ -49,7 +49,8 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
 
-/* Records a task for whoever asks, tells the seeder and sets the headers that name it; `retry` are
+/* Records a task for whoever asks, tells the seeder and sets the headers that name it. Headers of
+ * the request (Idempotency-Key, Prefer) may have it become one that there is. `retry` are
  * the positions of task->retry_of when the task is about its failed metatiles, else NULL. DECLINED:
  * the answer's body is still to be sent; OK: it was refused. */
 int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry);

@@ -9,6 +9,7 @@
  *      failure  metatiles given up on, by the first tile
  *      metatile what a task that retries another is about, likewise
  *      measure  sums of what tasks have measured, by tile set and level
+ *      request  requests that clients gave a key to, by who asked, and the tasks they became
  *      quota    one row: the configuration, and the directive it was derived from
  *      tileset  what there is of each tile set, as sums
  *      page     what there is of each block of 32 x 32 tiles, and how it is used
@@ -151,7 +152,20 @@ static const char *const version_4[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3, version_4};
+static const char *const version_5[] = {
+    "CREATE TABLE request ("
+    " client TEXT NOT NULL,"
+    " name TEXT NOT NULL,"
+    " digest TEXT NOT NULL,"
+    " task BIGINT NOT NULL,"
+    " created BIGINT NOT NULL,"
+    " PRIMARY KEY (client, name))",
+    "CREATE INDEX request_created ON request (created)",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3, version_4,
+                                                version_5};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

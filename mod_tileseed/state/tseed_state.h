@@ -50,6 +50,30 @@ apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, i
 apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
                                     const tseed_positions_t *positions, int64_t most);
 
+/* What became of a request. */
+typedef enum {
+    TSEED_ACCEPTED, /* a new task */
+    TSEED_REPEATED, /* the task that this very request became before */
+    TSEED_COVERED,  /* a pending task that will make all of it */
+    TSEED_DIFFERS   /* none: the key came with another request */
+} tseed_outcome_of_request_t;
+
+/* A request as a client made it. */
+typedef struct {
+    tseed_task_t *task;
+    const tseed_positions_t *retry; /* of tseed_state_task_retry, or NULL: all of the task */
+    int64_t most;
+    const char *key, *digest; /* the client's key, and what tells requests apart; NULL: no key.
+                               * Keys are of task->requested_by and kept for a day. */
+    int lenient;              /* a pending task that covers it will do */
+    tseed_outcome_of_request_t outcome;
+} tseed_acceptance_t;
+
+/* Records the task unless there is one for the request already, in one commit: task->id is the
+ * task's in any case, and acceptance->outcome says which it is. Fails as tseed_state_task_insert
+ * and tseed_state_task_retry do. */
+apr_status_t tseed_state_accept(tseed_state_t *state, tseed_acceptance_t *acceptance);
+
 /* One task with its progress, whatever its state, in `pool`. APR_NOTFOUND. */
 apr_status_t tseed_state_task_get(tseed_state_t *state, tseed_task_t **task,
                                   tseed_progress_t *progress, int64_t id, apr_pool_t *pool);

@@ -95,6 +95,13 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_MEASURES_GET] =
         "SELECT z, metatiles, tiles, bytes, bytes_squares, busy, busy_squares, looks, looking"
         " FROM measure WHERE tileset = %s",
+    [TSEED_SQL_REQUESTS_FORGET] = "DELETE FROM request WHERE created < %lld",
+    [TSEED_SQL_REQUEST_GET] = "SELECT digest, task FROM request WHERE client = %s AND name = %s",
+    [TSEED_SQL_REQUEST_ADD] = "INSERT INTO request (client, name, digest, task, created)"
+                              " VALUES (%s, %s, %s, %lld, %lld)",
+    [TSEED_SQL_TASKS_OF_SET] = "SELECT " TSEED_TASK_COLUMNS ", state FROM task WHERE " UNFINISHED
+                               " AND layer = %s AND gridset = %s AND format = %s"
+                               " AND parameters = %s ORDER BY id",
     [TSEED_SQL_HISTORY_END] =
         "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
     [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"

@@ -368,6 +368,130 @@ static void test_history__measurements_add_up_by_tile_set_and_level(void **data)
     assert_int_equal(measures[3].tiles, 0);
 }
 
+/* ---- accepting ---- */
+
+#define DAY (APR_INT64_C(86400) * APR_USEC_PER_SEC)
+
+/* What a client's request becomes; the task is a copy. */
+static tseed_acceptance_t accepted(const home_t *home, tseed_task_t task, const char *key,
+                                   const char *digest, int lenient)
+{
+    tseed_acceptance_t acceptance = {.task = apr_pmemdup(home->pool, &task, sizeof(task)),
+                                     .most = MOST,
+                                     .key = key,
+                                     .digest = digest,
+                                     .lenient = lenient};
+
+    assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_SUCCESS);
+    return acceptance;
+}
+
+static void assert_accepted(tseed_acceptance_t acceptance, tseed_outcome_of_request_t outcome,
+                            int64_t id)
+{
+    assert_int_equal(acceptance.outcome, outcome);
+    assert_int_equal(acceptance.task->id, id);
+}
+
+static void test_history__a_key_is_kept_for_a_day(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+
+    task.created = 3 * DAY;
+    assert_accepted(accepted(home, task, "k", "d", 0), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(home, task, "k", "d", 0), TSEED_REPEATED, 1);
+    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_DIFFERS, 1);
+    assert_accepted(accepted(home, task, "l", "d", 0), TSEED_ACCEPTED, 2);
+    task.requested_by = "alice";
+    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 3);
+    assert_accepted(accepted(home, task, NULL, NULL, 0), TSEED_ACCEPTED, 4);
+
+    end(home, 3, TSEED_DONE);
+    assert_int_equal(tseed_state_prune(home->state, 0, 0), APR_SUCCESS);
+    task.created += DAY;
+    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_REPEATED, 3);
+    task.created += 1;
+    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 5);
+    assert_string_equal(found(home, NULL, NULL), "5 4 2 1");
+}
+
+static void test_history__a_key_of_a_refused_request_is_free(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    tseed_acceptance_t acceptance = {.task = &task, .most = 0, .key = "k", .digest = "d"};
+
+    assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_EAGAIN);
+    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 1);
+}
+
+static void test_history__a_retry_has_a_key_as_well(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a");
+    tseed_acceptance_t acceptance = {.task = &task,
+                                     .retry = positions_of(home, &task.bounds),
+                                     .most = MOST,
+                                     .key = "k",
+                                     .digest = "d"};
+
+    task.retry_of = insert(home, "a");
+    give_up(home, task.retry_of, 4, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_SUCCESS);
+        assert_accepted(acceptance, i ? TSEED_REPEATED : TSEED_ACCEPTED, 2);
+    }
+}
+
+static void test_history__a_pending_task_covers_what_is_within(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a"), less = task, more = task, other;
+    int won;
+
+    less.zoom_start = 2;
+    less.bounds = (tseed_bounds_t){-180, 0, 10, 90};
+    more.zoom_stop = 5;
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_COVERED, 1);
+    assert_accepted(accepted(home, less, NULL, NULL, 1), TSEED_COVERED, 1);
+    assert_accepted(accepted(home, less, NULL, NULL, 0), TSEED_ACCEPTED, 2);
+    assert_accepted(accepted(home, more, NULL, NULL, 1), TSEED_ACCEPTED, 3);
+    for (int i = 0; i < 6; i++) {
+        apr_table_t *parameters = apr_table_make(home->pool, 1);
+
+        apr_table_set(parameters, "STYLES", "x");
+        other = task;
+        other.type = i == 0 ? TSEED_RESEED : task.type;
+        other.gridset = i == 1 ? "EPSG:3857" : task.gridset;
+        other.format = i == 2 ? "image/jpeg" : task.format;
+        other.layer = i == 3 ? "b" : task.layer;
+        other.parameters = i == 4 ? parameters : task.parameters;
+        other.store_print = i == 5 ? "another" : task.store_print;
+        assert_accepted(accepted(home, other, NULL, NULL, 1), TSEED_ACCEPTED, 4 + i);
+    }
+    /* running ones may have passed what is wanted, ended ones are over */
+    assert_int_equal(tseed_state_task_claim(home->state, 1, 5, &won), APR_SUCCESS);
+    end(home, 3, TSEED_DONE);
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 10);
+    assert_accepted(accepted(home, less, "k", "d", 1), TSEED_COVERED, 2);
+    assert_accepted(accepted(home, less, "k", "d", 1), TSEED_REPEATED, 2);
+}
+
+static void test_history__a_truncate_between_uncovers(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "a"), truncate = task;
+
+    truncate.type = TSEED_TRUNCATE;
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(home, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 2);
+    assert_accepted(accepted(home, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 3);
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 4);
+    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_COVERED, 4);
+}
+
 static int group_setup(void **data)
 {
     (void)data;
@@ -397,6 +521,11 @@ int main(void)
         TEST(nothing_failed_is_nothing_to_retry),
         TEST(a_retry_is_forgotten_with_its_list),
         TEST(measurements_add_up_by_tile_set_and_level),
+        TEST(a_key_is_kept_for_a_day),
+        TEST(a_key_of_a_refused_request_is_free),
+        TEST(a_retry_has_a_key_as_well),
+        TEST(a_pending_task_covers_what_is_within),
+        TEST(a_truncate_between_uncovers),
     };
 
     return cmocka_run_group_tests(tests, group_setup, group_teardown);
