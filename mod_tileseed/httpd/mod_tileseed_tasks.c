@@ -71,37 +71,70 @@ static void warn_of_name(const tseed_rest_t *rest, const char *asked, const tsee
     apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
 }
 
-static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
+/* Judges a document for the route's layer and records its task. DECLINED: the answer's body is
+ * still to be sent. */
+static int accept_document(tseed_rest_t *rest, tseed_task_t *task,
+                           const tseed_seed_document_t *document)
 {
     request_rec *r = rest->r;
-    const tseed_layer_t *layer = tseed_rest_find_layer(rest);
-    tseed_seed_document_t document;
-    tseed_task_t task = {0};
     tseed_tileset_t tileset;
-    const char *error;
+    const char *error =
+        tseed_seed_document_resolve(task, &tileset, document, tseed_rest_find_layer(rest), r->pool);
     int status;
 
-    if (!layer) {
-        return tseed_rest_unknown_layer(rest);
-    }
-    error = tseed_seed_document_read(&document, format, rest->body, rest->length, r->pool);
-    if (!error) {
-        error = tseed_seed_document_resolve(&task, &tileset, &document, layer, r->pool);
-    }
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    status = tseed_rest_accept(rest, &task, NULL);
-    if (status != DECLINED) {
-        return status;
+    status = tseed_rest_accept(rest, task, NULL);
+    if (status == DECLINED) {
+        warn_of_name(rest, document->name, task);
     }
-    warn_of_name(rest, document.name, &task);
-    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+    return status;
+}
+
+static int seed(tseed_rest_t *rest, tseed_format_of_body_t format)
+{
+    request_rec *r = rest->r;
+    tseed_seed_document_t document;
+    tseed_task_t task;
+    const char *error;
+    int status;
+
+    if (!tseed_rest_find_layer(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    error = tseed_seed_document_read(&document, format, rest->body, rest->length, r->pool);
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    status = accept_document(rest, &task, &document);
+    return status == DECLINED ? tseed_reply_send(r, HTTP_OK, "text/plain", "") : status;
 }
 
 int tseed_handle_seed(tseed_rest_t *rest)
 {
     return seed(rest, rest->route.format);
+}
+
+static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
+{
+    request_rec *r = rest->r;
+    tseed_seed_document_t document;
+    tseed_task_t task;
+    const char *address;
+    int status;
+
+    if (!tseed_rest_find_layer(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    tseed_form_seed(&document, form, r->pool);
+    status = accept_document(rest, &task, &document);
+    if (status != DECLINED) {
+        return status;
+    }
+    address = apr_psprintf(r->pool, "%s/tasks/%" APR_INT64_T_FMT ".json",
+                           ap_escape_uri(r->pool, rest->base), task.id);
+    return tseed_reply_send(r, HTTP_OK, "text/html", tseed_answer_seed(&task, address, r->pool));
 }
 
 /* ---- list ---- */
@@ -280,7 +313,15 @@ int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminat
     return DECLINED;
 }
 
-int tseed_handle_kill(tseed_rest_t *rest)
+static int reply_terminated(const tseed_rest_t *rest, const char *code,
+                            const apr_array_header_t *terminated)
+{
+    return tseed_reply_send(rest->r, HTTP_OK, "text/html",
+                            tseed_answer_kill(code, (tseed_terminated_t *)terminated->elts,
+                                              terminated->nelts, rest->r->pool));
+}
+
+static int kill_all(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const char *code, *error;
@@ -288,9 +329,6 @@ int tseed_handle_kill(tseed_rest_t *rest)
     apr_array_header_t *terminated;
     int status;
 
-    if (rest->route.layer && rest->length > 0 && (*rest->body == '{' || *rest->body == '<')) {
-        return seed(rest, *rest->body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML);
-    }
     if (!layer_is_known(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
@@ -299,10 +337,61 @@ int tseed_handle_kill(tseed_rest_t *rest)
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
     status = tseed_rest_terminate(rest, &terminated, &what);
-    if (status != DECLINED) {
-        return status;
+    return status == DECLINED ? reply_terminated(rest, code, terminated) : status;
+}
+
+/* Whether the task is one of the route's layer. */
+static int is_of_layer(const tseed_rest_t *rest, int64_t id)
+{
+    apr_pool_t *pool = rest->r->pool;
+    tseed_task_t *task = NULL;
+    tseed_progress_t progress;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_task_get(state, &task, &progress, id, pool);
     }
-    return tseed_reply_send(r, HTTP_OK, "text/html",
-                            tseed_answer_kill(code, (tseed_terminated_t *)terminated->elts,
-                                              terminated->nelts, r->pool));
+    tseed_child_release(state, pool);
+    return rv == APR_SUCCESS && strcmp(task->layer, rest->route.layer) == 0;
+}
+
+static int kill_thread(tseed_rest_t *rest, const apr_table_t *form)
+{
+    request_rec *r = rest->r;
+    tseed_termination_t what = {.mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING};
+    apr_array_header_t *terminated = apr_array_make(r->pool, 1, sizeof(tseed_terminated_t));
+    const char *error = tseed_form_thread(&what.task, form, r->pool);
+    int status = DECLINED;
+
+    if (!layer_is_known(rest)) {
+        return tseed_rest_unknown_layer(rest);
+    }
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    if (is_of_layer(rest, what.task)) {
+        status = tseed_rest_terminate(rest, &terminated, &what);
+    }
+    return status == DECLINED
+               ? reply_terminated(rest, apr_psprintf(r->pool, "%" APR_INT64_T_FMT, what.task),
+                                  terminated)
+               : status;
+}
+
+int tseed_handle_kill(tseed_rest_t *rest)
+{
+    const apr_table_t *form = tseed_form_read(rest->body, rest->length, rest->r->pool);
+
+    if (rest->route.layer && rest->length > 0 && (*rest->body == '{' || *rest->body == '<')) {
+        return seed(rest, *rest->body == '{' ? TSEED_BODY_JSON : TSEED_BODY_XML);
+    }
+    switch (rest->route.layer ? tseed_form_kind(form) : TSEED_FORM_KILL_ALL) {
+    case TSEED_FORM_KILL_THREAD:
+        return kill_thread(rest, form);
+    case TSEED_FORM_SEED:
+        return seed_form(rest, form);
+    default:
+        return kill_all(rest);
+    }
 }

@@ -82,6 +82,20 @@ const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks,
     return apr_array_pstrcat(pool, pieces, '\0');
 }
 
+/* ---- seed form ---- */
+
+const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr_pool_t *pool)
+{
+    return apr_psprintf(
+        pool,
+        "<html>\n<head><title>Tile seeding: accepted</title></head>\n<body>\n"
+        "<p>Task <a href=\"%s\">" I64 "</a>: %s of layer %s, %s, zoom %d to %d, %s, " I64
+        " tiles.</p>\n</body>\n</html>\n",
+        tseed_escape_xml(address, pool), task->id, tseed_task_type_name(task->type),
+        tseed_escape_xml(task->layer, pool), tseed_escape_xml(task->gridset, pool),
+        task->zoom_start, task->zoom_stop, tseed_escape_xml(task->format, pool), task->tiles_total);
+}
+
 /* ---- one task ---- */
 
 static void add_string(apr_array_header_t *pieces, const char *name, const char *text)

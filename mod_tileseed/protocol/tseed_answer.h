@@ -38,9 +38,12 @@ typedef struct {
     int confirmed; /* 0: listed under "being terminated" */
 } tseed_terminated_t;
 
-/* The page of a kill_all; `code` is running, pending or all. */
+/* The page of a termination; `code` is running, pending, all or the id of a task. */
 const char *tseed_answer_kill(const char *code, const tseed_terminated_t *tasks, int count,
                               apr_pool_t *pool);
+
+/* The page of a seed form; `address` is that of the task's document. */
+const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr_pool_t *pool);
 
 /* Parameters as the JSON object that the database keeps, and back (NULL when it is not one). */
 const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool);

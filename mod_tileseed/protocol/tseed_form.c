@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Forms: pairs of name and value, and the code of a termination. */
+/* Forms: pairs of name and value, and what they mean. */
 #include "protocol/tseed_form.h"
 
 #include <apr_lib.h>
@@ -9,6 +9,8 @@
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_task.h"
+
+#define QUOTE_MAX 200
 
 static int digit(char c)
 {
@@ -57,6 +59,99 @@ apr_table_t *tseed_form_read(const char *body, size_t length, apr_pool_t *pool)
     return form;
 }
 
+tseed_form_kind_t tseed_form_kind(const apr_table_t *form)
+{
+    if (!apr_table_get(form, "kill_all")) {
+        if (apr_table_get(form, "kill_thread")) {
+            return TSEED_FORM_KILL_THREAD;
+        }
+        if (apr_table_get(form, "minX")) {
+            return TSEED_FORM_SEED;
+        }
+    }
+    return TSEED_FORM_KILL_ALL;
+}
+
+const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool)
+{
+    const char *text = apr_table_get(form, "thread_id");
+
+    text = tseed_text_quote(text ? text : "", QUOTE_MAX, pool);
+    return tseed_text_int64(task, text, 1, INT64_MAX) == 0
+               ? NULL
+               : apr_psprintf(pool, "thread_id must be the id of a task, not '%s'", text);
+}
+
+/* ---- a seed request ---- */
+
+/* A field's value, trimmed; NULL when it is absent. */
+static const char *trimmed(const apr_table_t *form, const char *name, apr_pool_t *pool)
+{
+    const char *text = apr_table_get(form, name);
+
+    return text ? tseed_text_quote(text, strlen(text), pool) : NULL;
+}
+
+static const char *filled(const apr_table_t *form, const char *name, apr_pool_t *pool)
+{
+    const char *text = trimmed(form, name, pool);
+
+    return text && *text ? text : NULL;
+}
+
+/* All four, as soon as one is filled in. */
+static apr_array_header_t *read_coords(const apr_table_t *form, apr_pool_t *pool)
+{
+    static const char *const names[] = {"minX", "minY", "maxX", "maxY"};
+    apr_array_header_t *coords = apr_array_make(pool, 4, sizeof(const char *));
+    int is_filled = 0;
+
+    for (int i = 0; i < 4; i++) {
+        const char *text = filled(form, names[i], pool);
+
+        is_filled |= text != NULL;
+        APR_ARRAY_PUSH(coords, const char *) = text ? text : "";
+    }
+    return is_filled ? coords : NULL;
+}
+
+static apr_table_t *read_parameters(const apr_table_t *form, apr_pool_t *pool)
+{
+    static const char prefix[] = "parameter_";
+    const apr_array_header_t *fields = apr_table_elts(form);
+    apr_table_t *parameters = apr_table_make(pool, 4);
+
+    for (int i = 0; i < fields->nelts; i++) {
+        const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
+
+        if (strncasecmp(field->key, prefix, sizeof(prefix) - 1) == 0 && *field->val) {
+            apr_table_addn(parameters, field->key + sizeof(prefix) - 1, field->val);
+        }
+    }
+    return parameters;
+}
+
+void tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form, apr_pool_t *pool)
+{
+    const char *format = filled(form, "tileFormat", pool);
+
+    *document = (tseed_seed_document_t){
+        .gridset = filled(form, "gridSetId", pool),
+        .format = format ? format : filled(form, "format", pool),
+        .type = trimmed(form, "type", pool),
+        .zoom_start = filled(form, "zoomStart", pool),
+        .zoom_stop = filled(form, "zoomStop", pool),
+        .thread_count = filled(form, "threadCount", pool),
+        .retry_count = filled(form, "tileFailureRetryCount", pool),
+        .retry_wait = filled(form, "tileFailureRetryWaitTime", pool),
+        .failure_limit = filled(form, "totalFailuresBeforeAborting", pool),
+        .coords = read_coords(form, pool),
+        .parameters = read_parameters(form, pool),
+    };
+}
+
+/* ---- a code ---- */
+
 #define PENDING (1u << TSEED_PENDING)
 #define RUNNING (1u << TSEED_RUNNING)
 
@@ -80,7 +175,7 @@ const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *
     if (!value && query) {
         value = apr_table_get(tseed_form_read(query, strlen(query), pool), "kill_all");
     }
-    value = tseed_text_quote(value ? value : "", 200, pool);
+    value = tseed_text_quote(value ? value : "", QUOTE_MAX, pool);
     for (size_t i = 0; i < sizeof(kill_codes) / sizeof(kill_codes[0]); i++) {
         if (strcasecmp(value, kill_codes[i].value) == 0) {
             *mask = kill_codes[i].mask;

@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Forms: what web pages and curl -d send, and the termination among it. */
+/* Forms: what web pages and curl -d send: terminations, and a seed request. */
 #ifndef TSEED_FORM_H
 #define TSEED_FORM_H
 
 #include <apr_tables.h>
 
+#include "protocol/tseed_seed_request.h"
+
 /* application/x-www-form-urlencoded into a table, keys as sent. Malformed escapes stay as they
  * are, and so does %00. */
 apr_table_t *tseed_form_read(const char *body, size_t length, apr_pool_t *pool);
+
+/* What a form of GeoWebCache's web page wants. */
+typedef enum {
+    TSEED_FORM_KILL_ALL, /* or what is no form at all: tseed_kill_code_read says so */
+    TSEED_FORM_KILL_THREAD,
+    TSEED_FORM_SEED
+} tseed_form_kind_t;
+
+tseed_form_kind_t tseed_form_kind(const apr_table_t *form);
+
+/* thread_id, the id of a task. NULL or the text of the 400. */
+const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool);
+
+/* The members of a seed request. An empty field is as good as none, but for type. */
+void tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form, apr_pool_t *pool);
 
 /* kill_all of a body or, if the body has none, of a query (NULL: there is none); a body that begins
  * with { or < is no form. Sets the mask of states to terminate (1 << TSEED_PENDING, 1 <<

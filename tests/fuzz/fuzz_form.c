@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Fuzzes the form of a termination: a body, or with a leading '?' a query. */
+/* Fuzzes forms: a body, or with a leading '?' the query of a termination. */
 #include <string.h>
 
 #include "protocol/tseed_answer.h"
@@ -18,6 +18,16 @@ static void check_code(unsigned mask, const char *code)
     }
 }
 
+static void check_fields(const apr_table_t *form, apr_pool_t *pool)
+{
+    tseed_seed_document_t document;
+    int64_t task = 0;
+
+    tseed_form_seed(&document, form, pool);
+    assert(!document.coords || document.coords->nelts == 4);
+    assert(tseed_form_thread(&task, form, pool) || task > 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = target_pool();
@@ -29,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!tseed_kill_code_read(&mask, &code, query ? NULL : text, query ? 0 : size, query, pool)) {
         check_code(mask, code);
     }
+    check_fields(tseed_form_read(text, size, pool), pool);
     apr_pool_destroy(pool);
     return 0;
 }

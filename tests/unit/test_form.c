@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Forms of GeoWebCache's web page: which one it is, and what it asks for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <string.h>
+
+#include "protocol/tseed_form.h"
+
+static apr_pool_t *pool;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+static apr_table_t *form_of(const char *body)
+{
+    return tseed_form_read(body, strlen(body), pool);
+}
+
+static void test_form__its_fields_tell_what_it_is(void **state)
+{
+    static const struct {
+        const char *body;
+        tseed_form_kind_t kind;
+    } cases[] = {
+        {"", TSEED_FORM_KILL_ALL},
+        {"kill_all=all", TSEED_FORM_KILL_ALL},
+        {"minX=&kill_all=all", TSEED_FORM_KILL_ALL},
+        {"kill_thread=1&thread_id=2&kill_all=all", TSEED_FORM_KILL_ALL},
+        {"kill_thread=1&thread_id=2", TSEED_FORM_KILL_THREAD},
+        {"thread_id=2", TSEED_FORM_KILL_ALL},
+        {"threadCount=1&minX=&minY=", TSEED_FORM_SEED},
+        {"threadCount=1&type=seed", TSEED_FORM_KILL_ALL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(tseed_form_kind(form_of(cases[i].body)), cases[i].kind);
+    }
+}
+
+static void test_form__a_thread_is_a_task(void **state)
+{
+    static const char *const wrong[] = {"kill_thread=1", "thread_id=", "thread_id=0", "thread_id=x",
+                                        "thread_id=1.5"};
+    int64_t task;
+
+    (void)state;
+    assert_null(tseed_form_thread(&task, form_of("thread_id=+5000000000+"), pool));
+    assert_int_equal(task, INT64_C(5000000000));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_non_null(tseed_form_thread(&task, form_of(wrong[i]), pool));
+    }
+    assert_string_equal(tseed_form_thread(&task, form_of("thread_id=x"), pool),
+                        "thread_id must be the id of a task, not 'x'");
+}
+
+static void test_form__a_filled_one_has_every_member(void **state)
+{
+    static const char *const coords[] = {"-124.73", "24.9", "-66.9", "49.4"};
+    tseed_seed_document_t document;
+
+    (void)state;
+    tseed_form_seed(&document,
+                    form_of("threadCount=02&type=reseed&gridSetId=EPSG%3A4326&"
+                            "tileFormat=image%2Fpng&zoomStart=00&zoomStop=12&minX=-124.73&"
+                            "minY=+24.9&maxX=-66.9&maxY=49.4&parameter_STYLES=a+b&"
+                            "parameter_CQL_FILTER=&tileFailureRetryCount=3&"
+                            "tileFailureRetryWaitTime=100&totalFailuresBeforeAborting=-1"),
+                    pool);
+    assert_null(document.name);
+    assert_null(document.srs);
+    assert_string_equal(document.thread_count, "02");
+    assert_string_equal(document.type, "reseed");
+    assert_string_equal(document.gridset, "EPSG:4326");
+    assert_string_equal(document.format, "image/png");
+    assert_string_equal(document.zoom_start, "00");
+    assert_string_equal(document.zoom_stop, "12");
+    assert_string_equal(document.retry_count, "3");
+    assert_string_equal(document.retry_wait, "100");
+    assert_string_equal(document.failure_limit, "-1");
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(APR_ARRAY_IDX(document.coords, i, const char *), coords[i]);
+    }
+    assert_int_equal(apr_table_elts(document.parameters)->nelts, 1);
+    assert_string_equal(apr_table_get(document.parameters, "STYLES"), "a b");
+}
+
+static void test_form__an_empty_one_has_none(void **state)
+{
+    tseed_seed_document_t document;
+
+    (void)state;
+    tseed_form_seed(&document,
+                    form_of("minX=&minY=&maxX=&maxY=&zoomStart=&zoomStop=+&gridSetId=&format=&"
+                            "threadCount=&tileFormat="),
+                    pool);
+    assert_null(document.coords);
+    assert_null(document.zoom_start);
+    assert_null(document.zoom_stop);
+    assert_null(document.gridset);
+    assert_null(document.format);
+    assert_null(document.thread_count);
+    assert_null(document.type);
+    assert_int_equal(apr_table_elts(document.parameters)->nelts, 0);
+}
+
+static void test_form__what_must_not_be_empty_is_kept(void **state)
+{
+    tseed_seed_document_t document;
+
+    (void)state;
+    tseed_form_seed(&document, form_of("minX=&minY=1&maxX=2&type=&format=image/jpeg"), pool);
+    assert_string_equal(document.type, "");
+    assert_string_equal(document.format, "image/jpeg");
+    assert_int_equal(document.coords->nelts, 4);
+    assert_string_equal(APR_ARRAY_IDX(document.coords, 0, const char *), "");
+    assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_form__its_fields_tell_what_it_is),
+        cmocka_unit_test(test_form__a_thread_is_a_task),
+        cmocka_unit_test(test_form__a_filled_one_has_every_member),
+        cmocka_unit_test(test_form__an_empty_one_has_none),
+        cmocka_unit_test(test_form__what_must_not_be_empty_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
