@@ -2,9 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What a call has changed on disk, or what was counted there, for whoever keeps books of it.
  *
- * A tile is a name. A file belongs to its tile as long as that is its only name; a file with
- * several names is shared by uniform tiles and belongs to the tile set as a whole, so that a name
- * of it costs nothing. Directories cost nothing.
+ * A tile is a name. Its file belongs to it, unless it is one that uniform tiles share: that belongs
+ * to the tile set as a whole, and a name of it costs nothing. Directories cost nothing.
  */
 #ifndef TSEED_EFFECT_H
 #define TSEED_EFFECT_H

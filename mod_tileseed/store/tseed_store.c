@@ -119,11 +119,11 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
     return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
 }
 
-tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *st)
+tseed_effect_t tseed_store_loss(tseed_store_t *store, const struct stat *st)
 {
     tseed_effect_t own = {0};
 
-    if (S_ISREG(st->st_mode) && st->st_nlink == 1) {
+    if (S_ISREG(st->st_mode) && !(st->st_nlink > 1 && tseed_view_is_shared(store, st))) {
         own = tseed_store_gain(store, (size_t)st->st_size);
     }
     return (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};

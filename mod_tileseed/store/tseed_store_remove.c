@@ -33,7 +33,7 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 }
 
 /* What there is, as the opposite of what would go. */
-static tseed_effect_t worth(const tseed_store_t *store, const struct stat *st)
+static tseed_effect_t worth(tseed_store_t *store, const struct stat *st)
 {
     tseed_effect_t loss = tseed_store_loss(store, st);
 

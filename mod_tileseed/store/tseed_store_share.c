@@ -24,6 +24,9 @@
  * tile is linked to a master between a sweep's look at it and its removal. */
 static unsigned sweeps;
 
+/* Masters made and removed so far, each before the first tile is linked to it. */
+static _Atomic unsigned changes;
+
 static apr_status_t status_of(int rc)
 {
     return rc == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
@@ -226,6 +229,7 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
         return APR_SUCCESS;
     }
     if (rv == APR_SUCCESS) {
+        changes++;
         *effect = tseed_store_gain(store, length);
         effect->names = 0;
     }
@@ -236,8 +240,8 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
 
 /* Calls for each name in the directory of masters. Nothing there is success. */
 static apr_status_t each_master(tseed_store_t *store,
-                                void (*visit)(tseed_effect_t *sum, const tseed_store_t *store,
-                                              int links, const char *name),
+                                void (*visit)(tseed_effect_t *sum, tseed_store_t *store, int links,
+                                              const char *name),
                                 tseed_effect_t *sum)
 {
     const struct dirent *entry;
@@ -262,14 +266,59 @@ static apr_status_t each_master(tseed_store_t *store,
     return rv;
 }
 
+static void note_inode(tseed_store_t *store, ino_t inode)
+{
+    ino_t *key = apr_pmemdup(store->shared_pool, &inode, sizeof(inode));
+
+    apr_hash_set(store->shared_inodes, key, sizeof(*key), key);
+}
+
+/* The number first: what is made from now on has them read again. */
+static void read_inodes(tseed_store_t *store)
+{
+    int links;
+    DIR *stream = NULL;
+    struct stat st;
+    const struct dirent *entry;
+
+    if (!store->shared_pool) {
+        apr_pool_create(&store->shared_pool, store->pool);
+    }
+    apr_pool_clear(store->shared_pool);
+    store->shared_inodes = apr_hash_make(store->shared_pool);
+    store->shared_changes = changes;
+    if (tseed_folders_find(&links, &store->folders, store->links, strlen(store->links)) ==
+            APR_SUCCESS &&
+        fstat(links, &st) == 0) {
+        store->shared_device = st.st_dev;
+        stream = tseed_folders_stream(links);
+    }
+    while (stream && (entry = readdir(stream)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            note_inode(store, entry->d_ino);
+        }
+    }
+    if (stream) {
+        closedir(stream);
+    }
+}
+
+int tseed_view_is_shared(tseed_store_t *store, const struct stat *st)
+{
+    if (!store->shared_pool || store->shared_changes != changes) {
+        read_inodes(store);
+    }
+    return st->st_dev == store->shared_device &&
+           apr_hash_get(store->shared_inodes, &st->st_ino, sizeof(st->st_ino)) != NULL;
+}
+
 static int stat_master(struct stat *st, int links, const char *name)
 {
     return name[0] != '.' && fstatat(links, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
            S_ISREG(st->st_mode);
 }
 
-static void count_master(tseed_effect_t *sum, const tseed_store_t *store, int links,
-                         const char *name)
+static void count_master(tseed_effect_t *sum, tseed_store_t *store, int links, const char *name)
 {
     struct stat st;
 
@@ -281,8 +330,7 @@ static void count_master(tseed_effect_t *sum, const tseed_store_t *store, int li
     }
 }
 
-static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int links,
-                         const char *name)
+static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, const char *name)
 {
     struct stat st;
 
@@ -295,6 +343,7 @@ static void sweep_master(tseed_effect_t *sum, const tseed_store_t *store, int li
         tseed_effect_t file = tseed_store_loss(store, &st);
 
         sweeps++;
+        changes++;
         file.names = 0;
         tseed_effect_add(sum, &file);
     }

@@ -58,12 +58,16 @@ struct tseed_store_t {
     unsigned detachments; /* how many there had been when the folders were opened */
     const char *links;    /* directory of the shared files */
     tseed_master_t masters[TSEED_MASTERS_MAX];
-    unsigned next_master; /* the one to give up next */
+    unsigned next_master;      /* the one to give up next */
+    apr_pool_t *shared_pool;   /* of the next three, NULL until they are asked for */
+    apr_hash_t *shared_inodes; /* ino_t -> itself */
+    dev_t shared_device;
+    unsigned shared_changes; /* how many there had been when they were read */
 };
 
 /* The effect of a file appearing, or of one name of a file disappearing. */
 tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
-tseed_effect_t tseed_store_loss(const tseed_store_t *store, const struct stat *st);
+tseed_effect_t tseed_store_loss(tseed_store_t *store, const struct stat *st);
 
 /* `path` has room for the pattern's longest. */
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
@@ -92,6 +96,9 @@ static inline int tseed_view_is_stale(const tseed_store_t *store)
 {
     return store->detachments != tseed_view_detachments;
 }
+
+/* Whether a file is one of the tile set's masters. */
+int tseed_view_is_shared(tseed_store_t *store, const struct stat *st);
 
 /* Removes that directory below the root and those above it, as far as they are empty. `path` is not
  * store->other_path. */
