@@ -229,6 +229,11 @@ static int component_holds(const tseed_pattern_t *pattern, int depth, int level)
     return 0;
 }
 
+int tseed_layout_component_varies(const tseed_pattern_t *pattern, int depth)
+{
+    return component_holds(pattern, depth, 0) || component_holds(pattern, depth, 1);
+}
+
 int tseed_layout_level_depth(const tseed_pattern_t *pattern)
 {
     int depth = 0, has_level = 0;

@@ -49,6 +49,9 @@ const char *tseed_layout_prefix(const tseed_pattern_t *pattern, apr_pool_t *pool
 /* Number of components. */
 int tseed_layout_depth(const tseed_pattern_t *pattern);
 
+/* Whether a component is not the same for all tiles of the tile set. */
+int tseed_layout_component_varies(const tseed_pattern_t *pattern, int depth);
+
 /* Depth of the deepest directory that all tiles of a level share with no tile of another level, or
  * -1 when there is none. */
 int tseed_layout_level_depth(const tseed_pattern_t *pattern);

@@ -136,4 +136,11 @@ apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tsee
 apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsigned part,
                                unsigned parts, const tseed_stop_t *stop);
 
+/* The parameter hashes of which the disk has directories, be they configured or not: *hashes is of
+ * const char *, in `pool`, each once. `tileset` says of which layer and grid set; its own hash does
+ * not matter. There need not be tiles of its format. APR_ENOTIMPL: the layout has levels or tiles
+ * above its hashes, or no hashes. Nothing there is success. */
+apr_status_t tseed_store_hashes(apr_array_header_t **hashes, const tseed_tileset_t *tileset,
+                                apr_pool_t *pool);
+
 #endif

@@ -243,6 +243,61 @@ static void test_store__walk_goes_through_levels_and_stops(void **state)
     assert_int_equal(tiles, 3);
 }
 
+static apr_array_header_t *hashes_of(house_t *house, apr_status_t expected)
+{
+    apr_array_header_t *hashes;
+
+    assert_int_equal(tseed_store_hashes(&hashes, &house->f.tileset, house->pool), expected);
+    return hashes;
+}
+
+/* GeoWebCache's hash of ?STYLES=polygon and its names of two levels. There is no level 31, another
+ * grid set is another matter, and 39 digits are no hash. */
+static void test_store__hashes_of_a_cache_that_was_found(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    static const char *const names[] = {
+        "",
+        "/topp_states",
+        "/topp_states/EPSG_900913_10",
+        "/topp_states/EPSG_900913_10_f0023dc7bc347fee7a3a04dc797f2223f74e3448",
+        "/topp_states/EPSG_900913_11_f0023dc7bc347fee7a3a04dc797f2223f74e3448",
+        "/topp_states/EPSG_900913_31_741c9a8301530c6faff21bbee084ade44abdc8b9",
+        "/topp_states/EPSG_4326_10_7510004a12f49fdd49a2ba366e9c4594be7e4358",
+        "/topp_states/EPSG_900913_12_ed5fe8dc461f38ece6b67eb7f6e02562283b4b2"};
+    apr_array_header_t *hashes;
+
+    assert_int_equal(hashes_of(house, APR_SUCCESS)->nelts, 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_int_equal(
+            mkdir(apr_pstrcat(house->pool, house->f.layer.store.root, names[i], NULL), 0755), 0);
+    }
+    hashes = hashes_of(house, APR_SUCCESS);
+    assert_int_equal(hashes->nelts, 1);
+    assert_string_equal(APR_ARRAY_IDX(hashes, 0, const char *),
+                        "f0023dc7bc347fee7a3a04dc797f2223f74e3448");
+}
+
+static void test_store__hashes_of_every_layout(void **state)
+{
+    static const char *const templates[] = {"{layer}/{hash}/{z}/{x}/{y}.{ext}",
+                                            "{z}/{hash}/{x}/{y}.{ext}"};
+    static const char *const hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
+    house_t *house = *state;
+
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout <= TSEED_LAYOUT_TEMPLATE; layout++) {
+        house->f.layer.store.path_template = templates[0];
+        house->f.tileset.hash = hash;
+        open_books(state, (tseed_layout_t)layout);
+        put(house, 1, 1, 1);
+        house->f.tileset.hash = NULL;
+        assert_int_equal(hashes_of(house, APR_SUCCESS)->nelts, 1);
+        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    house->f.layer.store.path_template = templates[1];
+    hashes_of(house, APR_ENOTIMPL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +310,8 @@ int main(void)
         HOUSE_TEST(test_store__effects_add_up),
         HOUSE_TEST(test_store__count_drops_leftovers_when_asked),
         HOUSE_TEST(test_store__walk_finds_every_tile),
+        HOUSE_TEST(test_store__hashes_of_a_cache_that_was_found),
+        HOUSE_TEST(test_store__hashes_of_every_layout),
         HOUSE_TEST(test_store__walk_goes_through_levels_and_stops),
     };
 
