@@ -5,9 +5,10 @@
  *      <root>/.tileseed/links/topp_states/EPSG_900913/png/<digest>         the master
  *      <root>/topp_states/EPSG_900913_12/007_007/0001000_0001002.png       another name of it
  *
- * Because the master is a name too, a tile whose file has one name owns it and a tile whose file
- * has more does not: what a tile costs can be told from its inode alone, whoever removes it and
- * when. A master with one name has no tiles any more and goes with the next sweep.
+ * Because the master is a name too, a tile owns its file unless that has several names and a master
+ * is one of them: what a tile costs can be told from its inode, whoever removes it and when. Names
+ * elsewhere, those of a backup say, change nothing. A master with one name has no tiles any more
+ * and goes with the next sweep.
  *
  * A link costs one system call once the master is known, and two where the tile is one already.
  */
@@ -24,7 +25,7 @@
  * tile is linked to a master between a sweep's look at it and its removal. */
 static unsigned sweeps;
 
-/* Masters made and removed so far, each before the first tile is linked to it. */
+/* Masters made and removed so far. Changed under the same lock, read without. */
 static _Atomic unsigned changes;
 
 static apr_status_t status_of(int rc)
@@ -195,7 +196,20 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
     return judge(store, rv);
 }
 
-/* Never replaces a master: those that are names of it would belong to nobody. */
+/* Never replaces a master: those that are names of it would belong to nobody. Alone, so that nobody
+ * has linked a tile to it before views can know that their inodes are not all. */
+static apr_status_t make_master(tseed_store_t *store, const tseed_master_t *master, int links)
+{
+    apr_status_t rv;
+
+    tseed_view_hold_alone();
+    rv = status_of(linkat(links, store->leftover, links, master->name, 0));
+    changes += rv == APR_SUCCESS;
+    tseed_view_release();
+    unlinkat(links, store->leftover, 0);
+    return rv;
+}
+
 static apr_status_t share_once(tseed_store_t *store, const tseed_master_t *master)
 {
     int links;
@@ -205,8 +219,7 @@ static apr_status_t share_once(tseed_store_t *store, const tseed_master_t *maste
         rv = tseed_view_write(store, links, master->data, master->length);
     }
     if (rv == APR_SUCCESS) {
-        rv = status_of(linkat(links, store->leftover, links, master->name, 0));
-        unlinkat(links, store->leftover, 0);
+        rv = make_master(store, master, links);
     }
     return rv;
 }
@@ -229,7 +242,6 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
         return APR_SUCCESS;
     }
     if (rv == APR_SUCCESS) {
-        changes++;
         *effect = tseed_store_gain(store, length);
         effect->names = 0;
     }
