@@ -53,9 +53,10 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_outloo
     run->dirty = was_dirty;
 }
 
-static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
+static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     run->waits_since = 0;
+    run->measured_at = now;
     run->progress.reason[0] = '\0';
     tseed_pump_show(seeder, run);
 }
@@ -71,7 +72,7 @@ void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
         if (outlook.since) {
             hold_on(seeder, run, &outlook, now);
         } else if (run->waits_since && run->phase == TSEED_RUN_GOING) {
-            go_on(seeder, run);
+            go_on(seeder, run, now);
         }
     }
 }

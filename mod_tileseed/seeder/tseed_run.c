@@ -39,6 +39,10 @@ void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
     const apr_interval_time_t taken = now > since ? now - since : 0;
     const double busy = (double)taken / APR_USEC_PER_SEC * threads_of(run);
 
+    if (run->waits_since) {
+        run->measured_at = now; /* its upstream was away: that says nothing of the next time */
+        return;
+    }
     if (job->stage == TSEED_STAGE_CUT && job->made > 0) {
         tseed_measure_add(measure, job->made, job->bytes, busy);
     } else if (job->stage == TSEED_STAGE_CHECK) {
