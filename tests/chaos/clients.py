@@ -19,6 +19,7 @@ LAST = 6
 SIDE = 1000                 # of the grid set's extent, in units
 BACKLOG = 12000             # tiles: no further seeds as long as so many remain
 LISTED = re.compile(r'\[(\d+): ')
+OPEN_QUESTION = 'may be found done later'
 NO_ANSWER = (OSError, http.client.HTTPException)
 
 
@@ -47,8 +48,8 @@ class Client(threading.Thread):
         raise NotImplementedError
 
     def ask(self, method, path, body=None, fine=(200,)):
-        """(sent, answered, answer); None and None when there was no answer. A status that is not
-        fine is written down."""
+        """(sent, answered, answer); None and None when there was no answer, or one that leaves open
+        whether the change was made. A status that is not fine is written down."""
         sent = time.time()
         what = f'{method} {path}'
         try:
@@ -60,6 +61,8 @@ class Client(threading.Thread):
         self.journal.requests.append((sent, answered - sent, what))
         if answer.status not in fine:
             self.journal.failures.append(Failure(what, sent, answered, answer.status, answer.text))
+            if OPEN_QUESTION in answer.text:
+                return sent, None, None
         return sent, answered, answer
 
 
