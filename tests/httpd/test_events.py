@@ -206,8 +206,9 @@ def test_children_crash_and_come_and_go(httpd, slow):
     seeder = wait_until(lambda: seeder_of(httpd))
     for tenths in range(1, 6):
         progress(httpd, number, TILES[4] * tenths // 10)
-        children = set(httpd.processes()) - {httpd.process.pid, seeder}
-        os.kill(min(children), signal.SIGSEGV)
+        victim = min(set(httpd.processes()) - {httpd.process.pid, seeder})
+        os.kill(victim, signal.SIGSEGV)
+        wait_until(lambda: victim not in httpd.processes())     # pylint: disable=W0640
     check_seed(ended(httpd, number), 4)
     assert seeder_of(httpd) == seeder
     assert len(slow.requests) == len(GRIDS['small'].metatiles(GRIDS['small'].between(0, 4), (2, 2)))
