@@ -257,7 +257,7 @@ def test_gdal(httpd, tmp_path):
                         'layer=world,tilematrixset=EPSG:3857,tilematrix=EPSG:3857:2'):
         target = tmp_path / 'out.png'
         subprocess.run(['gdal_translate', '-q', '-b', '1', '-b', '2', '-b', '3', '-of', 'PNG',
-                        source, target], check=True, timeout=120)
+                        source, target], check=True, timeout=120, cwd=tmp_path)   # its cache
         found = Image.open(target).convert('RGB')
         assert found.size == (1024, 1024)
         assert found.tobytes() == mosaic(httpd, 2).tobytes()
