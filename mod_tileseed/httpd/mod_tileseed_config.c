@@ -180,6 +180,9 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedMaxRequestBody", tseed_directive,
                      SETTING(max_request_body, tseed_read_size, 1024, 64 << 20), ANYWHERE,
                      "SIZE, longest body of a request"),
+    AP_INIT_RAW_ARGS("TileSeedMissWaiters", tseed_directive,
+                     SETTING(miss_waiters, tseed_read_int, 1, 100000), ANYWHERE,
+                     "N, requests that may wait for missing tiles at once"),
     AP_INIT_RAW_ARGS("TileSeedNice", tseed_directive,
                      SETTING(nice, tseed_read_int, 0, 19), ANYWHERE,
                      "N, niceness of the seeder"),
@@ -276,7 +279,7 @@ const command_rec tseed_directives[] = {
                      "DURATION, how long caches may keep served tiles"),
     AP_INIT_RAW_ARGS("TileSeedOnMiss", tseed_directive,
                      RULE(IN_LAYER, 1, 1, tseed_set_on_miss), ANYWHERE,
-                     "404|empty, what is served where there is no tile"),
+                     "fetch|404|empty, what is served where there is no tile"),
 
     AP_INIT_RAW_ARGS("TileSeedRest", tseed_directive,
                      RULE(IN_LOCATION, 1, 1, tseed_set_rest), ANYWHERE,

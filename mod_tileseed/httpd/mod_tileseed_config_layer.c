@@ -507,6 +507,7 @@ const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_
 const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const char *const policies[] = {
+        [TSEED_ON_MISS_FETCH] = "fetch",
         [TSEED_ON_MISS_404] = "404",
         [TSEED_ON_MISS_EMPTY] = "empty",
         NULL,

@@ -16,6 +16,7 @@
 #include <http_request.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <util_filter.h>
 
@@ -26,6 +27,7 @@
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
 #include "mod_tileseed_wanted.h"
+#include "seeder/tseed_miss.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -33,6 +35,9 @@ APLOG_USE_MODULE(tileseed);
 
 /* What caches may do with a blank tile: the seed that makes the real one may be under way. */
 #define BLANK_CACHE_CONTROL "max-age=60"
+
+/* And with one that the store did not take, which costs the upstream a request each time. */
+#define UNSTORED_CACHE_CONTROL "max-age=60"
 
 /* ---- preparation ---- */
 
@@ -129,25 +134,17 @@ static int pass(request_rec *r, apr_bucket_brigade *brigade)
     return AP_FILTER_ERROR;
 }
 
-static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
+/* A tile that is in memory, and will be as long as the request. */
+static int send_bytes(request_rec *r, const tseed_wanted_t *wanted, const char *data,
+                      apr_size_t length)
 {
-    const tseed_sheet_t *sheet = wanted->sheet;
     apr_bucket_alloc_t *alloc = r->connection->bucket_alloc;
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, alloc);
 
-    set_type(r, wanted, sheet->blank);
-    ap_set_content_length(r, (apr_off_t)sheet->blank_length);
-    apr_table_setn(r->headers_out, "Cache-Control", BLANK_CACHE_CONTROL);
-    APR_BRIGADE_INSERT_TAIL(brigade,
-                            apr_bucket_immortal_create(sheet->blank, sheet->blank_length, alloc));
+    set_type(r, wanted, data);
+    ap_set_content_length(r, (apr_off_t)length);
+    APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_pool_create(data, length, r->pool, alloc));
     return pass(r, brigade);
-}
-
-static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
-{
-    return wanted->sheet->blank
-               ? send_blank(r, wanted)
-               : tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");
 }
 
 /* Leaves the file's own position alone. */
@@ -214,6 +211,78 @@ static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **fil
 
     return rv == APR_SUCCESS ? apr_file_info_get(&r->finfo, APR_FINFO_NORM, *file) : rv;
 }
+
+/* ---- tiles that are missing ---- */
+
+static int send_busy(request_rec *r, int seconds)
+{
+    apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
+    return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                             "this tile is not in the cache and can't be made just now; ask again "
+                             "later");
+}
+
+/* The tile lies in a file without a name, because the store did not take it. */
+static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descriptor)
+{
+    struct stat found;
+    char *data = NULL;
+
+    if (fstat(descriptor, &found) == 0 && found.st_size > 0) {
+        data = apr_palloc(r->pool, (apr_size_t)found.st_size);
+        data = pread(descriptor, data, (size_t)found.st_size, 0) == found.st_size ? data : NULL;
+    }
+    close(descriptor);
+    if (!data) {
+        return send_busy(r, 1);
+    }
+    apr_table_setn(r->headers_out, "Cache-Control", UNSTORED_CACHE_CONTROL);
+    return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
+}
+
+/* Asks the seeder, which makes the whole metatile, once for all who ask for a tile of it. */
+static int fetch(request_rec *r, const tseed_wanted_t *wanted)
+{
+    const tseed_tileset_t *tileset = &wanted->sheet->tileset;
+    const tseed_question_t question = {.layer = tileset->layer->name,
+                                       .gridset = tileset->subset->gridset->name,
+                                       .format = tileset->format->mime,
+                                       .parameters = tileset->parameters,
+                                       .tile = wanted->tile};
+    tseed_reply_t reply;
+    apr_file_t *file;
+    int descriptor;
+
+    tseed_miss_ask(&reply, &descriptor, tseed_supervise_hatch(), &question);
+    switch (reply.outcome) {
+    case TSEED_MISS_STORED:
+        return open_file(r, wanted->path, &file) == APR_SUCCESS ? send_file(r, wanted, file)
+                                                                : send_busy(r, 1);
+    case TSEED_MISS_PASSED:
+        return send_passed(r, wanted, descriptor);
+    case TSEED_MISS_FAILED:
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
+                      reply.cause);
+        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply.retry_after));
+        return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
+    default:
+        return send_busy(r, reply.retry_after);
+    }
+}
+
+static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
+{
+    if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH) {
+        return fetch(r, wanted);
+    }
+    if (wanted->sheet->blank) {
+        apr_table_setn(r->headers_out, "Cache-Control", BLANK_CACHE_CONTROL);
+        return send_bytes(r, wanted, wanted->sheet->blank, wanted->sheet->blank_length);
+    }
+    return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");
+}
+
+/* ---- handler ---- */
 
 static int serve(request_rec *r, const tseed_wanted_t *wanted)
 {

@@ -101,7 +101,7 @@ typedef struct {
     int mode, dirmode;         /* permission bits, applied whatever the umask */
 } tseed_store_config_t;
 
-typedef enum { TSEED_ON_MISS_404, TSEED_ON_MISS_EMPTY } tseed_on_miss_t;
+typedef enum { TSEED_ON_MISS_FETCH, TSEED_ON_MISS_404, TSEED_ON_MISS_EMPTY } tseed_on_miss_t;
 
 typedef struct tseed_layer_t {
     const char *name;

@@ -90,7 +90,7 @@ SERVER = [
     ('!TileSeedExpires 366d',
      "TileSeedExpires: '366d' is not possible, 0d to 365d is expected"),
     ('!TileSeedOnMiss 500',
-     "TileSeedOnMiss: '500' is unknown, 404 or empty is expected"),
+     "TileSeedOnMiss: '500' is unknown, fetch, 404 or empty is expected"),
     ('!TileSeedStateDir "/var/lib/x',
      'TileSeedStateDir: a quote " has no partner'),
 ]

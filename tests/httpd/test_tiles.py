@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Tiles by number: which file is sent, with which headers, and what is never sent."""
+import concurrent.futures
 import email.utils
 import io
 import os
+import threading
 import urllib.parse
 
 import pytest
 from PIL import Image
 
 from seeding import GRIDS, REST, SMALL_GRID, done, geowebcache_path, layer, stub
-from tileseed_httpd import one_mpm
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
 
 TILES = '''
 <Location "/tiles">
@@ -33,7 +36,7 @@ def put(httpd, name, content):
 def serve(httpd, *layers, tiles=TILES):
     """Starts a server with layers whose upstream is never asked."""
     httpd.folder('cache')
-    httpd.start(REST + tiles + SMALL_GRID + ''.join(layers))
+    httpd.start(REST + tiles + SMALL_GRID + 'TileSeedOnMiss 404\n' + ''.join(layers))
     return httpd
 
 
@@ -137,6 +140,52 @@ def test_missing_tile(httpd, policy):
         assert picture.getcolors() == [(256, colour)]
         fetch(httpd, f'/tiles/a/small/2/4/1.{extension}', 404)
     assert not list(httpd.path('cache').iterdir())
+
+
+def test_missing_tile_is_made(httpd, upstream):
+    """All who ask for tiles of a metatile wait for one request, and get what is stored then."""
+    httpd.start(REST + TILES + stub(upstream, 'TileSeedExpires 1h'))
+    tiles = sorted(GRIDS['small'].between(1, 1))
+    upstream.always = Fault('delay', 1)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda tile: fetch(
+            httpd, f'/tiles/tms/stub/small/1/{tile[1]}/{tile[2]}.png'), tiles))
+    assert len(upstream.requests) == 1
+    for tile, answer in zip(tiles, answers):
+        file = httpd.path('cache') / geowebcache_path('stub', 'small', 'png', tile)
+        assert answer.body == file.read_bytes()
+        assert answer.headers['Cache-Control'] == 'max-age=3600' and answer.headers['ETag']
+
+
+@one_mpm
+def test_missing_tile_that_can_not_be_made(httpd, upstream):
+    """502 when the upstream fails; 503 when too many wait, at once and with Retry-After."""
+    httpd.start('TileSeedMissWaiters 1\n' + REST + TILES + stub(upstream, 'TileSeedRetries 0'))
+    upstream.always = Fault('status', 500)
+    answer = fetch(httpd, '/tiles/stub/small/0/0/0.png', 502)
+    assert int(answer.headers['Retry-After']) > 0
+    assert answer.headers['Cache-Control'] == 'no-store'
+    httpd.expect('failed answers of the upstream')
+    upstream.always = None
+    released = threading.Event()
+    upstream.decide = lambda _asked: released.wait(60) and None
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        first = pool.submit(httpd.get, '/tiles/stub/small/3/0/0.png')
+        wait_until(lambda: len(upstream.requests) > 1)
+        answer = fetch(httpd, '/tiles/stub/small/3/7/7.png', 503)
+        released.set()
+        assert int(answer.headers['Retry-After']) > 0
+        assert first.result().status == 200
+
+
+@one_mpm
+def test_missing_tile_that_can_not_be_stored(httpd, upstream):
+    """The client gets it all the same."""
+    httpd.start(REST + TILES + stub(upstream))
+    httpd.path('cache/stub').write_text('a file where a directory should be')
+    answer = fetch(httpd, '/tiles/stub/small/0/0/0.png')
+    assert Image.open(io.BytesIO(answer.body)).size == (16, 16)
+    assert answer.headers['Cache-Control'] == 'max-age=60' and 'ETag' not in answer.headers
 
 
 @one_mpm
