@@ -249,7 +249,8 @@ const command_rec tseed_directives[] = {
                      "NAME, a layer"),
     AP_INIT_RAW_ARGS("TileSeedSource", tseed_directive,
                      RULE(IN_LAYER, 2, -1, tseed_set_source), ANYWHERE,
-                     "wms URL|upstream:NAME [GETMAP-PARAMETER=VALUE ...]"),
+                     "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
+                     "[NAME=VALUE ...]"),
     AP_INIT_RAW_ARGS("TileSeedGrid", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_grid), ANYWHERE,
                      "GRIDSET [zoom=FIRST-LAST] [extent=minx,miny,maxx,maxy] [srs=EPSG:N]"),

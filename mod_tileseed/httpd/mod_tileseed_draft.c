@@ -12,7 +12,7 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_config_upstream.h"
-#include "source/tseed_wms.h"
+#include "source/tseed_source.h"
 #include "store/tseed_store.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -52,7 +52,6 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     }
     if (unsaid[TSEED_SAID_SOURCE]) {
         layer->source = other->source;
-        draft->upstream = defaults->upstream;
     }
     if (unsaid[TSEED_SAID_GRID]) {
         draft->grids = defaults->grids;
@@ -60,7 +59,11 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     if (unsaid[TSEED_SAID_FORMAT]) {
         layer->formats = other->formats;
     }
-    if (unsaid[TSEED_SAID_METATILE]) {
+    if (tseed_source_is_tiled(&layer->source) &&
+        draft->said[TSEED_SAID_METATILE] == defaults->said[TSEED_SAID_METATILE]) {
+        draft->said[TSEED_SAID_METATILE] = NULL; /* the default is for those that can draw them */
+        layer->meta_width = layer->meta_height = 1;
+    } else if (unsaid[TSEED_SAID_METATILE]) {
         layer->meta_width = other->meta_width;
         layer->meta_height = other->meta_height;
         layer->gutter = other->gutter;
@@ -90,26 +93,50 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
 
 /* ---- source ---- */
 
+/* Gives an address its upstream: the named one, whose address it is then, or that of its host. */
+static const char *finish_address(tseed_address_t *address, tseed_catalog_t *catalog,
+                                  apr_pool_t *pool)
+{
+    const char *name = address->url + strlen(UPSTREAM_PREFIX);
+
+    if (strncmp(address->url, UPSTREAM_PREFIX, strlen(UPSTREAM_PREFIX)) != 0) {
+        return NULL;
+    }
+    address->upstream = apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING);
+    if (!address->upstream) {
+        return apr_psprintf(pool,
+                            "the upstream '%s' is unknown, the name of a TileSeedUpstream is "
+                            "expected",
+                            name);
+    }
+    address->url = address->upstream->url;
+    return NULL;
+}
+
 static mistake_t finish_source(tseed_draft_t *draft, tseed_catalog_t *catalog, apr_pool_t *pool)
 {
-    tseed_source_t *source = &draft->layer.source;
+    tseed_layer_t *layer = &draft->layer;
+    tseed_source_t *source = &layer->source;
     mistake_t mistake = {.where = draft->said[TSEED_SAID_SOURCE]};
 
-    if (draft->upstream) {
-        source->upstream = apr_hash_get(catalog->upstreams, draft->upstream, APR_HASH_KEY_STRING);
-        if (!source->upstream) {
-            mistake.sentence =
-                apr_psprintf(pool,
-                             "the upstream '%s' is unknown, the name of a TileSeedUpstream "
-                             "is expected",
-                             draft->upstream);
-            return mistake;
-        }
-        source->url = source->upstream->url;
+    for (int i = 0; !mistake.sentence && i < source->count; i++) {
+        mistake.sentence = finish_address(&source->addresses[i], catalog, pool);
     }
-    mistake.sentence = tseed_wms_check(source, pool);
-    if (!mistake.sentence && !source->upstream) {
-        source->upstream = tseed_upstream_of_url(catalog, source->url, pool);
+    if (!mistake.sentence) {
+        mistake.sentence = tseed_source_check(layer, pool);
+    }
+    for (int i = 0; !mistake.sentence && i < source->count; i++) {
+        tseed_address_t *address = &source->addresses[i];
+
+        if (!address->upstream) {
+            address->upstream = tseed_upstream_of_url(catalog, address->url, pool);
+        }
+    }
+    if (!mistake.sentence && tseed_source_is_tiled(source) &&
+        (layer->meta_width > 1 || layer->meta_height > 1 || layer->gutter > 0)) {
+        mistake.where = draft->said[TSEED_SAID_METATILE];
+        mistake.sentence = "a source of single tiles can't draw metatiles or a gutter, 1x1 is "
+                           "expected";
     }
     return mistake;
 }

@@ -11,6 +11,9 @@
 
 #include "mod_tileseed_directive.h"
 
+/* What stands before the name of an upstream where an address may stand. */
+#define UPSTREAM_PREFIX "upstream:"
+
 /* What a draft may say; the first directive that did, for messages. */
 typedef enum {
     TSEED_SAID_SOURCE,
@@ -39,7 +42,6 @@ typedef struct {
 typedef struct {
     const ap_directive_t *where; /* the block; NULL: what stands before all layers */
     const ap_directive_t *said[TSEED_SAID_COUNT]; /* NULL: not said */
-    const char *upstream;                         /* of TileSeedSource, NULL: an URL was given */
     apr_array_header_t *grids;                    /* of tseed_grid_choice_t */
     tseed_layer_t layer; /* subsets and the source's upstream are not there yet */
 } tseed_draft_t;

@@ -82,11 +82,11 @@ static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
 static int threads_of(const tseed_rest_t *rest, const tseed_task_t *task,
                       const tseed_layer_t *layer)
 {
+    const int connections = tseed_source_connections(&layer->source);
     int threads = task->thread_count;
 
     threads = threads < rest->conf->settings.threads ? threads : rest->conf->settings.threads;
-    return threads < layer->source.upstream->connections ? threads
-                                                         : layer->source.upstream->connections;
+    return threads < connections ? threads : connections;
 }
 
 static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const tseed_task_t *task,

@@ -83,6 +83,16 @@ const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const 
     return NULL;
 }
 
+int tseed_source_connections(const tseed_source_t *source)
+{
+    int most = source->addresses[0].upstream->connections;
+
+    for (int i = 1; source->mode == TSEED_SOURCE_SHARE && i < source->count; i++) {
+        most += source->addresses[i].upstream->connections;
+    }
+    return most;
+}
+
 const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool)
 {
     int has_template = store->layout == TSEED_LAYOUT_TEMPLATE;

@@ -74,14 +74,36 @@ typedef struct {
     const char *proxy;                 /* URL, or NULL */
 } tseed_upstream_t;
 
-typedef enum { TSEED_SOURCE_WMS } tseed_source_kind_t;
+typedef enum {
+    TSEED_SOURCE_WMS, /* draws any block of tiles */
+    TSEED_SOURCE_XYZ, /* the other two have tiles, one at a time */
+    TSEED_SOURCE_WMTS
+} tseed_source_kind_t;
+
+/* Which of several addresses is asked. */
+typedef enum {
+    TSEED_SOURCE_FALLBACK, /* the first, unless it fails */
+    TSEED_SOURCE_SHARE     /* all in turn */
+} tseed_source_mode_t;
+
+typedef struct {
+    const char *url; /* of the service, with its own query if it has one, or a template */
+    const tseed_upstream_t *upstream; /* never NULL once the configuration is through */
+} tseed_address_t;
+
+#define TSEED_ADDRESSES_MAX 8
 
 typedef struct {
     tseed_source_kind_t kind;
-    const char *url;                  /* of the service, with its own query if it has one */
-    const tseed_upstream_t *upstream; /* never NULL once the configuration is through */
-    const apr_table_t *parameters; /* GetMap parameters, keys in upper case: LAYERS, STYLES, … */
+    tseed_source_mode_t mode;
+    tseed_address_t addresses[TSEED_ADDRESSES_MAX];
+    int count;                     /* of the addresses, at least 1 */
+    const apr_table_t *parameters; /* of the requests, keys in upper case: LAYERS, STYLES, … */
 } tseed_source_t;
+
+/* Most requests at once that a source allows: its first upstream's, or all together if they share.
+ */
+int tseed_source_connections(const tseed_source_t *source);
 
 typedef enum {
     TSEED_LAYOUT_GEOWEBCACHE,

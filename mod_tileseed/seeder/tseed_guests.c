@@ -177,7 +177,7 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
-    tseed_fetcher_outlook(seeder->fetcher, &outlook, job->run->tileset.layer->source.upstream);
+    tseed_patience_outlook(seeder, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);

@@ -105,6 +105,12 @@ apr_interval_time_t tseed_parking_back_off(int attempts);
 
 /* Once a tick: tasks whose upstream is away say so, go on, or end. */
 void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now);
+/* Which address of its source a job is to be fetched from: in turn or the first, another with each
+ * try that failed, and none that is away while there is a better one. */
+int tseed_patience_choose(const tseed_seeder_t *seeder, const tseed_job_t *job);
+/* How the upstreams of a run's source are doing: the best one's outlook, and which it is. */
+int tseed_patience_outlook(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
+                           const tseed_run_t *run);
 
 /* ---- pump ---- */
 

@@ -7,12 +7,62 @@
 #include "base/tseed_clock.h"
 #include "seeder/tseed_house.h"
 
+/* What one of the addresses of a run's source says. */
+static void look_at(const tseed_seeder_t *seeder, tseed_outlook_t *outlook, const tseed_run_t *run,
+                    int address)
+{
+    tseed_fetcher_outlook(seeder->fetcher, outlook,
+                          run->tileset.layer->source.addresses[address].upstream);
+}
+
+int tseed_patience_outlook(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
+                           const tseed_run_t *run)
+{
+    int soonest = 0;
+
+    look_at(seeder, outlook, run, 0);
+    for (int i = 1; outlook->since && i < run->tileset.layer->source.count; i++) {
+        tseed_outlook_t other;
+
+        look_at(seeder, &other, run, i);
+        if (!other.since || other.next < outlook->next) {
+            *outlook = other;
+            soonest = i;
+        }
+    }
+    return soonest;
+}
+
+int tseed_patience_choose(const tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    const tseed_source_t *source = &job->run->tileset.layer->source;
+    int first = source->mode == TSEED_SOURCE_SHARE ? (int)(job->position % source->count) : 0;
+    apr_time_t now = tseed_clock_monotonic();
+    tseed_outlook_t outlook;
+
+    for (int i = 0; i < source->count; i++) {
+        int address = (first + job->tries + i) % source->count;
+
+        look_at(seeder, &outlook, job->run, address);
+        if (!outlook.since || outlook.next <= now) {
+            return address;
+        }
+    }
+    return tseed_patience_outlook(seeder, &outlook, job->run);
+}
+
 static int needs_upstream(const tseed_run_t *run)
 {
     return run->phase == TSEED_RUN_GOING && (run->fetching > 0 || run->parked);
 }
 
-static void write_reason(tseed_run_t *run, const tseed_outlook_t *outlook, apr_time_t now)
+static const char *name_of(const tseed_run_t *run, int address)
+{
+    return run->tileset.layer->source.addresses[address].upstream->name;
+}
+
+static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook_t *outlook,
+                         apr_time_t now)
 {
     int64_t left = (outlook->next - now + APR_USEC_PER_SEC - 1) / APR_USEC_PER_SEC;
     char next[40] = "it is being tried";
@@ -23,31 +73,30 @@ static void write_reason(tseed_run_t *run, const tseed_outlook_t *outlook, apr_t
         apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
     }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "waiting for upstream %.80s: %.100s since %02d:%02d, %s",
-                 run->tileset.layer->source.upstream->name, outlook->cause, since.tm_hour,
-                 since.tm_min, next);
+                 "waiting for upstream %.80s: %.100s since %02d:%02d, %s", name, outlook->cause,
+                 since.tm_hour, since.tm_min, next);
 }
 
-static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_outlook_t *outlook)
+static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, const char *cause)
 {
     run->progress.state = TSEED_ABORTED;
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "the upstream %.80s was away for longer than TileSeedGiveUp allows: %.100s",
-                 run->tileset.layer->source.upstream->name, outlook->cause);
+                 "the upstream %.80s was away for longer than TileSeedGiveUp allows: %.100s", name,
+                 cause);
     tseed_pump_drain(seeder, run);
 }
 
 /* What is shown each second is not worth a record in the database. */
-static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_outlook_t *outlook,
-                    apr_time_t now)
+static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
+                    const tseed_outlook_t *outlook, apr_time_t now)
 {
     int was_dirty = run->dirty || !run->waits_since;
 
     run->waits_since = run->waits_since ? run->waits_since : now;
     if (now - run->waits_since >= seeder->settings->give_up) {
-        give_up(seeder, run, outlook);
+        give_up(seeder, run, name, outlook->cause);
     } else {
-        write_reason(run, outlook, now);
+        write_reason(run, name, outlook, now);
     }
     tseed_pump_show(seeder, run);
     run->dirty = was_dirty;
@@ -65,12 +114,10 @@ void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         tseed_outlook_t outlook = {0};
+        int address = needs_upstream(run) ? tseed_patience_outlook(seeder, &outlook, run) : 0;
 
-        if (needs_upstream(run)) {
-            tseed_fetcher_outlook(seeder->fetcher, &outlook, run->tileset.layer->source.upstream);
-        }
         if (outlook.since) {
-            hold_on(seeder, run, &outlook, now);
+            hold_on(seeder, run, name_of(run, address), &outlook, now);
         } else if (run->waits_since && run->phase == TSEED_RUN_GOING) {
             go_on(seeder, run, now);
         }

@@ -14,7 +14,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
-#include "source/tseed_wms.h"
+#include "source/tseed_source.h"
 
 #define ANSWER_BYTES_MAX    (64 << 20) /* longest answer that is taken */
 #define CRASHES_OF_METATILE 2
@@ -80,12 +80,16 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     }
 }
 
-static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
+static void set_url(tseed_seeder_t *seeder, tseed_job_t *job, int address)
 {
-    const char *url = tseed_wms_url(&job->width, &job->height, &job->run->tileset,
-                                    &job->metatile.whole, job->run->task->gutter, seeder->scratch);
+    tseed_ask_t ask = {.tileset = &job->run->tileset,
+                       .whole = &job->metatile.whole,
+                       .gutter = job->run->task->gutter};
+    const char *url = tseed_source_url(&ask, address, seeder->scratch);
     size_t size = strlen(url) + 1;
 
+    job->width = ask.width;
+    job->height = ask.height;
     if (size > job->url_size) {
         free(job->url);
         job->url = tseed_memory_get(size);
@@ -96,12 +100,16 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job)
 
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    set_url(seeder, job);
+    const tseed_source_t *source = &job->run->tileset.layer->source;
+    int address = tseed_patience_choose(seeder, job);
+
+    set_url(seeder, job, address);
     job->stage = TSEED_STAGE_FETCH;
     forget_answer(job);
     job->transfer.url = job->url;
-    job->transfer.upstream = job->run->tileset.layer->source.upstream;
+    job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;
+    job->transfer.may_go_elsewhere = source->count > 1;
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
     tseed_fetcher_submit(seeder->fetcher, &job->transfer);

@@ -26,7 +26,7 @@ tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)
 /* Threads beyond what the upstream takes at once wait for it: they do not count. */
 static int threads_of(const tseed_run_t *run)
 {
-    const int most = run->tileset.layer->source.upstream->connections;
+    const int most = tseed_source_connections(&run->tileset.layer->source);
 
     return run->threads < most ? run->threads : most;
 }

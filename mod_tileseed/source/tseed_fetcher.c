@@ -194,12 +194,15 @@ static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
     tseed_lane_t *lane = wire->lane;
     int was_open = tseed_pace_is_open(&lane->pace);
     tseed_transfer_t *transfer = tseed_lane_finish(lane, fetcher->multi, wire, code);
+    tseed_transfer_t *elsewhere = NULL;
 
     show_outlook(fetcher, lane, was_open);
     tseed_lane_start(lane, fetcher->multi, tseed_clock_monotonic());
+    tseed_lane_send_elsewhere(&elsewhere, lane);
     if (transfer) {
         fetcher->done(fetcher->baton, transfer);
     }
+    hand_back(fetcher, elsewhere);
 }
 
 static void collect_finished(tseed_fetcher_t *fetcher)

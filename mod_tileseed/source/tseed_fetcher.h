@@ -44,6 +44,7 @@ typedef struct tseed_transfer_t {
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
     size_t most;                      /* longest body that is taken, bytes */
+    int may_go_elsewhere; /* don't let it wait for an upstream that is away: AWAY, not sent */
 
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */

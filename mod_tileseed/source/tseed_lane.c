@@ -246,6 +246,25 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     return transfer;
 }
 
+void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
+{
+    tseed_transfer_t **link = &lane->waiting;
+
+    while (tseed_pace_is_open(&lane->pace) && *link) {
+        tseed_transfer_t *transfer = *link;
+
+        if (transfer->may_go_elsewhere) {
+            *link = transfer->next;
+            prepend(taken, transfer);
+            transfer->result = TSEED_FETCH_AWAY;
+            transfer->ended = lane->pace.away_at;
+            apr_cpystrn(transfer->cause, lane->cause, sizeof(transfer->cause));
+        } else {
+            link = &transfer->next;
+        }
+    }
+}
+
 void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
 {
     const tseed_pace_t *pace = &lane->pace;

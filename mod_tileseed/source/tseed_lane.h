@@ -49,6 +49,9 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane);
 /* A busy wire whose upstream has been silent for too long, or NULL. */
 tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now);
 
+/* Adds all that wait and may go elsewhere to the list `*taken` if the upstream is away. */
+void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane);
+
 /* What others are to see of the lane. */
 void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook);
 

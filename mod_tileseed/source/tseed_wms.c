@@ -4,11 +4,7 @@
  * joined to the service's address at the end. */
 #include "source/tseed_wms.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
-#include <apr_uri.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -75,26 +71,12 @@ static const char *check_query(const char *query, const apr_table_t *parameters,
     return NULL;
 }
 
-/* The address itself is quoted in no sentence: it may hold a password. */
-static const char *check_address(const tseed_source_t *source, apr_pool_t *pool)
+static const char *check_address(const char *url, const apr_table_t *parameters, apr_pool_t *pool)
 {
-    apr_uri_t uri;
+    const char *query = strchr(url, '?');
+    const char *problem = tseed_address_check(url, 0, pool);
 
-    for (const char *p = source->url; *p; p++) {
-        if (!apr_isgraph(*p) || strchr("\"#<>\\^`{|}", *p)) {
-            return apr_psprintf(pool, "the address has a character that must be written as %%%02X",
-                                (unsigned char)*p);
-        }
-    }
-    if (apr_uri_parse(pool, source->url, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname ||
-        !*uri.hostname || (strcasecmp(uri.scheme, "http") && strcasecmp(uri.scheme, "https"))) {
-        return "the address of a WMS is written as http://host:port/path or https://host:port/path";
-    }
-    if (uri.user || uri.password) {
-        return "user and password don't belong into the address: write user:password into a file "
-               "and name it with auth=FILE of TileSeedUpstream";
-    }
-    return uri.query ? check_query(uri.query, source->parameters, pool) : NULL;
+    return problem || !query ? problem : check_query(query + 1, parameters, pool);
 }
 
 static int is_one_of(const char *value, const char *const *choices)
@@ -130,8 +112,11 @@ static const char *check_values(const apr_table_t *parameters, apr_pool_t *pool)
 const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool)
 {
     const apr_array_header_t *entries = apr_table_elts(source->parameters);
-    const char *problem = check_address(source, pool);
+    const char *problem = NULL;
 
+    for (int i = 0; !problem && i < source->count; i++) {
+        problem = check_address(source->addresses[i].url, source->parameters, pool);
+    }
     for (int i = 0; !problem && i < entries->nelts; i++) {
         problem = tseed_wms_check_key(APR_ARRAY_IDX(entries, i, apr_table_entry_t).key, pool);
     }
@@ -139,23 +124,6 @@ const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool)
 }
 
 /* ---- the request ---- */
-
-/* The fewest digits that read back as the same double, without an exponent, which not every server
- * reads. */
-static const char *decimal(double value, apr_pool_t *pool)
-{
-    char text[400]; /* the largest double has 309 digits */
-    int digits = 0;
-    int exponent, decimals;
-
-    do {
-        snprintf(text, sizeof(text), "%.*e", digits, value);
-    } while (digits++ < 17 && strtod(text, NULL) != value);
-    exponent = atoi(strchr(text, 'e') + 1);
-    decimals = digits - 1 - exponent;
-    snprintf(text, sizeof(text), "%.*f", decimals > 0 ? decimals : 0, value == 0 ? 0.0 : value);
-    return apr_pstrdup(pool, text);
-}
 
 static int is_1_3(const apr_table_t *query)
 {
@@ -169,102 +137,22 @@ static int north_first(const apr_table_t *query, const tseed_subset_t *subset)
     return is_1_3(query) && subset->gridset->north_east && strncasecmp(subset->srs, "CRS:", 4) != 0;
 }
 
-static const char *bbox(const tseed_subset_t *subset, const tseed_range_t *whole, int gutter,
-                        int swapped, apr_pool_t *pool)
+const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool)
 {
-    tseed_bounds_t bounds = tseed_range_bounds(subset->gridset, whole);
-    double margin = gutter * subset->gridset->resolution[whole->z];
-    const char *minx = decimal(bounds.minx - margin, pool);
-    const char *miny = decimal(bounds.miny - margin, pool);
-    const char *maxx = decimal(bounds.maxx + margin, pool);
-    const char *maxy = decimal(bounds.maxy + margin, pool);
-
-    return swapped ? apr_pstrcat(pool, miny, ",", minx, ",", maxy, ",", maxx, NULL)
-                   : apr_pstrcat(pool, minx, ",", miny, ",", maxx, ",", maxy, NULL);
-}
-
-/* RFC 3986 2.1. Comma, colon and slash may stand in a query as they are, and WMS wants its list
- * separator so. */
-static const char *encode(const char *text, apr_pool_t *pool)
-{
-    static const char digits[] = "0123456789ABCDEF";
-    char *encoded = apr_palloc(pool, 3 * strlen(text) + 1);
-    char *end = encoded;
-
-    for (; *text; text++) {
-        unsigned char byte = (unsigned char)*text;
-
-        if (byte < 0x80 && (apr_isalnum(byte) || strchr("-._~,:/", byte))) {
-            *end++ = *text;
-        } else {
-            *end++ = '%';
-            *end++ = digits[byte >> 4];
-            *end++ = digits[byte & 15];
-        }
-    }
-    *end = '\0';
-    return encoded;
-}
-
-static void override(apr_table_t *query, const apr_table_t *values)
-{
-    const apr_array_header_t *entries = apr_table_elts(values);
-
-    for (int i = 0; i < entries->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
-
-        apr_table_setn(query, entry->key, entry->val);
-    }
-}
-
-/* How the service's address goes on: it may have a query of its own ("?map=/maps/world.map"). */
-static const char *joint(const char *url)
-{
-    const char *query = strchr(url, '?');
-
-    if (!query) {
-        return "?";
-    }
-    return query[1] && url[strlen(url) - 1] != '&' ? "&" : "";
-}
-
-static const char *join(const char *url, const apr_table_t *query, apr_pool_t *pool)
-{
-    const apr_array_header_t *entries = apr_table_elts(query);
-    const char *separator = joint(url);
-
-    for (int i = 0; i < entries->nelts; i++) {
-        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
-
-        if (*entry->val || strcasecmp(entry->key, "STYLES") == 0) {
-            url = apr_pstrcat(pool, url, separator, encode(entry->key, pool), "=",
-                              encode(entry->val, pool), NULL);
-            separator = "&";
-        }
-    }
-    return url;
-}
-
-const char *tseed_wms_url(int *width, int *height, const tseed_tileset_t *tileset,
-                          const tseed_range_t *whole, int gutter, apr_pool_t *pool)
-{
-    const tseed_source_t *source = &tileset->layer->source;
-    const tseed_subset_t *subset = tileset->subset;
+    const tseed_subset_t *subset = ask->tileset->subset;
     apr_table_t *query = apr_table_make(pool, 16);
 
-    *width = (int)(whole->maxx - whole->minx + 1) * subset->gridset->tile_width + 2 * gutter;
-    *height = (int)(whole->maxy - whole->miny + 1) * subset->gridset->tile_height + 2 * gutter;
     apr_table_setn(query, "SERVICE", "WMS");
     apr_table_setn(query, "VERSION", VERSION_DEFAULT);
     apr_table_setn(query, "REQUEST", "GetMap");
     apr_table_setn(query, "LAYERS", "");
     apr_table_setn(query, "STYLES", "");
-    override(query, source->parameters);
-    override(query, tileset->parameters);
+    tseed_address_override(query, ask->tileset->layer->source.parameters);
+    tseed_address_override(query, ask->tileset->parameters);
     apr_table_setn(query, is_1_3(query) ? "CRS" : "SRS", subset->srs);
-    apr_table_setn(query, "BBOX", bbox(subset, whole, gutter, north_first(query, subset), pool));
-    apr_table_setn(query, "WIDTH", apr_itoa(pool, *width));
-    apr_table_setn(query, "HEIGHT", apr_itoa(pool, *height));
-    apr_table_setn(query, "FORMAT", tileset->format->from);
-    return join(source->url, query, pool);
+    apr_table_setn(query, "BBOX", tseed_address_bbox(ask, north_first(query, subset), pool));
+    apr_table_setn(query, "WIDTH", apr_itoa(pool, ask->width));
+    apr_table_setn(query, "HEIGHT", apr_itoa(pool, ask->height));
+    apr_table_setn(query, "FORMAT", ask->tileset->format->from);
+    return tseed_address_join(ask->url, query, pool);
 }

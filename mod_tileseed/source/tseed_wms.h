@@ -9,10 +9,9 @@
 #ifndef TSEED_WMS_H
 #define TSEED_WMS_H
 
-#include "layer/tseed_tileset.h"
-#include "tiling/tseed_range.h"
+#include "source/tseed_address.h"
 
-/* Checks what the administrator wrote: the address's scheme, host, characters and query, VERSION
+/* Checks what the administrator wrote: each address's scheme, host, characters and query, VERSION
  * (1.1.0, 1.1.1, 1.3.0, or none for 1.1.1), LAYERS there, no key that is set for each request.
  * NULL or a sentence. Configuration phase. */
 const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool);
@@ -21,11 +20,8 @@ const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool);
  * or as a parameter filter: NULL, or a sentence that says what decides its value instead. */
 const char *tseed_wms_check_key(const char *key, apr_pool_t *pool);
 
-/* The GetMap address of a block of tiles with `gutter` pixels around it. `width` and `height` get
- * the pixels asked for. The tile set's parameters override the source's; an empty value leaves a
- * parameter out, STYLES excepted. BBOX holds the shortest decimals that read back as the very
- * doubles computed. In `pool`. */
-const char *tseed_wms_url(int *width, int *height, const tseed_tileset_t *tileset,
-                          const tseed_range_t *whole, int gutter, apr_pool_t *pool);
+/* The GetMap address of a block of tiles. The tile set's parameters override the source's; an empty
+ * value leaves a parameter out, STYLES excepted. In `pool`. */
+const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool);
 
 #endif

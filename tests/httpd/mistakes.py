@@ -298,13 +298,28 @@ LAYERS = [
 SOURCES = [
     (layer('!'+SOURCE, store=STORE),
      'TileSeedSource: it is there twice, the first is on line 2 of @ROOT@/ours.conf'),
-    (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y}.png\n'),
-     "TileSeedSource: the source 'xyz' is unknown, wms is expected"),
+    (layer(source='!TileSeedSource tms http://h/{z}/{x}/{y}.png\n'),
+     "TileSeedSource: 'tms' is unknown, wms, xyz or wmts is expected"),
+    (layer(source='!TileSeedSource xyz http://h/{z}/{x}.png\n'),
+     'TileSeedSource: the address does not say which tile: it needs {z}, {x} and one of {y} '
+     '{-y}, or {quadkey}, or {bbox}'),
+    (layer(source='!TileSeedSource xyz http://h/{z}/{x}/{y} http://i/{z}/{x}\n'),
+     'TileSeedSource: the address does not say which tile: it needs {z}, {x} and one of {y} '
+     '{-y}, or {quadkey}, or {bbox}'),
+    (layer(source='!TileSeedSource wmts http://h/wmts\n'),
+     'TileSeedSource: layer= is missing: it names the layer of the WMTS'),
+    (layer('!TileSeedMetatile 2x2', source='TileSeedSource xyz http://h/{z}/{x}/{y}\n'),
+     "TileSeedMetatile: a source of single tiles can't draw metatiles or a gutter, 1x1 is "
+     'expected'),
+    (layer(source='!TileSeedSource wms http://h/a http://h/b mode=best layers=a\n'),
+     "TileSeedSource: 'best' is unknown, fallback or share is expected"),
+    (layer(source=f'!TileSeedSource wms {"http://h/a " * 9} layers=a\n'),
+     'TileSeedSource: there are more than 8 addresses'),
     (layer(source='!TileSeedSource wms\n'),
-     'TileSeedSource: too few arguments, expected is: wms URL|upstream:NAME '
-     '[GETMAP-PARAMETER=VALUE ...]'),
+     'TileSeedSource: too few arguments, expected is: wms|wmts|xyz URL|upstream:NAME [URL ...] '
+     '[mode=fallback|share] [NAME=VALUE ...]'),
     (layer(source='!TileSeedSource wms ftp://h/wms layers=a\n'),
-     'TileSeedSource: the address of a WMS is written as http://host:port/path or '
+     'TileSeedSource: the address of a source is written as http://host:port/path or '
      'https://host:port/path'),
     (layer(source='!TileSeedSource wms http://h/wms\n'),
      'TileSeedSource: layers= is missing: it names the layers of the WMS that are drawn'),
@@ -315,7 +330,7 @@ SOURCES = [
     (layer(source='!TileSeedSource wms http://h/wms layers=a LAYERS=b\n'),
      'TileSeedSource: LAYERS= is there twice, once is expected'),
     (layer(source='!TileSeedSource wms http://h/wms layers\n'),
-     "TileSeedSource: 'layers' is not understood, NAME=VALUE for GetMap is expected"),
+     "TileSeedSource: 'layers' is not understood, NAME=VALUE is expected"),
     (layer(source='!TileSeedSource wms upstream:none layers=a\n'),
      "TileSeedSource: the upstream 'none' is unknown, the name of a TileSeedUpstream is "
      'expected'),

@@ -194,8 +194,8 @@ static tseed_layer_t *layer_make(house_t *house, const char *name)
     server->timeout = server->connect_timeout = server->first_byte_timeout = 30 * APR_USEC_PER_SEC;
     apr_table_setn(parameters, "LAYERS", "all");
     apr_table_setn(parameters, "VERSION", "1.1.1");
-    layer->source.url = server->url;
-    layer->source.upstream = server;
+    layer->source.addresses[0] = (tseed_address_t){server->url, server};
+    layer->source.count = 1;
     layer->source.parameters = parameters;
     layer->store.root = apr_pstrcat(pool, house->dir, "/cache", NULL);
     layer->store.mode = 0644;

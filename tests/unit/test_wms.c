@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/tseed_source.h"
 #include "source/tseed_wms.h"
 
 static apr_pool_t *pool;
@@ -56,7 +57,7 @@ static ask_t world(const char *version)
         .range = {.z = 0, .minx = 0, .miny = 0, .maxx = 1, .maxy = 0},
     };
 
-    ask.layer.source.url = "http://127.0.0.1/wms";
+    ask.layer.source.addresses[0].url = "http://127.0.0.1/wms";
     apr_table_set(ask.parameters, "LAYERS", "countries");
     if (version) {
         apr_table_set(ask.parameters, "VERSION", version);
@@ -66,6 +67,9 @@ static ask_t world(const char *version)
 
 static const char *url_of(ask_t *ask)
 {
+    tseed_ask_t wish;
+    const char *url;
+
     ask->layer.source.parameters = ask->parameters;
     ask->tileset = (tseed_tileset_t){
         .layer = &ask->layer,
@@ -73,7 +77,11 @@ static const char *url_of(ask_t *ask)
         .format = &ask->format,
         .parameters = ask->filters,
     };
-    return tseed_wms_url(&ask->width, &ask->height, &ask->tileset, &ask->range, ask->gutter, pool);
+    wish = (tseed_ask_t){.tileset = &ask->tileset, .whole = &ask->range, .gutter = ask->gutter};
+    url = tseed_source_url(&wish, 0, pool);
+    ask->width = wish.width;
+    ask->height = wish.height;
+    return url;
 }
 
 /* The value of a parameter as it stands in the address, or NULL; there must not be two of it. */
@@ -286,7 +294,7 @@ static void test_wms__goes_on_behind_a_query_of_the_service(void **state)
     for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
         ask_t ask = world("1.1.1");
 
-        ask.layer.source.url = begins[i][0];
+        ask.layer.source.addresses[0].url = begins[i][0];
         assert_memory_equal(url_of(&ask), begins[i][1], strlen(begins[i][1]));
     }
 }
@@ -387,9 +395,10 @@ static void test_wms__judges_what_is_configured(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
         apr_table_t *parameters = apr_table_make(pool, 4);
-        tseed_source_t source = {.url = wishes[i].url, .parameters = parameters};
+        tseed_source_t source = {.count = 1, .parameters = parameters};
         const char *problem;
 
+        source.addresses[0].url = wishes[i].url;
         apr_table_set(parameters, "LAYERS", "countries");
         if (wishes[i].key) {
             apr_table_set(parameters, wishes[i].key, wishes[i].value);
@@ -406,7 +415,9 @@ static void test_wms__judges_what_is_configured(void **state)
 
 static void test_wms__misses_layers(void **state)
 {
-    tseed_source_t source = {.url = "http://host/wms", .parameters = apr_table_make(pool, 1)};
+    tseed_source_t source = {.addresses = {{"http://host/wms", NULL}},
+                             .count = 1,
+                             .parameters = apr_table_make(pool, 1)};
 
     (void)state;
     assert_string_equal(tseed_wms_check(&source, pool),
@@ -415,12 +426,12 @@ static void test_wms__misses_layers(void **state)
 
 static void test_wms__quotes_no_password(void **state)
 {
-    tseed_source_t source = {.parameters = apr_table_make(pool, 1)};
+    tseed_source_t source = {.count = 1, .parameters = apr_table_make(pool, 1)};
 
     (void)state;
-    source.url = "http://me:secret@host/wms";
+    source.addresses[0].url = "http://me:secret@host/wms";
     assert_null(strstr(tseed_wms_check(&source, pool), "secret"));
-    source.url = "ftp://me:secret@host/wms";
+    source.addresses[0].url = "ftp://me:secret@host/wms";
     assert_null(strstr(tseed_wms_check(&source, pool), "secret"));
 }
 

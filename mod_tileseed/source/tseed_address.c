@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Addresses of upstreams: numbers, queries and templates. */
+#include "source/tseed_address.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <apr_uri.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *tseed_address_check(const char *url, int is_template, apr_pool_t *pool)
+{
+    const char *forbidden = is_template ? "\"#<>\\^`|" : "\"#<>\\^`{|}";
+    apr_uri_t uri;
+
+    for (const char *p = url; *p; p++) {
+        if (!apr_isgraph(*p) || strchr(forbidden, *p)) {
+            return apr_psprintf(pool, "the address has a character that must be written as %%%02X",
+                                (unsigned char)*p);
+        }
+    }
+    if (apr_uri_parse(pool, url, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname ||
+        !*uri.hostname || strpbrk(uri.hostname, "{}") ||
+        (strcasecmp(uri.scheme, "http") != 0 && strcasecmp(uri.scheme, "https") != 0)) {
+        return "the address of a source is written as http://host:port/path or "
+               "https://host:port/path";
+    }
+    if (uri.user || uri.password) {
+        return "user and password don't belong into the address: write user:password into a file "
+               "and name it with auth=FILE of TileSeedUpstream";
+    }
+    return NULL;
+}
+
+/* The fewest digits that read back as the same double, without an exponent, which not every server
+ * reads. */
+static const char *decimal(double value, apr_pool_t *pool)
+{
+    char text[400]; /* the largest double has 309 digits */
+    int digits = 0;
+    int exponent, decimals;
+
+    do {
+        snprintf(text, sizeof(text), "%.*e", digits, value);
+    } while (digits++ < 17 && strtod(text, NULL) != value);
+    exponent = atoi(strchr(text, 'e') + 1);
+    decimals = digits - 1 - exponent;
+    snprintf(text, sizeof(text), "%.*f", decimals > 0 ? decimals : 0, value == 0 ? 0.0 : value);
+    return apr_pstrdup(pool, text);
+}
+
+const char *tseed_address_bbox(const tseed_ask_t *ask, int swapped, apr_pool_t *pool)
+{
+    const tseed_gridset_t *gridset = ask->tileset->subset->gridset;
+    tseed_bounds_t bounds = tseed_range_bounds(gridset, ask->whole);
+    double margin = ask->gutter * gridset->resolution[ask->whole->z];
+    const char *minx = decimal(bounds.minx - margin, pool);
+    const char *miny = decimal(bounds.miny - margin, pool);
+    const char *maxx = decimal(bounds.maxx + margin, pool);
+    const char *maxy = decimal(bounds.maxy + margin, pool);
+
+    return swapped ? apr_pstrcat(pool, miny, ",", minx, ",", maxy, ",", maxx, NULL)
+                   : apr_pstrcat(pool, minx, ",", miny, ",", maxx, ",", maxy, NULL);
+}
+
+const char *tseed_address_encode(const char *text, const char *allowed, apr_pool_t *pool)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *encoded = apr_palloc(pool, 3 * strlen(text) + 1);
+    char *end = encoded;
+
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+
+        if (byte < 0x80 && (apr_isalnum(byte) || strchr("-._~", byte) || strchr(allowed, byte))) {
+            *end++ = *text;
+        } else {
+            *end++ = '%';
+            *end++ = digits[byte >> 4];
+            *end++ = digits[byte & 15];
+        }
+    }
+    *end = '\0';
+    return encoded;
+}
+
+void tseed_address_override(apr_table_t *query, const apr_table_t *values)
+{
+    const apr_array_header_t *entries = apr_table_elts(values);
+
+    for (int i = 0; i < entries->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+
+        apr_table_setn(query, entry->key, entry->val);
+    }
+}
+
+/* How the service's address goes on: it may have a query of its own ("?map=/maps/world.map"). */
+static const char *joint(const char *url)
+{
+    const char *query = strchr(url, '?');
+
+    if (!query) {
+        return "?";
+    }
+    return query[1] && url[strlen(url) - 1] != '&' ? "&" : "";
+}
+
+/* Comma, colon and slash may stand in a query as they are, and WMS wants its list separator so. */
+const char *tseed_address_join(const char *url, const apr_table_t *query, apr_pool_t *pool)
+{
+    const apr_array_header_t *entries = apr_table_elts(query);
+    const char *separator = joint(url);
+
+    for (int i = 0; i < entries->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
+
+        if (*entry->val || strncasecmp(entry->key, "STYLE", 5) == 0) {
+            url = apr_pstrcat(pool, url, separator, tseed_address_encode(entry->key, ",:/", pool),
+                              "=", tseed_address_encode(entry->val, ",:/", pool), NULL);
+            separator = "&";
+        }
+    }
+    return url;
+}
+
+/* ---- templates ---- */
+
+const char *tseed_address_expand(const char *url, tseed_fill_t *fill, void *baton,
+                                 const char **wrong, apr_pool_t *pool)
+{
+    const char *filled = "";
+
+    while (*url) {
+        size_t text = strcspn(url, "{}");
+        size_t name = url[text] == '{' ? strcspn(url + text + 1, "{}") : 0;
+        const char *value = "";
+
+        filled = apr_pstrcat(pool, filled, apr_pstrmemdup(pool, url, text), NULL);
+        url += text;
+        if (!*url) {
+            break;
+        }
+        *wrong = apr_pstrmemdup(pool, url + 1, name);
+        if (*url != '{' || url[1 + name] != '}' || !(value = fill(baton, *wrong, pool))) {
+            return NULL;
+        }
+        filled = apr_pstrcat(pool, filled, value, NULL);
+        url += name + 2;
+    }
+    return filled;
+}
+
+const char *tseed_address_column(const tseed_ask_t *ask, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, ask->whole->minx);
+}
+
+const char *tseed_address_row(const tseed_ask_t *ask, apr_pool_t *pool)
+{
+    int64_t rows = ask->tileset->subset->gridset->rows[ask->whole->z];
+
+    return apr_psprintf(pool, "%" APR_INT64_T_FMT, rows - 1 - ask->whole->miny);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Where a layer's pictures come from, whatever kind of source it is. Pure text, any thread. */
+#ifndef TSEED_SOURCE_H
+#define TSEED_SOURCE_H
+
+#include "source/tseed_address.h"
+
+/* Whether a source has tiles, one at a time, rather than drawing any block of them. */
+int tseed_source_is_tiled(const tseed_source_t *source);
+
+/* Checks what the administrator wrote of a layer's source; its filters are there already. NULL or a
+ * sentence. Configuration phase. */
+const char *tseed_source_check(const tseed_layer_t *layer, apr_pool_t *pool);
+
+/* Fills width and height, in pixels, of a block of tiles of which tile set, range and gutter are
+ * given, and returns where it is asked for at one of the source's addresses. In `pool`. */
+const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool);
+
+#endif

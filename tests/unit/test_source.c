@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Sources of single tiles: what is asked of them, and what an administrator may write. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "source/tseed_source.h"
+
+static apr_pool_t *pool;
+
+static int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int teardown_group(void **state)
+{
+    (void)state;
+    apr_pool_destroy(pool);
+    apr_terminate();
+    return 0;
+}
+
+/* A layer "ne:roads" with the filter TIME over one address. */
+static tseed_layer_t *layer_of(tseed_source_kind_t kind, const char *url)
+{
+    tseed_layer_t *layer = apr_pcalloc(pool, sizeof(*layer));
+    tseed_filter_t *filter;
+
+    layer->name = "ne:roads";
+    layer->filters = apr_array_make(pool, 1, sizeof(tseed_filter_t));
+    filter = apr_array_push(layer->filters);
+    filter->name = "TIME";
+    filter->default_value = "";
+    layer->source.kind = kind;
+    layer->source.addresses[0].url = url;
+    layer->source.count = 1;
+    layer->source.parameters = apr_table_make(pool, 4);
+    return layer;
+}
+
+static void set(tseed_layer_t *layer, const char *key, const char *value)
+{
+    apr_table_set((apr_table_t *)layer->source.parameters, key, value);
+}
+
+/* The tile of a grid set whose row is counted from the bottom here. */
+static const char *ask(const tseed_layer_t *layer, const char *gridset, int z, int64_t x, int64_t y)
+{
+    apr_table_t *parameters = apr_table_make(pool, 1);
+    tseed_format_t format = {.mime = "image/png", .from = "image/png"};
+    tseed_subset_t subset = {.gridset = tseed_gridset_builtin(gridset), .srs = "EPSG:3857"};
+    tseed_tileset_t tileset = {
+        .layer = layer, .subset = &subset, .format = &format, .parameters = parameters};
+    tseed_range_t whole = {.z = z, .minx = x, .miny = y, .maxx = x, .maxy = y};
+    tseed_ask_t wish = {.tileset = &tileset, .whole = &whole};
+    const char *url;
+
+    apr_table_set(parameters, "TIME", "2026-11-21 12:00");
+    url = tseed_source_url(&wish, 0, pool);
+    assert_int_equal(wish.width, 256);
+    assert_int_equal(wish.height, 256);
+    return url;
+}
+
+/* The tile 3/3/5 of Microsoft's page "Bing Maps Tile System", whose quadkey is 213: five rows down
+ * are two from the bottom. */
+static void test_source__fills_xyz_templates(void **state)
+{
+    static const char *const templates[][2] = {
+        {"http://h/{z}/{x}/{y}.png", "http://h/3/3/5.png"},
+        {"http://h/{z}/{x}/{-y}.png?a=b", "http://h/3/3/2.png?a=b"},
+        {"https://h:8443/{quadkey}.jpeg", "https://h:8443/213.jpeg"},
+        {"http://h/{layer}/{z}/{x}/{y}", "http://h/ne:roads/3/3/5"},
+        {"http://h/{z}/{x}/{y}?t={param:TIME}", "http://h/3/3/5?t=2026-11-21%2012%3A00"},
+        {"http://h/{z}/{x}/{y}?t={param:time}", "http://h/3/3/5?t=2026-11-21%2012%3A00"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(templates) / sizeof(templates[0]); i++) {
+        tseed_layer_t *layer = layer_of(TSEED_SOURCE_XYZ, templates[i][0]);
+
+        assert_null(tseed_source_check(layer, pool));
+        assert_string_equal(ask(layer, "EPSG:900913", 3, 3, 2), templates[i][1]);
+    }
+}
+
+static void test_source__fills_in_the_bounds(void **state)
+{
+    tseed_layer_t *layer = layer_of(TSEED_SOURCE_XYZ, "http://h/map?BBOX={bbox}");
+
+    (void)state;
+    assert_null(tseed_source_check(layer, pool));
+    assert_string_equal(ask(layer, "EPSG:4326", 1, 1, 0), "http://h/map?BBOX=-90,-90,0,0");
+}
+
+/* OGC 07-057r7: parameters of GetTile, table 29. */
+static void test_source__asks_a_wmts(void **state)
+{
+    tseed_layer_t *layer = layer_of(TSEED_SOURCE_WMTS, "http://h/wmts");
+
+    (void)state;
+    set(layer, "LAYER", "roads");
+    assert_null(tseed_source_check(layer, pool));
+    assert_string_equal(ask(layer, "EPSG:900913", 3, 3, 2),
+                        "http://h/wmts?SERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=roads&"
+                        "STYLE=&FORMAT=image/png&TILEMATRIXSET=EPSG:900913&TILEMATRIX=3&"
+                        "TIME=2026-11-21%2012:00&TILEROW=5&TILECOL=3");
+}
+
+/* GeoWebCache's tile matrices have their grid set's name in front. */
+static void test_source__names_matrices_as_told(void **state)
+{
+    tseed_layer_t *layer = layer_of(TSEED_SOURCE_WMTS, "http://h/wmts");
+    const char *url;
+
+    (void)state;
+    set(layer, "LAYER", "roads");
+    set(layer, "TILEMATRIX", "{gridset}:{z}");
+    set(layer, "STYLE", "night");
+    assert_null(tseed_source_check(layer, pool));
+    url = ask(layer, "EPSG:900913", 3, 3, 2);
+    assert_non_null(strstr(url, "&TILEMATRIXSET=EPSG:900913&TILEMATRIX=EPSG:900913:3&"));
+    assert_non_null(strstr(url, "&STYLE=night&"));
+}
+
+/* 07-057r7, 10.2.1: a template of a ResourceURL. */
+static void test_source__fills_wmts_templates(void **state)
+{
+    tseed_layer_t *layer = layer_of(TSEED_SOURCE_WMTS,
+                                    "http://h/1.0.0/{Layer}/{Style}/{TileMatrixSet}/{TileMatrix}/"
+                                    "{TileRow}/{TileCol}.png?t={Time}");
+
+    (void)state;
+    set(layer, "LAYER", "a/b");
+    set(layer, "STYLE", "default");
+    set(layer, "TILEMATRIXSET", "GoogleMaps");
+    assert_null(tseed_source_check(layer, pool));
+    assert_string_equal(ask(layer, "EPSG:900913", 3, 3, 2),
+                        "http://h/1.0.0/a%2Fb/default/GoogleMaps/3/5/3.png?t=2026-11-21%2012:00");
+}
+
+typedef struct {
+    tseed_source_kind_t kind;
+    const char *url, *key, *value, *says;
+} mistake_t;
+
+static const mistake_t mistakes[] = {
+    {TSEED_SOURCE_XYZ, "http://h/{z}/{x}.png", NULL, NULL, "does not say which tile"},
+    {TSEED_SOURCE_XYZ, "http://h/{x}/{y}.png", NULL, NULL, "does not say which tile"},
+    {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y", NULL, NULL, "{y} in the address is unknown"},
+    {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}}", NULL, NULL, "{} in the address is unknown"},
+    {TSEED_SOURCE_XYZ, "http://h/{Z}/{x}/{y}", NULL, NULL, "{Z} in the address is unknown"},
+    {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}{param:ELEVATION}", NULL, NULL,
+     "{param:ELEVATION} in the address is unknown"},
+    {TSEED_SOURCE_XYZ, "http://{s}.h/{z}/{x}/{y}", NULL, NULL, "is written as http://host"},
+    {TSEED_SOURCE_XYZ, "ftp://h/{z}/{x}/{y}", NULL, NULL, "is written as http://host"},
+    {TSEED_SOURCE_XYZ, "http://me:secret@h/{z}/{x}/{y}", NULL, NULL, "don't belong into"},
+    {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}", "LAYERS", "a", "has no NAME=VALUE but mode="},
+    {TSEED_SOURCE_WMTS, "http://h/wmts", NULL, NULL, "layer= is missing"},
+    {TSEED_SOURCE_WMTS, "http://h/wmts", "TILEROW", "1", "TILEROW can't be set"},
+    {TSEED_SOURCE_WMTS, "http://h/wmts", "TILEMATRIX", "{x}", "{x} in TILEMATRIX= is unknown"},
+    {TSEED_SOURCE_WMTS, "http://h/{TileMatrix}/{TileRow}", NULL, NULL, "does not say which tile"},
+    {TSEED_SOURCE_WMTS, "http://h/{TileMatrix}/{TileRow}/{TileCol}/{Elevation}", NULL, NULL,
+     "{Elevation} in the address is unknown"},
+};
+
+static void test_source__finds_mistakes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        tseed_layer_t *layer = layer_of(mistakes[i].kind, mistakes[i].url);
+        const char *problem;
+
+        if (mistakes[i].key) {
+            set(layer, mistakes[i].key, mistakes[i].value);
+        }
+        problem = tseed_source_check(layer, pool);
+        if (!problem || !strstr(problem, mistakes[i].says)) {
+            fail_msg("%s: \"%s\" instead of \"%s\"", mistakes[i].url, problem ? problem : "fine",
+                     mistakes[i].says);
+        }
+        assert_null(strstr(problem, "secret"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_source__fills_xyz_templates),
+        cmocka_unit_test(test_source__fills_in_the_bounds),
+        cmocka_unit_test(test_source__asks_a_wmts),
+        cmocka_unit_test(test_source__names_matrices_as_told),
+        cmocka_unit_test(test_source__fills_wmts_templates),
+        cmocka_unit_test(test_source__finds_mistakes),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
