@@ -271,6 +271,8 @@ const char *tseed_explain(char *text, size_t size, const char *type, const unsig
     if (begins(document, "<")) {
         kind = kind_of_markup(document, type);
         put_words(&line, document);
+    } else if (is_text_type(type) && memchr(body, '\0', length)) {
+        kind = "data called text";
     } else if (is_text_type(type)) {
         kind = "text";
         put_plain(&line, document);

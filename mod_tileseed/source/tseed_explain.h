@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-/* Names the kind of document, "an XML exception", "an XML document", "an HTML page" or "text", and
- * puts the words that a person would read in it into `text`: one line of valid UTF-8 without
- * control characters, cut to `size`; "" when it has none. NULL when neither the Content-Type nor
- * the first character says that it is a document. `type` may be "". */
+/* Names the kind of document, "an XML exception", "an XML document", "an HTML page", "text" or
+ * "data called text", and puts the words that a person would read in it into `text`: one line of
+ * valid UTF-8 without control characters, cut to `size`; "" when it has none. NULL when neither the
+ * Content-Type nor the first character says that it is a document. `type` may be "". */
 const char *tseed_explain(char *text, size_t size, const char *type, const unsigned char *body,
                           size_t length);
 

@@ -12,8 +12,7 @@ from upstream import Fault
 
 SUMMARY = 'failed answers of the upstream'
 
-# Each fault and what its cause must say. A connection that was kept open may be closed at any time,
-# so its request is sent once more; what counts is the second one.
+# Each fault and what its cause must say.
 FAULTS = {
     'xml': (Fault('xml'), 'the stub was told to fail'),
     'disguised': (Fault('disguised'), ''),
@@ -24,8 +23,15 @@ FAULTS = {
     'size': (Fault('size'), 'pixels'),
     '404': (Fault('status', 404), '404'),
     '500': (Fault('status', 500), '500'),
-    'close': (Fault('close'), ''),
+    'close': (Fault('close'), 'connection closed without an answer'),
+    'reset': (Fault('reset'), 'connection broken'),
+    'drip': (Fault('drip', 0.5), 'answer not complete within 2 s'),
+    'hang': (Fault('hang'), 'no answer within 2 s'),
+    'mistyped': (Fault('mistyped'), '200 with data called text'),
+    'huge': (Fault('huge', 65 << 20), 'answer longer than 67108864 bytes'),
+    'loop': (Fault('loop'), 'more than 3 redirects'),
 }
+UNUSUAL = ('gzip', 'old', 'unbounded', 'delay')
 
 
 @one_mpm
@@ -34,8 +40,16 @@ def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
     """The other metatiles are made, the task is done, and the cause is kept."""
     fault, words = FAULTS[kind]
     httpd.expect(SUMMARY)
-    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
-    upstream.faults = [None, None, fault] + ([fault] if kind == 'close' else [])
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, timeout='2s'))
+    seen = []
+
+    def decide(asked):
+        """The third metatile is the bad one, however often it is asked for."""
+        which = asked['BBOX'], asked['WIDTH']
+        if which not in seen:
+            seen.append(which)
+        return fault if seen.index(which) == 2 else None
+    upstream.decide = decide
     document = done(httpd, 'stub', zoomStop=2)
     assert counts(document) == (17, 0, 0, 4)
     assert len(files(httpd)) == 17
@@ -44,9 +58,20 @@ def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
     assert cause and words in cause, cause
     assert cause in httpd.error_log()
 
+    upstream.decide = lambda asked: None
     again = done(httpd, 'stub', zoomStop=2)
     assert counts(again) == (4, 17, 0, 0)
     assert len(files(httpd)) == 21
+
+
+@one_mpm
+@pytest.mark.parametrize('kind', UNUSUAL)
+def test_what_is_unusual_is_no_failure(httpd, upstream, kind):
+    """The tiles are made as from any other answer."""
+    upstream.always = Fault(kind, 0.01)
+    httpd.start(REST + stub(upstream))
+    assert counts(done(httpd, 'stub', zoomStop=2, threadCount=4)) == (21, 0, 0, 0)
+    assert len(upstream.requests) == 6
 
 
 @one_mpm

@@ -4,6 +4,7 @@
 import re
 import time
 
+import soak
 from seeding import (REST, begin, counts, done, ended, failures, files, rows, stub, task,
                      terminate)
 from tileseed_httpd import one_mpm, wait_until
@@ -175,3 +176,10 @@ def test_concurrency_halves_and_recovers(httpd, upstream):
     assert max(upstream.busy[:64]) > 8
     assert min(upstream.busy[110:130]) <= 2
     assert max(upstream.busy[400:]) > 8
+
+
+@one_mpm
+def test_bad_answers_leave_nothing_behind(httpd, upstream):
+    """A short run of what "make soak" does for long."""
+    early, late = soak.soak(httpd, upstream, 1500)
+    soak.check(early, late)

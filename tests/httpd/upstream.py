@@ -12,8 +12,12 @@ dictionary of upper-case keys a request, when in `times`, and how many were unde
 import contextlib
 import dataclasses
 import email.utils
+import gzip
 import http.server
 import io
+import os
+import socket
+import struct
 import threading
 import time
 import urllib.parse
@@ -141,6 +145,71 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header('Retry-After', retry_after)
         self.send_header('Content-Length', '0')
         self.end_headers()
+
+    def fault_drip(self, asked, number):
+        """An image, one byte after the other with some seconds between them."""
+        body = self.image(asked)
+        self.send_response(200)
+        self.send_header('Content-Type', self.mime(asked))
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        for byte in body:
+            self.wfile.write(bytes([byte]))
+            if self.server.owner.ended.wait(number):
+                break
+        self.close_connection = True
+
+    def fault_reset(self, _asked, _number):
+        """A connection that is torn down."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        os.close(self.connection.detach())
+        self.close_connection = True
+
+    def fault_mistyped(self, asked, _number):
+        """An image that is called a text."""
+        self.answer(self.image(asked), 'text/plain')
+
+    def fault_huge(self, asked, number):
+        """So many bytes without a length."""
+        self.begin_unbounded(self.mime(asked))
+        for _ in range(int(number) >> 20):
+            self.wfile.write(bytes(1 << 20))
+
+    def fault_loop(self, _asked, _number):
+        """A redirect to the very same address."""
+        self.send_response(302)
+        self.send_header('Location', self.path)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+
+    def fault_gzip(self, asked, _number):
+        """A good answer, compressed."""
+        body = gzip.compress(self.image(asked))
+        self.send_response(200)
+        self.send_header('Content-Type', self.mime(asked))
+        self.send_header('Content-Encoding', 'gzip')
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def fault_old(self, asked, _number):
+        """A good answer of HTTP/1.0, which ends with the connection."""
+        self.protocol_version = 'HTTP/1.0'
+        self.fault_unbounded(asked, 0)
+
+    def fault_unbounded(self, asked, _number):
+        """A good answer that ends with the connection."""
+        body = self.image(asked)
+        self.begin_unbounded(self.mime(asked))
+        self.wfile.write(body)
+
+    def begin_unbounded(self, mime):
+        """The head of an answer that ends with the connection."""
+        self.send_response(200)
+        self.send_header('Content-Type', mime)
+        self.send_header('Connection', 'close')
+        self.end_headers()
+        self.close_connection = True
 
     def fault_close(self, _asked, _number):
         """A connection that is closed without a word."""

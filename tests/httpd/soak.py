@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""A soak: a task that gets nothing but bad answers, and a seeder that does not grow by them.
+
+    tests/httpd/soak.py [ANSWERS]
+
+The faults come in turn. After a tenth of the answers descriptors, connections and memory are
+counted, and again at the end.
+"""
+import itertools
+import os
+import pathlib
+import sys
+
+from seeding import REST, begin, ended, files, seeder_of, stub, task
+from tileseed_httpd import MPMS, SANITIZED, Httpd, wait_until
+from upstream import Fault, Upstream
+
+FAULTS = [Fault(*fault) for fault in (
+    ('xml',), ('disguised',), ('empty',), ('short',), ('truncated',), ('broken',), ('size',),
+    ('status', 404), ('status', 500), ('status', 302), ('close',), ('mistyped',), ('reset',),
+    ('loop',), ('status', 503))]
+MORE_KIB = 4096         # what the seeder may grow by
+HOURS = 3600            # seconds
+
+
+def counted(pid):
+    """(descriptors, sockets among them, KiB of memory) of a process."""
+    links = []
+    for number in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            links.append(os.readlink(f'/proc/{pid}/fd/{number}'))
+        except OSError:
+            pass
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    memory = next(line for line in status.splitlines() if line.startswith('VmRSS:'))
+    return len(links), sum(link.startswith('socket:') for link in links), int(memory.split()[1])
+
+
+def soak(httpd, upstream, answers):
+    """Runs the task; returns what was counted early and at the end."""
+    httpd.expect('failed answers of the upstream')
+    httpd.expect('is away')
+    turns = itertools.cycle(FAULTS)
+    upstream.decide = lambda asked: next(turns)
+    httpd.start(REST + 'TileSeedRetries 1000\n' + stub(upstream, connections=8))
+    number = begin(httpd, 'stub', zoomStart=4, zoomStop=4, threadCount=8,
+                   tileFailureRetryWaitTime=1, totalFailuresBeforeAborting=-1)
+    seeder = seeder_of(httpd)
+    wait_until(lambda: len(upstream.requests) >= answers // 10, HOURS)
+    early = counted(seeder)
+    wait_until(lambda: len(upstream.requests) >= answers, HOURS)
+    late = counted(seeder)
+    assert seeder_of(httpd) == seeder
+    assert not files(httpd), 'a bad answer became a tile'
+    assert task(httpd, number)['tilesMade'] == 0
+    upstream.decide = lambda asked: None
+    document = ended(httpd, number, HOURS)
+    assert (document['state'], document['tilesMade']) == ('DONE', 256), document
+    return early, late
+
+
+def check(early, late):
+    """Nothing is left over of thousands of bad answers."""
+    assert late[0] <= early[0] + 16, (early, late)
+    assert late[1] <= 8 + 16, (early, late)
+    assert SANITIZED or late[2] <= early[2] + MORE_KIB, (early, late)
+
+
+def main():
+    """The separate command."""
+    answers = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
+    httpd = Httpd(MPMS[0])
+    with Upstream() as upstream:
+        early, late = soak(httpd, upstream, answers)
+        httpd.finish()
+    print('descriptors, sockets, KiB:', early, 'early,', late, f'after {answers} bad answers')
+    check(early, late)
+
+
+if __name__ == '__main__':
+    main()
