@@ -8,6 +8,7 @@
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
+ *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_standing.c runs of no task
@@ -43,6 +44,8 @@ typedef struct tseed_loss_t {
     struct tseed_loss_t *next;
 } tseed_loss_t;
 
+typedef struct tseed_inquiry_t tseed_inquiry_t;
+
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
     const tseed_settings_t *settings;
@@ -62,6 +65,9 @@ typedef struct tseed_seeder_t {
     tseed_job_t *idle; /* jobs to be used again */
     tseed_run_t *standing;
     int guest_count; /* requests that wait */
+
+    tseed_inquiry_t *inquiries;
+    apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
 
     tseed_loss_t *losses;
     int must_record;      /* an ending or a loss waits for the database */
@@ -100,6 +106,17 @@ apr_time_t tseed_parking_due(const tseed_seeder_t *seeder);
 /* How long to wait after so many failures in a row, at least one: exponential, with a quarter of
  * jitter so that those which failed together do not come back in step. */
 apr_interval_time_t tseed_parking_back_off(int attempts);
+
+/* ---- inquiries ---- */
+
+/* Asks each WMS what it offers. */
+void tseed_inquiry_begin(tseed_seeder_t *seeder);
+/* Takes an answer: what a layer lacks is logged and kept for its tasks. */
+void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Once a tick: asks those again that were away. */
+void tseed_inquiry_tick(tseed_seeder_t *seeder);
+/* The reason of a run that has no other: what its layer lacks, or none. */
+void tseed_inquiry_remind(const tseed_seeder_t *seeder, tseed_run_t *run);
 
 /* ---- patience ---- */
 

@@ -27,7 +27,8 @@ typedef enum {
     TSEED_STAGE_CHECK,
     TSEED_STAGE_FETCH,
     TSEED_STAGE_CUT,
-    TSEED_STAGE_REMOVE
+    TSEED_STAGE_REMOVE,
+    TSEED_STAGE_INQUIRE /* of no run; see tseed_inquiry.c */
 } tseed_stage_t;
 
 typedef enum {

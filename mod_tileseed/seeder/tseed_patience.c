@@ -106,7 +106,7 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     run->waits_since = 0;
     run->measured_at = now;
-    run->progress.reason[0] = '\0';
+    tseed_inquiry_remind(seeder, run);
     tseed_pump_show(seeder, run);
 }
 

@@ -128,7 +128,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_run_measure(run, job, tseed_clock_monotonic());
     if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
         run->pauses = 0;
-        run->progress.reason[0] = '\0';
+        tseed_inquiry_remind(seeder, run);
     }
     tseed_pump_job_put_back(seeder, job);
     tseed_pump_show(seeder, run);

@@ -340,7 +340,7 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
 static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t *run)
 {
     run->progress.state = TSEED_RUNNING;
-    run->progress.reason[0] = '\0';
+    tseed_inquiry_remind(seeder, run);
     if (!run->progress.started) {
         run->progress.started = tseed_clock_wall(run->task->created);
     }

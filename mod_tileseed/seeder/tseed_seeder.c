@@ -246,6 +246,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_guests_tick(seeder, now);
     tseed_standing_tick(seeder, now);
     tseed_patience_tick(seeder, now);
+    tseed_inquiry_tick(seeder);
     tseed_ledger_record(seeder, 1);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
@@ -262,7 +263,11 @@ static void take_mail(tseed_seeder_t *seeder)
     tseed_job_t *job;
 
     while ((job = tseed_queue_take(&mail)) != NULL) {
-        tseed_pump_take(seeder, job);
+        if (job->stage == TSEED_STAGE_INQUIRE) {
+            tseed_inquiry_take(seeder, job);
+        } else {
+            tseed_pump_take(seeder, job);
+        }
     }
 }
 
@@ -362,6 +367,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     if (begin(seeder)) {
         return TSEED_EXIT_STOPPED;
     }
+    tseed_inquiry_begin(seeder);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);

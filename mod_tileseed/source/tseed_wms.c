@@ -156,3 +156,13 @@ const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool)
     apr_table_setn(query, "FORMAT", ask->tileset->format->from);
     return tseed_address_join(ask->url, query, pool);
 }
+
+const char *tseed_wms_capabilities_url(const char *url, const char *version, apr_pool_t *pool)
+{
+    apr_table_t *query = apr_table_make(pool, 3);
+
+    apr_table_setn(query, "SERVICE", "WMS");
+    apr_table_setn(query, "VERSION", version ? version : VERSION_DEFAULT);
+    apr_table_setn(query, "REQUEST", "GetCapabilities");
+    return tseed_address_join(url, query, pool);
+}

@@ -24,4 +24,7 @@ const char *tseed_wms_check_key(const char *key, apr_pool_t *pool);
  * value leaves a parameter out, STYLES excepted. In `pool`. */
 const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool);
 
+/* The GetCapabilities address of a service; `version` NULL: the default. In `pool`. */
+const char *tseed_wms_capabilities_url(const char *url, const char *version, apr_pool_t *pool);
+
 #endif

@@ -4,7 +4,7 @@
 import pytest
 
 from seeding import REST, SMALL_GRID, counts, done, files, layer
-from tileseed_httpd import one_mpm
+from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, Upstream
 
 SUMMARY = 'failed answers of the upstream'
@@ -67,3 +67,52 @@ def test_falling_back(httpd, upstream, second):
     assert counts(done(httpd, 'stub', type='reseed', zoomStop=4, threadCount=4)) == (341, 0, 0, 0)
     assert len(second.requests) >= 340
     assert len(upstream.requests) < 40
+
+
+CAPABILITIES = '''<?xml version="1.0"?>
+<!DOCTYPE WMT_MS_Capabilities SYSTEM "http://schemas.opengis.net/wms/1.1.1/capabilities_1_1_1.dtd">
+<WMT_MS_Capabilities version="1.1.1"><Capability><Request><GetMap><Format>image/png</Format>
+</GetMap></Request><Layer><Title>all</Title><SRS>EPSG:4326 EPSG:32632</SRS><Layer><Name>any</Name>
+<BoundingBox SRS="EPSG:32632" minx="0" miny="0" maxx="100" maxy="100"/></Layer></Layer></Capability>
+</WMT_MS_Capabilities>'''
+
+
+@one_mpm
+@pytest.mark.parametrize('source, lines, lacks', (
+    ('layers=any', ('TileSeedGrid small',), None),
+    ('layers=any,more', ('TileSeedGrid small',), "a layer 'more'"),
+    ('layers=any', ('TileSeedGrid small srs=EPSG:25832',), "its layer 'any' in EPSG:25832"),
+    ('layers=any', ('TileSeedGrid small', 'TileSeedFormat image/jpeg'), 'the format image/jpeg'),
+    ('layers=any', ('TileSeedGrid small extent=500,500,900,900',),
+     "anything of its layer 'any' within the extent in EPSG:32632"),
+), ids=('nothing', 'layer', 'system', 'format', 'extent'))
+def test_what_the_upstream_lacks(httpd, upstream, source, lines, lacks):
+    """Is said once in the log and on the layer's tasks, which run all the same."""
+    httpd.expect('does not offer')
+    upstream.capabilities = CAPABILITIES
+    httpd.start(REST + SMALL_GRID + layer('stub', f'TileSeedSource wms {upstream.url} {source}',
+                                          *lines))
+    wait_until(lambda: upstream.inquiries == 1)
+    name = upstream.url.split('/')[2]
+    said = lacks and f'the upstream {name} does not offer {lacks}'
+    if lacks:
+        wait_until(lambda: said in httpd.error_log())
+    document = done(httpd, 'stub', zoomStop=1)
+    assert document['reason'] == said
+    assert document['tilesFailed'] == 0
+    assert httpd.error_log().count("layer 'stub': the upstream") == (1 if lacks else 0)
+    assert upstream.inquiries == 1
+
+
+@one_mpm
+def test_an_upstream_that_is_away_is_asked_later(httpd, upstream):
+    """When it has answered others; and nobody hears of it before."""
+    httpd.expect('does not offer')
+    httpd.expect(SUMMARY)
+    upstream.refuse_capabilities = 1
+    upstream.capabilities = CAPABILITIES
+    start(httpd, f'wms {upstream.url} layers=none')
+    wait_until(lambda: upstream.inquiries == 1)
+    assert done(httpd, 'stub', zoomStop=1)['reason'] is None
+    wait_until(lambda: 'does not offer' in httpd.error_log())
+    assert upstream.inquiries == 2

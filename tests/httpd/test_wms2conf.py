@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""conf/wms2conf: what it writes of a WMS is a configuration that seeds."""
+"""The script conf/wms2conf: what it writes of a WMS is a configuration that seeds."""
 import contextlib
 import http.server
 import subprocess
@@ -13,8 +13,8 @@ from tileseed_httpd import TOP, one_mpm
 # WMS 1.1.1: systems, styles and bounds are inherited (OGC 01-068r3, 7.1.4.5 and its table 5).
 OLD = '''<?xml version="1.0"?>
 <!DOCTYPE WMT_MS_Capabilities SYSTEM "http://schemas.opengis.net/wms/1.1.1/capabilities_1_1_1.dtd">
-<WMT_MS_Capabilities version="1.1.1"><Capability><Request><GetMap><Format>image/png</Format></GetMap>
-</Request><Layer><Title>All</Title><SRS>EPSG:4326 EPSG:900913</SRS>
+<WMT_MS_Capabilities version="1.1.1"><Capability><Request><GetMap><Format>image/png</Format>
+</GetMap></Request><Layer><Title>All</Title><SRS>EPSG:4326 EPSG:900913</SRS>
 <LatLonBoundingBox minx="5" miny="47" maxx="15" maxy="55"/>
 <Style><Name>day</Name></Style>
 <Layer opaque="1"><Name>topp:say "hi"</Name><Title>Two

@@ -8,6 +8,7 @@
 scripts the next answers in order of arrival (None: a good one); `always` is the fault of all the
 rest, unless `decide` finds one for what is asked. What was asked is kept in `requests`, as one
 dictionary of upper-case keys a request, when in `times`, and how many were under way in `busy`.
+GetCapabilities is answered with `capabilities`, or 404, whatever the script says.
 """
 import contextlib
 import dataclasses
@@ -57,12 +58,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = urllib.parse.urlsplit(self.path).query
         asked = {key.upper(): value for key, value in
                  urllib.parse.parse_qsl(query, keep_blank_values=True)}
+        if asked.get('REQUEST') == 'GetCapabilities':
+            self.answer_capabilities()
+            return
         with self.server.owner.counted():
             fault = self.server.owner.next_fault(asked)
             if fault is None:
                 self.answer(self.image(asked), self.mime(asked))
             else:
                 self.FAULTS[fault.name](self, asked, fault.number)
+
+    def answer_capabilities(self):
+        """What the service says of itself, if it does; no part of the script."""
+        owner = self.server.owner
+        owner.inquiries += 1
+        if owner.inquiries <= owner.refuse_capabilities:
+            self.answer(b'later', 'text/plain', status=503)
+        elif owner.capabilities:
+            self.answer(owner.capabilities.encode(), 'text/xml')
+        else:
+            self.answer(b'nothing', 'text/plain', status=404)
 
     def mime(self, asked):
         """The format that was asked for."""
@@ -241,6 +256,9 @@ class Upstream:
         self.requests = []
         self.times = []
         self.busy = []
+        self.capabilities = None
+        self.refuse_capabilities = 0    # so many times at first
+        self.inquiries = 0
         self.under_way = 0
         self.decide = lambda asked: None
         self.ended = threading.Event()

@@ -110,6 +110,10 @@ static void *serve(void *data)
         int mood = upstream->mood; /* who sees the request counted knows its answer */
 
         request[n] = '\0';
+        if (strstr(request, "GetCapabilities")) {
+            answer(connection, "text/xml", exception, strlen(exception));
+            continue;
+        }
         upstream->requests++;
         while (upstream->mood == HANGS) {
             usleep(5000);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Inquiries: after the start each WMS is asked once what it offers, and compared with what its
+ * layers want of it. What is missing is said in the log and on the layers' tasks; it stops nobody,
+ * for the description may be wrong. A service that is away is asked again when it has answered
+ * others.
+ */
+#include <apr_strings.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "protocol/tseed_capabilities.h"
+#include "seeder/tseed_house.h"
+#include "source/tseed_wms.h"
+
+#define ANSWER_BYTES_MAX (16 << 20)
+
+/* One service; in the seeder's pool. */
+struct tseed_inquiry_t {
+    tseed_job_t job; /* of no run; first, so that a pointer to it is one to the inquiry */
+    const tseed_address_t *address;
+    const char *url;
+    int waits; /* for the upstream to answer others */
+    tseed_inquiry_t *next;
+};
+
+static void submit(tseed_seeder_t *seeder, tseed_inquiry_t *inquiry)
+{
+    tseed_transfer_t *transfer = &inquiry->job.transfer;
+
+    inquiry->waits = 0;
+    transfer->url = inquiry->url;
+    transfer->upstream = inquiry->address->upstream;
+    transfer->owner = inquiry;
+    transfer->most = ANSWER_BYTES_MAX;
+    transfer->may_go_elsewhere = 1; /* it is never worth a probe */
+    tseed_fetcher_submit(seeder->fetcher, transfer);
+}
+
+static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *pool)
+{
+    return tseed_wms_capabilities_url(layer->source.addresses[address].url,
+                                      apr_table_get(layer->source.parameters, "VERSION"), pool);
+}
+
+static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int address)
+{
+    const char *url = url_of(layer, address, seeder->pool);
+    tseed_inquiry_t *inquiry = seeder->inquiries;
+
+    while (inquiry && (strcmp(inquiry->url, url) != 0 ||
+                       inquiry->address->upstream != layer->source.addresses[address].upstream)) {
+        inquiry = inquiry->next;
+    }
+    if (inquiry) {
+        return;
+    }
+    inquiry = apr_pcalloc(seeder->pool, sizeof(*inquiry));
+    inquiry->job.stage = TSEED_STAGE_INQUIRE;
+    inquiry->address = &layer->source.addresses[address];
+    inquiry->url = url;
+    inquiry->next = seeder->inquiries;
+    seeder->inquiries = inquiry;
+    submit(seeder, inquiry);
+}
+
+void tseed_inquiry_begin(tseed_seeder_t *seeder)
+{
+    const apr_array_header_t *layers = seeder->setup->catalog->order;
+
+    seeder->warnings = apr_hash_make(seeder->pool);
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
+
+        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
+            begin(seeder, layer, k);
+        }
+    }
+}
+
+/* ---- answers ---- */
+
+static void compare(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
+                    const tseed_capabilities_t *offered, const tseed_layer_t *layer)
+{
+    apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, seeder->scratch);
+    const char *sentence;
+
+    if (lacks->nelts == 0) {
+        return;
+    }
+    sentence = apr_psprintf(seeder->pool, "the upstream %s does not offer %s",
+                            inquiry->address->upstream->name,
+                            apr_array_pstrcat(seeder->scratch, lacks, ';'));
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
+    apr_hash_set(seeder->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
+}
+
+static void compare_all(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
+                        const tseed_capabilities_t *offered)
+{
+    const apr_array_header_t *layers = seeder->setup->catalog->order;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
+
+        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
+            if (layer->source.addresses[k].upstream == inquiry->address->upstream &&
+                strcmp(url_of(layer, k, seeder->scratch), inquiry->url) == 0) {
+                compare(seeder, inquiry, offered, layer);
+            }
+        }
+    }
+}
+
+/* A task that has no other reason shows what its layer lacks. */
+static void show_warnings(tseed_seeder_t *seeder)
+{
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->phase == TSEED_RUN_GOING && !*run->progress.reason) {
+            tseed_inquiry_remind(seeder, run);
+            tseed_pump_show(seeder, run);
+        }
+    }
+}
+
+/* An answer that is a document is none of a picture's: the fetcher calls it a failure. */
+void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_inquiry_t *inquiry = (tseed_inquiry_t *)job;
+    tseed_transfer_t *transfer = &job->transfer;
+    const tseed_capabilities_t *offered = NULL;
+
+    if (transfer->http_status == 200 && transfer->length > 0) {
+        offered = tseed_capabilities_read(transfer->body, transfer->length, seeder->scratch);
+    }
+    inquiry->waits = transfer->result == TSEED_FETCH_AWAY;
+    if (offered) {
+        compare_all(seeder, inquiry, offered);
+        show_warnings(seeder);
+    } else {
+        tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the upstream %s does not say what it offers: %s",
+                  inquiry->address->upstream->name, transfer->cause);
+    }
+    free(transfer->body);
+    transfer->body = NULL;
+    transfer->length = transfer->capacity = 0;
+}
+
+void tseed_inquiry_tick(tseed_seeder_t *seeder)
+{
+    for (tseed_inquiry_t *inquiry = seeder->inquiries; inquiry; inquiry = inquiry->next) {
+        tseed_outlook_t outlook;
+
+        if (inquiry->waits) {
+            tseed_fetcher_outlook(seeder->fetcher, &outlook, inquiry->address->upstream);
+            if (!outlook.since && outlook.heard > inquiry->job.transfer.ended) {
+                submit(seeder, inquiry);
+            }
+        }
+    }
+}
+
+void tseed_inquiry_remind(const tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    const char *warning = apr_hash_get(seeder->warnings, run->task->layer, APR_HASH_KEY_STRING);
+
+    apr_cpystrn(run->progress.reason, warning ? warning : "", sizeof(run->progress.reason));
+}
