@@ -6,14 +6,14 @@
     tests/httpd/soak.py [ANSWERS]
 
 The faults come in turn. After a tenth of the answers descriptors, connections and memory are
-counted, and again at the end.
+counted, and again at the end. Before, the rate of requests is measured over half a minute.
 """
 import itertools
 import os
 import pathlib
 import sys
 
-from seeding import REST, begin, ended, files, seeder_of, stub, task
+from seeding import REST, begin, ended, files, seeder_of, stub, task, terminate
 from tileseed_httpd import MPMS, SANITIZED, Httpd, wait_until
 from upstream import Fault, Upstream
 
@@ -68,9 +68,27 @@ def check(early, late):
     assert SANITIZED or late[2] <= early[2] + MORE_KIB, (early, late)
 
 
+def pace(httpd, upstream, rate=20, seconds=30):
+    """Two tasks of 16 threads at a limited rate; returns the rate and the most in 20 ms."""
+    httpd.start(REST + stub(upstream, connections=16, polite=f'rate={rate}/s'))
+    for _ in range(2):
+        begin(httpd, 'stub', type='reseed', zoomStart=7, zoomStop=7, threadCount=16)
+    wait_until(lambda: len(upstream.times) > rate * seconds, HOURS)
+    terminate(httpd)
+    times = upstream.times[:rate * seconds + 1]
+    return ((len(times) - 1) / (times[-1] - times[0]),
+            max(sum(0 <= other - one < 0.02 for other in times) for one in times))
+
+
 def main():
     """The separate command."""
     answers = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
+    httpd = Httpd(MPMS[0])
+    with Upstream() as upstream:
+        rate, burst = pace(httpd, upstream)
+        httpd.finish()
+    print(f'rate=20/s: {rate:.2f} a second, at most {burst} within 20 ms')
+    assert 19 <= rate <= 21 and burst <= 2, (rate, burst)
     httpd = Httpd(MPMS[0])
     with Upstream() as upstream:
         early, late = soak(httpd, upstream, answers)

@@ -44,13 +44,13 @@ def test_retry_after_is_obeyed_by_all_tasks(httpd, upstream):
 
 @one_mpm
 def test_the_rate_is_held_over_all_tasks(httpd, upstream):
-    """Requests come evenly, never more than two at once, however many threads there are."""
+    """However many threads there are; a twentieth is what requests may take on their way."""
     httpd.start(REST + stub(upstream, polite='rate=50/s', connections=16))
     numbers = [begin(httpd, 'stub', type='reseed', zoomStop=4, threadCount=8) for _ in range(2)]
     for number in numbers:
         assert ended(httpd, number)['state'] == 'DONE'
     times = upstream.times
-    assert times[-1] - times[0] >= (len(times) - 2) / 50
+    assert times[-1] - times[0] >= 0.95 * (len(times) - 1) / 50
 
 
 @one_mpm
