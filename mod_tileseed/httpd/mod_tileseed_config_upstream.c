@@ -149,9 +149,16 @@ static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_
     upstream->connections = 4;
     upstream->timeout = apr_time_from_sec(60);
     upstream->connect_timeout = apr_time_from_sec(10);
-    upstream->first_byte_timeout = apr_time_from_sec(60);
     upstream->headers = apr_array_make(pool, 1, sizeof(const char *));
     return upstream;
+}
+
+/* Who gives an upstream more time for an answer means its beginning too. */
+static void settle_timeouts(tseed_upstream_t *upstream)
+{
+    if (upstream->first_byte_timeout == 0) {
+        upstream->first_byte_timeout = upstream->timeout;
+    }
 }
 
 static const tseed_option_t options[] = {
@@ -201,6 +208,7 @@ const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header
     }
     if (!error) {
         error = tseed_options_read(upstream, options, words, 2, cmd->pool);
+        settle_timeouts(upstream);
     }
     if (!error) {
         apr_hash_set(catalog->upstreams, name, APR_HASH_KEY_STRING, upstream);
@@ -225,6 +233,7 @@ const tseed_upstream_t *tseed_upstream_of_url(tseed_catalog_t *catalog, const ch
     upstream = apr_hash_get(catalog->upstreams, key, APR_HASH_KEY_STRING);
     if (!upstream) {
         upstream = upstream_create(strstr(key, "://") + 3, url, pool);
+        settle_timeouts(upstream);
         apr_hash_set(catalog->upstreams, key, APR_HASH_KEY_STRING, upstream);
     }
     return upstream;

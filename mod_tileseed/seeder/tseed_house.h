@@ -149,6 +149,8 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
 /* A job that is under way nowhere, and back again. */
 tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder);
 void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Most of what a job weighs is its answer: none is kept where nobody needs it any more. */
+void tseed_pump_forget_answer(tseed_job_t *job);
 /* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);

@@ -142,9 +142,7 @@ void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the upstream %s does not say what it offers: %s",
                   inquiry->address->upstream->name, transfer->cause);
     }
-    free(transfer->body);
-    transfer->body = NULL;
-    transfer->length = transfer->capacity = 0;
+    tseed_pump_forget_answer(job);
 }
 
 void tseed_inquiry_tick(tseed_seeder_t *seeder)

@@ -26,16 +26,13 @@ apr_interval_time_t tseed_parking_back_off(int attempts)
     return wait + (apr_interval_time_t)(drand48() * (double)(wait / 2)) - wait / 4;
 }
 
-/* The answer's memory goes back: a window full of them would be too much. */
 static void park(tseed_job_t *job, apr_time_t now)
 {
     tseed_run_t *run = job->run;
     apr_interval_time_t asked = run->task->retry_wait;
     tseed_job_t **link = &run->parked;
 
-    free(job->transfer.body);
-    job->transfer.body = NULL;
-    job->transfer.length = job->transfer.capacity = 0;
+    tseed_pump_forget_answer(job);
     job->due = now + (asked > 0 ? asked : tseed_parking_back_off(job->tries));
     while (*link && (*link)->due <= job->due) {
         link = &(*link)->next;

@@ -51,8 +51,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     return job;
 }
 
-/* Most of what a job weighs is its answer: none is kept where nobody needs it any more. */
-static void forget_answer(tseed_job_t *job)
+void tseed_pump_forget_answer(tseed_job_t *job)
 {
     free(job->transfer.body);
     job->transfer.body = NULL;
@@ -61,7 +60,7 @@ static void forget_answer(tseed_job_t *job)
 
 void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    forget_answer(job);
+    tseed_pump_forget_answer(job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
     job->next = seeder->idle;
@@ -105,7 +104,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 
     set_url(seeder, job, address);
     job->stage = TSEED_STAGE_FETCH;
-    forget_answer(job);
+    tseed_pump_forget_answer(job);
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;

@@ -192,8 +192,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def fault_loop(self, _asked, _number):
         """A redirect to the very same address."""
+        self.redirect(self.path)
+
+    def fault_redirect(self, _asked, _number):
+        """A redirect to another server."""
+        self.redirect(self.server.owner.elsewhere + '?' + urllib.parse.urlsplit(self.path).query)
+
+    def redirect(self, location):
+        """An answer that leads to another address."""
         self.send_response(302)
-        self.send_header('Location', self.path)
+        self.send_header('Location', location)
         self.send_header('Content-Length', '0')
         self.end_headers()
 
@@ -250,7 +258,7 @@ class Server(http.server.ThreadingHTTPServer):
 class Upstream:
     """The stub, listening on a free port of 127.0.0.1 between __enter__ and __exit__."""
 
-    def __init__(self):
+    def __init__(self, context=None):
         self.faults = []
         self.always = None
         self.requests = []
@@ -265,7 +273,11 @@ class Upstream:
         self.lock = threading.Lock()
         self.server = Server(('127.0.0.1', 0), Handler)
         self.server.owner = self
-        self.url = f'http://127.0.0.1:{self.server.server_address[1]}/wms'
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        scheme = 'https' if context else 'http'
+        self.url = f'{scheme}://127.0.0.1:{self.server.server_address[1]}/wms'
+        self.elsewhere = None       # where redirects lead to, with the same query
 
     @contextlib.contextmanager
     def counted(self):
