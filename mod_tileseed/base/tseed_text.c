@@ -161,3 +161,15 @@ const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool)
     return apr_psprintf(pool, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", t.tm_year + 1900, t.tm_mon + 1,
                         t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, t.tm_usec / 1000);
 }
+
+const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double size = (double)bytes;
+    int unit = 0;
+
+    for (; size >= 1024 && unit < 4; unit++) {
+        size /= 1024;
+    }
+    return apr_psprintf(pool, "%.*f %s", unit ? 1 : 0, size, units[unit]);
+}

@@ -28,6 +28,9 @@ const char *tseed_text_duration(apr_interval_time_t *value, const char *text, ap
 /* "64KiB", "10MB" (read as MiB), "1.5 GiB", "4096": whole bytes. Returns NULL or a sentence. */
 const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool);
 
+/* A size for people, in the unit that fits: "512 bytes", "1.5 GiB". In `pool`. */
+const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool);
+
 /* Lower-case hexadecimal SHA-1 of `length` bytes, 40 digits and a NUL. */
 void tseed_text_sha1(char hex[41], const void *data, size_t length);
 

@@ -273,18 +273,6 @@ static tseed_amount_t removal_of(const tseed_cleaner_t *cleaner)
     return greater(greater(layers, roots), tseed_account_excess(cleaner->global.account));
 }
 
-static const char *say_size(int64_t bytes, apr_pool_t *pool)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double size = (double)bytes;
-    int unit = 0;
-
-    for (; size >= 1024 && unit < 4; unit++) {
-        size /= 1024;
-    }
-    return apr_psprintf(pool, "%.*f %s", unit ? 1 : 0, size, units[unit]);
-}
-
 static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t removal,
                              tseed_amount_t used, apr_pool_t *pool)
 {
@@ -293,8 +281,8 @@ static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t remo
         "the disk quota is on and would remove a large part of the cache: at least %s in "
         "%" APR_INT64_T_FMT " files of %s in %" APR_INT64_T_FMT
         " files go from %s on; raise the limit or switch the quota off before, or wait",
-        say_size(removal.bytes, pool), removal.files, say_size(used.bytes, pool), used.files,
-        tseed_text_rfc3339(cleaner->until, pool));
+        tseed_text_amount(removal.bytes, pool), removal.files, tseed_text_amount(used.bytes, pool),
+        used.files, tseed_text_rfc3339(cleaner->until, pool));
 }
 
 static int is_large(tseed_amount_t removal, tseed_amount_t used)

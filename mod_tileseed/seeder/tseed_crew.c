@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 #include <apr_thread_pool.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,8 +30,9 @@ struct tseed_crew_t {
     tseed_mailbox_t *mailbox;
     tseed_board_t *board;
     unsigned size;
-    pthread_mutex_t lock; /* guards `bench`: lock 2 of the internals README */
-    worker_t *bench;      /* workers without a job; as many as threads, so never empty for a job */
+    _Atomic int64_t block; /* disk blocks */
+    pthread_mutex_t lock;  /* guards `bench`: lock 2 of the internals README */
+    worker_t *bench;       /* workers without a job; as many as threads, so never empty for a job */
 };
 
 /* A pool that shares nothing with other threads' pools. */
@@ -84,12 +86,17 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
         }
     }
     *store = view->store;
+    if (rv == APR_SUCCESS) {
+        tseed_store_block_set(view->store, atomic_load(&worker->crew->block));
+    }
     return rv;
 }
 
 static void no_store(tseed_job_t *job, apr_status_t rv)
 {
-    job->outcome = must_stop(job->run) ? TSEED_JOB_STOPPED : TSEED_JOB_NO_STORE;
+    job->outcome = must_stop(job->run) ? TSEED_JOB_STOPPED
+                   : job->refused      ? TSEED_JOB_NO_ROOM
+                                       : TSEED_JOB_NO_STORE;
     job->rv = rv;
 }
 
@@ -108,19 +115,83 @@ static void check(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
+/* ---- charged before it is written ---- */
+
+/* Reserves what a new file may cost at most. APR_EDQUOT: an account refuses. */
+static apr_status_t charge(tseed_job_t *job, int64_t allocated)
+{
+    job->needed = allocated;
+    job->refused = tseed_account_charge(&job->run->shelf->chain, (tseed_amount_t){allocated, 1});
+    return job->refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
+}
+
+/* Gives back what of it was not needed. */
+static void settle(tseed_job_t *job, int64_t allocated, int files, const tseed_effect_t *effect)
+{
+    tseed_account_release(&job->run->shelf->chain,
+                          (tseed_amount_t){allocated - effect->allocated, files - effect->files});
+}
+
+static void note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    tseed_place_t place = tseed_place_of(tile);
+
+    tseed_tally_add(&job->tally, &place, effect);
+}
+
+static apr_status_t put_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                             const tseed_encoded_t *encoded)
+{
+    const tseed_stop_t stop = {must_stop, job->run};
+    int64_t allocated = tseed_store_allocation(store, encoded->length);
+    tseed_effect_t effect;
+    apr_status_t rv = charge(job, allocated);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
+    settle(job, allocated, 1, &effect);
+    if (rv == APR_SUCCESS) {
+        note(job, tile, &effect);
+        job->bytes += (int64_t)encoded->length;
+    }
+    return rv;
+}
+
+static apr_status_t share(tseed_store_t *store, tseed_job_t *job, const tseed_encoded_t *encoded)
+{
+    int64_t allocated = tseed_store_allocation(store, encoded->length);
+    tseed_effect_t effect;
+    apr_status_t rv = charge(job, allocated);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_store_share(&effect, store, encoded->data, encoded->length);
+    settle(job, allocated, 1, &effect);
+    tseed_effect_add(&job->shared, &effect);
+    job->bytes += effect.bytes;
+    return rv;
+}
+
 /* APR_ENOTIMPL: the tile needs a file of its own. */
 static apr_status_t link_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
-                              const tseed_encoded_t *encoded, const tseed_stop_t *stop)
+                              const tseed_encoded_t *encoded)
 {
-    tseed_effect_t effect, shared;
-    apr_status_t rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, stop);
+    const tseed_stop_t stop = {must_stop, job->run};
+    tseed_effect_t effect;
+    apr_status_t rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, &stop);
 
     if (rv == APR_NOTFOUND) {
-        rv = tseed_store_share(&shared, store, encoded->data, encoded->length);
-        job->bytes += shared.bytes;
+        rv = share(store, job, encoded);
         if (rv == APR_SUCCESS) {
-            rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, stop);
+            rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, &stop);
         }
+    }
+    if (rv == APR_SUCCESS) {
+        settle(job, 0, 0, &effect);
+        note(job, tile, &effect);
     }
     return rv == APR_NOTFOUND ? APR_ENOTIMPL : rv;
 }
@@ -128,18 +199,12 @@ static apr_status_t link_tile(tseed_store_t *store, tseed_job_t *job, const tsee
 static apr_status_t store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
                                const tseed_encoded_t *encoded)
 {
-    const tseed_stop_t stop = {must_stop, job->run};
     apr_status_t rv = APR_ENOTIMPL;
-    tseed_effect_t effect;
 
     if (job->run->tileset.layer->store.link_uniform && encoded->uniform) {
-        rv = link_tile(store, job, tile, encoded, &stop);
+        rv = link_tile(store, job, tile, encoded);
     }
-    if (rv == APR_ENOTIMPL) {
-        rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
-        job->bytes += rv == APR_SUCCESS ? (int64_t)encoded->length : 0;
-    }
-    return rv;
+    return rv == APR_ENOTIMPL ? put_tile(store, job, tile, encoded) : rv;
 }
 
 /* Where the tile lies in the answer, whose first row is the metatile's uppermost. */
@@ -198,7 +263,11 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 
             if (job->present[i / 64] >> (i % 64) & 1) {
                 job->skipped++;
-            } else if (!cut_tile(worker, store, job, &tile)) {
+            } else if (job->written[i / 64] >> (i % 64) & 1) {
+                job->made++;
+            } else if (cut_tile(worker, store, job, &tile)) {
+                job->written[i / 64] |= UINT64_C(1) << (i % 64);
+            } else {
                 return;
             }
         }
@@ -232,24 +301,51 @@ static void pass(worker_t *worker, tseed_job_t *job)
     }
 }
 
-static void count_removed(void *run, const tseed_tile_t *tile, const tseed_effect_t *effect)
+/* ---- removed, and credited ---- */
+
+static void removed(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
-    (void)tile;
-    (void)effect;
-    atomic_fetch_add(&((tseed_run_t *)run)->unlinked, 1);
+    tseed_job_t *job = data;
+
+    settle(job, 0, 0, effect);
+    note(job, tile, effect);
+    atomic_fetch_add(&job->run->unlinked, 1);
 }
 
-static void remove_level(tseed_store_t *store, tseed_job_t *job)
+/* A tally that is full is booked first. */
+static int must_pause(void *data)
 {
-    tseed_range_t range = tseed_run_level(job->run, job->position);
-    const tseed_stop_t stop = {must_stop, job->run};
-    const tseed_witness_t witness = {count_removed, job->run};
-    apr_status_t rv = tseed_store_remove(store, &range, &witness, &stop);
-    tseed_effect_t shared;
+    const tseed_job_t *job = data;
+
+    return must_stop(job->run) || tseed_tally_is_full(&job->tally);
+}
+
+static void remove_range(tseed_store_t *store, tseed_job_t *job)
+{
+    const tseed_stop_t stop = {must_pause, job};
+    const tseed_witness_t witness = {removed, job};
+    apr_status_t rv = tseed_store_remove(store, &job->metatile.wanted, &witness, &stop);
+    tseed_effect_t swept = {0};
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_store_shared_sweep(&shared, store);
+        rv = tseed_store_shared_sweep(&swept, store);
+        settle(job, 0, 0, &swept);
+        tseed_effect_add(&job->shared, &swept);
     }
+    if (APR_STATUS_IS_EINTR(rv) && !must_stop(job->run)) {
+        job->outcome = TSEED_JOB_MORE;
+    } else if (rv != APR_SUCCESS) {
+        no_store(job, rv);
+    }
+}
+
+/* ---- counted ---- */
+
+static void count(tseed_store_t *store, tseed_job_t *job)
+{
+    apr_status_t rv =
+        tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
+
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
     }
@@ -268,11 +364,14 @@ static void work(worker_t *worker, tseed_job_t *job)
         check(store, job);
     } else if (job->stage == TSEED_STAGE_CUT) {
         cut(worker, store, job);
-        if (job->outcome == TSEED_JOB_NO_STORE && job->passage) {
+        if (job->passage &&
+            (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
             pass(worker, job);
         }
+    } else if (job->stage == TSEED_STAGE_REMOVE) {
+        remove_range(store, job);
     } else {
-        remove_level(store, job);
+        count(store, job);
     }
 }
 
@@ -328,6 +427,7 @@ apr_status_t tseed_crew_create(tseed_crew_t **crew, unsigned workers, tseed_mail
     made->mailbox = mailbox;
     made->board = board;
     made->size = workers;
+    made->block = 1;
     pthread_mutex_init(&made->lock, NULL);
     for (unsigned i = 0; i < workers; i++) {
         apr_status_t rv = worker_create(made, i, pool);
@@ -341,12 +441,18 @@ apr_status_t tseed_crew_create(tseed_crew_t **crew, unsigned workers, tseed_mail
     return apr_thread_pool_create(&made->threads, workers, workers, pool);
 }
 
+void tseed_crew_block_set(tseed_crew_t *crew, int64_t block)
+{
+    atomic_store(&crew->block, block);
+}
+
 apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job)
 {
     apr_byte_t priority = job->stage == TSEED_STAGE_REMOVE ? APR_THREAD_TASK_PRIORITY_HIGH
                                                            : APR_THREAD_TASK_PRIORITY_NORMAL;
 
     job->outcome = TSEED_JOB_OK;
+    job->refused = NULL;
     job->made = job->skipped = job->bytes = 0;
     return apr_thread_pool_push(crew->threads, work_thread, job, priority, crew);
 }

@@ -20,7 +20,10 @@ typedef struct tseed_crew_t tseed_crew_t;
 apr_status_t tseed_crew_create(tseed_crew_t **crew, unsigned workers, tseed_mailbox_t *mailbox,
                                tseed_board_t *board, apr_pool_t *pool);
 
-/* Gives a job of stage CHECK, CUT or REMOVE away. Main thread. */
+/* Sets what sizes on disk are rounded up to; jobs that are begun later go by it. Main thread. */
+void tseed_crew_block_set(tseed_crew_t *crew, int64_t block);
+
+/* Gives a job away, of any stage but FETCH and WALK. Main thread. */
 apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job);
 
 /* Closes the workers' views of the run's store. Main thread, when no job of the run is under way.

@@ -141,7 +141,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
 /* ---- stages ---- */
 
 /* Names the tiles that are asked for, in case they can't be stored. */
-static void begin_cut(tseed_seeder_t *seeder, tseed_job_t *job)
+static void begin_cut(tseed_job_t *job)
 {
     tseed_passage_t *passage = tseed_memory_get(sizeof(*passage));
     const tseed_guest_t *guest = flight_of(job->run, job)->guests;
@@ -151,7 +151,8 @@ static void begin_cut(tseed_seeder_t *seeder, tseed_job_t *job)
         passage->files[passage->count++] = -1;
     }
     job->passage = passage;
-    tseed_pump_work(seeder, job, TSEED_STAGE_CUT);
+    job->stage = TSEED_STAGE_CUT;
+    tseed_queue_put(&job->run->ready, job);
 }
 
 static int is_there(const tseed_job_t *job)
@@ -164,7 +165,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->fetching--;
     if (job->transfer.result == TSEED_FETCH_OK) {
-        begin_cut(seeder, job);
+        begin_cut(job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
@@ -189,6 +190,12 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->working--;
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_steward_book(seeder, job);
+    }
+    if (job->outcome == TSEED_JOB_NO_ROOM) {
+        tseed_janitor_want(seeder, job);
+    }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
         begin_fetch(seeder, job);
@@ -279,6 +286,7 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
     job->metatile = flight->metatile;
     flight->job = job;
     tseed_run_job_add(run, job);
+    tseed_steward_hold(seeder, job);
     if (tseed_board_crashes_at(seeder->board, run->task->id, job->position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));

@@ -12,6 +12,9 @@
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_standing.c runs of no task
+ *      tseed_steward.c  the books of the cache
+ *      tseed_chores.c   pages that are counted, walks
+ *      tseed_janitor.c  pages that are removed for the disk quota
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -19,6 +22,8 @@
 #include <apr_file_io.h>
 
 #include "base/tseed_memory.h"
+#include "quota/tseed_book.h"
+#include "quota/tseed_cleaner.h"
 #include "seeder/tseed_crew.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_state.h"
@@ -45,6 +50,31 @@ typedef struct tseed_loss_t {
 } tseed_loss_t;
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
+typedef struct tseed_walk_t tseed_walk_t; /* tseed_chores.c */
+
+/* What a refused write would have needed. */
+typedef struct {
+    tseed_account_t *account;
+    tseed_amount_t amount;
+} tseed_want_t;
+
+#define TSEED_VICTIMS 64 /* chosen at once */
+
+/* Removals for the disk quota (tseed_janitor.c). */
+typedef struct {
+    int complete; /* all that is there is booked */
+    int is_due;   /* the periodic clean-up goes on until nothing is over its limit */
+    int wanted;   /* somebody waits for `want` */
+    tseed_want_t want;
+    int removing;          /* pages under way */
+    apr_time_t not_before; /* monotonic */
+    tseed_leaf_t victims[TSEED_VICTIMS];
+    size_t next, count; /* of victims */
+    const tseed_account_t *victims_of;
+    tseed_effect_t removed; /* in all since the start, negative */
+    int64_t pages;          /* likewise */
+    apr_time_t removed_at;
+} tseed_janitor_t;
 
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
@@ -64,7 +94,22 @@ typedef struct tseed_seeder_t {
     int run_count;
     tseed_job_t *idle; /* jobs to be used again */
     tseed_run_t *standing;
-    int guest_count; /* requests that wait */
+
+    tseed_book_t *book;
+    tseed_cleaner_t *cleaner;
+    tseed_quota_config_t quota; /* in effect, */
+    apr_pool_t *quota_pool;     /* where its texts live */
+    char cleaner_saved[100];    /* what the database has of the cleaner */
+    int64_t block;              /* what sizes in the books are rounded up to, */
+    int64_t block_saved;        /* and what the database says they are, all of them */
+    tseed_janitor_t janitor;
+    int chores;                         /* pages that are counted or removed, or wait to be */
+    int recounts;                       /* of the chores: nothing is written before they are done */
+    size_t doubt_cursor;                /* in the book */
+    tseed_walk_t *walk;                 /* NULL: none */
+    apr_time_t walk_after, count_after; /* monotonic; the last one failed */
+    tseed_effect_t differences;         /* what counts have found beside the books */
+    int guest_count;                    /* requests that wait */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -154,6 +199,8 @@ void tseed_pump_forget_answer(tseed_job_t *job);
 /* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
+/* The run's store can't be used for now. */
+void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv);
 /* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
  * and finds its tiles there. */
 int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
@@ -180,10 +227,54 @@ typedef struct {
     const apr_table_t *parameters;
 } tseed_names_t;
 
-/* The standing run of a tile set, made if there is none. NULL: there is no such tile set. */
+/* Finds the tile set in the configuration; it lives in `pool`. NULL or a sentence. */
+const char *tseed_names_resolve(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
+                                const tseed_names_t *names, apr_pool_t *pool);
+/* The standing run of a tile set, made if there is none. NULL: there is no such tile set, or the
+ * database can't record it now. */
 tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names);
+tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
 /* Once a tick: forgets those that nobody uses. */
 void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);
+
+/* ---- the books ---- */
+
+/* Loads them, and enters the tile sets that are configured. */
+apr_status_t tseed_steward_begin(tseed_seeder_t *seeder);
+/* The place of a tile set in the books, made if there is none. */
+apr_status_t tseed_steward_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
+                                 const tseed_tileset_t *tileset);
+/* A job is about to go to work in the pages of its tiles; it does no more. */
+void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job);
+void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Instead of pages: it is about to remove from a whole level. */
+void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Whether a CUT, REMOVE or COUNT may be given to a worker now. If not, what is in the way has been
+ * set about. */
+int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Whether there are pages in doubt. */
+int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
+/* Books what a job has changed. */
+void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Whether there is something to write: pages, or with all else tile sets and notes. */
+int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
+/* Writes what has changed in the books into the open transaction. */
+apr_status_t tseed_steward_write(tseed_seeder_t *seeder, tseed_save_t save);
+/* Once a tick. */
+void tseed_steward_tick(tseed_seeder_t *seeder);
+
+/* ---- chores ---- */
+
+/* Has a page, the shared files of a tile set counted, unless they are being counted. */
+void tseed_chores_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
+void tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+/* Has everything counted that must be before the first tile is written. */
+void tseed_chores_recount(tseed_seeder_t *seeder);
+/* Begins to remove a page; 0: its tile set is configured no more. */
+int tseed_chores_remove(tseed_seeder_t *seeder, const tseed_leaf_t *page);
+/* Begins what may begin in standing runs, takes back a job of a chore. */
+void tseed_chores_feed(tseed_seeder_t *seeder);
+void tseed_chores_take(tseed_seeder_t *seeder, tseed_job_t *job);
 
 /* ---- ledger ---- */
 
@@ -197,5 +288,19 @@ apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries,
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);
 /* Says once that the database fails, and once that it works again. */
 void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *what);
+
+/* ---- janitor ---- */
+
+/* Puts seeder->quota into effect, and whether the books are complete. */
+void tseed_janitor_configure(tseed_seeder_t *seeder);
+/* A job was refused what it needed: its run waits until there is room, or a second. */
+void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job);
+/* There may be room: whoever waits tries again. */
+void tseed_janitor_wake(tseed_seeder_t *seeder);
+/* Begins to remove what must go now, takes back a page that was removed. */
+void tseed_janitor_feed(tseed_seeder_t *seeder);
+void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Once a tick. */
+void tseed_janitor_tick(tseed_seeder_t *seeder);
 
 #endif

@@ -7,6 +7,7 @@
  *      seed      CHECK (worker) -> FETCH (fetcher) -> CUT (worker)
  *      reseed                      FETCH           -> CUT
  *      truncate  REMOVE (worker), one job a level
+ *      page      COUNT (worker); REMOVE (worker) to make room
  */
 #ifndef TSEED_JOB_H
 #define TSEED_JOB_H
@@ -14,6 +15,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "quota/tseed_account.h"
+#include "seeder/tseed_tally.h"
 #include "source/tseed_fetcher.h"
 #include "tiling/tseed_positions.h"
 
@@ -28,13 +31,18 @@ typedef enum {
     TSEED_STAGE_FETCH,
     TSEED_STAGE_CUT,
     TSEED_STAGE_REMOVE,
-    TSEED_STAGE_INQUIRE /* of no run; see tseed_inquiry.c */
+    TSEED_STAGE_COUNT,        /* what a page holds */
+    TSEED_STAGE_COUNT_SHARED, /* the files that uniform tiles of a tile set share */
+    TSEED_STAGE_WALK,         /* goes through a tile set's directories, in a thread of its own */
+    TSEED_STAGE_INQUIRE       /* of no run; see tseed_inquiry.c */
 } tseed_stage_t;
 
 typedef enum {
     TSEED_JOB_OK,
     TSEED_JOB_BAD_ANSWER, /* the upstream's: fetch again, then give up */
     TSEED_JOB_NO_STORE,   /* the cache directory's: nothing is wrong with the metatile, wait */
+    TSEED_JOB_NO_ROOM,    /* an account refused: wait until something was removed */
+    TSEED_JOB_MORE,       /* of REMOVE: there is more to be removed than fits a tally */
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
 
@@ -57,13 +65,23 @@ typedef struct tseed_job_t {
     apr_time_t first_failed; /* monotonic */
     apr_time_t due;          /* monotonic; while it is parked */
     tseed_stage_t stage;
+    int at_work;     /* with a worker */
+    int holds;       /* pages of the books */
+    int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
+    uint64_t levels; /* whose mark must be durable before it begins */
 
     /* what the last stage found */
     tseed_outcome_t outcome;
-    apr_status_t rv; /* of TSEED_JOB_NO_STORE */
+    apr_status_t rv; /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
     char cause[TSEED_CAUSE_SIZE];
     int64_t made, skipped, bytes;
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* of CHECK: which wanted tiles exist */
+    uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
+    tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
+    tseed_effect_t shared;                           /* also of shared files */
+    tseed_effect_t counted;                          /* of COUNT: what the page holds */
+    tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
+    int64_t needed;                                  /* for a tile, bytes */
     tseed_passage_t *passage;                        /* of a guest's CUT; NULL in a task's jobs */
 
     tseed_transfer_t transfer;
@@ -72,6 +90,10 @@ typedef struct tseed_job_t {
     struct tseed_job_t *next;    /* in a queue or the mailbox */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
+
+/* Whether `other`, under way in the same tiles, keeps `job` from being given to a worker: only one
+ * kind of work goes on there at a time, and who waits to remove or to count is let go first. */
+int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job);
 
 /* How many of the wanted tiles CHECK has found. */
 int64_t tseed_job_present(const tseed_job_t *job);

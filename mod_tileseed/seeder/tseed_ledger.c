@@ -162,6 +162,11 @@ static apr_status_t write_terminations(tseed_seeder_t *seeder)
     return rv;
 }
 
+static tseed_save_t save_of(int checkpoint)
+{
+    return checkpoint ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
+}
+
 static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv = tseed_state_begin(seeder->state);
@@ -177,6 +182,9 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
     }
     if (rv == APR_SUCCESS) {
         rv = write_terminations(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_steward_write(seeder, save_of(checkpoint));
     }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(seeder->state);
@@ -299,7 +307,8 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
     for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         dirty |= run->dirty;
     }
-    return seeder->must_record || (checkpoint && dirty);
+    return seeder->must_record || (checkpoint && dirty) ||
+           tseed_steward_has_changes(seeder, save_of(checkpoint));
 }
 
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
@@ -316,6 +325,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     works_again(seeder);
     seeder->must_record = 0;
+    tseed_book_saved(seeder->book, save_of(checkpoint));
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);
     forget_unknown(seeder);
@@ -346,6 +356,30 @@ static int is_newest(const tseed_seeder_t *seeder)
     return seeder->setup->generation == tseed_board_generation(seeder->board);
 }
 
+/* Puts what the database has into effect. */
+static void adopt(tseed_seeder_t *seeder, const char *saved)
+{
+    const char *problem;
+    tseed_quota_config_t config = {0};
+    apr_pool_t *pool;
+
+    apr_pool_create(&pool, seeder->pool);
+    problem = tseed_quota_config_load(&config, saved, pool);
+    if (problem) {
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+                  "the disk quota in the state database can't be read, the last one stays: %s",
+                  problem);
+        apr_pool_destroy(pool);
+        return;
+    }
+    if (seeder->quota_pool) {
+        apr_pool_destroy(seeder->quota_pool);
+    }
+    seeder->quota = config;
+    seeder->quota_pool = pool;
+    tseed_janitor_configure(seeder);
+}
+
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
 {
     const char *saved, *directive = "";
@@ -362,6 +396,7 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
         }
     }
     if (rv == APR_SUCCESS && version != seeder->quota_version) {
+        adopt(seeder, saved);
         if (tseed_board_quota_set(seeder->board, saved, version) != APR_SUCCESS) {
             tseed_board_quota_set(seeder->board, "", version); /* too long: the database has it */
         }

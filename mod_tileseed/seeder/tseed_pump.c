@@ -45,9 +45,12 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
         job = tseed_memory_get(sizeof(*job));
     }
     job->attempts = job->tries = 0;
+    job->levels = 0;
+    job->is_recount = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
     memset(job->present, 0, sizeof(job->present));
+    memset(job->written, 0, sizeof(job->written));
     return job;
 }
 
@@ -61,6 +64,7 @@ void tseed_pump_forget_answer(tseed_job_t *job)
 void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_pump_forget_answer(job);
+    tseed_steward_drop(seeder, job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
     job->next = seeder->idle;
@@ -70,6 +74,7 @@ void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
 {
     job->stage = stage;
+    job->at_work = 1;
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
@@ -193,15 +198,14 @@ void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
  * by. Jobs that fail together are one failure. */
-static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv)
 {
-    tseed_run_t *run = job->run;
     apr_time_t now = tseed_clock_monotonic();
     char why[120];
 
-    apr_strerror(job->rv, why, sizeof(why));
+    apr_strerror(rv, why, sizeof(why));
     if (run->pauses == 0) {
-        tseed_log(TSEED_LOG_ERROR, job->rv,
+        tseed_log(TSEED_LOG_ERROR, rv,
                   "task %" APR_INT64_T_FMT " of layer '%s' is paused: its store %s can't be used; "
                   "the task goes on by itself when it can",
                   run->task->id, run->task->layer, run->tileset.layer->store.root);
@@ -212,7 +216,6 @@ static void pause_run(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "paused: the layer's store can't be used: %s", why);
-    tseed_queue_put(&run->ready, job); /* its stage is begun again */
     tseed_pump_show(seeder, run);
 }
 
@@ -311,20 +314,36 @@ static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
+/* Nothing is wrong with the metatile: its stage is begun again by and by. */
+static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_queue_put(&job->run->ready, job);
+    if (job->outcome == TSEED_JOB_NO_ROOM) {
+        tseed_janitor_want(seeder, job);
+    } else {
+        tseed_pump_pause(seeder, job->run, job->rv);
+    }
+}
+
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
+    if (job->stage != TSEED_STAGE_CHECK) {
+        tseed_steward_book(seeder, job);
+    }
     if (job->outcome == TSEED_JOB_OK) {
         work_done(seeder, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
         discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         tseed_parking_put(seeder, job);
+    } else if (job->outcome == TSEED_JOB_MORE) {
+        tseed_queue_put(&run->ready, job);
     } else {
-        pause_run(seeder, job);
+        wait_for_store(seeder, job);
     }
 }
 
@@ -332,8 +351,13 @@ void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
+    job->at_work = 0;
     if (run->is_standing) {
-        tseed_guests_take(seeder, job);
+        if (tseed_run_is_chore(job)) {
+            tseed_chores_take(seeder, job);
+        } else {
+            tseed_guests_take(seeder, job);
+        }
         return;
     }
     if (job->stage == TSEED_STAGE_FETCH) {
@@ -420,6 +444,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
+    tseed_steward_hold(seeder, job);
     if (tseed_board_crashes_at(seeder->board, run->task->id, position) >= CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         tseed_pump_give_up(seeder, job);
@@ -436,7 +461,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_job_t *job;
     int64_t position = tseed_run_peek(run);
 
-    if (run->working > 0 || position < 0) {
+    if (run->jobs || position < 0) {
         return 0;
     }
     job = tseed_pump_job_get(seeder);
@@ -444,7 +469,9 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    tseed_pump_work(seeder, job, TSEED_STAGE_REMOVE);
+    job->stage = TSEED_STAGE_REMOVE;
+    tseed_steward_mark_level(seeder, job);
+    tseed_queue_put(&run->ready, job);
     return 1;
 }
 
@@ -454,15 +481,27 @@ static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
            run->working - run->checking < ANSWERS_OF_WORKER * seeder->settings->workers;
 }
 
+/* Gives the first job that may be worked on to a worker. Returns whether there was one. */
+static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    for (int waiting = run->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->ready);
+
+        if (tseed_steward_may_work(seeder, job)) {
+            tseed_pump_work(seeder, job, job->stage);
+            return 1;
+        }
+        tseed_queue_put(&run->ready, job);
+    }
+    return 0;
+}
+
 /* Begins one thing of a run, the furthest along first. Returns whether there was one. */
 static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     int fetch_room = run->fetching + run->ready.count < run->threads;
 
-    if (may_cut(seeder, run)) {
-        tseed_job_t *job = tseed_queue_take(&run->ready);
-
-        tseed_pump_work(seeder, job, job->stage);
+    if (may_cut(seeder, run) && begin_ready(seeder, run)) {
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {
@@ -490,6 +529,8 @@ void tseed_pump_feed(tseed_seeder_t *seeder)
             tseed_parking_release(seeder, run, now);
         }
     }
+    tseed_janitor_feed(seeder);
+    tseed_chores_feed(seeder);
     do {
         begun = 0;
         for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {

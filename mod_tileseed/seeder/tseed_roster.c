@@ -271,21 +271,26 @@ static void run_abort(tseed_run_t *run, const char *reason)
     apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
 }
 
-/* A run of a task that was claimed; what has changed under it since it was accepted ends it at
- * once. */
+/* What has changed under the task since it was accepted, or NULL; its place in the books. */
+static apr_status_t run_resolve(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    run->gone = tseed_task_tileset(&run->tileset, run->task, seeder->setup->catalog, run->pool);
+    if (tseed_board_crashes_of(seeder->board, run->task->id) >= CRASHES_OF_TASK) {
+        run->gone = "the seeder crashed three times at work on this task";
+    }
+    return run->gone ? APR_SUCCESS : tseed_steward_shelf(&run->shelf, seeder, &run->tileset);
+}
+
+/* A run of a task that was claimed; what is gone ends it at once. */
 static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     const tseed_task_t *task = run->task;
-    const char *gone = tseed_task_tileset(&run->tileset, task, seeder->setup->catalog, run->pool);
 
-    if (tseed_board_crashes_of(seeder->board, task->id) >= CRASHES_OF_TASK) {
-        gone = "the seeder crashed three times at work on this task";
-    }
-
-    if (gone) {
-        run_abort(run, gone);
+    if (run->gone) {
+        run_abort(run, run->gone);
         return;
     }
+    tseed_book_writing(seeder->book, task->id, 1);
     if (task->has_area) {
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                task->meta_height};
@@ -320,6 +325,9 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
 
         rv = tseed_state_metatiles(seeder->state, &list, entry->id, pool);
         run->list = list;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = run_resolve(seeder, run);
     }
     if (rv == APR_NOTFOUND) {
         tseed_roster_forget(seeder, entry->id);
@@ -486,6 +494,7 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
     }
     seeder->run_count--;
     tseed_board_crashes_forget(seeder->board, run->task->id);
+    tseed_book_writing(seeder->book, run->task->id, 0);
     tseed_roster_drop(seeder, entry);
     if (run->views) {
         tseed_crew_forget(seeder->crew, run);

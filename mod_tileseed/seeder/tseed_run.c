@@ -98,6 +98,25 @@ int64_t tseed_job_present(const tseed_job_t *job)
     return there;
 }
 
+static int changes_or_counts(const tseed_job_t *job)
+{
+    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH &&
+           job->stage != TSEED_STAGE_WALK && job->stage != TSEED_STAGE_INQUIRE;
+}
+
+int tseed_run_is_chore(const tseed_job_t *job)
+{
+    return changes_or_counts(job) ? job->stage != TSEED_STAGE_CUT : job->stage == TSEED_STAGE_WALK;
+}
+
+int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
+{
+    if (other->stage == job->stage || !changes_or_counts(other)) {
+        return 0;
+    }
+    return other->at_work || (job->stage == TSEED_STAGE_CUT && other->stage != TSEED_STAGE_COUNT);
+}
+
 int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {

@@ -9,6 +9,7 @@
 
 #include "layer/tseed_tileset.h"
 #include "protocol/tseed_estimate.h"
+#include "quota/tseed_book.h"
 #include "seeder/tseed_job.h"
 #include "store/tseed_store.h"
 
@@ -35,6 +36,7 @@ typedef struct tseed_run_t {
     tseed_positions_t positions;
     const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
                                      * another, by their first tiles; NULL: all of `positions` */
+    tseed_shelf_t *shelf; /* the tile set in the books; workers read its chain of accounts only */
 
     /* shared */
     _Atomic int stopped;      /* no tile is to be written or removed any more */
@@ -43,32 +45,34 @@ typedef struct tseed_run_t {
 
     /* owned by the main thread */
     struct tseed_run_t *next_run;
+    const char *gone;        /* why the task can't go on, or NULL */
     int is_standing;         /* of no task; see tseed_standing.c */
     tseed_flight_t *flights; /* of a standing run: what guests wait for */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
     tseed_phase_t phase;
     tseed_progress_t progress;
-    int64_t removed_before;  /* progress.removed without the REMOVE job under way */
-    int slot;                /* on the board */
-    int terminated;          /* by a client: recorded as such already, only to be confirmed */
-    int64_t next;            /* position that is handed out next */
-    int threads;             /* seeding threads: the one it owns and those it was lent */
-    int fetching, working;   /* jobs with the fetcher, with workers */
-    int checking;            /* those of the working that only look what is there */
-    tseed_queue_t wanted;    /* checked, to be fetched */
-    tseed_queue_t ready;     /* fetched, to be cut */
-    tseed_job_t *parked;     /* to be fetched again, by the time they are due */
-    apr_time_t waits_since;  /* monotonic; its upstream is away. 0: it is not */
-    tseed_job_t *jobs;       /* all under way, by sibling */
-    apr_time_t pause_until;  /* monotonic; the store can't be written */
-    int pauses;              /* in a row, for the back-off */
-    int dirty;               /* progress has changed since the last checkpoint */
-    int unknown;             /* the last checkpoint has met no such unfinished task */
-    int losses;              /* given up on, not yet in the database */
-    int64_t errors;          /* upstream errors since the last line about them */
-    apr_time_t next_summary; /* monotonic */
-    apr_time_t measured_at;  /* monotonic: when the last metatile was finished */
-    int is_measured;         /* `measures` has something that the database has not */
+    int64_t removed_before; /* progress.removed without the REMOVE job under way */
+    int slot;               /* on the board */
+    int terminated;         /* by a client: recorded as such already, only to be confirmed */
+    int64_t next;           /* position that is handed out next */
+    int threads;            /* seeding threads: the one it owns and those it was lent */
+    int fetching, working;  /* jobs with the fetcher, with workers */
+    int checking;           /* those of the working that only look what is there */
+    tseed_queue_t wanted;   /* checked, to be fetched */
+    tseed_queue_t ready;    /* fetched, to be cut */
+    tseed_job_t *parked;    /* to be fetched again, by the time they are due */
+    apr_time_t waits_since; /* monotonic; its upstream is away. 0: it is not */
+    tseed_job_t *jobs;      /* all under way, by sibling */
+    apr_time_t pause_until; /* monotonic; the store can't be written */
+    int pauses;             /* in a row, for the back-off */
+    const tseed_account_t *short_of; /* waits for room there, or NULL */
+    int dirty;                       /* progress has changed since the last checkpoint */
+    int unknown;                     /* the last checkpoint has met no such unfinished task */
+    int losses;                      /* given up on, not yet in the database */
+    int64_t errors;                  /* upstream errors since the last line about them */
+    apr_time_t next_summary;         /* monotonic */
+    apr_time_t measured_at;          /* monotonic: when the last metatile was finished */
+    int is_measured;                 /* `measures` has something that the database has not */
     tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */
     apr_time_t paced_at;                        /* monotonic: when the pace was last taken, … */
     int64_t paced_tiles;                        /* … what was processed then, … */
@@ -98,6 +102,9 @@ int tseed_run_is_through(const tseed_run_t *run);
 /* Puts a job under way and takes it off again. */
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
 void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
+
+/* Whether a standing run's job is no guest's. */
+int tseed_run_is_chore(const tseed_job_t *job);
 
 /* Whether a job of the run is at work on one of these tiles. */
 int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range);

@@ -141,6 +141,9 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
         rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
                               settings->db_params, seeder->pool);
     }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_steward_begin(seeder);
+    }
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -247,6 +250,8 @@ static void tick(tseed_seeder_t *seeder)
     tseed_standing_tick(seeder, now);
     tseed_patience_tick(seeder, now);
     tseed_inquiry_tick(seeder);
+    tseed_steward_tick(seeder);
+    tseed_janitor_tick(seeder);
     tseed_ledger_record(seeder, 1);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
@@ -368,6 +373,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         return TSEED_EXIT_STOPPED;
     }
     tseed_inquiry_begin(seeder);
+    tseed_chores_recount(seeder);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);

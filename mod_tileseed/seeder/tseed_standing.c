@@ -11,6 +11,7 @@
 
 #include "base/tseed_clock.h"
 #include "layer/tseed_page.h"
+#include "protocol/tseed_answer.h"
 #include "seeder/tseed_house.h"
 
 #define IDLE (60 * APR_USEC_PER_SEC)
@@ -32,9 +33,8 @@ static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
     return task;
 }
 
-/* NULL or what is wrong with the names. */
-static const char *tileset_of(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
-                              const tseed_names_t *names, apr_pool_t *pool)
+const char *tseed_names_resolve(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
+                                const tseed_names_t *names, apr_pool_t *pool)
 {
     const tseed_layer_t *layer = tseed_catalog_find_layer(seeder->setup->catalog, names->layer);
     const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, names->gridset) : NULL;
@@ -47,7 +47,7 @@ static const char *tileset_of(tseed_tileset_t *tileset, const tseed_seeder_t *se
                               apr_table_clone(pool, names->parameters), pool);
 }
 
-static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names)
+static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, tseed_shelf_t *shelf)
 {
     apr_pool_t *pool;
     tseed_run_t *run;
@@ -57,7 +57,8 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names)
     apr_pool_create(&pool, seeder->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
-    tileset_of(&run->tileset, seeder, names, pool);
+    run->shelf = shelf;
+    tseed_names_resolve(&run->tileset, seeder, names, pool);
     run->task = task_of(&run->tileset, pool);
     run->is_standing = 1;
     run->slot = -1;
@@ -74,17 +75,32 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names)
 tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names)
 {
     tseed_tileset_t tileset;
+    tseed_shelf_t *shelf;
     tseed_run_t *run = seeder->standing;
 
-    if (tileset_of(&tileset, seeder, names, seeder->scratch)) {
+    if (tseed_names_resolve(&tileset, seeder, names, seeder->scratch) ||
+        tseed_steward_shelf(&shelf, seeder, &tileset) != APR_SUCCESS) {
         return NULL;
     }
-    while (run && strcmp(run->tileset.key, tileset.key) != 0) {
+    while (run && run->shelf != shelf) {
         run = run->next_run;
     }
-    run = run ? run : create(seeder, names);
+    run = run ? run : create(seeder, names, shelf);
     run->used = tseed_clock_monotonic();
     return run;
+}
+
+tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+{
+    const tseed_holding_t *holding = &shelf->holding;
+    const tseed_names_t names = {holding->layer, holding->gridset, holding->format,
+                                 tseed_parameters_load(holding->parameters, seeder->scratch)};
+    tseed_run_t *run = seeder->standing;
+
+    while (run && run->shelf != shelf) {
+        run = run->next_run;
+    }
+    return run ? run : tseed_standing_get(seeder, &names);
 }
 
 void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)

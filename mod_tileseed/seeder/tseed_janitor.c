@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The janitor: removes pages for the disk quota.
+ *
+ * Either because a write was refused and wants room, at once; or because something is over its
+ * limit when the periodic clean-up is due. What must go, and when, is the cleaner's judgement;
+ * which pages, the book's. One page is one job of its tile set's standing run, so that the removal
+ * is marked, exclusive and booked like all else; up to maxConcurrentCleanUps of them go on at once.
+ */
+#include <apr_strings.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "base/tseed_text.h"
+#include "seeder/tseed_house.h"
+#include "state/tseed_books.h"
+
+#define RETRY (10 * APR_USEC_PER_SEC)
+
+/* ---- limits ---- */
+
+static int is_complete(const tseed_book_t *book)
+{
+    const tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
+        if (!shelf->holding.complete) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Every file counts for another number of blocks: all is counted again. */
+static void change_block(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf;
+
+    tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
+    if (seeder->block > 0 && seeder->block != seeder->quota.block_size) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "diskBlockSize is %" APR_INT64_T_FMT " now instead of %" APR_INT64_T_FMT
+                  ": the disk usage is counted again in the background",
+                  seeder->quota.block_size, seeder->block);
+        for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+            tseed_book_doubt(seeder->book, shelf, UINT64_MAX);
+            tseed_chores_count_shared(seeder, shelf);
+        }
+    }
+    seeder->block = seeder->quota.block_size;
+}
+
+void tseed_janitor_configure(tseed_seeder_t *seeder)
+{
+    change_block(seeder);
+    seeder->janitor.complete = is_complete(seeder->book);
+    tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.complete);
+    tseed_janitor_wake(seeder);
+}
+
+/* What a root that is still to be made will have is told by its nearest parent. */
+static int64_t bytes_free(const char *root, apr_pool_t *scratch)
+{
+    char *path = apr_pstrdup(scratch, root);
+    struct statvfs info;
+
+    while (statvfs(path, &info) != 0) {
+        char *slash = strrchr(path, '/');
+
+        if (!slash || slash == path) {
+            return INT64_MAX;
+        }
+        *slash = '\0';
+    }
+    return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
+}
+
+static void look_at_roots(tseed_seeder_t *seeder)
+{
+    const char *root;
+
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
+        int64_t bytes = bytes_free(root, seeder->scratch);
+
+        if (bytes < INT64_MAX) {
+            tseed_cleaner_free_set(seeder->cleaner, root, bytes);
+        }
+    }
+}
+
+/* ---- who waits for room ---- */
+
+static int has_room(const tseed_want_t *want)
+{
+    tseed_amount_t used = tseed_account_used(want->account);
+    tseed_amount_t limit = tseed_account_limit(want->account);
+
+    return used.bytes <= limit.bytes - want->amount.bytes &&
+           used.files <= limit.files - want->amount.files;
+}
+
+void tseed_janitor_wake(tseed_seeder_t *seeder)
+{
+    seeder->janitor.wanted = 0;
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->short_of) {
+            run->short_of = NULL;
+            run->pause_until = 0;
+        }
+    }
+}
+
+/* Tiles of the metatile that are still to be written may each want as much as the refused one. */
+static tseed_amount_t amount_of(const tseed_job_t *job)
+{
+    int64_t tiles = tseed_range_count(&job->metatile.wanted) - job->made - job->skipped;
+
+    return (tseed_amount_t){job->needed * tiles, tiles};
+}
+
+void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_want_t *want = &seeder->janitor.want;
+    tseed_amount_t amount = amount_of(job);
+
+    if (!seeder->janitor.wanted || want->account != job->refused) {
+        *want = (tseed_want_t){job->refused, amount};
+    } else {
+        want->amount.bytes = amount.bytes > want->amount.bytes ? amount.bytes : want->amount.bytes;
+        want->amount.files = amount.files > want->amount.files ? amount.files : want->amount.files;
+    }
+    seeder->janitor.wanted = 1;
+    job->run->short_of = job->refused;
+    job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+}
+
+static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
+{
+    const tseed_chain_t *chain = &run->shelf->chain;
+    const char *size = tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->scratch);
+
+    if (run->short_of == chain->root) {
+        return apr_psprintf(seeder->scratch, "no more than %s is free in the layer's store",
+                            tseed_text_amount(seeder->settings->min_free, seeder->scratch));
+    }
+    if (run->short_of == chain->layer) {
+        return apr_psprintf(seeder->scratch, "disk quota of %s for layer %s reached", size,
+                            run->task->layer);
+    }
+    return apr_psprintf(seeder->scratch, "disk quota of %s reached", size);
+}
+
+/* Nothing may go: whoever waits says so, and goes on by itself when that changes. */
+static void say_stuck(tseed_seeder_t *seeder, const char *why)
+{
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        const char *reason;
+
+        if (!run->short_of) {
+            continue;
+        }
+        reason = apr_psprintf(seeder->scratch, "paused: %s and %s", say_limit(seeder, run), why);
+        if (strcmp(run->progress.reason, reason) != 0) {
+            apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+            tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                      "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
+                      run->task->layer, reason);
+            tseed_pump_show(seeder, run);
+        }
+    }
+}
+
+/* ---- victims ---- */
+
+/* The next page to go for an account; 0: there is none. One choice serves several. */
+static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed_duty_t *duty)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+
+    for (int chosen = 0;; chosen = 1) {
+        if (janitor->victims_of != duty->account) {
+            janitor->next = janitor->count = 0;
+        }
+        while (janitor->next < janitor->count) {
+            *victim = janitor->victims[janitor->next++];
+            if (tseed_book_is_victim(seeder->book, victim)) {
+                return 1;
+            }
+        }
+        if (chosen) {
+            return 0;
+        }
+        janitor->victims_of = duty->account;
+        janitor->next = 0;
+        janitor->count = tseed_book_victims(janitor->victims, TSEED_VICTIMS, seeder->book,
+                                            duty->account, duty->policy);
+    }
+}
+
+/* What room is to be made for: a refused write first, then the periodic clean-up. */
+static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+
+    if (janitor->wanted && has_room(&janitor->want)) {
+        tseed_janitor_wake(seeder);
+    }
+    if (janitor->wanted) {
+        *duty =
+            (tseed_duty_t){.account = janitor->want.account,
+                           .policy = tseed_cleaner_policy(seeder->cleaner, janitor->want.account)};
+        return 1;
+    }
+    janitor->is_due = janitor->is_due && tseed_cleaner_next(seeder->cleaner, duty);
+    return janitor->is_due;
+}
+
+static int may_remove(tseed_seeder_t *seeder)
+{
+    const char *sentence;
+    tseed_clean_t may =
+        tseed_cleaner_ask(seeder->cleaner, &sentence, apr_time_now(), seeder->scratch);
+
+    if (sentence) {
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
+    }
+    if (may == TSEED_CLEAN_LATER) {
+        say_stuck(seeder, apr_psprintf(seeder->scratch, "nothing is removed before %s",
+                                       tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner),
+                                                          seeder->scratch)));
+    } else if (may == TSEED_CLEAN_NEVER) {
+        say_stuck(seeder, "nothing may be expired");
+    }
+    return may == TSEED_CLEAN_NOW;
+}
+
+void tseed_janitor_feed(tseed_seeder_t *seeder)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    tseed_duty_t duty;
+    tseed_leaf_t victim;
+
+    if (tseed_clock_monotonic() < janitor->not_before) {
+        return;
+    }
+    while (janitor->removing < tseed_cleaner_workers(seeder->cleaner) && next_duty(&duty, seeder) &&
+           may_remove(seeder)) {
+        if (next_victim(&victim, seeder, &duty) && tseed_chores_remove(seeder, &victim)) {
+            janitor->removing++;
+        } else {
+            if (janitor->removing == 0) {
+                say_stuck(seeder, "nothing may be expired");
+                janitor->not_before = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+            }
+            return;
+        }
+    }
+}
+
+/* ---- what has gone ---- */
+
+static void remember(tseed_janitor_t *janitor, const tseed_job_t *job)
+{
+    const tseed_line_t *line;
+    unsigned cursor = 0;
+
+    while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
+        tseed_effect_add(&janitor->removed, &line->effect);
+    }
+    tseed_effect_add(&janitor->removed, &job->shared);
+    janitor->removed_at = apr_time_now();
+    janitor->pages++;
+}
+
+void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    const tseed_place_t place = tseed_place_of(&(tseed_tile_t){
+        job->metatile.wanted.z, job->metatile.wanted.minx, job->metatile.wanted.miny});
+    const tseed_effect_t nothing = {0};
+    tseed_effect_t difference;
+
+    janitor->removing--;
+    remember(janitor, job);
+    tseed_steward_book(seeder, job);
+    if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
+        tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &nothing);
+    } else {
+        janitor->not_before = tseed_clock_monotonic() + RETRY;
+        tseed_log(TSEED_LOG_ERROR, job->rv,
+                  "can't remove tiles of layer '%s' below %s for the disk quota; it is tried again",
+                  job->run->task->layer, job->run->tileset.layer->store.root);
+    }
+}
+
+/* ---- once a tick ---- */
+
+void tseed_janitor_tick(tseed_seeder_t *seeder)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+
+    if (janitor->complete != is_complete(seeder->book)) {
+        tseed_janitor_configure(seeder);
+    }
+    if (seeder->settings->min_free > 0) {
+        look_at_roots(seeder);
+    }
+    janitor->is_due |= tseed_cleaner_due(seeder->cleaner, apr_time_now());
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A tally: open addressing with linear probing, from a handful of pages up to TSEED_TALLY_MOST. */
+#include "seeder/tseed_tally.h"
+
+#include <stdlib.h>
+
+#include "base/tseed_memory.h"
+
+#define SMALL 8
+
+static int is_same(const tseed_place_t *a, const tseed_place_t *b)
+{
+    return a->z == b->z && a->x == b->x && a->y == b->y;
+}
+
+/* The line of a place, or the free one that it would take. */
+static tseed_line_t *find(const tseed_tally_t *tally, const tseed_place_t *place)
+{
+    unsigned i = (unsigned)tseed_page_print(0, place->z, place->x, place->y);
+
+    for (;; i++) {
+        tseed_line_t *line = &tally->lines[i & (tally->size - 1)];
+
+        if (line->place.z < 0 || is_same(&line->place, place)) {
+            return line;
+        }
+    }
+}
+
+static void make_free(tseed_tally_t *tally)
+{
+    for (unsigned i = 0; i < tally->size; i++) {
+        tally->lines[i] = (tseed_line_t){.place = {.z = -1}};
+    }
+    tally->count = 0;
+}
+
+static void grow(tseed_tally_t *tally)
+{
+    tseed_tally_t old = *tally;
+    unsigned cursor = 0;
+    const tseed_line_t *line;
+
+    tally->size = old.size ? 2 * old.size : SMALL;
+    tally->lines = tseed_memory_get(tally->size * sizeof(*tally->lines));
+    make_free(tally);
+    while ((line = tseed_tally_next(&old, &cursor)) != NULL) {
+        *find(tally, &line->place) = *line;
+        tally->count++;
+    }
+    free(old.lines);
+}
+
+void tseed_tally_add(tseed_tally_t *tally, const tseed_place_t *place, const tseed_effect_t *effect)
+{
+    tseed_line_t *line;
+
+    if (2 * (tally->count + 1) > tally->size) {
+        grow(tally);
+    }
+    line = find(tally, place);
+    if (line->place.z < 0) {
+        line->place = *place;
+        tally->count++;
+    }
+    tseed_effect_add(&line->effect, effect);
+}
+
+const tseed_line_t *tseed_tally_next(const tseed_tally_t *tally, unsigned *cursor)
+{
+    while (*cursor < tally->size) {
+        const tseed_line_t *line = &tally->lines[(*cursor)++];
+
+        if (line->place.z >= 0) {
+            return line;
+        }
+    }
+    return NULL;
+}
+
+void tseed_tally_clear(tseed_tally_t *tally)
+{
+    if (tally->size > SMALL) {
+        free(tally->lines);
+        *tally = (tseed_tally_t){0};
+    } else if (tally->count > 0) {
+        make_free(tally);
+    }
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seeder's process without httpd: a WMS of our own, the board in shared memory, the state in a
+ * temporary directory, tasks inserted as a child of httpd would. */
+#ifndef SEEDER_FIXTURE_H
+#define SEEDER_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_dbd.h>
+#include <apr_file_io.h>
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <ftw.h>
+#include <png.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "board/tseed_board.h"
+#include "protocol/tseed_answer.h"
+#include "protocol/tseed_seed_request.h"
+#include "seeder/tseed_miss.h"
+#include "seeder/tseed_seeder.h"
+#include "state/tseed_books.h"
+#include "state/tseed_state.h"
+#include "store/tseed_store.h"
+
+#define SLOTS    64
+#define WAITERS  8
+#define BLOCK    4096
+#define PATIENCE (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
+
+/* ---- an upstream: a process that answers every GetMap with one colour ---- */
+
+typedef enum { FINE, SLOW, HANGS, EXCEPTION } mood_t;
+
+typedef struct {
+    _Atomic int mood;
+    _Atomic int64_t requests;
+} upstream_t;
+
+static upstream_t *upstream; /* shared with the server's process */
+static pid_t upstream_pid;
+static int upstream_port;
+
+static inline int number_after(const char *request, const char *key)
+{
+    const char *at = strstr(request, key);
+
+    return at ? atoi(at + strlen(key)) : 0;
+}
+
+static inline void answer(int connection, const char *type, const void *body, size_t length)
+{
+    char head[200];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", type,
+                     length);
+
+    if (write(connection, head, (size_t)n) < 0 || write(connection, body, length) < 0) {
+        return; /* the client has gone, which some tests want */
+    }
+}
+
+/* Each metatile has its own two colours, so that tiles are not uniform and not alike. */
+static inline void answer_map(int connection, const char *request)
+{
+    int width = number_after(request, "WIDTH="), height = number_after(request, "HEIGHT=");
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_RGB,
+                       .flags = PNG_IMAGE_FLAG_FAST};
+    unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u;
+    unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
+    png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
+    unsigned char *file = malloc(size);
+
+    for (int i = 0; i < width * height * 3; i++) {
+        pixels[i] = (unsigned char)((unsigned)i / 300 + seed);
+    }
+    png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL);
+    answer(connection, "image/png", file, size);
+    free(pixels);
+    free(file);
+}
+
+static inline void *serve(void *data)
+{
+    static const char exception[] = "<ServiceExceptionReport><ServiceException>no such "
+                                    "layer</ServiceException></ServiceExceptionReport>";
+    int connection = (int)(intptr_t)data;
+    char request[4096];
+    ssize_t n;
+
+    while ((n = read(connection, request, sizeof(request) - 1)) > 0) {
+        int mood = upstream->mood; /* who sees the request counted knows its answer */
+
+        request[n] = '\0';
+        if (strstr(request, "GetCapabilities")) {
+            answer(connection, "text/xml", exception, strlen(exception));
+            continue;
+        }
+        upstream->requests++;
+        while (upstream->mood == HANGS) {
+            usleep(5000);
+        }
+        if (upstream->mood == SLOW) {
+            usleep(20000);
+        }
+        if (mood == EXCEPTION) {
+            answer(connection, "text/xml", exception, strlen(exception));
+        } else {
+            answer_map(connection, request);
+        }
+    }
+    close(connection);
+    return NULL;
+}
+
+static inline void upstream_start(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    upstream =
+        mmap(NULL, sizeof(*upstream), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 64), 0);
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    upstream_port = ntohs(address.sin_port);
+    upstream_pid = fork();
+    if (upstream_pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGPIPE, SIG_IGN);
+        for (;;) {
+            pthread_t thread;
+            int connection = accept(listener, NULL, NULL);
+
+            pthread_create(&thread, NULL, serve, (void *)(intptr_t)connection);
+            pthread_detach(thread);
+        }
+    }
+    close(listener);
+}
+
+/* ---- the house around a seeder ---- */
+
+typedef struct {
+    apr_pool_t *pool;
+    char dir[64];
+    tseed_settings_t settings;
+    tseed_catalog_t *catalog;
+    tseed_layer_t *layer, *other;
+    tseed_board_t *board;
+    tseed_state_t *state;
+    int doorbell;
+    int hatch[2];
+    _Atomic int watched;
+    int64_t most_seen;
+    pid_t seeder;
+} house_t;
+
+static inline tseed_layer_t *layer_make(house_t *house, const char *name)
+{
+    apr_pool_t *pool = house->pool;
+    tseed_layer_t *layer = apr_pcalloc(pool, sizeof(*layer));
+    tseed_upstream_t *server = apr_pcalloc(pool, sizeof(*server));
+    tseed_subset_t *subset;
+    apr_table_t *parameters = apr_table_make(pool, 2);
+
+    layer->name = name;
+    layer->subsets = apr_array_make(pool, 1, sizeof(tseed_subset_t));
+    layer->formats = apr_array_make(pool, 1, sizeof(tseed_format_t));
+    layer->filters = apr_array_make(pool, 1, sizeof(tseed_filter_t));
+    subset = apr_array_push(layer->subsets);
+    subset->gridset = tseed_gridset_builtin("EPSG:900913");
+    subset->zoom_last = 20;
+    subset->extent = subset->gridset->extent;
+    subset->srs = "EPSG:3857";
+    assert_null(tseed_format_init(apr_array_push(layer->formats), "image/png", pool));
+    layer->meta_width = layer->meta_height = 4;
+    server->url = apr_psprintf(pool, "http://127.0.0.1:%d/wms", upstream_port);
+    server->name = "upstream";
+    server->connections = 8;
+    server->timeout = server->connect_timeout = server->first_byte_timeout = 30 * APR_USEC_PER_SEC;
+    apr_table_setn(parameters, "LAYERS", "all");
+    apr_table_setn(parameters, "VERSION", "1.1.1");
+    layer->source.addresses[0] = (tseed_address_t){server->url, server};
+    layer->source.count = 1;
+    layer->source.parameters = parameters;
+    layer->store.root = apr_pstrcat(pool, house->dir, "/cache", NULL);
+    layer->store.mode = 0644;
+    layer->store.dirmode = 0755;
+    layer->failure_limit = 1000;
+    APR_ARRAY_PUSH(house->catalog->order, tseed_layer_t *) = layer;
+    apr_hash_set(house->catalog->layers, name, APR_HASH_KEY_STRING, layer);
+    return layer;
+}
+
+static inline void seeder_start(house_t *house)
+{
+    house->seeder = fork();
+    if (house->seeder == 0) {
+        apr_pool_t *pool;
+        sigset_t stops;
+        tseed_seeder_setup_t setup = {.settings = &house->settings,
+                                      .catalog = house->catalog,
+                                      .board = house->board,
+                                      .doorbell = house->doorbell,
+                                      .hatch = house->hatch[0]};
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        sigemptyset(&stops);
+        sigaddset(&stops, SIGTERM);
+        sigprocmask(SIG_BLOCK, &stops, NULL);
+        setup.stop = signalfd(-1, &stops, SFD_NONBLOCK);
+        apr_pool_create(&pool, NULL);
+        _exit((int)tseed_seeder_run(&setup, pool));
+    }
+}
+
+static inline int seeder_stop(house_t *house, int signal_number)
+{
+    int status = 0;
+
+    kill(house->seeder, signal_number);
+    waitpid(house->seeder, &status, 0);
+    house->seeder = 0;
+    return status;
+}
+
+static inline int house_setup(void **state)
+{
+    house_t *house = calloc(1, sizeof(*house));
+    size_t size = tseed_board_size(SLOTS, 2);
+
+    apr_pool_create(&house->pool, NULL);
+    strcpy(house->dir, "/tmp/tileseed-seeder-XXXXXX");
+    assert_non_null(mkdtemp(house->dir));
+    upstream->mood = FINE;
+    house->catalog = tseed_catalog_create(house->pool);
+    house->layer = layer_make(house, "topp:states");
+    house->other = layer_make(house, "roads");
+    house->settings = (tseed_settings_t){.state_dir = house->dir,
+                                         .db_driver = "sqlite3",
+                                         .db_params = "",
+                                         .threads = 4,
+                                         .workers = 2,
+                                         .max_tasks = SLOTS,
+                                         .history_most = 1000,
+                                         .history_age = 3600 * APR_USEC_PER_SEC,
+                                         .give_up = 3600 * APR_USEC_PER_SEC,
+                                         .stop_timeout = APR_USEC_PER_SEC / 2,
+                                         .miss_waiters = WAITERS,
+                                         .quota_files = INT64_MAX,
+                                         .quota_directive = "off"};
+    tseed_quota_config_init(&house->settings.quota, 4096, house->pool);
+    house->board = tseed_board_init(
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2);
+    house->doorbell = eventfd(0, EFD_NONBLOCK);
+    assert_int_equal(tseed_miss_open(house->hatch, WAITERS), APR_SUCCESS);
+    seeder_start(house);
+    assert_int_equal(tseed_state_open(&house->state, house->dir, "sqlite3", "", house->pool),
+                     APR_SUCCESS);
+    *state = house;
+    return 0;
+}
+
+static inline int remove_entry(const char *path, const struct stat *info, int flag, struct FTW *at)
+{
+    (void)info;
+    (void)flag;
+    (void)at;
+    return remove(path);
+}
+
+static inline int house_teardown(void **state)
+{
+    house_t *house = *state;
+
+    if (house->seeder) {
+        seeder_stop(house, SIGTERM);
+    }
+    assert_null(tseed_board_validate(house->board, house->pool));
+    tseed_state_close(house->state);
+    close(house->hatch[0]);
+    close(house->hatch[1]);
+    nftw(house->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    apr_pool_destroy(house->pool);
+    free(house);
+    return 0;
+}
+
+static inline void ring(house_t *house)
+{
+    static const uint64_t one = 1;
+
+    tseed_board_commit(house->board);
+    assert_int_equal(write(house->doorbell, &one, sizeof(one)), sizeof(one));
+}
+
+/* Posts a document as a client would and returns the task's id. */
+static int64_t post_document(house_t *house, const tseed_layer_t *layer, const char *body)
+{
+    tseed_seed_document_t document;
+    tseed_tileset_t tileset;
+    tseed_task_t task = {0};
+
+    assert_null(
+        tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), house->pool));
+    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, layer, house->pool));
+    task.requested_by = "test";
+    task.created = apr_time_now();
+    assert_int_equal(tseed_state_task_insert(house->state, &task, 2 * SLOTS), APR_SUCCESS);
+    ring(house);
+    return task.id;
+}
+
+static int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
+{
+    return post_document(house, house->layer,
+                         apr_psprintf(house->pool,
+                                      "{'seedRequest':{'type':'%s','zoomStart':0,'zoomStop':%d,"
+                                      "'threadCount':%d}}",
+                                      type, zoom_stop, threads));
+}
+
+static inline tseed_progress_t progress_of(house_t *house, int64_t id)
+{
+    tseed_task_t *task;
+    tseed_progress_t progress;
+
+    assert_int_equal(tseed_state_task_get(house->state, &task, &progress, id, house->pool),
+                     APR_SUCCESS);
+    return progress;
+}
+
+/* Waits until the database says that the task has ended. */
+static inline tseed_progress_t wait_end(house_t *house, int64_t id)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    tseed_progress_t progress = progress_of(house, id);
+
+    while (progress.state == TSEED_PENDING || progress.state == TSEED_RUNNING) {
+        assert_true(tseed_clock_monotonic() < deadline);
+        apr_sleep(5000);
+        progress = progress_of(house, id);
+    }
+    return progress;
+}
+
+static inline void wait_processed(house_t *house, int64_t id, int64_t least)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    tseed_row_t row = {0};
+
+    while (!tseed_board_find(house->board, id, &row) ||
+           tseed_progress_processed(&row.progress) < least) {
+        assert_true(tseed_clock_monotonic() < deadline);
+        apr_sleep(1000);
+    }
+}
+
+/* Runs until a condition holds, which it does not for ever. */
+#define AWAIT(condition)                                                                           \
+    for (apr_time_t deadline = tseed_clock_monotonic() + PATIENCE; !(condition);) {                \
+        assert_true(tseed_clock_monotonic() < deadline);                                           \
+        apr_sleep(1000);                                                                           \
+    }
+
+static inline int shows_paused(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) && strstr(row.progress.reason, "paused");
+}
+
+static inline int unconfirmed(house_t *house)
+{
+    apr_array_header_t *ids;
+
+    assert_int_equal(tseed_state_terminations(house->state, &ids, house->pool), APR_SUCCESS);
+    return ids->nelts;
+}
+
+/* Runs a statement as somebody else would who has the database's file; whether that worked. What it
+ * began and did not commit is undone. */
+static inline int sql(house_t *house, const char *statement)
+{
+    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    const apr_dbd_driver_t *driver;
+    apr_dbd_t *database;
+    int rows, failed;
+
+    assert_int_equal(apr_dbd_init(house->pool), APR_SUCCESS);
+    assert_int_equal(apr_dbd_get_driver(house->pool, "sqlite3", &driver), APR_SUCCESS);
+    assert_int_equal(apr_dbd_open(driver, house->pool, path, &database), APR_SUCCESS);
+    failed = apr_dbd_query(driver, database, &rows, statement);
+    apr_dbd_close(driver, database);
+    return !failed;
+}
+
+/* Stops the seeder, yet not within a transaction: then everybody else would wait for it. */
+static inline int halt(house_t *house)
+{
+    int status;
+
+    kill(house->seeder, SIGSTOP);
+    assert_int_equal(waitpid(house->seeder, &status, WUNTRACED), house->seeder);
+    assert_true(WIFSTOPPED(status));
+    if (sql(house, "BEGIN IMMEDIATE")) {
+        return 1;
+    }
+    kill(house->seeder, SIGCONT);
+    return 0;
+}
+
+static int files_seen;
+
+static inline int count_file(const char *path, const struct stat *info, int flag, struct FTW *at)
+{
+    (void)info;
+    files_seen += flag == FTW_F && path[at->base] != '.';
+    return 0;
+}
+
+static inline int files_below(const char *path)
+{
+    files_seen = 0;
+    nftw(path, count_file, 16, FTW_PHYS);
+    return files_seen;
+}
+
+static inline int files(house_t *house)
+{
+    return files_below(house->layer->store.root);
+}
+
+/* Web mercator: 1 + 4 + 16 + … tiles, (4^(z+1) - 1) / 3. */
+static inline int pyramid(int zoom_stop)
+{
+    return ((1 << (2 * (zoom_stop + 1))) - 1) / 3;
+}
+
+/* ---- tests ---- */
+
+static inline int setup_group(void **state)
+{
+    (void)state;
+    apr_initialize();
+    upstream_start();
+    return 0;
+}
+
+static inline int teardown_group(void **state)
+{
+    (void)state;
+    kill(upstream_pid, SIGKILL);
+    waitpid(upstream_pid, NULL, 0);
+    apr_terminate();
+    return 0;
+}
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seeder's process without httpd: missing tiles, the books and the disk quota. */
+#include "seeder_fixture.h"
+
+/* ---- requests for tiles that are not there ---- */
+
+typedef struct {
+    house_t *house;
+    tseed_tile_t tile;
+    tseed_reply_t reply;
+    int file;
+    pthread_t thread;
+} guest_t;
+
+static void *ask(void *data)
+{
+    guest_t *guest = data;
+    apr_pool_t *pool;
+    tseed_question_t question = {.layer = "topp:states",
+                                 .gridset = "EPSG:900913",
+                                 .format = "image/png",
+                                 .tile = guest->tile};
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    question.parameters = apr_table_make(pool, 1);
+    tseed_miss_ask(&guest->reply, &guest->file, guest->house->hatch[1], &question);
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+static void guest_send(guest_t *guest, house_t *house, int z, int64_t x, int64_t y)
+{
+    *guest = (guest_t){.house = house, .tile = {z, x, y}};
+    assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
+}
+
+static int guest_hear(guest_t *guest)
+{
+    assert_int_equal(pthread_join(guest->thread, NULL), 0);
+    return guest->reply.outcome;
+}
+
+static void test_seeder_quota__guests_of_one_metatile_share_a_fetch(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guests[4];
+
+    upstream->mood = SLOW;
+    for (int i = 0; i < 4; i++) {
+        guest_send(&guests[i], house, 3, 4 + i, 5);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+        assert_int_equal(guests[i].file, -1);
+    }
+    assert_int_equal(upstream->requests - before, 1);
+    assert_int_equal(files(house), 16); /* the metatile, not the tile */
+}
+
+static void test_seeder_quota__guest_of_a_present_tile_costs_no_fetch(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+    int64_t before;
+
+    wait_end(house, post(house, "seed", 2, 1));
+    before = upstream->requests;
+    guest_send(&guest, house, 2, 1, 1);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(upstream->requests, before);
+}
+
+static void test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest(void **state)
+{
+    house_t *house = *state;
+    unsigned char signature[8];
+    guest_t guest;
+    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+
+    fclose(file); /* a file where the cache should be */
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
+    assert_int_equal(pread(guest.file, signature, 8, 0), 8);
+    assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
+    close(guest.file);
+}
+
+static void test_seeder_quota__guest_hears_why_the_upstream_fails(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+
+    upstream->mood = EXCEPTION;
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
+    assert_non_null(strstr(guest.reply.cause, "no such layer"));
+    assert_true(guest.reply.retry_after > 0);
+}
+
+static void test_seeder_quota__guests_beyond_the_limit_are_turned_away(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS], one_more;
+    int64_t before = upstream->requests;
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < WAITERS; i++) {
+        guest_send(&guests[i], house, 9, 8 * i, 0);
+    }
+    AWAIT(upstream->requests - before == WAITERS);
+    guest_send(&one_more, house, 9, 0, 0);
+    assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
+    assert_true(one_more.reply.retry_after > 0);
+    upstream->mood = FINE;
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+    }
+}
+
+static void test_seeder_quota__guests_of_a_killed_seeder_know_at_once(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guest;
+
+    upstream->mood = HANGS;
+    guest_send(&guest, house, 5, 7, 9);
+    AWAIT(upstream->requests > before);
+    seeder_stop(house, SIGKILL);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
+    upstream->mood = FINE;
+    seeder_start(house);
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+}
+
+/* ---- the books ---- */
+
+static int64_t disk_files, disk_bytes;
+
+/* A shared file is counted at its hidden name below .tileseed, as du would count it once. */
+static int measure(const char *path, const struct stat *info, int flag, struct FTW *at)
+{
+    (void)at;
+    if (flag == FTW_F && (info->st_nlink == 1 || strstr(path, "/.tileseed/"))) {
+        disk_files++;
+        disk_bytes += (info->st_size + BLOCK - 1) / BLOCK * BLOCK;
+    }
+    return 0;
+}
+
+static void measure_disk(house_t *house)
+{
+    disk_files = disk_bytes = 0;
+    nftw(house->layer->store.root, measure, 16, FTW_PHYS);
+}
+
+static tseed_effect_t sum_of_books(house_t *house)
+{
+    tseed_effect_t sum = {0};
+    apr_array_header_t *holdings;
+
+    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
+    for (int i = 0; i < holdings->nelts; i++) {
+        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+
+        tseed_effect_add(&sum, &holding->paged);
+        tseed_effect_add(&sum, &holding->shared);
+        tseed_effect_add(&sum, &holding->detached);
+    }
+    return sum;
+}
+
+static int books_agree(house_t *house)
+{
+    tseed_effect_t sum = sum_of_books(house);
+
+    measure_disk(house);
+    return sum.files == disk_files && sum.allocated == disk_bytes;
+}
+
+static void await_agreement(house_t *house)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+
+    while (!books_agree(house)) {
+        assert_true(tseed_clock_monotonic() < deadline);
+        apr_sleep(100000); /* the books are saved once a second */
+    }
+}
+
+/* Whether all that is on the disk is in the books; nothing is limited before. */
+static int is_known(house_t *house)
+{
+    apr_array_header_t *holdings;
+    int complete = 0;
+
+    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
+    for (int i = 0; i < holdings->nelts; i++) {
+        complete += APR_ARRAY_IDX(holdings, i, tseed_holding_t).complete;
+    }
+    return complete == 2;
+}
+
+static void set_quota(house_t *house, const char *document)
+{
+    tseed_quota_change_t change;
+    const char *saved, *directive;
+    int64_t version;
+
+    AWAIT(is_known(house));
+    AWAIT(tseed_state_quota_get(house->state, &saved, &directive, &version, house->pool) ==
+          APR_SUCCESS);
+    assert_null(tseed_quota_config_load(&change.config, saved, house->pool));
+    assert_null(tseed_quota_config_merge(&change, TSEED_BODY_JSON, document, strlen(document), NULL,
+                                         house->pool));
+    assert_int_equal(tseed_state_quota_set(house->state,
+                                           tseed_quota_config_save(&change.config, house->pool),
+                                           directive, version),
+                     APR_SUCCESS);
+    ring(house);
+}
+
+static void test_seeder_quota__books_agree_with_the_disk(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    assert_int_equal(disk_files, 341);
+    wait_end(house, post(house, "reseed", 3, 2));
+    await_agreement(house);
+    wait_end(house, post(house, "truncate", 3, 1));
+    await_agreement(house);
+    assert_int_equal(disk_files, 256);
+    wait_end(house, post(house, "truncate", 20, 1));
+    await_agreement(house);
+    assert_int_equal(disk_bytes, 0);
+}
+
+static void test_seeder_quota__books_take_an_existing_cache_in(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    seeder_stop(house, SIGTERM);
+    assert_true(sql(house, "DELETE FROM page"));
+    assert_true(sql(house, "DELETE FROM tileset"));
+    seeder_start(house);
+    await_agreement(house);
+    assert_int_equal(disk_files, 341);
+}
+
+static void test_seeder_quota__books_agree_after_kills(void **state)
+{
+    house_t *house = *state;
+    int64_t id = post(house, "seed", 5, 4);
+
+    for (int i = 1; i <= 6; i++) {
+        wait_processed(house, id, i * 100);
+        seeder_stop(house, SIGKILL);
+        seeder_start(house);
+    }
+    assert_int_equal(wait_end(house, id).state, TSEED_DONE);
+    await_agreement(house);
+    assert_int_equal(disk_files, 1365);
+    id = post(house, "truncate", 5, 1);
+    apr_sleep(20000);
+    seeder_stop(house, SIGKILL);
+    seeder_start(house);
+    wait_end(house, id);
+    await_agreement(house);
+    assert_int_equal(disk_files, 0);
+}
+
+/* Looks at the disk from outside, again and again. */
+static void *watch_disk(void *data)
+{
+    house_t *house = data;
+    int64_t most = 0;
+
+    while (house->watched) {
+        measure_disk(house);
+        most = disk_bytes > most ? disk_bytes : most;
+        apr_sleep(20000);
+    }
+    house->most_seen = most;
+    return NULL;
+}
+
+static void test_seeder_quota__quota_is_never_passed(void **state)
+{
+    house_t *house = *state;
+    pthread_t watcher;
+    int64_t id;
+
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':6,"
+                     "'units':'MiB'},'globalExpirationPolicyName':'LRU'}}");
+    house->watched = 1;
+    pthread_create(&watcher, NULL, watch_disk, house);
+    id = post(house, "seed", 6, 4); /* 5461 tiles of a block each, three times the quota */
+    assert_int_equal(wait_end(house, id).state, TSEED_DONE);
+    house->watched = 0;
+    pthread_join(watcher, NULL);
+    assert_in_range(house->most_seen, 3 << 20, 6 << 20);
+    assert_int_equal(progress_of(house, id).made, 5461);
+    await_agreement(house);
+}
+
+static void test_seeder_quota__a_lowered_quota_is_reached_by_and_by(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 6, 4));
+    await_agreement(house);
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'cacheCleanUpFrequency':1,"
+                     "'globalQuota':{'value':20,'units':'MiB'}}}");
+    AWAIT(sum_of_books(house).allocated <= 20 << 20);
+    set_quota(house, "{'cacheQuotaConfiguration':{'globalQuota':{'value':8,'units':'MiB'}}}");
+    AWAIT(sum_of_books(house).allocated <= 8 << 20);
+    await_agreement(house);
+    assert_true(disk_bytes > 3 << 20);
+}
+
+static void test_seeder_quota__a_task_waits_when_nothing_may_go(void **state)
+{
+    house_t *house = *state;
+    tseed_row_t row;
+    int64_t id;
+
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':4,"
+                     "'units':'KiB'}}}");
+    id = post(house, "seed", 1, 1);
+    AWAIT(tseed_board_find(house->board, id, &row) && *row.progress.reason);
+    assert_string_equal(row.progress.reason,
+                        "paused: disk quota of 4.0 KiB reached and nothing may be expired");
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':false}}");
+    assert_int_equal(wait_end(house, id).made, 5);
+    assert_string_equal(progress_of(house, id).reason, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_of_one_metatile_share_a_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__guest_of_a_present_tile_costs_no_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest, house_setup,
+            house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__guest_hears_why_the_upstream_fails,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_beyond_the_limit_are_turned_away,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_of_a_killed_seeder_know_at_once,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_with_the_disk, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_an_existing_cache_in,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__a_lowered_quota_is_reached_by_and_by,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__a_task_waits_when_nothing_may_go,
+                                        house_setup, house_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
