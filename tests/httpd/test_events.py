@@ -353,11 +353,13 @@ def test_damaged_database(httpd, upstream):
 
 
 def set_version(database, version):
-    """Gives the state database another version, all of it in the one file."""
+    """Gives the state database another version, all of it in the one file; returns the old one."""
     with contextlib.closing(sqlite3.connect(database)) as opened:
+        (old,), = opened.execute('SELECT value FROM meta WHERE name = \'schema_version\'')
         opened.execute('UPDATE meta SET value = ? WHERE name = \'schema_version\'', (version,))
         opened.commit()
         opened.execute('PRAGMA wal_checkpoint(TRUNCATE)')
+    return old
 
 
 @one_mpm
@@ -368,7 +370,7 @@ def test_database_of_a_newer_version(httpd, upstream):
     number = done(httpd, 'stub', zoomStop=0)['id']
     httpd.stop()
     database = httpd.path('state/tileseed.db')
-    set_version(database, 99)
+    version = set_version(database, 99)
     before = database.read_bytes()
     httpd.start(REST + stub(upstream))
     for _ in range(2):
@@ -380,7 +382,7 @@ def test_database_of_a_newer_version(httpd, upstream):
     assert not list(database.parent.glob('*damaged*'))
     httpd.start()
     seed(httpd, 'stub', status=503)
-    set_version(database, 1)
+    set_version(database, version)
     wait_until(lambda: try_to_post(httpd).status == 200, 15, 'the state')
     assert done(httpd, 'stub', zoomStop=0)['id'] > number
     assert task(httpd, number)['state'] == 'DONE'
