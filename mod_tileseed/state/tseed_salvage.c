@@ -6,7 +6,8 @@
  * which need no index and never exceed the ids. A range that can't be read is halved until what
  * is left is the damaged rows alone. Each range is a transaction of its own: within one, SQLite
  * refuses everything after the first damage. This is SQLite's business, so its dialect is spoken
- * here.
+ * here. It may have been written by an earlier version: what columns both have is copied, the
+ * others are as in a row of that version that was migrated.
  */
 #include "state/tseed_salvage.h"
 
@@ -15,14 +16,13 @@
 
 #define TRIES 4096 /* statements; each damaged row costs about as many as its id has bits */
 
-#define COPIED TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS ", kill_pending"
-
 /* Rows that hold nonsense are left behind. */
 #define SOUND "state BETWEEN -1 AND 2 AND type BETWEEN 0 AND 2 AND tiles_total >= 0"
 
 typedef struct {
     tseed_database_t *db;
     apr_pool_t *scratch; /* cleared by each statement */
+    const char *columns; /* of the tasks */
     int tries;
 } salvage_t;
 
@@ -31,6 +31,23 @@ typedef struct {
 static int is_ours(apr_status_t rv)
 {
     return rv == ENOSPC || rv == EBUSY;
+}
+
+/* The columns that a table has in both files; NULL when the damaged one has no such table, or does
+ * not tell. */
+static const char *columns_of(tseed_database_t *db, const char *table, apr_pool_t *pool)
+{
+    const char *columns;
+    const char *sql =
+        apr_psprintf(pool,
+                     "SELECT group_concat(name, ', ') FROM pragma_table_info('%s', 'damaged')"
+                     " WHERE name IN (SELECT name FROM pragma_table_info('%s', 'main'))",
+                     table, table);
+
+    if (tseed_database_ask(db, &columns, sql, pool) != APR_SUCCESS || !columns || !*columns) {
+        return NULL;
+    }
+    return columns;
 }
 
 static apr_status_t copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
@@ -44,10 +61,10 @@ static apr_status_t copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
     apr_pool_clear(salvage->scratch);
     rv = tseed_database_execute(
         salvage->db, apr_psprintf(salvage->scratch,
-                                  "INSERT OR IGNORE INTO task (" COPIED ") SELECT " COPIED
+                                  "INSERT OR IGNORE INTO task (%s) SELECT %s"
                                   " FROM damaged.task WHERE " SOUND
                                   " AND rowid BETWEEN %" APR_INT64_T_FMT " AND %" APR_INT64_T_FMT,
-                                  first, last));
+                                  salvage->columns, salvage->columns, first, last));
     if (rv == APR_SUCCESS || is_ours(rv) || first == last) {
         return is_ours(rv) ? rv : APR_SUCCESS;
     }
@@ -56,11 +73,36 @@ static apr_status_t copy_tasks(salvage_t *salvage, int64_t first, int64_t last)
 }
 
 /* Copies a whole table, or nothing of it. */
-static apr_status_t copy_table(tseed_database_t *db, const char *sql)
+static apr_status_t copy_table(tseed_database_t *db, const char *table, apr_pool_t *scratch)
 {
-    apr_status_t rv = tseed_database_execute(db, sql);
+    const char *columns = columns_of(db, table, scratch);
+    apr_status_t rv = APR_SUCCESS;
 
+    if (columns) {
+        rv = tseed_database_execute(
+            db, apr_psprintf(scratch, "INSERT OR IGNORE INTO %s (%s) SELECT %s FROM damaged.%s",
+                             table, columns, columns, table));
+    }
     return is_ours(rv) ? rv : APR_SUCCESS;
+}
+
+static apr_status_t copy_all(salvage_t *salvage, int64_t last, apr_pool_t *scratch)
+{
+    static const char *const whole[] = {"quota", "metatile", "failure", "request", "measure"};
+    apr_status_t rv = APR_SUCCESS;
+
+    salvage->columns = columns_of(salvage->db, "task", scratch);
+    if (salvage->columns) {
+        rv = copy_tasks(salvage, 1, last);
+    }
+    for (size_t i = 0; rv == APR_SUCCESS && i < sizeof(whole) / sizeof(whole[0]); i++) {
+        rv = copy_table(salvage->db, whole[i], scratch);
+    }
+    if (rv == APR_SUCCESS) { /* a request whose task is lost is made again */
+        rv = tseed_database_execute(salvage->db,
+                                    "DELETE FROM request WHERE task NOT IN (SELECT id FROM task)");
+    }
+    return rv;
 }
 
 static int count(tseed_database_t *db, const char *sql, apr_pool_t *scratch)
@@ -81,15 +123,7 @@ apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const c
 
     apr_pool_create(&salvage.scratch, scratch);
     if (rv == APR_SUCCESS) {
-        rv = copy_tasks(&salvage, 1, last);
-        if (rv == APR_SUCCESS) {
-            rv = copy_table(db, "INSERT OR IGNORE INTO quota (id, config, directive, version)"
-                                " SELECT id, config, directive, version FROM damaged.quota");
-        }
-        if (rv == APR_SUCCESS) {
-            rv = copy_table(db, "INSERT OR IGNORE INTO metatile (task, position, z, x, y)"
-                                " SELECT task, position, z, x, y FROM damaged.metatile");
-        }
+        rv = copy_all(&salvage, last, scratch);
         tseed_database_execute(db, "DETACH DATABASE damaged");
     } else if (rv == TSEED_EDAMAGED) {
         rv = APR_SUCCESS; /* nothing of it can be read */

@@ -6,9 +6,10 @@
 
 #include "state/tseed_database.h"
 
-/* Takes over readable tasks with row numbers up to `last` and the quota configuration from the file
- * `damaged`; *tasks and *quota say how many came over. What can't be read is no failure; a full
- * disk, a locked database or one that can't be opened is: nothing may be given up for that. */
+/* Takes over readable tasks with row numbers up to `last`, what belongs to them and the quota
+ * configuration from the file `damaged`, of this version or an older one; *tasks and *quota say how
+ * many came over. What can't be read is no failure; a full disk, a locked database or one that
+ * can't be opened is: nothing may be given up for that. */
 apr_status_t tseed_salvage(tseed_database_t *db, int *tasks, int *quota, const char *damaged,
                            int64_t last, apr_pool_t *scratch);
 

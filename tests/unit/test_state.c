@@ -7,11 +7,9 @@
 
 #include <cmocka.h>
 
-#include <apr_file_io.h>
 #include <apr_general.h>
 #include <apr_strings.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,99 +21,8 @@
 #include "base/tseed_log.h"
 #include "protocol/tseed_answer.h"
 #include "state/tseed_state.h"
-#include "state/tseed_work.h"
 
-#define MOST 16384
-
-/* One test's directory, pool and handle. */
-typedef struct {
-    apr_pool_t *pool;
-    char dir[64];
-    tseed_state_t *state;
-} home_t;
-
-static char last_line[2048];
-
-static void keep_line(void *baton, tseed_log_level_t level, apr_status_t rv, const char *line)
-{
-    (void)baton;
-    (void)rv;
-    if (level <= TSEED_LOG_WARNING) {
-        apr_cpystrn(last_line, line, sizeof(last_line));
-    }
-}
-
-static tseed_state_t *state_open(const home_t *home)
-{
-    tseed_state_t *state;
-
-    assert_int_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool), APR_SUCCESS);
-    return state;
-}
-
-static int setup(void **data)
-{
-    home_t *home = calloc(1, sizeof(*home));
-
-    apr_pool_create(&home->pool, NULL);
-    strcpy(home->dir, "/tmp/tileseed-state-XXXXXX");
-    if (!mkdtemp(home->dir)) {
-        return -1;
-    }
-    last_line[0] = '\0';
-    home->state = state_open(home);
-    *data = home;
-    return 0;
-}
-
-static int teardown(void **data)
-{
-    home_t *home = *data;
-    char *command = apr_pstrcat(home->pool, "rm -r ", home->dir, NULL);
-    int rv = system(command);
-
-    apr_pool_destroy(home->pool);
-    free(home);
-    return rv;
-}
-
-static const char *path_in(const home_t *home, const char *name)
-{
-    return apr_pstrcat(home->pool, home->dir, "/", name, NULL);
-}
-
-static tseed_task_t task_of(const home_t *home, const char *layer)
-{
-    apr_table_t *parameters = apr_table_make(home->pool, 2);
-
-    apr_table_set(parameters, "STYLES", "");
-    return (tseed_task_t){.type = TSEED_SEED,
-                          .layer = layer,
-                          .gridset = "EPSG:4326",
-                          .format = "image/png",
-                          .parameters = parameters,
-                          .zoom_stop = 10,
-                          .thread_count = 1,
-                          .meta_width = 4,
-                          .meta_height = 4,
-                          .has_area = 1,
-                          .failure_limit = 1000,
-                          .tiles_total = 100,
-                          .gridset_print = "g",
-                          .store_print = "s",
-                          .requested_by = "",
-                          .created = 1};
-}
-
-static int64_t insert(const home_t *home, tseed_state_t *state, const char *layer)
-{
-    tseed_task_t task = task_of(home, layer);
-
-    if (tseed_state_task_insert(state, &task, MOST) != APR_SUCCESS) {
-        fail_msg("%s", tseed_state_error(state));
-    }
-    return task.id;
-}
+#include "state_home.h"
 
 static void get(const home_t *home, int64_t id, tseed_progress_t *progress)
 {
@@ -132,23 +39,6 @@ static int is_there(const home_t *home, int64_t id)
     tseed_progress_t progress;
 
     return tseed_state_task_get(home->state, &task, &progress, id, home->pool) == APR_SUCCESS;
-}
-
-/* What an operator asks with a tool of the database's own. */
-static int64_t number(const home_t *home, const char *sql)
-{
-    const char *answer;
-
-    assert_int_equal(tseed_database_ask(&home->state->db, &answer, sql, home->pool), APR_SUCCESS);
-    assert_non_null(answer);
-    return apr_atoi64(answer);
-}
-
-static void execute(const home_t *home, const char *sql)
-{
-    if (tseed_database_execute(&home->state->db, sql) != APR_SUCCESS) {
-        fail_msg("%s", tseed_state_error(home->state));
-    }
 }
 
 static int claim(const home_t *home, int64_t id)
@@ -935,105 +825,6 @@ static void test_state__ids_pass_the_mark(void **data)
     assert_true(mark >= 1001);
 }
 
-static void overwrite(const char *path, off_t from, size_t length)
-{
-    int file = open(path, O_WRONLY);
-    char *garbage = malloc(length);
-
-    memset(garbage, 0xa5, length);
-    assert_true(file >= 0);
-    assert_int_equal(pwrite(file, garbage, length, from), (ssize_t)length);
-    close(file);
-    free(garbage);
-}
-
-/* Overwrites the page of the database that holds a text. */
-static void overwrite_page_of(const home_t *home, const char *text)
-{
-    const char *path = path_in(home, "tileseed.db");
-    apr_finfo_t info;
-    apr_file_t *file;
-    char *whole, *at;
-
-    assert_int_equal(apr_file_open(&file, path, APR_READ, 0, home->pool), APR_SUCCESS);
-    apr_file_info_get(&info, APR_FINFO_SIZE, file);
-    whole = apr_palloc(home->pool, (apr_size_t)info.size);
-    assert_int_equal(apr_file_read_full(file, whole, (apr_size_t)info.size, NULL), APR_SUCCESS);
-    apr_file_close(file);
-    at = memmem(whole, (size_t)info.size, text, strlen(text));
-    assert_non_null(at);
-    overwrite(path, (at - whole) / 4096 * 4096, 4096);
-}
-
-static int count_files(const home_t *home, const char *pattern)
-{
-    glob_t found;
-    int count = glob(path_in(home, pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
-
-    globfree(&found);
-    return count;
-}
-
-static void test_state__a_file_that_is_no_database_is_set_aside(void **data)
-{
-    home_t *home = *data;
-
-    insert(home, home->state, "a");
-    tseed_state_close(home->state);
-    overwrite(path_in(home, "tileseed.db"), 0, 100);
-    home->state = state_open(home);
-    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
-    assert_non_null(strstr(last_line, "set aside"));
-    assert_true(insert(home, home->state, "a") > 1);
-}
-
-static void test_state__what_can_be_read_of_a_damaged_file_is_salvaged(void **data)
-{
-    home_t *home = *data;
-    int64_t saved;
-    apr_array_header_t *tasks;
-    const char *config, *directive;
-    int64_t version;
-
-    assert_int_equal(tseed_state_quota_set(home->state, "{}", "on", 0), APR_SUCCESS);
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    for (int i = 0; i < 600; i++) {
-        insert(home, home->state, i == 200 ? "first victim" : i == 400 ? "second victim" : "a");
-    }
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    tseed_state_close(home->state); /* the log is written back */
-    overwrite_page_of(home, "first victim");
-    overwrite_page_of(home, "second victim");
-
-    home->state = state_open(home);
-    assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
-    saved = number(home, "SELECT COUNT(*) FROM task");
-    assert_in_range(saved, 450, 599); /* about 46 rows fit on a page */
-    assert_int_equal(tasks->nelts, saved);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE id IN (1, 600)"), 2);
-    assert_int_equal(tseed_state_quota_get(home->state, &config, &directive, &version, home->pool),
-                     APR_SUCCESS);
-    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
-    assert_int_equal(count_files(home, "tileseed.db.new*"), 0);
-    assert_non_null(strstr(last_line, apr_psprintf(home->pool, "has %d tasks", (int)saved)));
-    assert_true(insert(home, home->state, "a") > 600);
-}
-
-static void test_state__damage_that_shows_later_is_healed_as_well(void **data)
-{
-    home_t *home = *data;
-    int64_t id, index;
-
-    insert(home, home->state, "a");
-    index = number(home, "SELECT rootpage FROM sqlite_master WHERE name = 'task_state'");
-    tseed_state_close(home->state);
-    home->state = state_open(home);
-    overwrite(path_in(home, "tileseed.db"), (index - 1) * 4096, 4096);
-    id = insert(home, home->state, "b");
-    assert_true(is_there(home, id));
-    assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
-}
-
 static char *contents(const home_t *home, const char *name, apr_size_t *length)
 {
     struct stat file;
@@ -1124,21 +915,6 @@ static void test_state__takes_another_file_if_told(void **data)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_state__##name, setup, teardown)
 
-static int group_setup(void **data)
-{
-    (void)data;
-    apr_initialize();
-    tseed_log_sink_set(keep_line, NULL);
-    return 0;
-}
-
-static int group_teardown(void **data)
-{
-    (void)data;
-    apr_terminate();
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1175,9 +951,6 @@ int main(void)
         TEST(ids_go_on_when_all_files_are_gone),
         TEST(says_that_the_mark_cannot_be_read),
         TEST(ids_pass_the_mark),
-        TEST(a_file_that_is_no_database_is_set_aside),
-        TEST(what_can_be_read_of_a_damaged_file_is_salvaged),
-        TEST(damage_that_shows_later_is_healed_as_well),
         TEST(a_newer_schema_is_refused_and_left_alone),
         TEST(a_full_disk_is_told_apart_and_gets_over),
         TEST(says_what_is_wrong_with_driver_and_directory),
