@@ -54,29 +54,40 @@ static const char *root_of(const tseed_rest_t *rest)
                                                            : "cacheQuotaConfiguration";
 }
 
-int tseed_handle_quota_get(tseed_rest_t *rest)
+apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,
+                              const char **why)
 {
-    request_rec *r = rest->r;
+    apr_pool_t *pool = rest->r->pool;
     saved_t saved;
-    const char *why = "";
-    const char *shown = tseed_board_quota_get(rest->board, &saved.version, r->pool);
+    const char *shown = tseed_board_quota_get(rest->board, &saved.version, pool);
     apr_status_t rv = APR_SUCCESS;
 
     if (!shown || !tseed_rest_board_is_current(rest) ||
-        tseed_quota_config_load(&saved.config, shown, r->pool) != NULL) {
+        tseed_quota_config_load(&saved.config, shown, pool) != NULL) {
         tseed_state_t *state = tseed_child_acquire(&rv);
 
         if (state) {
             rv = load_saved(rest, state, &saved);
         }
-        why = tseed_child_release(state, r->pool);
+        *why = tseed_child_release(state, pool);
     }
+    *config = saved.config;
+    return rv;
+}
+
+int tseed_handle_quota_get(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_quota_config_t config;
+    const char *why;
+    apr_status_t rv = tseed_rest_quota(rest, &config, &why);
+
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the disk quota");
     }
     return tseed_reply_document(
         r, rest->route.format,
-        tseed_quota_config_write(&saved.config, root_of(rest), rest->route.format, 0, r->pool));
+        tseed_quota_config_write(&config, root_of(rest), rest->route.format, 0, r->pool));
 }
 
 /* What a PUT came to. */

@@ -184,6 +184,8 @@ static const struct {
     [TSEED_ACTION_KILL] = {tseed_handle_kill, 1, 1},
     [TSEED_ACTION_QUOTA_GET] = {tseed_handle_quota_get, 0, 0},
     [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
+    [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0},
+    [TSEED_ACTION_RECONCILE] = {tseed_handle_reconcile, 0, 1},
     [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0},
     [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},

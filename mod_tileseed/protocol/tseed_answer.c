@@ -11,13 +11,9 @@
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_document.h"
+#include "protocol/tseed_pieces.h"
 
 #define I64 "%" APR_INT64_T_FMT
-
-static void add(apr_array_header_t *pieces, const char *piece)
-{
-    APR_ARRAY_PUSH(pieces, const char *) = piece;
-}
 
 const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool)
 {
@@ -97,22 +93,6 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 }
 
 /* ---- one task ---- */
-
-static void add_string(apr_array_header_t *pieces, const char *name, const char *text)
-{
-    add(pieces, apr_psprintf(pieces->pool, ",\"%s\":%s", name,
-                             text && *text ? tseed_escape_json(text, pieces->pool) : "null"));
-}
-
-static void add_number(apr_array_header_t *pieces, const char *name, int64_t number)
-{
-    add(pieces, apr_psprintf(pieces->pool, ",\"%s\":" I64, name, number));
-}
-
-static void add_time(apr_array_header_t *pieces, const char *name, apr_time_t time)
-{
-    add_string(pieces, name, time ? tseed_text_rfc3339(time, pieces->pool) : NULL);
-}
 
 /* The shortest decimal that reads back as the same number. */
 static const char *shortest(double number, apr_pool_t *pool)

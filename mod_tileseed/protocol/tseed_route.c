@@ -34,6 +34,8 @@ static const row_t rows[] = {
     {"/seed/", LAYER, "", .post = TSEED_ACTION_KILL},
     {"/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
      .put = TSEED_ACTION_QUOTA_PUT},
+    {"/diskquota/usage", NOTHING, ".json", .get = TSEED_ACTION_USAGE},
+    {"/diskquota/reconcile", NOTHING, "", .post = TSEED_ACTION_RECONCILE},
     {"/estimate/", LAYER, either_format, .post = TSEED_ACTION_ESTIMATE},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},

@@ -17,6 +17,8 @@ typedef enum {
                              * request for that layer, which is the handler's to see */
     TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json */
     TSEED_ACTION_QUOTA_PUT,
+    TSEED_ACTION_USAGE,     /* GET diskquota/usage.json */
+    TSEED_ACTION_RECONCILE, /* POST diskquota/reconcile */
     TSEED_ACTION_ESTIMATE, /* POST estimate/<layer>.xml|json */
     TSEED_ACTION_TASKS,    /* GET tasks.json */
     TSEED_ACTION_TASK_GET, /* GET tasks/<id>.json */

@@ -110,6 +110,7 @@ int tseed_chores_remove(tseed_seeder_t *seeder, const tseed_leaf_t *page)
 
     if (run) {
         begin_page(seeder, run, &page->place, TSEED_STAGE_REMOVE);
+        run->jobs->counted = page->usage;
     }
     return run != NULL;
 }
@@ -123,6 +124,7 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
 
     if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
         seeder->count_after = tseed_clock_monotonic() + RETRY;
+        tseed_audit_counted(seeder, job, NULL);
         give_up(seeder, job);
         return;
     }
@@ -131,11 +133,11 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     } else {
         tseed_book_count_shared(&difference, seeder->book, job->run->shelf, &job->counted);
     }
-    tseed_effect_add(&seeder->differences, &difference);
+    tseed_audit_counted(seeder, job, &difference);
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-void tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 {
     tseed_run_t *run = tseed_standing_of(seeder, shelf);
 
@@ -145,6 +147,7 @@ void tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
         tseed_queue_put(&run->ready, job);
         seeder->chores++;
     }
+    return run != NULL;
 }
 
 /* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
@@ -246,6 +249,8 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     walk->job = chore_get(seeder, run, TSEED_STAGE_WALK);
     sem_init(&walk->go_on, 0, 0);
     seeder->walk = walk;
+    seeder->status.walked = run->shelf->holding.id;
+    seeder->status.walked_level = run->tileset.subset->zoom_first;
     if (pthread_create(&thread, NULL, walk_thread, walk) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
@@ -274,6 +279,10 @@ static void walk_end(tseed_seeder_t *seeder)
                   "the cache of %s below %s can't be read; it is tried again in a minute",
                   shelf->holding.key, shelf->holding.root);
     }
+    if (job->outcome == TSEED_JOB_OK) {
+        tseed_audit_walked(seeder, shelf);
+    }
+    seeder->status.walked = 0;
     seeder->walk_after = job->outcome == TSEED_JOB_OK ? 0 : tseed_clock_monotonic() + RETRY;
     tseed_tally_clear(&job->tally);
     tseed_pump_job_put_back(seeder, job);
@@ -290,6 +299,7 @@ static int next_found(tseed_seeder_t *seeder, tseed_place_t *place)
     tseed_leaf_t leaf;
 
     while ((line = tseed_tally_next(&walk->job->tally, &walk->cursor)) != NULL) {
+        seeder->status.walked_level = line->place.z;
         if (!tseed_book_page(&leaf, seeder->book, walk->job->run->shelf, &line->place)) {
             *place = line->place;
             return 1;
@@ -333,7 +343,7 @@ static tseed_shelf_t *next_to_walk(tseed_seeder_t *seeder)
             return shelf;
         }
     }
-    return NULL;
+    return tseed_audit_next(seeder);
 }
 
 static void walk_next(tseed_seeder_t *seeder, apr_time_t now)
@@ -377,11 +387,12 @@ void tseed_chores_feed(tseed_seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
 
-    walk_next(seeder, now);
     if (seeder->chores == 0 && now >= seeder->count_after && !walk_feed(seeder) &&
         tseed_steward_is_doubtful(seeder)) {
         count_next(seeder);
     }
+    tseed_audit_feed(seeder);
+    walk_next(seeder, now);
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         work_off(seeder, run);
     }

@@ -15,6 +15,7 @@
  *      tseed_steward.c  the books of the cache
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
+ *      tseed_audit.c    books that are compared with the disk, what clients are told of them
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -22,6 +23,7 @@
 #include <apr_file_io.h>
 
 #include "base/tseed_memory.h"
+#include "protocol/tseed_usage.h"
 #include "quota/tseed_book.h"
 #include "quota/tseed_cleaner.h"
 #include "seeder/tseed_crew.h"
@@ -66,15 +68,24 @@ typedef struct {
     int is_due;   /* the periodic clean-up goes on until nothing is over its limit */
     int wanted;   /* somebody waits for `want` */
     tseed_want_t want;
-    int removing;          /* pages under way */
-    apr_time_t not_before; /* monotonic */
+    int removing;           /* pages under way, */
+    tseed_amount_t leaving; /* and what they hold */
+    apr_time_t not_before;  /* monotonic */
     tseed_leaf_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
     const tseed_account_t *victims_of;
-    tseed_effect_t removed; /* in all since the start, negative */
+    tseed_effect_t removed; /* since the last line about it */
     int64_t pages;          /* likewise */
-    apr_time_t removed_at;
+    apr_time_t say_at;      /* monotonic */
 } tseed_janitor_t;
+
+/* A reconcile (tseed_audit.c), tile set by tile set. */
+typedef struct {
+    int is_going;
+    unsigned shelf;  /* number of the tile set it is at */
+    int is_walked;   /* its directories; next come its shared files, … */
+    int is_counting; /* … which are being counted */
+} tseed_audit_t;
 
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
@@ -97,18 +108,20 @@ typedef struct tseed_seeder_t {
 
     tseed_book_t *book;
     tseed_cleaner_t *cleaner;
-    tseed_quota_config_t quota; /* in effect, */
-    apr_pool_t *quota_pool;     /* where its texts live */
-    char cleaner_saved[100];    /* what the database has of the cleaner */
-    int64_t block;              /* what sizes in the books are rounded up to, */
-    int64_t block_saved;        /* and what the database says they are, all of them */
+    tseed_quota_config_t quota;  /* in effect, */
+    apr_pool_t *quota_pool;      /* where its texts live */
+    char cleaner_saved[100];     /* what the database has of the cleaner, */
+    char status_saved[1024];     /* and of the status */
+    tseed_usage_status_t status; /* see tseed_audit_status for what is not kept here */
+    tseed_audit_t audit;
+    int64_t block;       /* what sizes in the books are rounded up to, */
+    int64_t block_saved; /* and what the database says they are, all of them */
     tseed_janitor_t janitor;
     int chores;                         /* pages that are counted or removed, or wait to be */
     int recounts;                       /* of the chores: nothing is written before they are done */
     size_t doubt_cursor;                /* in the book */
     tseed_walk_t *walk;                 /* NULL: none */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
-    tseed_effect_t differences;         /* what counts have found beside the books */
     int guest_count;                    /* requests that wait */
 
     tseed_inquiry_t *inquiries;
@@ -258,16 +271,18 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Whether there is something to write: pages, or with all else tile sets and notes. */
 int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
-/* Writes what has changed in the books into the open transaction. */
+/* Writes what has changed in the books into the open transaction; that is committed. */
 apr_status_t tseed_steward_write(tseed_seeder_t *seeder, tseed_save_t save);
+void tseed_steward_saved(tseed_seeder_t *seeder, tseed_save_t save);
 /* Once a tick. */
 void tseed_steward_tick(tseed_seeder_t *seeder);
 
 /* ---- chores ---- */
 
-/* Has a page, the shared files of a tile set counted, unless they are being counted. */
+/* Has a page counted, unless it is being counted. */
 void tseed_chores_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
-void tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+/* Has the shared files of a tile set counted; 0: not now. */
+int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_chores_recount(tseed_seeder_t *seeder);
 /* Begins to remove a page; 0: its tile set is configured no more. */
@@ -275,6 +290,21 @@ int tseed_chores_remove(tseed_seeder_t *seeder, const tseed_leaf_t *page);
 /* Begins what may begin in standing runs, takes back a job of a chore. */
 void tseed_chores_feed(tseed_seeder_t *seeder);
 void tseed_chores_take(tseed_seeder_t *seeder, tseed_job_t *job);
+
+/* ---- audit ---- */
+
+/* Begins the reconcile that was asked for, unless it was done or another one goes on. */
+apr_status_t tseed_audit_hear(tseed_seeder_t *seeder);
+/* Which tile set is to be walked for it, or NULL; and that it was. */
+tseed_shelf_t *tseed_audit_next(const tseed_seeder_t *seeder);
+void tseed_audit_walked(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+/* A page or shared files were counted, with that difference to the books; NULL: they can't be. */
+void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
+                         const tseed_effect_t *difference);
+/* Goes on with it, or ends it. */
+void tseed_audit_feed(tseed_seeder_t *seeder);
+/* The status as the database keeps it, in scratch. */
+const char *tseed_audit_status(const tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

@@ -17,7 +17,9 @@
 #include "seeder/tseed_house.h"
 #include "state/tseed_books.h"
 
-#define RETRY (10 * APR_USEC_PER_SEC)
+#define RETRY     (10 * APR_USEC_PER_SEC)
+#define SAY_EVERY (60 * APR_USEC_PER_SEC)
+#define BREAK     (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
 
 /* ---- limits ---- */
 
@@ -92,13 +94,14 @@ static void look_at_roots(tseed_seeder_t *seeder)
 
 /* ---- who waits for room ---- */
 
-static int has_room(const tseed_want_t *want)
+/* Whether there is room once `leaving` has gone. */
+static int has_room(const tseed_want_t *want, tseed_amount_t leaving)
 {
     tseed_amount_t used = tseed_account_used(want->account);
     tseed_amount_t limit = tseed_account_limit(want->account);
 
-    return used.bytes <= limit.bytes - want->amount.bytes &&
-           used.files <= limit.files - want->amount.files;
+    return used.bytes - leaving.bytes <= limit.bytes - want->amount.bytes &&
+           used.files - leaving.files <= limit.files - want->amount.files;
 }
 
 void tseed_janitor_wake(tseed_seeder_t *seeder)
@@ -199,13 +202,24 @@ static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed
     }
 }
 
-/* What room is to be made for: a refused write first, then the periodic clean-up. */
+/* Whether what is leaving already is enough. */
+static int is_covered(const tseed_duty_t *duty, const tseed_janitor_t *janitor)
+{
+    return janitor->removing > 0 && duty->excess.bytes <= janitor->leaving.bytes &&
+           duty->excess.files <= janitor->leaving.files;
+}
+
+/* What room is to be made for: a refused write first, then the periodic clean-up. 0: nothing, or
+ * what is leaving is to be awaited. */
 static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
 
-    if (janitor->wanted && has_room(&janitor->want)) {
+    if (janitor->wanted && has_room(&janitor->want, (tseed_amount_t){0, 0})) {
         tseed_janitor_wake(seeder);
+    }
+    if (janitor->wanted && janitor->removing > 0 && has_room(&janitor->want, janitor->leaving)) {
+        return 0;
     }
     if (janitor->wanted) {
         *duty =
@@ -214,7 +228,7 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
         return 1;
     }
     janitor->is_due = janitor->is_due && tseed_cleaner_next(seeder->cleaner, duty);
-    return janitor->is_due;
+    return janitor->is_due && !is_covered(duty, janitor);
 }
 
 static int may_remove(tseed_seeder_t *seeder)
@@ -249,6 +263,8 @@ void tseed_janitor_feed(tseed_seeder_t *seeder)
            may_remove(seeder)) {
         if (next_victim(&victim, seeder, &duty) && tseed_chores_remove(seeder, &victim)) {
             janitor->removing++;
+            janitor->leaving.bytes += victim.usage.allocated;
+            janitor->leaving.files += victim.usage.files;
         } else {
             if (janitor->removing == 0) {
                 say_stuck(seeder, "nothing may be expired");
@@ -261,17 +277,60 @@ void tseed_janitor_feed(tseed_seeder_t *seeder)
 
 /* ---- what has gone ---- */
 
-static void remember(tseed_janitor_t *janitor, const tseed_job_t *job)
+static tseed_effect_t negative(const tseed_effect_t *effect)
 {
+    return (tseed_effect_t){-effect->names, -effect->files, -effect->bytes, -effect->allocated};
+}
+
+/* What a job has removed, as a change. */
+static tseed_effect_t change_of(const tseed_job_t *job)
+{
+    tseed_effect_t change = job->shared;
     const tseed_line_t *line;
     unsigned cursor = 0;
 
     while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
-        tseed_effect_add(&janitor->removed, &line->effect);
+        tseed_effect_add(&change, &line->effect);
     }
-    tseed_effect_add(&janitor->removed, &job->shared);
-    janitor->removed_at = apr_time_now();
+    return change;
+}
+
+/* For clients, and for the next line in the log. */
+static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    tseed_cleanup_t *clean = &seeder->status.clean;
+    const tseed_effect_t change = change_of(job), gone = negative(&change);
+    const apr_time_t now = apr_time_now();
+
+    if (now - clean->last > BREAK || now < clean->last) {
+        *clean = (tseed_cleanup_t){.started = now};
+    }
+    clean->last = now;
+    clean->pages++;
+    tseed_effect_add(&clean->gone, &gone);
+    tseed_effect_add(&janitor->removed, &gone);
     janitor->pages++;
+}
+
+/* At most one line a minute, whatever goes. */
+static void say_removed(tseed_seeder_t *seeder)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    apr_time_t now = tseed_clock_monotonic();
+
+    if (janitor->pages == 0 || now < janitor->say_at) {
+        return;
+    }
+    tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
+              "removed for the disk quota: %" APR_INT64_T_FMT " tiles in %" APR_INT64_T_FMT
+              " pages, %s in %" APR_INT64_T_FMT " files",
+              janitor->removed.names, janitor->pages,
+              tseed_text_amount(janitor->removed.allocated, seeder->scratch),
+              janitor->removed.files);
+    janitor->removed = (tseed_effect_t){0};
+    janitor->pages = 0;
+    janitor->say_at = now + SAY_EVERY;
 }
 
 void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -283,7 +342,9 @@ void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_effect_t difference;
 
     janitor->removing--;
-    remember(janitor, job);
+    janitor->leaving.bytes -= job->counted.allocated;
+    janitor->leaving.files -= job->counted.files;
+    remember(seeder, job);
     tseed_steward_book(seeder, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
         tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &nothing);
@@ -308,4 +369,5 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
         look_at_roots(seeder);
     }
     janitor->is_due |= tseed_cleaner_due(seeder->cleaner, apr_time_now());
+    say_removed(seeder);
 }

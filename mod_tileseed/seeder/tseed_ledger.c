@@ -325,7 +325,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     works_again(seeder);
     seeder->must_record = 0;
-    tseed_book_saved(seeder->book, save_of(checkpoint));
+    tseed_steward_saved(seeder, save_of(checkpoint));
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);
     forget_unknown(seeder);

@@ -104,14 +104,11 @@ static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding
 
 static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding)
 {
-    const tseed_names_t names = {holding->layer, holding->gridset, holding->format,
-                                 tseed_parameters_load(holding->parameters, seeder->scratch)};
     tseed_tileset_t tileset;
     tseed_chain_t chain;
     tseed_shelf_t *shelf;
 
-    if (!names.parameters || tseed_names_resolve(&tileset, seeder, &names, seeder->scratch) ||
-        tseed_tileset_print(&tileset, seeder->scratch) != holding->print) {
+    if (tseed_usage_resolve(&tileset, holding, seeder->setup->catalog, seeder->scratch)) {
         return leave_aside(seeder, holding);
     }
     chain = chain_of(seeder, tileset.layer);
@@ -156,13 +153,18 @@ static apr_status_t load_note(tseed_seeder_t *seeder, const char **value, const 
 
 static apr_status_t load_notes(tseed_seeder_t *seeder)
 {
-    const char *cleaner, *block;
+    const char *cleaner, *block, *status;
     apr_status_t rv = load_note(seeder, &cleaner, CLEANER_NOTE);
 
     if (rv == APR_SUCCESS) {
         rv = load_note(seeder, &block, BLOCK_NOTE);
     }
     if (rv == APR_SUCCESS) {
+        rv = load_note(seeder, &status, TSEED_USAGE_STATUS);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_usage_load(&seeder->status, status);
+        seeder->status.walked = seeder->status.block = 0;
         tseed_cleaner_load(seeder->cleaner, cleaner);
         seeder->block = seeder->block_saved = apr_atoi64(block);
     }
@@ -364,23 +366,50 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 
 /* ---- saving ---- */
 
+/* Whether all sizes in the books are rounded up to another block size than the database says. */
+static int block_has_changed(const tseed_seeder_t *seeder)
+{
+    return seeder->block != seeder->block_saved && !tseed_steward_is_doubtful(seeder);
+}
+
+static int cleaner_has_changed(const tseed_seeder_t *seeder)
+{
+    return strcmp(tseed_cleaner_save(seeder->cleaner, seeder->scratch), seeder->cleaner_saved) != 0;
+}
+
+static int status_has_changed(const tseed_seeder_t *seeder)
+{
+    return strcmp(tseed_audit_status(seeder), seeder->status_saved) != 0;
+}
+
 static apr_status_t write_notes(tseed_seeder_t *seeder)
 {
-    const char *cleaner = tseed_cleaner_save(seeder->cleaner, seeder->scratch);
     apr_status_t rv = APR_SUCCESS;
 
-    if (strcmp(cleaner, seeder->cleaner_saved) != 0) {
-        rv = tseed_books_note_set(seeder->state, CLEANER_NOTE, cleaner);
-        apr_cpystrn(seeder->cleaner_saved, cleaner, sizeof(seeder->cleaner_saved));
+    if (cleaner_has_changed(seeder)) {
+        rv = tseed_books_note_set(seeder->state, CLEANER_NOTE,
+                                  tseed_cleaner_save(seeder->cleaner, seeder->scratch));
     }
-    if (rv == APR_SUCCESS && seeder->block != seeder->block_saved &&
-        !tseed_steward_is_doubtful(seeder)) {
+    if (rv == APR_SUCCESS && status_has_changed(seeder)) {
+        rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_audit_status(seeder));
+    }
+    if (rv == APR_SUCCESS && block_has_changed(seeder)) {
         rv =
             tseed_books_note_set(seeder->state, BLOCK_NOTE,
                                  apr_psprintf(seeder->scratch, "%" APR_INT64_T_FMT, seeder->block));
-        seeder->block_saved = seeder->block;
     }
     return rv;
+}
+
+/* Nothing has changed since they were written. */
+static void notes_saved(tseed_seeder_t *seeder)
+{
+    apr_cpystrn(seeder->cleaner_saved, tseed_cleaner_save(seeder->cleaner, seeder->scratch),
+                sizeof(seeder->cleaner_saved));
+    apr_cpystrn(seeder->status_saved, tseed_audit_status(seeder), sizeof(seeder->status_saved));
+    if (block_has_changed(seeder)) {
+        seeder->block_saved = seeder->block;
+    }
 }
 
 int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
@@ -393,8 +422,9 @@ int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
          i++) {
         changed = shelf->changed;
     }
-    return changed || (save == TSEED_SAVE_ALL && seeder->block != seeder->block_saved &&
-                       !tseed_steward_is_doubtful(seeder));
+    return changed ||
+           (save == TSEED_SAVE_ALL && (block_has_changed(seeder) || cleaner_has_changed(seeder) ||
+                                       status_has_changed(seeder)));
 }
 
 /* A database in the place of ours knows nothing of the books: it gets them whole. */
@@ -405,6 +435,8 @@ static apr_status_t save_tileset(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
     if (rv == APR_NOTFOUND) {
         rv = tseed_books_add(seeder->state, &shelf->holding);
         tseed_book_resave(seeder->book);
+        seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
+        seeder->block_saved = 0;
     }
     return rv;
 }
@@ -425,6 +457,14 @@ apr_status_t tseed_steward_write(tseed_seeder_t *seeder, tseed_save_t save)
                   : tseed_books_page_save(seeder->state, &page);
     }
     return rv == APR_SUCCESS && save == TSEED_SAVE_ALL ? write_notes(seeder) : rv;
+}
+
+void tseed_steward_saved(tseed_seeder_t *seeder, tseed_save_t save)
+{
+    if (save == TSEED_SAVE_ALL) {
+        notes_saved(seeder);
+    }
+    tseed_book_saved(seeder->book, save);
 }
 
 static void hit(void *data, uint64_t page_print, uint64_t hits)

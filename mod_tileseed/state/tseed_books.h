@@ -3,8 +3,8 @@
 /* The durable side of the books: tile sets, their pages, and notes.
  *
  * Rows of a tile set carry the sums of its pages, so that what is used is read without a look at
- * the pages. The seeder's main thread is the only one to write; its writes join the transaction
- * that tseed_state_begin began, or are one of their own. Statuses as in tseed_state.h.
+ * the pages. The seeder's main thread is the only one to write, but for notes; its writes join the
+ * transaction that tseed_state_begin began, or are one of their own. Statuses as in tseed_state.h.
  */
 #ifndef TSEED_BOOKS_H
 #define TSEED_BOOKS_H

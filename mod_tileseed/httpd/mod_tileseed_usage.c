@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Handlers of the disk usage: what the books say, and the wish that they be compared with the disk.
+ *
+ * Rows of tile sets and notes of the database are all that is read: it takes the same time whatever
+ * the cache holds.
+ */
+#include "mod_tileseed_handlers.h"
+
+#include <apr_strings.h>
+#include <http_log.h>
+
+#include "mod_tileseed_child.h"
+#include "mod_tileseed_reply.h"
+#include "protocol/tseed_usage.h"
+#include "state/tseed_books.h"
+
+APLOG_USE_MODULE(tileseed);
+
+#define WAIT_CHANGE APR_USEC_PER_SEC
+
+/* *value: "" when there is none yet. */
+static apr_status_t load_note(tseed_state_t *state, const char **value, const char *name,
+                              apr_pool_t *pool)
+{
+    apr_status_t rv = tseed_books_note_get(state, value, name, pool);
+
+    if (rv == APR_NOTFOUND) {
+        *value = "";
+        rv = APR_SUCCESS;
+    }
+    return rv;
+}
+
+/* The tile sets that this location sees. */
+static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, tseed_usage_t *usage)
+{
+    apr_pool_t *pool = rest->r->pool;
+    apr_array_header_t *holdings;
+    tseed_tileset_t tileset;
+    apr_status_t rv = tseed_books_tilesets(state, &holdings, pool);
+
+    usage->rows = apr_array_make(pool, 16, sizeof(tseed_usage_row_t));
+    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
+        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+
+        if (tseed_rest_sees(rest, holding->layer)) {
+            APR_ARRAY_PUSH(usage->rows, tseed_usage_row_t) = (tseed_usage_row_t){
+                *holding,
+                !tseed_usage_resolve(&tileset, holding, rest->conf->catalog, pool),
+            };
+        }
+    }
+    return rv;
+}
+
+static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, tseed_usage_t *usage)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const char *status, *required;
+    apr_status_t rv = load_rows(rest, state, usage);
+
+    if (rv == APR_SUCCESS) {
+        rv = load_note(state, &status, TSEED_USAGE_STATUS, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = load_note(state, &required, TSEED_USAGE_REQUIRED, pool);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_usage_load(&usage->status, status);
+        usage->requested = apr_atoi64(required);
+    }
+    return rv;
+}
+
+/* ---- pages of a tile set ---- */
+
+typedef struct {
+    tseed_usage_query_t query;
+    const tseed_usage_row_t *row; /* NULL: no such tile set */
+    apr_array_header_t *pages;    /* one more than a part shows, if there are so many */
+} part_t;
+
+static apr_status_t load_part(tseed_state_t *state, part_t *part, const tseed_usage_t *usage,
+                              apr_pool_t *pool)
+{
+    const tseed_failure_query_t *from = &part->query.from;
+    const tseed_place_t after = {from->z, from->x / TSEED_PAGE_SIDE, from->y / TSEED_PAGE_SIDE};
+
+    for (int i = 0; i < usage->rows->nelts; i++) {
+        const tseed_usage_row_t *row = &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t);
+
+        part->row = row->holding.id == part->query.tileset ? row : part->row;
+    }
+    return part->row ? tseed_books_pages(state, &part->pages, part->query.tileset,
+                                         from->z < 0 ? NULL : &after, from->limit + 1, pool)
+                     : APR_SUCCESS;
+}
+
+/* The address of the next part, behind the last page shown; NULL: there is none. */
+static const char *next_part(const tseed_rest_t *rest, part_t *part)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const tseed_place_t *last;
+
+    if (part->pages->nelts <= part->query.from.limit) {
+        return NULL;
+    }
+    part->pages->nelts--;
+    last = &APR_ARRAY_IDX(part->pages, part->pages->nelts - 1, tseed_page_t).place;
+    return apr_psprintf(
+        pool,
+        "%s/diskquota/usage.json?tileset=%" APR_INT64_T_FMT "&limit=%" APR_INT64_T_FMT
+        "&after=%d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
+        ap_escape_uri(pool, rest->base), part->query.tileset, part->query.from.limit, last->z,
+        last->x * TSEED_PAGE_SIDE, last->y * TSEED_PAGE_SIDE);
+}
+
+static int send_part(const tseed_rest_t *rest, part_t *part)
+{
+    request_rec *r = rest->r;
+    const char *next;
+
+    if (!part->row) {
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no tile set %" APR_INT64_T_FMT,
+                                 part->query.tileset);
+    }
+    next = next_part(rest, part);
+    if (next) {
+        apr_table_setn(r->headers_out, "Link", apr_psprintf(r->pool, "<%s>; rel=\"next\"", next));
+    }
+    return tseed_reply_document(r, TSEED_BODY_JSON,
+                                tseed_usage_pages(part->row, part->pages, next, r->pool));
+}
+
+/* ---- handlers ---- */
+
+int tseed_handle_usage(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    part_t part = {.row = NULL};
+    tseed_quota_config_t config;
+    tseed_usage_t usage = {.settings = &rest->conf->settings, .config = &config};
+    const char *why, *error = tseed_usage_query_read(&part.query, r->args, r->pool);
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
+    rv = tseed_rest_quota(rest, &config, &why);
+    if (rv == APR_SUCCESS) {
+        state = tseed_child_acquire(&rv);
+        if (state) {
+            rv = load_usage(rest, state, &usage);
+        }
+        if (state && rv == APR_SUCCESS && part.query.tileset) {
+            rv = load_part(state, &part, &usage, r->pool);
+        }
+        why = tseed_child_release(state, r->pool);
+    }
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read the disk usage");
+    }
+    return part.query.tileset
+               ? send_part(rest, &part)
+               : tseed_reply_document(r, TSEED_BODY_JSON, tseed_usage_document(&usage, r->pool));
+}
+
+int tseed_handle_reconcile(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_books_note_set(state, TSEED_USAGE_REQUIRED,
+                                  apr_psprintf(r->pool, "%" APR_TIME_T_FMT, apr_time_now()));
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "record the request");
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: a reconcile was asked for by %s",
+                  r->user ? r->user : "anybody");
+    tseed_rest_announce(rest, WAIT_CHANGE);
+    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+}

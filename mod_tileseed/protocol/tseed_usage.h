@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The disk usage as clients see it: what the books say, and what goes on in them.
+ *
+ * Rows of tile sets have the sums; all else that the seeder knows is in a status, a short text that
+ * it keeps in the database beside them. So whoever answers needs neither the seeder nor the pages.
+ */
+#ifndef TSEED_USAGE_H
+#define TSEED_USAGE_H
+
+#include "layer/tseed_page.h"
+#include "protocol/tseed_query.h"
+#include "protocol/tseed_settings.h"
+
+/* Names of the database's notes: the status; and the reconcile that was asked for last, the time of
+ * the request in microseconds. */
+#define TSEED_USAGE_STATUS   "usage"
+#define TSEED_USAGE_REQUIRED "reconcile_wanted"
+
+/* Removals for the quota without a longer pause between them; what has gone is positive. */
+typedef struct {
+    apr_time_t started, last; /* the first removal, 0: never; the last one so far */
+    int64_t pages;
+    tseed_effect_t gone;
+} tseed_cleanup_t;
+
+/* A comparison of all books with the disk. */
+typedef struct {
+    apr_time_t requested; /* which one it is; 0: never */
+    apr_time_t started;   /* anew after a restart */
+    apr_time_t finished;  /* 0: it is running */
+    int64_t counted;      /* pages so far */
+    int64_t differing;    /* those that were not as in the books */
+    tseed_effect_t found; /* on the disk beside the books, */
+    tseed_effect_t lost;  /* in the books and not on the disk; both positive */
+} tseed_reconcile_t;
+
+/* Of 64-bit numbers alone. */
+typedef struct {
+    int64_t block;         /* diskBlockSize to which everything is being counted again; 0: none */
+    int64_t in_doubt;      /* pages to be counted */
+    apr_time_t grace;      /* the first clean-up begins; 0: none waits */
+    int64_t walked;        /* number of the tile set that is being walked; 0: none */
+    int64_t walked_level;  /* where it is */
+    tseed_cleanup_t clean; /* the last one */
+    tseed_reconcile_t reconcile;
+} tseed_usage_status_t;
+
+/* As a text in `pool`, and back; what is not understood is 0. */
+const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *pool);
+void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
+
+/* Finds a tile set of the books in a configuration, in `pool`. NULL or a sentence. */
+const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_holding_t *holding,
+                                const tseed_catalog_t *catalog, apr_pool_t *pool);
+
+typedef struct {
+    tseed_holding_t holding;
+    int is_configured; /* the quota is about these only */
+} tseed_usage_row_t;
+
+typedef struct {
+    const tseed_settings_t *settings;
+    const tseed_quota_config_t *config;
+    apr_array_header_t *rows; /* of tseed_usage_row_t; are sorted by layer */
+    tseed_usage_status_t status;
+    apr_time_t requested; /* of the reconcile that was asked for last; 0: none */
+} tseed_usage_t;
+
+/* The document of diskquota/usage.json. */
+const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool);
+
+/* Pages (tseed_page_t) of one tile set; `next` is the address of the next part, or NULL. Places are
+ * those of the first tile. */
+const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_header_t *pages,
+                              const char *next, apr_pool_t *pool);
+
+/* ?tileset=…&limit=…&after=<z>/<x>/<y> */
+typedef struct {
+    int64_t tileset;            /* 0: none, the document of all is wanted */
+    tseed_failure_query_t from; /* by the first tiles of pages */
+} tseed_usage_query_t;
+
+/* As in tseed_query.h. */
+const char *tseed_usage_query_read(tseed_usage_query_t *query, const char *text, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The audit: a reconcile of all books with the disk, and what clients are told of the books.
+ *
+ * A reconcile puts all pages in doubt, so that the chores count them, and whoever writes before
+ * that counts his own first. Tile set by tile set, directories are walked for tiles that the books
+ * do not know, and the shared files are counted. Meanwhile the limits hold, by what is booked.
+ *
+ * The request is a note of the database; the status says which one was carried out. A seeder that
+ * finds another one there, or finds it unfinished, begins it anew.
+ */
+#include <apr_strings.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "base/tseed_text.h"
+#include "seeder/tseed_house.h"
+#include "state/tseed_books.h"
+
+/* ---- begin and end ---- */
+
+static int64_t in_doubt(const tseed_seeder_t *seeder)
+{
+    const tseed_shelf_t *shelf;
+    int64_t pages = 0;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        pages += shelf->in_doubt;
+    }
+    return pages;
+}
+
+static void begin(tseed_seeder_t *seeder, apr_time_t requested)
+{
+    tseed_shelf_t *shelf;
+    unsigned i;
+
+    for (i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        tseed_book_doubt(seeder->book, shelf, UINT64_MAX);
+    }
+    seeder->audit = (tseed_audit_t){.is_going = 1};
+    seeder->status.reconcile =
+        (tseed_reconcile_t){.requested = requested, .started = apr_time_now()};
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+              "the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
+              " pages in %u tile sets",
+              in_doubt(seeder), i);
+}
+
+static void end(tseed_seeder_t *seeder)
+{
+    tseed_reconcile_t *reconcile = &seeder->status.reconcile;
+
+    seeder->audit.is_going = 0;
+    reconcile->finished = tseed_clock_wall(reconcile->started);
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+              "the books of the disk usage agree with the disk now: %" APR_INT64_T_FMT
+              " of %" APR_INT64_T_FMT " pages were corrected; %" APR_INT64_T_FMT
+              " tiles, %s in %" APR_INT64_T_FMT " files, were not in the books, %" APR_INT64_T_FMT
+              " tiles, %s in %" APR_INT64_T_FMT " files, were not on the disk",
+              reconcile->differing, reconcile->counted, reconcile->found.names,
+              tseed_text_amount(reconcile->found.allocated, seeder->scratch),
+              reconcile->found.files, reconcile->lost.names,
+              tseed_text_amount(reconcile->lost.allocated, seeder->scratch), reconcile->lost.files);
+}
+
+apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
+{
+    const tseed_reconcile_t *last = &seeder->status.reconcile;
+    const char *value = "";
+    apr_status_t rv =
+        tseed_books_note_get(seeder->state, &value, TSEED_USAGE_REQUIRED, seeder->scratch);
+    apr_time_t requested = rv == APR_SUCCESS ? apr_atoi64(value) : 0;
+
+    if (requested && !seeder->audit.is_going && (requested != last->requested || !last->finished)) {
+        begin(seeder, requested);
+    }
+    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+}
+
+/* ---- on its way ---- */
+
+tseed_shelf_t *tseed_audit_next(const tseed_seeder_t *seeder)
+{
+    const tseed_audit_t *audit = &seeder->audit;
+
+    return audit->is_going && !audit->is_walked ? tseed_book_shelf(seeder->book, audit->shelf)
+                                                : NULL;
+}
+
+void tseed_audit_walked(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+{
+    if (tseed_audit_next(seeder) == shelf) {
+        seeder->audit.is_walked = 1;
+    }
+}
+
+static void add_parts(int64_t *found, int64_t *lost, int64_t difference)
+{
+    *found += difference > 0 ? difference : 0;
+    *lost -= difference < 0 ? difference : 0;
+}
+
+static void compare(tseed_reconcile_t *reconcile, const tseed_effect_t *difference)
+{
+    tseed_effect_t *found = &reconcile->found, *lost = &reconcile->lost;
+
+    add_parts(&found->names, &lost->names, difference->names);
+    add_parts(&found->files, &lost->files, difference->files);
+    add_parts(&found->bytes, &lost->bytes, difference->bytes);
+    add_parts(&found->allocated, &lost->allocated, difference->allocated);
+}
+
+void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
+                         const tseed_effect_t *difference)
+{
+    tseed_audit_t *audit = &seeder->audit;
+    tseed_reconcile_t *reconcile = &seeder->status.reconcile;
+
+    if (audit->is_going && job->stage == TSEED_STAGE_COUNT && difference) {
+        reconcile->counted++;
+        reconcile->differing +=
+            difference->names || difference->files || difference->bytes || difference->allocated;
+    }
+    if (audit->is_going && difference) {
+        compare(reconcile, difference);
+    }
+    if (job->stage == TSEED_STAGE_COUNT_SHARED && audit->is_counting &&
+        job->run->shelf->number == audit->shelf) {
+        audit->is_counting = 0;
+        audit->shelf += difference != NULL;
+        audit->is_walked = difference == NULL;
+    }
+}
+
+void tseed_audit_feed(tseed_seeder_t *seeder)
+{
+    tseed_audit_t *audit = &seeder->audit;
+    tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, audit->shelf);
+
+    if (!audit->is_going) {
+        return;
+    }
+    if (!shelf && in_doubt(seeder) == 0) {
+        end(seeder);
+    } else if (shelf && audit->is_walked && !audit->is_counting &&
+               tseed_clock_monotonic() >= seeder->count_after) {
+        audit->is_counting = tseed_chores_count_shared(seeder, shelf);
+    }
+}
+
+/* ---- what clients are told ---- */
+
+const char *tseed_audit_status(const tseed_seeder_t *seeder)
+{
+    tseed_usage_status_t status = seeder->status;
+
+    status.in_doubt = in_doubt(seeder);
+    status.grace = tseed_cleaner_grace(seeder->cleaner);
+    if (seeder->block_saved > 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
+        status.block = seeder->block;
+    }
+    return tseed_usage_save(&status, seeder->scratch);
+}

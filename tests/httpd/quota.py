@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What the disk quota is compared with: the cache as somebody from outside sees it."""
+import json
+import os
+import threading
+
+from rest import ask
+from tileseed_httpd import wait_until
+
+
+def put(httpd, **members):
+    """Changes the disk quota."""
+    ask(httpd, 'PUT', '/rest/diskquota.json',
+        json.dumps({'cacheQuotaConfiguration': members}))
+
+
+def size(number, units='KiB'):
+    """A size as the document wants it."""
+    return {'value': number, 'units': units}
+
+
+def usage(httpd, base='/rest', query=''):
+    """The document of the disk usage."""
+    return ask(httpd, 'GET', f'{base}/diskquota/usage.json{query}').json()
+
+
+def disk(httpd, below=''):
+    """(bytes, files) of the cache as du counts: allocated blocks, a file once whatever its links.
+    Directories cost nothing."""
+    seen = {}
+    for folder, _, names in os.walk(httpd.path('cache') / below):
+        for name in names:
+            try:
+                info = os.lstat(os.path.join(folder, name))
+            except FileNotFoundError:
+                continue
+            seen[info.st_ino] = info.st_blocks * 512
+    return sum(seen.values()), len(seen)
+
+
+def known(httpd):
+    """Waits until all that is there is booked, and returns the usage."""
+    def document():
+        found = usage(httpd)
+        return found if found['complete'] and found['layers'] else None
+    return wait_until(document, 60, 'the end of the walks')
+
+
+def agrees(httpd, timeout=30):
+    """Waits until the books equal the disk, and returns the usage; they are saved each second."""
+    def document():
+        found = usage(httpd)
+        return found if (found['bytes'], found['files']) == disk(httpd) else None
+    return wait_until(document, timeout, f'agreement of {usage(httpd)} with {disk(httpd)}')
+
+
+class Du:
+    """Somebody who runs du all the time."""
+
+    def __init__(self, httpd, below=''):
+        self.httpd = httpd
+        self.below = below
+        self.readings = []
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.read)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.stopped.set()
+        self.thread.join()
+
+    def read(self):
+        """One reading after the other."""
+        while not self.stopped.wait(0.01):
+            self.readings.append(disk(self.httpd, self.below))
+
+    def most(self):
+        """The greatest that was seen: bytes, files."""
+        return max(size for size, _ in self.readings), max(count for _, count in self.readings)

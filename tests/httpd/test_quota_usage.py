@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""The disk usage over REST, and the reconcile: what is said, to whom, and what is mended."""
+import contextlib
+import os
+import signal
+import sqlite3
+
+from quota import agrees, disk, known, put, size, usage
+from rest import JSON, ask, kind
+from seeding import REST, done, files, layer, seeder_of, stub
+from tileseed_httpd import one_mpm, wait_until
+
+FEW = '''
+<Location "/few/rest">
+    TileSeedRest on
+    TileSeedLayers other
+    Require local
+</Location>
+'''
+OTHER = ('TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
+         'TileSeedMetatile 2x2')
+
+
+def reconciled(httpd):
+    """Has the books compared with the disk; returns what usage.json says of it."""
+    assert ask(httpd, 'POST', '/rest/diskquota/reconcile').body == b''
+    before = usage(httpd)['reconcile']['requested']
+
+    def result():
+        found = usage(httpd)['reconcile']
+        return found if found['state'] == 'done' and found['requested'] == before else None
+    return wait_until(result, 60, 'the end of the reconcile')
+
+
+def difference(found):
+    """(bytes, files, tiles)."""
+    return found['bytes'], found['files'], found['tiles']
+
+
+@one_mpm
+def test_methods(httpd, upstream):
+    """HEAD, and 405 for what else is sent."""
+    httpd.start(REST + stub(upstream))
+    answer = ask(httpd, 'GET', '/rest/diskquota/usage.json')
+    assert kind(answer) == JSON
+    ask(httpd, 'HEAD', '/rest/diskquota/usage.json')
+    for method in ('POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'):
+        answer = ask(httpd, method, '/rest/diskquota/usage.json', status=405)
+        assert answer.headers['Allow'] == 'GET, HEAD'
+    for method in ('GET', 'PUT', 'DELETE'):
+        answer = ask(httpd, method, '/rest/diskquota/reconcile', status=405)
+        assert answer.headers['Allow'] == 'POST'
+    for query in ('tileset=x', 'tileset=0', 'tileset=1&after=3', 'tileset=1&limit=0'):
+        ask(httpd, 'GET', f'/rest/diskquota/usage.json?{query}', status=400)
+    ask(httpd, 'GET', '/rest/diskquota/usage.json?tileset=99', status=404)
+
+
+@one_mpm
+def test_document(httpd, upstream):
+    """Sums of all, of a layer, of a tile set and of its pages are what is on the disk."""
+    httpd.start(REST + 'TileSeedDiskQuotaFiles 5000\nTileSeedMinFree 4KiB\n' + FEW +
+                stub(upstream) + layer('other', *OTHER))
+    known(httpd)
+    put(httpd, enabled=True, globalQuota=size(100, 'MiB'), layerQuotas=[
+        {'layer': 'other', 'expirationPolicyName': 'LRU', 'quota': size(50, 'MiB')}])
+    done(httpd, 'stub', zoomStop=5, threadCount=4)
+    done(httpd, 'other', zoomStop=1)
+    found = agrees(httpd)
+    assert found['enabled'] and found['enforced'] and found['complete']
+    assert found['limit'] == {'bytes': 100 << 20, 'files': 5000, 'minFree': 4096}
+    assert (found['policy'], found['diskBlockSize']) == ('LFU', os.statvfs(httpd.root).f_bsize)
+    assert [found[name] for name in ('recount', 'walk', 'grace', 'lastCleanUp', 'reconcile')] == \
+        5 * [None]
+    other, main = found['layers']
+    assert (other['layer'], other['limit'], other['policy']) == ('other', 50 << 20, 'LRU')
+    assert (main['layer'], main['limit'], main['policy']) == ('stub', None, 'LFU')
+    assert (main['bytes'], main['files']) == disk(httpd, 'stub')
+    (tileset,) = main['tilesets']
+    names = [name for name in files(httpd) if name.startswith('stub/')]
+    assert tileset['tiles'] == len(names) == 1365
+    assert tileset['contentBytes'] == sum(os.path.getsize(httpd.path('cache') / name)
+                                          for name in names)
+    assert tileset['configured'] and tileset['complete'] and tileset['pages'] == 6
+    assert (tileset['gridSetId'], tileset['format']) == ('small', 'image/png')
+    only = usage(httpd, base='/few/rest')
+    assert [row['layer'] for row in only['layers']] == ['other']
+    assert (only['bytes'], only['files']) == disk(httpd, 'other')
+    ask(httpd, 'GET', f'/few/rest/diskquota/usage.json?tileset={tileset["id"]}', status=404)
+
+
+def pages_of(httpd, tileset):
+    """All pages of a tile set, four at a time."""
+    address = f'/rest/diskquota/usage.json?tileset={tileset}&limit=4'
+    pages = []
+    while address:
+        part = ask(httpd, 'GET', address).json()
+        pages += part['pages']
+        assert part['tileset']['id'] == tileset and len(part['pages']) <= 4
+        address = part['next']
+    return pages
+
+
+@one_mpm
+def test_pages(httpd, upstream):
+    """Part by part, each page once."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=6, threadCount=4)
+    (tileset,) = agrees(httpd)['layers'][0]['tilesets']
+    wait_until(lambda: sum(page['tiles'] for page in pages_of(httpd, tileset['id'])) == 5461)
+    pages = pages_of(httpd, tileset['id'])
+    corners = [(page['z'], page['x'], page['y']) for page in pages]
+    assert corners == [*((z, 0, 0) for z in range(6)),
+                       *((6, x, y) for x in (0, 32) for y in (0, 32))]
+    assert [page['tiles'] for page in pages] == [1, 4, 16, 64, 256, 1024, 1024, 1024, 1024, 1024]
+    assert sum(page['bytes'] for page in pages) == tileset['bytes'] - tileset['shared']['bytes']
+    assert all(page['accessed'] for page in pages)
+
+
+@one_mpm
+def test_unconfigured(httpd, upstream):
+    """What was a layer once is shown, and not counted."""
+    httpd.start(REST + stub(upstream) + layer('other', *OTHER))
+    done(httpd, 'stub', zoomStop=2)
+    done(httpd, 'other', zoomStop=1)
+    agrees(httpd)
+    httpd.stop()
+    httpd.start(REST + stub(upstream))
+    found = known(httpd)
+    other, main = found['layers']
+    assert not other['tilesets'][0]['configured'] and main['tilesets'][0]['configured']
+    assert other['bytes'] == 0 < other['tilesets'][0]['bytes']
+    assert (found['bytes'], found['files']) == disk(httpd, 'stub')
+
+
+@one_mpm
+def test_reconcile(httpd, upstream):
+    """What somebody has put, removed and replaced is found, told and booked."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=5, threadCount=4)
+    agrees(httpd)
+    block = os.statvfs(httpd.root).f_bsize
+    quiet = reconciled(httpd)
+    assert (quiet['pagesDiffering'], quiet['pagesCounted']) == (0, 6)
+    assert difference(quiet['found']) == difference(quiet['lost']) == (0, 0, 0)
+    cache = httpd.path('cache')
+    names = sorted(name for name in files(httpd) if '/small_05/' in name)
+    for name in names[:10]:
+        os.unlink(cache / name)
+    (cache / names[20]).write_bytes(bytes(3 * block))
+    far = cache / 'stub/small_07/04_04/0070_0075.png'
+    far.parent.mkdir(parents=True)
+    far.write_bytes(b'a tile of another page')
+    found = reconciled(httpd)
+    assert found['pagesDiffering'] == 2 and found['pagesCounted'] == 7
+    assert difference(found['lost']) == (8 * block, 10, 10)     # net in a page: 10 less, 2 more
+    assert difference(found['found']) == (block, 1, 1)
+    agrees(httpd)
+    log = httpd.error_log()
+    assert 'the books of the disk usage are compared with the disk: 6 pages in 1 tile sets' in log
+    assert '2 of 7 pages were corrected; 1 tiles' in log
+
+
+@one_mpm
+def test_reconcile_outlives_the_seeder(httpd, upstream):
+    """What was answered with 200 is carried out, whoever dies."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=4, threadCount=4)
+    agrees(httpd)
+    os.kill(seeder_of(httpd), signal.SIGSTOP)
+    ask(httpd, 'POST', '/rest/diskquota/reconcile')
+    assert usage(httpd)['reconcile']['state'] == 'waiting'
+    os.kill(seeder_of(httpd), signal.SIGKILL)
+    httpd.expect('seeder')
+    wait_until(lambda: usage(httpd)['reconcile']['state'] == 'done', 60)
+
+
+@one_mpm
+def test_block_size(httpd, upstream):
+    """Another block size: all is counted again, and usage.json says so until it is done."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=4, threadCount=4)
+    before = agrees(httpd)
+    put(httpd, diskBlockSize=65536)
+    found = wait_until(lambda: (lambda now: now if not now['recount'] and
+                                now['bytes'] != before['bytes'] else None)(usage(httpd)), 30)
+    assert found['bytes'] == 65536 * found['files'] and found['files'] == before['files']
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
+        assert wait_until(lambda: database.execute(
+            "SELECT value FROM note WHERE name = 'block'").fetchone() == ('65536',), 10)
+    assert 'diskBlockSize is 65536 now instead of' in httpd.error_log()
