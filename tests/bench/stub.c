@@ -8,7 +8,8 @@
  * pipelining. GET /KIND/MS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds with the
  * file KIND-V-WxH. The variant V follows from the place of the box in web mercator, whatever
  * else the request says, so that every seeder gets the same picture for the same metatile.
- * Of KIND "mix" three in five are "uniform" and the others "rgba".
+ * Of KIND "mix" three in five are "uniform" and the others "rgba". What is no GetMap, as the
+ * question what the service offers, gets a 404 and is not counted.
  *
  * GET /counts answers what happened since the last such request: requests, the connections that
  * brought them, those without a picture, and when the first came (CLOCK_MONOTONIC, in seconds).
@@ -285,8 +286,12 @@ static void serve(connection_t *connection)
         answer_counts(connection);
         return;
     }
-    count_request(connection);
     connection->in[strcspn(connection->in, "\r")] = '\0';
+    if (!*parameter(connection->in, "BBOX")) {
+        answer_text(connection, 404, "only maps here\n");
+        return;
+    }
+    count_request(connection);
     const picture_t *found = NULL;
     if (sscanf(connection->in, "GET /%15[a-z]/%d", kind, &delay) == 2) {
         found = find_picture(kind, connection->in);
