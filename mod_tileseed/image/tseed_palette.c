@@ -10,6 +10,11 @@
 #define SLOT_BITS 10
 #define SLOTS     (1 << SLOT_BITS)
 
+/* More colours than that need a byte a pixel however few they are; a palette with so many to spare
+ * stays as it is: three bytes each are less than the time of another pass over the pixels. */
+#define BYTE_COLOURS  16
+#define SPARE_COLOURS 64
+
 static size_t pixels_of(const tseed_picture_t *picture)
 {
     return (size_t)picture->width * (size_t)picture->height;
@@ -27,36 +32,79 @@ static tseed_picture_t indexed_picture(const tseed_palette_room_t *palette,
                              .palette = palette->colours};
 }
 
-/* Colours are numbered as they are met, so that one pass over the pixels will do. */
-tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
-                                     const tseed_picture_t *picture)
+/* Which colours the pixels use, and how many. Of four tables each gets every fourth pixel: a store
+ * that has to wait for the last one to the same place takes longer than joining them. */
+static int find_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
 {
-    int16_t moved[TSEED_PALETTE_MAX]; /* where each colour went, -1: not met yet */
-    unsigned char *to;
+    unsigned char met[4][TSEED_PALETTE_MAX] = {{0}};
     int width = picture->width;
     int count = 0;
 
-    if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
-        return TSEED_COLOURS_NO_MEMORY;
-    }
-    memset(moved, 0xff, sizeof(moved));
-    to = palette->indices.data;
     for (int y = 0; y < picture->height; y++) {
+        const unsigned char *row = tseed_picture_row(picture, y);
+        int x = 0;
+
+        for (; x + 4 <= width; x += 4) {
+            met[0][row[x]] = met[1][row[x + 1]] = 1;
+            met[2][row[x + 2]] = met[3][row[x + 3]] = 1;
+        }
+        for (; x < width; x++) {
+            met[0][row[x]] = 1;
+        }
+    }
+    for (int i = 0; i < TSEED_PALETTE_MAX; i++) {
+        used[i] = met[0][i] | met[1][i] | met[2][i] | met[3][i];
+        count += used[i];
+    }
+    return count;
+}
+
+/* Numbers the used colours, translucent ones first, and says where each goes. */
+static void number_used(unsigned char moved[TSEED_PALETTE_MAX], tseed_colour_t *colours,
+                        const unsigned char used[TSEED_PALETTE_MAX], const tseed_colour_t *palette)
+{
+    int count = 0;
+
+    for (int opaque = 0; opaque <= 1; opaque++) {
+        for (int i = 0; i < TSEED_PALETTE_MAX; i++) {
+            if (used[i] && (palette[i].a == 255) == opaque) {
+                moved[i] = (unsigned char)count;
+                colours[count++] = palette[i];
+            }
+        }
+    }
+}
+
+static void move_pixels(unsigned char *to, const tseed_picture_t *picture,
+                        const unsigned char moved[TSEED_PALETTE_MAX])
+{
+    int width = picture->width;
+
+    for (int y = 0; y < picture->height; y++, to += width) {
         const unsigned char *row = tseed_picture_row(picture, y);
 
         for (int x = 0; x < width; x++) {
-            unsigned char index = row[x];
-
-            if (moved[index] < 0) {
-                palette->colours[count] = picture->palette[index];
-                moved[index] = (int16_t)count++;
-            }
-            to[x] = (unsigned char)moved[index];
+            to[x] = moved[row[x]];
         }
-        to += width;
     }
+}
+
+tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
+                                     const tseed_picture_t *picture)
+{
+    unsigned char used[TSEED_PALETTE_MAX], moved[TSEED_PALETTE_MAX];
+    int count = find_used(used, picture);
+
+    if (count > BYTE_COLOURS && picture->colours - count <= SPARE_COLOURS) {
+        *indexed = *picture;
+        return TSEED_COLOURS_DONE;
+    }
+    if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
+        return TSEED_COLOURS_NO_MEMORY;
+    }
+    number_used(moved, palette->colours, used, picture->palette);
+    move_pixels(palette->indices.data, picture, moved);
     *indexed = indexed_picture(palette, picture, count);
-    tseed_palette_order(indexed, palette);
     return TSEED_COLOURS_DONE;
 }
 

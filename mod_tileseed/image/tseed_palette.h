@@ -28,7 +28,8 @@ typedef enum {
 
 /* In all three `indexed` gets its pixels and palette from `palette`, until that is used again. */
 
-/* Of a picture with a palette: the same picture with those of its colours that it uses. */
+/* Of a picture with a palette: the same picture with those of its colours that it uses, or as it is
+ * when that would gain little. */
 tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                      const tseed_picture_t *picture);
 

@@ -55,6 +55,39 @@ static void test_palette__shrinking_keeps_what_is_used(void **state)
     assert_same_pixels(&indexed, &picture);
 }
 
+/* Every third colour from 0 on, `used` of them, in rows whose length is no multiple of four. */
+static tseed_picture_t scattered_colours(unsigned char *pixels, int used)
+{
+    for (int i = 0; i < 19 * 17; i++) {
+        pixels[i] = (unsigned char)(i % used * 3);
+    }
+    return picture_of(pixels, 19, 17, 1);
+}
+
+static void test_palette__one_with_few_to_spare_may_stay(void **state)
+{
+    static const struct {
+        int used, before, after;
+    } cases[] = {{16, 46, 16}, {17, 49, 49}, {17, 81, 81}, {17, 82, 17}, {85, 253, 85}, {1, 1, 1}};
+    unsigned char pixels[19 * 17];
+    tseed_colour_t palette[TSEED_PALETTE_MAX];
+
+    (void)state;
+    for (int i = 0; i < TSEED_PALETTE_MAX; i++) {
+        palette[i] = (tseed_colour_t){(unsigned char)i, 7, 7, 255};
+    }
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        tseed_picture_t picture = scattered_colours(pixels, cases[i].used);
+        tseed_picture_t indexed;
+
+        picture.colours = cases[i].before;
+        picture.palette = palette;
+        assert_int_equal(tseed_palette_shrink(&indexed, &room, &picture), TSEED_COLOURS_DONE);
+        assert_int_equal(indexed.colours, cases[i].after);
+        assert_same_pixels(&indexed, &picture);
+    }
+}
+
 /* `colours` different pixels in rows of 16, the last of them twice. */
 static tseed_picture_t many_colours(unsigned char *pixels, int colours, int channels)
 {
@@ -193,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_palette__shrinking_keeps_what_is_used),
+        cmocka_unit_test(test_palette__one_with_few_to_spare_may_stay),
         cmocka_unit_test(test_palette__256_colours_are_found_and_257_are_too_many),
         cmocka_unit_test(test_palette__grey_is_counted_too),
         cmocka_unit_test(test_palette__a_found_one_has_translucent_colours_first),
