@@ -60,6 +60,7 @@ typedef struct {
     int64_t pace;                           /* tiles a 1000 s as of late, while it runs; not
                                              * durable */
     apr_time_t started, finished;           /* 0: not yet */
+    apr_time_t away_since;                  /* it waits for its upstream; 0: it does not */
     int64_t low;                            /* lowest position that is not finished */
     uint64_t window[TSEED_WINDOW / 64];     /* bit i: position low + i is finished; never bit 0 */
     char reason[TSEED_REASON_SIZE];         /* UTF-8, why it waits or ended; "" when nothing is to

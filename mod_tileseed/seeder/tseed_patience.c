@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Patience: tasks whose upstream is away stay RUNNING, say why and lend their threads; they go on
- * by themselves, or end when it has been away for too long. */
+ * by themselves, or end when it has been away for too long.
+ *
+ * Since when is part of a task's record, so that a restart does not begin to count anew. The wall
+ * clock is read once for that; from then on the monotonic one counts.
+ */
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
@@ -68,7 +72,8 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
     char next[40] = "it is being tried";
     apr_time_exp_t since;
 
-    apr_time_exp_lt(&since, outlook->since);
+    apr_time_exp_lt(&since, outlook->since < run->progress.away_since ? outlook->since
+                                                                      : run->progress.away_since);
     if (left > 0) {
         apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
     }
@@ -86,13 +91,25 @@ static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, 
     tseed_pump_drain(seeder, run);
 }
 
+/* An earlier seeder may have begun to wait. */
+static void begin_to_wait(tseed_run_t *run, apr_time_t now)
+{
+    apr_time_t *since = &run->progress.away_since;
+    apr_time_t wall = tseed_clock_wall(*since);
+
+    *since = *since ? *since : wall;
+    run->waits_since = now - (wall - *since);
+}
+
 /* What is shown each second is not worth a record in the database. */
 static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
                     const tseed_outlook_t *outlook, apr_time_t now)
 {
     int was_dirty = run->dirty || !run->waits_since;
 
-    run->waits_since = run->waits_since ? run->waits_since : now;
+    if (!run->waits_since) {
+        begin_to_wait(run, now);
+    }
     if (now - run->waits_since >= seeder->settings->give_up) {
         give_up(seeder, run, name, outlook->cause);
     } else {
@@ -104,10 +121,17 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
 
 static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
-    run->waits_since = 0;
+    run->waits_since = run->progress.away_since = 0;
     run->measured_at = now;
     tseed_inquiry_remind(seeder, run);
     tseed_pump_show(seeder, run);
+}
+
+/* Before the upstream's first answer nobody knows whether what an earlier seeder waited for is. */
+static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
+{
+    return run->phase == TSEED_RUN_GOING &&
+           (run->waits_since || (run->progress.away_since && outlook->heard));
 }
 
 void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
@@ -118,7 +142,7 @@ void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
 
         if (outlook.since) {
             hold_on(seeder, run, name_of(run, address), &outlook, now);
-        } else if (run->waits_since && run->phase == TSEED_RUN_GOING) {
+        } else if (is_over(run, &outlook)) {
             go_on(seeder, run, now);
         }
     }

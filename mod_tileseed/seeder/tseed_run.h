@@ -61,7 +61,8 @@ typedef struct tseed_run_t {
     tseed_queue_t wanted;   /* checked, to be fetched */
     tseed_queue_t ready;    /* fetched, to be cut */
     tseed_job_t *parked;    /* to be fetched again, by the time they are due */
-    apr_time_t waits_since; /* monotonic; its upstream is away. 0: it is not */
+    apr_time_t waits_since; /* monotonic, on the clock of this process: progress.away_since. 0: the
+                             * upstream is not known to be away */
     tseed_job_t *jobs;      /* all under way, by sibling */
     apr_time_t pause_until; /* monotonic; the store can't be written */
     int pauses;             /* in a row, for the back-off */

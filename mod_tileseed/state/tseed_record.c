@@ -18,7 +18,7 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define COUNTERS       10
+#define COUNTERS       11
 #define MORE_MOST      4
 
 /* ---- bounds ---- */
@@ -163,6 +163,7 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->requests = tseed_rows_int64(rows);
     progress->failures = tseed_rows_int64(rows);
     progress->started = tseed_rows_int64(rows);
+    progress->away_since = tseed_rows_int64(rows);
     progress->low = tseed_rows_int64(rows);
     window_load(progress->window, tseed_rows_text(rows));
 }
@@ -173,11 +174,17 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
 {
     char passed[WINDOW_DIGITS + 1];
     const void *args[COUNTERS + MORE_MOST] = {
-        &progress->made,     &progress->skipped,
-        &progress->removed,  &progress->failed,
-        &progress->bytes,    &progress->requests,
-        &progress->failures, &progress->started,
-        &progress->low,      passed,
+        &progress->made,
+        &progress->skipped,
+        &progress->removed,
+        &progress->failed,
+        &progress->bytes,
+        &progress->requests,
+        &progress->failures,
+        &progress->started,
+        &progress->away_since,
+        &progress->low,
+        passed,
     };
 
     window_save(passed, progress->window);

@@ -164,8 +164,13 @@ static const char *const version_5[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3, version_4,
-                                                version_5};
+static const char *const version_6[] = {
+    "ALTER TABLE task ADD COLUMN away_since BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3,
+                                                version_4, version_5, version_6};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -9,7 +9,8 @@
 
 #define SET_COUNTERS                                                                               \
     "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
-    " requests = %lld, failures = %lld, started = %lld, low = %lld, passed = %s"
+    " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
+    " passed = %s"
 
 #define STATUS_ROWS                                                                                \
     "SELECT id, tiles_total, made + skipped + removed + failed, state FROM task"                   \

@@ -13,7 +13,7 @@
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
     " tiles_total, gridset_print, store_print, requested_by, created, retry_of"
 #define TSEED_COUNTER_COLUMNS                                                                      \
-    "made, skipped, removed, failed, bytes, requests, failures, started, low, passed"
+    "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Politeness towards an upstream, and patience with one that is away."""
+import contextlib
 import re
+import sqlite3
 import time
+
+import pytest
 
 import soak
 from seeding import (REST, begin, counts, done, ended, failures, files, rows, stub, task,
@@ -162,6 +166,56 @@ def test_patience_ends(httpd, upstream):
     assert document['reason'] == ('the upstream stub was away for longer than TileSeedGiveUp '
                                   'allows: 502 Bad Gateway: the stub was told to fail')
     assert not files(httpd)
+
+
+def waited_for(httpd, hours):
+    """Makes the task of a server that stands still wait for so long already; returns since when."""
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
+        (waits_since,), = database.execute('SELECT away_since FROM task')
+        assert waits_since > 0
+        since = time.time() - hours * 3600
+        database.execute('UPDATE task SET away_since = ?', (int(since * 1e6),))
+        database.commit()
+    return time.strftime('%H:%M', time.localtime(since))
+
+
+@one_mpm
+@pytest.mark.parametrize('hours, state', [(23.9, 'RUNNING'), (24.1, 'ABORTED')])
+def test_a_restart_is_no_new_beginning(httpd, upstream, hours, state):
+    """The time that a task has waited counts on, and is said, whatever happens to the seeder."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    httpd.expect('aborted')
+    upstream.always = Fault('status', 502)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=4)
+    waits(httpd, number)
+    httpd.stop()
+    said = {'RUNNING': f' since {waited_for(httpd, hours)}, ',
+            'ABORTED': 'away for longer than TileSeedGiveUp allows'}
+    httpd.start()
+    wait_until(lambda: said[state] in (task(httpd, number)['reason'] or ''))
+    assert task(httpd, number)['state'] == state
+
+
+@one_mpm
+def test_what_was_waited_for_is_forgotten(httpd, upstream):
+    """An upstream that has answered since and goes away again is waited for as long as any."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    upstream.always = Fault('status', 502)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=1)
+    waits(httpd, number)
+    httpd.stop()
+    waited_for(httpd, 24.1)
+    upstream.always = Fault('delay', 0.02)
+    httpd.start()
+    wait_until(lambda: task(httpd, number)['tilesMade'] > 400)     # some seconds, of one each
+    upstream.always = Fault('status', 502)
+    waits(httpd, number)
+    assert task(httpd, number)['state'] == 'RUNNING'
+    terminate(httpd)
 
 
 @one_mpm

@@ -104,6 +104,7 @@ static void test_salvage__a_damaged_file_of_the_first_version_is_salvaged(void *
     execute(home, "INSERT INTO failure (task, z, x, y, cause, http_status, attempts, happened)"
                   " VALUES (1, 3, 4, 5, 'why', 500, 3, 1)");
     execute(home, "ALTER TABLE task DROP COLUMN retry_of");
+    execute(home, "ALTER TABLE task DROP COLUMN away_since");
     for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
         execute(home, apr_pstrcat(home->pool, "DROP TABLE ", later[i], NULL));
     }
