@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SEGMENTS_MAX 7
+#define DIGITS_MAX   18
 
 /* 0: the piece can't stand in that segment. */
 typedef int read_t(tseed_tile_address_t *address, tseed_piece_t piece);
@@ -14,13 +15,13 @@ typedef int read_t(tseed_tile_address_t *address, tseed_piece_t piece);
 static int read_number(int64_t *value, tseed_piece_t piece)
 {
     *value = 0;
-    for (size_t i = 0; i < piece.length; i++) {
+    for (size_t i = 0; i < piece.length && i < DIGITS_MAX; i++) {
         if (piece.text[i] < '0' || piece.text[i] > '9') {
             return 0;
         }
         *value = *value * 10 + (piece.text[i] - '0');
     }
-    return piece.length > 0 && piece.length <= 18;
+    return piece.length > 0 && piece.length <= DIGITS_MAX;
 }
 
 static int read_layer(tseed_tile_address_t *address, tseed_piece_t piece)
@@ -97,10 +98,10 @@ static int read_column(tseed_tile_address_t *address, tseed_piece_t piece)
 static tseed_piece_t cut_last(tseed_piece_t *piece)
 {
     const char *at = memrchr(piece->text, '@', piece->length);
-    tseed_piece_t last = {at + 1, 0};
+    tseed_piece_t last = {at ? at + 1 : piece->text, 0};
 
     if (!at) {
-        return (tseed_piece_t){piece->text, 0};
+        return last;
     }
     last.length = (size_t)(piece->text + piece->length - last.text);
     piece->length = (size_t)(at - piece->text);
