@@ -45,7 +45,7 @@ static int waiters_by_default(void)
 
     ap_mpm_query(AP_MPMQ_MAX_DAEMONS, &processes);
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    return processes * (threads > 0 ? threads : 1) / 4 + 1;
+    return (processes * (threads > 0 ? threads : 1) + 3) / 4;
 }
 
 /* Without a layer there is nothing to do, and nothing is made. */
