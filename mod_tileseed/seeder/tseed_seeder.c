@@ -344,6 +344,7 @@ static void stop(tseed_seeder_t *seeder)
         take_mail(seeder);
     }
     tseed_pump_tick(seeder, tseed_clock_monotonic());
+    tseed_steward_tick(seeder); /* the board may go with httpd, and the hits on it */
     seeder->retry_at = 0;
     tseed_ledger_record(seeder, 1);
     if (seeder->must_record) { /* what was lost has been counted only now */
