@@ -5,8 +5,9 @@
  * They are served by the standing run of their tile set: metatiles take the way of a seed's, CHECK
  * -> FETCH -> CUT, once for all who wait for the same one (a "flight"). A metatile that a task is
  * at work on is waited for, not fetched twice. What can't be stored is passed through; what the
- * upstream does not give is said at once, for a retry is the guest's to make. A question that is
- * lost with its seeder is asked again.
+ * upstream does not give is said at once, for a retry is the guest's to make: whoever comes before
+ * the time that was named hears the same, and the upstream is not asked. A question that is lost
+ * with its seeder is the client's to ask again.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -30,12 +31,15 @@ typedef struct tseed_guest_t {
     struct tseed_guest_t *next;
 } tseed_guest_t;
 
-/* All who wait for one metatile; malloc'd. */
+/* All who wait for one metatile; malloc'd. One that failed is kept for a while, without job and
+ * guests: as many as the upstream fails in that time. */
 struct tseed_flight_t {
     int64_t position;
     tseed_metatile_t metatile;
     tseed_job_t *job; /* NULL: waits for a task that is at work on it */
     tseed_guest_t *guests;
+    apr_time_t until; /* monotonic; of one that failed, which is not asked for again before this */
+    char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
     tseed_flight_t *next;
 };
 
@@ -49,9 +53,9 @@ static void answer(tseed_seeder_t *seeder, tseed_guest_t *guest, const tseed_rep
     seeder->guest_count--;
 }
 
-static void turn_away(int end, int seconds, const char *cause)
+static void turn_away(int end, tseed_miss_outcome_t outcome, int seconds, const char *cause)
 {
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = seconds};
+    tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
 
     apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
     tseed_miss_answer(end, &reply, -1);
@@ -70,7 +74,7 @@ static int passed_tile(const tseed_job_t *job, const tseed_tile_t *tile)
     return -1;
 }
 
-static void flight_remove(tseed_run_t *run, tseed_flight_t *flight)
+static void flight_unlink(tseed_run_t *run, tseed_flight_t *flight)
 {
     tseed_flight_t **link = &run->flights;
 
@@ -78,12 +82,10 @@ static void flight_remove(tseed_run_t *run, tseed_flight_t *flight)
         link = &(*link)->next;
     }
     *link = flight->next;
-    free(flight);
 }
 
-/* The flight is over: everybody hears of it. `job` may be NULL. */
-static void land(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flight,
-                 const tseed_reply_t *reply)
+/* Everybody hears of it. */
+static void tell(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_reply_t *reply)
 {
     tseed_guest_t *guest;
 
@@ -97,7 +99,23 @@ static void land(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *fligh
         }
         answer(seeder, guest, &own, tile);
     }
-    flight_remove(run, flight);
+}
+
+/* What the upstream was asked for in vain is remembered as long as the guests were told to wait. */
+static void flight_end(tseed_run_t *run, tseed_flight_t *flight, const tseed_reply_t *reply)
+{
+    int was_asked = flight->job->stage != TSEED_STAGE_CHECK;
+
+    flight_unlink(run, flight);
+    if (reply->outcome != TSEED_MISS_FAILED || !was_asked) {
+        free(flight);
+        return;
+    }
+    flight->job = NULL;
+    flight->until = tseed_clock_monotonic() + apr_time_from_sec(reply->retry_after);
+    memcpy(flight->cause, reply->cause, sizeof(flight->cause));
+    flight->next = run->failed;
+    run->failed = flight;
 }
 
 static tseed_flight_t *flight_of(const tseed_run_t *run, const tseed_job_t *job)
@@ -124,6 +142,7 @@ static void close_passage(tseed_job_t *job)
 static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_t outcome)
 {
     tseed_run_t *run = job->run;
+    tseed_flight_t *flight = flight_of(run, job);
     tseed_reply_t reply = {.outcome = outcome};
 
     if (outcome == TSEED_MISS_FAILED) {
@@ -133,7 +152,8 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
     } else if (outcome == TSEED_MISS_BUSY) {
         reply.retry_after = BUSY_SECONDS;
     }
-    land(seeder, run, flight_of(run, job), &reply);
+    tell(seeder, flight, &reply);
+    flight_end(run, flight, &reply);
     close_passage(job);
     tseed_pump_job_put_back(seeder, job);
 }
@@ -236,6 +256,17 @@ static tseed_flight_t *flight_find(tseed_run_t *run, int64_t position)
     return flight;
 }
 
+/* The flight to that metatile whose failure still counts, or NULL. */
+static const tseed_flight_t *failed_find(const tseed_run_t *run, int64_t position, apr_time_t now)
+{
+    const tseed_flight_t *flight = run->failed;
+
+    while (flight && (flight->position != position || now >= flight->until)) {
+        flight = flight->next;
+    }
+    return flight;
+}
+
 static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
     const tseed_names_t names = {question->layer, question->gridset, question->format,
@@ -243,18 +274,25 @@ static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, in
     tseed_run_t *run = tseed_standing_get(seeder, &names);
     const tseed_tile_t *tile = &question->tile;
     int64_t position = run ? tseed_positions_of(&run->positions, tile->z, tile->x, tile->y) : -1;
+    const apr_time_t now = tseed_clock_monotonic();
+    const tseed_flight_t *failed = run ? failed_find(run, position, now) : NULL;
     tseed_guest_t *guest;
     tseed_flight_t *flight;
 
     if (position < 0) { /* asked under another configuration */
-        turn_away(end, BUSY_SECONDS, "the configuration is just being changed");
+        turn_away(end, TSEED_MISS_BUSY, BUSY_SECONDS, "the configuration is just being changed");
+        return;
+    }
+    if (failed) {
+        turn_away(end, TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
+                  failed->cause);
         return;
     }
     flight = flight_find(run, position);
     guest = tseed_memory_get(sizeof(*guest));
     guest->end = end;
     guest->tile = *tile;
-    guest->until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE;
+    guest->until = now + TSEED_MISS_PATIENCE;
     guest->next = flight->guests;
     flight->guests = guest;
     seeder->guest_count++;
@@ -269,7 +307,7 @@ void tseed_guests_hear(tseed_seeder_t *seeder)
     do {
         rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
         if (rv == APR_SUCCESS && seeder->guest_count >= seeder->settings->miss_waiters) {
-            turn_away(end, BUSY_SECONDS, "too many requests wait for tiles");
+            turn_away(end, TSEED_MISS_BUSY, BUSY_SECONDS, "too many requests wait for tiles");
         } else if (rv == APR_SUCCESS) {
             welcome(seeder, &question, end);
         }
@@ -327,6 +365,20 @@ static void drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight, apr_time_t
     }
 }
 
+static void forget_failed(tseed_run_t *run, apr_time_t now)
+{
+    tseed_flight_t **link = &run->failed, *flight;
+
+    while ((flight = *link) != NULL) {
+        if (now < flight->until) {
+            link = &flight->next;
+        } else {
+            *link = flight->next;
+            free(flight);
+        }
+    }
+}
+
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
@@ -334,9 +386,11 @@ void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
             next = flight->next;
             drop_late(seeder, flight, now);
             if (!flight->guests && !flight->job) {
-                flight_remove(run, flight);
+                flight_unlink(run, flight);
+                free(flight);
             }
         }
+        forget_failed(run, now);
         tseed_pump_summarise(run, now);
     }
 }

@@ -47,7 +47,8 @@ typedef struct tseed_run_t {
     struct tseed_run_t *next_run;
     const char *gone;        /* why the task can't go on, or NULL */
     int is_standing;         /* of no task; see tseed_standing.c */
-    tseed_flight_t *flights; /* of a standing run: what guests wait for */
+    tseed_flight_t *flights; /* of a standing run: what guests wait for, */
+    tseed_flight_t *failed;  /* and what they need not ask for just now */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
     tseed_phase_t phase;
     tseed_progress_t progress;

@@ -108,7 +108,7 @@ void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
     tseed_run_t **link = &seeder->standing, *run;
 
     while ((run = *link) != NULL) {
-        if (run->flights || run->jobs || now - run->used < IDLE) {
+        if (run->flights || run->failed || run->jobs || now - run->used < IDLE) {
             link = &run->next_run;
         } else {
             *link = run->next_run;
