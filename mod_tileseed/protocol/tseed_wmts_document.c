@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions. */
+/* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions.
+ *
+ * A tile matrix set has the levels of its grid set that some layer has tiles of. A layer that has
+ * less says so in limits. They are needed rarely, and that is well: editions of the schema forbid
+ * row and column 0 in them, which the standard's text has them begin with.
+ */
 #include <apr_hash.h>
 #include <string.h>
 
@@ -41,6 +46,43 @@ static void put_head(const tseed_xml_t *xml, const char *base)
     put_operation(xml, "GetCapabilities", base);
     put_operation(xml, "GetTile", base);
     tseed_xml_put(xml, "  </ows:OperationsMetadata>\n  <Contents>\n");
+}
+
+/* ---- levels ---- */
+
+/* What is told of a grid set. */
+typedef struct {
+    int first, last;
+    int is_put;
+} extract_t;
+
+static void add_subset(apr_hash_t *extracts, const tseed_subset_t *subset, apr_pool_t *pool)
+{
+    const char *name = subset->gridset->name;
+    extract_t *extract = apr_hash_get(extracts, name, APR_HASH_KEY_STRING);
+
+    if (!extract) {
+        extract = apr_palloc(pool, sizeof(*extract));
+        *extract = (extract_t){subset->zoom_first, subset->zoom_last, 0};
+        apr_hash_set(extracts, name, APR_HASH_KEY_STRING, extract);
+    }
+    extract->first = subset->zoom_first < extract->first ? subset->zoom_first : extract->first;
+    extract->last = subset->zoom_last > extract->last ? subset->zoom_last : extract->last;
+}
+
+/* name of a grid set -> extract_t * */
+static apr_hash_t *make_extracts(const apr_array_header_t *layers, apr_pool_t *pool)
+{
+    apr_hash_t *extracts = apr_hash_make(pool);
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const apr_array_header_t *subsets = APR_ARRAY_IDX(layers, i, tseed_layer_t *)->subsets;
+
+        for (int k = 0; k < subsets->nelts; k++) {
+            add_subset(extracts, &APR_ARRAY_IDX(subsets, k, tseed_subset_t), pool);
+        }
+    }
+    return extracts;
 }
 
 /* ---- layers ---- */
@@ -91,24 +133,26 @@ static void put_limits(const tseed_xml_t *xml, const tseed_subset_t *subset)
     tseed_xml_put(xml, "        </TileMatrixSetLimits>\n");
 }
 
-static int is_whole(const tseed_subset_t *subset)
+static int is_whole(const tseed_subset_t *subset, const extract_t *extract)
 {
-    return subset->zoom_first == 0 && subset->zoom_last == subset->gridset->levels - 1 &&
+    return subset->zoom_first == extract->first && subset->zoom_last == extract->last &&
            memcmp(&subset->extent, &subset->gridset->extent, sizeof(subset->extent)) == 0;
 }
 
-static void put_link(const tseed_xml_t *xml, const tseed_subset_t *subset)
+static void put_link(const tseed_xml_t *xml, const tseed_subset_t *subset, apr_hash_t *extracts)
 {
+    const char *name = subset->gridset->name;
+
     tseed_xml_put(xml, "      <TileMatrixSetLink>\n        <TileMatrixSet>%s</TileMatrixSet>\n",
-                  tseed_escape_xml(subset->gridset->name, xml->pool));
-    if (!is_whole(subset)) {
+                  tseed_escape_xml(name, xml->pool));
+    if (!is_whole(subset, apr_hash_get(extracts, name, APR_HASH_KEY_STRING))) {
         put_limits(xml, subset);
     }
     tseed_xml_put(xml, "      </TileMatrixSetLink>\n");
 }
 
 static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
-                      const tseed_layer_t *layer)
+                      const tseed_layer_t *layer, apr_hash_t *extracts)
 {
     const char *name = tseed_escape_xml(layer->name, xml->pool);
     tseed_bounds_t box;
@@ -128,7 +172,7 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
                       APR_ARRAY_IDX(layer->formats, i, tseed_format_t).mime);
     }
     for (int i = 0; i < layer->subsets->nelts; i++) {
-        put_link(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t));
+        put_link(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), extracts);
     }
     for (int i = 0; i < layer->formats->nelts; i++) {
         const tseed_format_t *format = &APR_ARRAY_IDX(layer->formats, i, tseed_format_t);
@@ -166,32 +210,33 @@ static void put_matrix(const tseed_xml_t *xml, const tseed_gridset_t *gridset, i
         gridset->tile_height, gridset->columns[z], gridset->rows[z]);
 }
 
-static void put_gridset(const tseed_xml_t *xml, const tseed_gridset_t *gridset)
+static void put_gridset(const tseed_xml_t *xml, const tseed_gridset_t *gridset,
+                        const extract_t *extract)
 {
     tseed_xml_put(xml,
                   "    <TileMatrixSet>\n      <ows:Identifier>%s</ows:Identifier>\n"
                   "      <ows:SupportedCRS>urn:ogc:def:crs:EPSG::%d</ows:SupportedCRS>\n",
                   tseed_escape_xml(gridset->name, xml->pool), tseed_xml_epsg(gridset));
-    for (int z = 0; z < gridset->levels; z++) {
+    for (int z = extract->first; z <= extract->last; z++) {
         put_matrix(xml, gridset, z);
     }
     tseed_xml_put(xml, "    </TileMatrixSet>\n");
 }
 
 /* Those of the layers, each once. */
-static void put_gridsets(const tseed_xml_t *xml, const apr_array_header_t *layers)
+static void put_gridsets(const tseed_xml_t *xml, const apr_array_header_t *layers,
+                         apr_hash_t *extracts)
 {
-    apr_hash_t *seen = apr_hash_make(xml->pool);
-
     for (int i = 0; i < layers->nelts; i++) {
         const apr_array_header_t *subsets = APR_ARRAY_IDX(layers, i, tseed_layer_t *)->subsets;
 
         for (int k = 0; k < subsets->nelts; k++) {
             const tseed_gridset_t *gridset = APR_ARRAY_IDX(subsets, k, tseed_subset_t).gridset;
+            extract_t *extract = apr_hash_get(extracts, gridset->name, APR_HASH_KEY_STRING);
 
-            if (!apr_hash_get(seen, gridset->name, APR_HASH_KEY_STRING)) {
-                apr_hash_set(seen, gridset->name, APR_HASH_KEY_STRING, gridset);
-                put_gridset(xml, gridset);
+            if (!extract->is_put) {
+                extract->is_put = 1;
+                put_gridset(xml, gridset, extract);
             }
         }
     }
@@ -200,13 +245,14 @@ static void put_gridsets(const tseed_xml_t *xml, const apr_array_header_t *layer
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool)
 {
     tseed_service_t escaped = {tseed_escape_xml(service->base, pool), service->layers};
+    apr_hash_t *extracts = make_extracts(service->layers, pool);
     tseed_xml_t xml = tseed_xml_begin(pool);
 
     put_head(&xml, escaped.base);
     for (int i = 0; i < service->layers->nelts; i++) {
-        put_layer(&xml, &escaped, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *));
+        put_layer(&xml, &escaped, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *), extracts);
     }
-    put_gridsets(&xml, service->layers);
+    put_gridsets(&xml, service->layers, extracts);
     tseed_xml_put(&xml,
                   "  </Contents>\n  <ServiceMetadataURL"
                   " xlink:href=\"%s/wmts/1.0.0/WMTSCapabilities.xml\"/>\n</Capabilities>\n",
