@@ -87,11 +87,14 @@ static apr_hash_t *make_extracts(const apr_array_header_t *layers, apr_pool_t *p
 
 /* ---- layers ---- */
 
+/* OpenLayers finds a style by its title. */
 static void put_style(const tseed_xml_t *xml, const char *name, int is_default)
 {
-    tseed_xml_put(xml, "      <Style%s><ows:Identifier>%s</ows:Identifier></Style>\n",
-                  is_default ? " isDefault=\"true\"" : "",
-                  *name ? tseed_escape_xml(name, xml->pool) : TSEED_STYLE_DEFAULT);
+    name = *name ? tseed_escape_xml(name, xml->pool) : TSEED_STYLE_DEFAULT;
+    tseed_xml_put(xml,
+                  "      <Style%s><ows:Title>%s</ows:Title><ows:Identifier>%s</ows:Identifier>"
+                  "</Style>\n",
+                  is_default ? " isDefault=\"true\"" : "", name, name);
 }
 
 static void put_styles(const tseed_xml_t *xml, const tseed_layer_t *layer)

@@ -147,6 +147,8 @@ def test_documents(httpd):
     assert names == ['topp:states & <more>', 'part', 'small', 'few']
     styles = root.findall('w:Contents/w:Layer[1]/w:Style/o:Identifier', NAMES)
     assert [style.text for style in styles] == ['day', 'night']
+    titles = root.findall('w:Contents/w:Layer[1]/w:Style/o:Title', NAMES)      # for OpenLayers
+    assert [title.text for title in titles] == ['day', 'night']
     limits = root.find("w:Contents/w:Layer[2]//w:TileMatrixLimits[2]", NAMES)
     assert [found.text for found in limits] == ['EPSG:3857:3', '4', '7', '4', '7']
     sets = {found.find('o:Identifier', NAMES).text: found
