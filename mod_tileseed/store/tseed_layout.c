@@ -6,7 +6,6 @@
 #include <apr_strings.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "store/tseed_template.h"
@@ -294,19 +293,36 @@ static int64_t value_of(const tseed_pattern_t *pattern, const field_t *field, in
     return field->modulus ? value % field->modulus : value;
 }
 
+/* With zeros in front up to the width. */
+static size_t print_digits(char *out, int width, int64_t value, int base)
+{
+    int64_t rest = value / base;
+    int count = 1;
+
+    for (; rest > 0 || count < width; rest /= base) {
+        count++;
+    }
+    for (int i = count - 1; i >= 0; i--, value /= base) {
+        out[i] = "0123456789abcdef"[value % base];
+    }
+    out[count] = '\0';
+    return (size_t)count;
+}
+
 static size_t print_number(char *out, const field_t *field, int z, int64_t value)
 {
     int zeros;
 
     if (field->style == HEXADECIMAL) {
-        return (size_t)sprintf(out, "%0*llx", field->width, (long long)value);
+        return print_digits(out, field->width, value, 16);
     }
     if (field->style == DECIMAL) {
-        return (size_t)sprintf(out, "%0*lld", field->width, (long long)value);
+        return print_digits(out, field->width, value, 10);
     }
     zeros = field->width * level_digits(z) - estimated_digits(value);
-    return (size_t)sprintf(out, "%.*s%lld", zeros > 0 ? zeros : 0, "000000000000000000000000",
-                           (long long)value);
+    zeros = zeros > 0 ? zeros : 0;
+    memset(out, '0', (size_t)zeros);
+    return (size_t)zeros + print_digits(out + zeros, 1, value, 10);
 }
 
 /* Bing's: a digit a level from the coarsest on, bit 0 the column's, bit 1 the row's from the top.
