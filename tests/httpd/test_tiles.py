@@ -216,6 +216,27 @@ def test_layers_of_a_location(httpd):
     fetch(httpd, '/few/b/small/0/0/0.png')
 
 
+def service_tricks():
+    """Addresses of no tile that are made of one of the layer `a`, in the words of every service."""
+    paths = []
+    for number in ('..', '-1', '+0', '%2B0', '0%00', '%20', '0.0', '0x0', '9' * 4000, '%2e%2e%2f0',
+                   '%252e%252e', '0' * 20, '9223372036854775808', '', '../../secret'):
+        for z, x, y in ((number, 0, 0), (0, number, 0), (0, 0, number)):
+            paths += [f'/tiles/tms/a/small/{z}/{x}/{y}.png', f'/tiles/tms/1.0.0/a/{z}/{x}/{y}.png',
+                      f'/tiles/service/wmts/a/default/small/small:{z}/{y}/{x}.png',
+                      f'/tiles/wmts?REQUEST=GetTile&LAYER=a&TILEMATRIXSET=small&FORMAT=image/png'
+                      f'&TILEMATRIX={z}&TILECOL={x}&TILEROW={y}']
+    for key in ('LAYER', 'TILEMATRIXSET', 'FORMAT'):
+        for value in ('..', '%2e%2e%2fa', 'a%00', '/a', 'A', 'a' * 5000, 'image/png%00', ''):
+            asked = {'LAYER': 'a', 'TILEMATRIXSET': 'small', 'FORMAT': 'image/png', key: value}
+            paths.append('/tiles/wmts?REQUEST=GetTile&TILEMATRIX=0&TILECOL=0&TILEROW=0&'
+                         + '&'.join(f'{name}={text}' for name, text in asked.items()))
+    return paths + [
+        '/tiles/tms/1.0.0/a@..@png/0/0/0.png', '/tiles/tms/1.0.0/@@/0/0/0.png',
+        '/tiles/a/small/0/0/0.PNG', '/tiles/a/Small/0/0/0.png', '/tiles/a/small/0/0/0.png.txt',
+        '/tiles/a/small/0/0//0.png/.', '/tiles/./a/small/0/0/1.png', '/tiles//a/small/9/0/0.png']
+
+
 @one_mpm
 def test_path_tricks(httpd):
     """Nothing but tiles of the layer is ever sent: 400 or 404, and 403 where httpd has resolved a
@@ -227,7 +248,7 @@ def test_path_tricks(httpd):
     put(httpd, 'cache/a/small/0/0/1.png', SECRET)
     put(httpd, 'cache/a/small/9/0/0.png', SECRET)
     put(httpd, 'cache/a/small/0/0/0.txt', SECRET)
-    numbers = ('..', '%2e%2e', '.%2e', '-1', '+0', '1', '0x0', '0%00', '%00', '0;', '%20', '', '9',
+    numbers = ('..', '%2e%2e', '-1', '+0', '1', '0x0', '0%00', '%00', '0;', '%20', '', '9',
                '4294967296', '9223372036854775807', '9223372036854775808',
                '18446744073709551616', '9' * 4000, '..%2f..', '%2f', '0%2f..%2f0', '%ff', 'NaN')
     paths = [f'/tiles/a/small/{z}/{x}/{y}.png' for number in numbers
@@ -239,7 +260,7 @@ def test_path_tricks(httpd):
               '/tiles/a/small/0/0/0.png%00.txt', '/tiles/a/small/0/0/0.png%20',
               '/tiles/a/small/0/0/../../../../../secret.png',
               '/tiles/secret.png', '/tiles/a/../secret.png', '/tiles/../cache/secret.png']
-    for path in paths:
+    for path in paths + service_tricks():
         answer = httpd.get(path)
         outside = not os.path.normpath(urllib.parse.unquote(path)).startswith('/tiles')
         assert answer.status in (400, 404, 403 if outside else 404), (path, answer.status)
