@@ -7,28 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "protocol/tseed_capabilities.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 /* WMS 1.3.0 (OGC 06-042): EPSG:4326 has the northing first, CRS:84 has not; both are inherited. */
 static const char new_service[] =

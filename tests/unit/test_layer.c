@@ -8,28 +8,12 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "layer/tseed_layer.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 static tseed_gridset_t own_grid = {.name = "Landeskarte: 1.0 Übersicht"};
 

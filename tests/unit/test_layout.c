@@ -3,7 +3,6 @@
 /* Layouts against the files that GeoWebCache, MapCache and MapProxy make, and back again. */
 #include "store_fixture.h"
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,22 +10,7 @@
 #include "store/tseed_layout.h"
 #include "store/tseed_store.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 /* The tile's file is `expected`, and that file is the tile. */
 static void assert_path(const fixture_t *fixture, int z, int64_t x, int64_t y, const char *expected)

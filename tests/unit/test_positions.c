@@ -8,27 +8,11 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_time.h>
 
 #include "tiling/tseed_positions.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 static const tseed_gridset_t *mercator(void)
 {

@@ -8,26 +8,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
-
 #include "protocol/tseed_query.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 static void test_query__without_one_are_all_tasks_meant(void **state)
 {

@@ -7,28 +7,12 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "source/tseed_source.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 /* A layer "ne:roads" with the filter TIME over one address. */
 static tseed_layer_t *layer_of(tseed_source_kind_t kind, const char *url)
@@ -136,8 +120,8 @@ static void test_source__names_matrices_as_told(void **state)
 /* 07-057r7, 10.2.1: a template of a ResourceURL. */
 static void test_source__fills_wmts_templates(void **state)
 {
-    tseed_layer_t *layer = layer_of(TSEED_SOURCE_WMTS,
-                                    "http://h/1.0.0/{Layer}/{Style}/{TileMatrixSet}/{TileMatrix}/"
+    tseed_layer_t *layer =
+        layer_of(TSEED_SOURCE_WMTS, "http://h/1.0.0/{Layer}/{Style}/{TileMatrixSet}/{TileMatrix}/"
                                     "{TileRow}/{TileCol}.png?t={Time}");
 
     (void)state;

@@ -8,33 +8,17 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
 #include "layer/tseed_tileset.h"
 
+#include "pool_fixture.h"
+
 #define HASH_POLYGON  "f0023dc7bc347fee7a3a04dc797f2223f74e3448"
 #define HASH_POPHATCH "7510004a12f49fdd49a2ba366e9c4594be7e4358"
 #define HASH_BOTH     "741c9a8301530c6faff21bbee084ade44abdc8b9"
 #define HASH_STYLE    "ed5fe8dc461f38ece6b67eb7f6e02562283b4b2c"
-
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static void add_filter(tseed_layer_t *layer, const char *name, const char *default_value)
 {

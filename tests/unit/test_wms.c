@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,22 +16,7 @@
 #include "source/tseed_source.h"
 #include "source/tseed_wms.h"
 
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h"
 
 /* ---- what is asked for: fields that a test changes before it asks ---- */
 
