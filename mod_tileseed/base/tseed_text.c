@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,4 +173,18 @@ const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool)
         size /= 1024;
     }
     return apr_psprintf(pool, "%.*f %s", unit ? 1 : 0, size, units[unit]);
+}
+
+/* apr_psprintf knows no more than six digits for certain; the C library rounds correctly. */
+const char *tseed_text_number(double number, apr_pool_t *pool)
+{
+    char text[32];
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    return apr_pstrdup(pool, text);
 }

@@ -28,6 +28,9 @@ const char *tseed_text_duration(apr_interval_time_t *value, const char *text, ap
 /* "64KiB", "10MB" (read as MiB), "1.5 GiB", "4096": whole bytes. Returns NULL or a sentence. */
 const char *tseed_text_size(int64_t *bytes, const char *text, apr_pool_t *pool);
 
+/* The shortest decimal that reads back as the same number: "0.1". In `pool`. */
+const char *tseed_text_number(double number, apr_pool_t *pool);
+
 /* A size for people, in the unit that fits: "512 bytes", "1.5 GiB". In `pool`. */
 const char *tseed_text_amount(int64_t bytes, apr_pool_t *pool);
 

@@ -5,8 +5,6 @@
 
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -94,20 +92,6 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 
 /* ---- one task ---- */
 
-/* The shortest decimal that reads back as the same number. */
-static const char *shortest(double number, apr_pool_t *pool)
-{
-    char text[32];
-
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
-    return apr_pstrdup(pool, text);
-}
-
 static void add_bounds(apr_array_header_t *pieces, const tseed_task_t *task)
 {
     const tseed_bounds_t *bounds = &task->bounds;
@@ -117,9 +101,10 @@ static void add_bounds(apr_array_header_t *pieces, const tseed_task_t *task)
         add(pieces, ",\"bounds\":null");
         return;
     }
-    add(pieces, apr_psprintf(pool, ",\"bounds\":[%s,%s,%s,%s]", shortest(bounds->minx, pool),
-                             shortest(bounds->miny, pool), shortest(bounds->maxx, pool),
-                             shortest(bounds->maxy, pool)));
+    add(pieces,
+        apr_psprintf(pool, ",\"bounds\":[%s,%s,%s,%s]", tseed_text_number(bounds->minx, pool),
+                     tseed_text_number(bounds->miny, pool), tseed_text_number(bounds->maxx, pool),
+                     tseed_text_number(bounds->maxy, pool)));
 }
 
 /* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks

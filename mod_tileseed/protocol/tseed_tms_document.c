@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 #include "protocol/tseed_service.h"
 #include "protocol/tseed_xml_write.h"
@@ -71,10 +72,11 @@ static void put_place(const tseed_xml_t *xml, const tseed_subset_t *subset)
                   "  <SRS>EPSG:%d</SRS>\n"
                   "  <BoundingBox minx=\"%s\" miny=\"%s\" maxx=\"%s\" maxy=\"%s\"/>\n"
                   "  <Origin x=\"%s\" y=\"%s\"/>\n",
-                  subset->gridset->srs, tseed_xml_number(box->minx, xml->pool),
-                  tseed_xml_number(box->miny, xml->pool), tseed_xml_number(box->maxx, xml->pool),
-                  tseed_xml_number(box->maxy, xml->pool), tseed_xml_number(ground.minx, xml->pool),
-                  tseed_xml_number(ground.miny, xml->pool));
+                  subset->gridset->srs, tseed_text_number(box->minx, xml->pool),
+                  tseed_text_number(box->miny, xml->pool), tseed_text_number(box->maxx, xml->pool),
+                  tseed_text_number(box->maxy, xml->pool),
+                  tseed_text_number(ground.minx, xml->pool),
+                  tseed_text_number(ground.miny, xml->pool));
 }
 
 const char *tseed_tms_map(const tseed_service_t *service, const tseed_layer_t *layer,
@@ -98,7 +100,7 @@ const char *tseed_tms_map(const tseed_service_t *service, const tseed_layer_t *l
                   profile_of(gridset));
     for (int z = subset->zoom_first; z <= subset->zoom_last; z++) {
         tseed_xml_put(&xml, "    <TileSet href=\"%s/%d\" units-per-pixel=\"%s\" order=\"%d\"/>\n",
-                      address, z, tseed_xml_number(gridset->resolution[z], pool), z);
+                      address, z, tseed_text_number(gridset->resolution[z], pool), z);
     }
     tseed_xml_put(&xml, "  </TileSets>\n</TileMap>\n");
     return tseed_xml_end(&xml);

@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 #include "protocol/tseed_service.h"
 #include "protocol/tseed_xml_write.h"
@@ -121,10 +122,10 @@ static void put_box(const document_t *document, const tseed_subset_t *subset, co
 
     tseed_xml_put(
         xml, "<BoundingBox %s=\"EPSG:%d\" minx=\"%s\" miny=\"%s\" maxx=\"%s\" maxy=\"%s\"/>", key,
-        subset->gridset->srs, tseed_xml_number(is_turned ? box->miny : box->minx, xml->pool),
-        tseed_xml_number(is_turned ? box->minx : box->miny, xml->pool),
-        tseed_xml_number(is_turned ? box->maxy : box->maxx, xml->pool),
-        tseed_xml_number(is_turned ? box->maxx : box->maxy, xml->pool));
+        subset->gridset->srs, tseed_text_number(is_turned ? box->miny : box->minx, xml->pool),
+        tseed_text_number(is_turned ? box->minx : box->miny, xml->pool),
+        tseed_text_number(is_turned ? box->maxy : box->maxx, xml->pool),
+        tseed_text_number(is_turned ? box->maxx : box->maxy, xml->pool));
 }
 
 static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
@@ -143,7 +144,7 @@ static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
     put_box(document, &whole, "SRS");
     tseed_xml_put(xml, "<Resolutions>");
     for (int z = subset->zoom_first; z <= subset->zoom_last; z++) {
-        tseed_xml_put(xml, "%s ", tseed_xml_number(gridset->resolution[z], xml->pool));
+        tseed_xml_put(xml, "%s ", tseed_text_number(gridset->resolution[z], xml->pool));
     }
     tseed_xml_put(xml,
                   "</Resolutions><Width>%d</Width><Height>%d</Height><Format>%s</Format>"
@@ -170,15 +171,16 @@ static void put_degrees(const document_t *document, const tseed_layer_t *layer)
     tseed_bounds_t box;
 
     if (tseed_xml_degrees(&box, layer)) {
-        tseed_xml_put(xml,
-                      is_130(document)
-                          ? "<EX_GeographicBoundingBox><westBoundLongitude>%s</westBoundLongitude>"
-                            "<eastBoundLongitude>%s</eastBoundLongitude><southBoundLatitude>%s"
-                            "</southBoundLatitude><northBoundLatitude>%s</northBoundLatitude>"
-                            "</EX_GeographicBoundingBox>"
-                          : "<LatLonBoundingBox minx=\"%s\" maxx=\"%s\" miny=\"%s\" maxy=\"%s\"/>",
-                      tseed_xml_number(box.minx, xml->pool), tseed_xml_number(box.maxx, xml->pool),
-                      tseed_xml_number(box.miny, xml->pool), tseed_xml_number(box.maxy, xml->pool));
+        tseed_xml_put(
+            xml,
+            is_130(document)
+                ? "<EX_GeographicBoundingBox><westBoundLongitude>%s</westBoundLongitude>"
+                  "<eastBoundLongitude>%s</eastBoundLongitude><southBoundLatitude>%s"
+                  "</southBoundLatitude><northBoundLatitude>%s</northBoundLatitude>"
+                  "</EX_GeographicBoundingBox>"
+                : "<LatLonBoundingBox minx=\"%s\" maxx=\"%s\" miny=\"%s\" maxy=\"%s\"/>",
+            tseed_text_number(box.minx, xml->pool), tseed_text_number(box.maxx, xml->pool),
+            tseed_text_number(box.miny, xml->pool), tseed_text_number(box.maxy, xml->pool));
     }
 }
 

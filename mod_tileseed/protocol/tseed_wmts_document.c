@@ -9,6 +9,7 @@
 #include <apr_hash.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 #include "protocol/tseed_service.h"
 #include "protocol/tseed_xml_write.h"
@@ -162,11 +163,12 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
 
     tseed_xml_put(xml, "    <Layer>\n      <ows:Title>%s</ows:Title>\n", name);
     if (tseed_xml_degrees(&box, layer)) {
-        tseed_xml_put(xml,
-                      "      <ows:WGS84BoundingBox><ows:LowerCorner>%s %s</ows:LowerCorner>"
-                      "<ows:UpperCorner>%s %s</ows:UpperCorner></ows:WGS84BoundingBox>\n",
-                      tseed_xml_number(box.minx, xml->pool), tseed_xml_number(box.miny, xml->pool),
-                      tseed_xml_number(box.maxx, xml->pool), tseed_xml_number(box.maxy, xml->pool));
+        tseed_xml_put(
+            xml,
+            "      <ows:WGS84BoundingBox><ows:LowerCorner>%s %s</ows:LowerCorner>"
+            "<ows:UpperCorner>%s %s</ows:UpperCorner></ows:WGS84BoundingBox>\n",
+            tseed_text_number(box.minx, xml->pool), tseed_text_number(box.miny, xml->pool),
+            tseed_text_number(box.maxx, xml->pool), tseed_text_number(box.maxy, xml->pool));
     }
     tseed_xml_put(xml, "      <ows:Identifier>%s</ows:Identifier>\n", name);
     put_styles(xml, layer);
@@ -197,8 +199,8 @@ static void put_matrix(const tseed_xml_t *xml, const tseed_gridset_t *gridset, i
     const int64_t top = gridset->rows[z] - 1;
     tseed_range_t row = {z, 0, top, 0, top};
     tseed_bounds_t ground = tseed_range_bounds(gridset, &row);
-    const char *x = tseed_xml_number(ground.minx, xml->pool);
-    const char *y = tseed_xml_number(ground.maxy, xml->pool);
+    const char *x = tseed_text_number(ground.minx, xml->pool);
+    const char *y = tseed_text_number(ground.maxy, xml->pool);
 
     tseed_xml_put(
         xml,
@@ -208,7 +210,7 @@ static void put_matrix(const tseed_xml_t *xml, const tseed_gridset_t *gridset, i
         "<MatrixWidth>%" APR_INT64_T_FMT "</MatrixWidth><MatrixHeight>%" APR_INT64_T_FMT
         "</MatrixHeight></TileMatrix>\n",
         tseed_escape_xml(gridset->name, xml->pool), z,
-        tseed_xml_number(gridset->resolution[z] * gridset->meters_per_unit / PIXEL, xml->pool),
+        tseed_text_number(gridset->resolution[z] * gridset->meters_per_unit / PIXEL, xml->pool),
         gridset->north_east ? y : x, gridset->north_east ? x : y, gridset->tile_width,
         gridset->tile_height, gridset->columns[z], gridset->rows[z]);
 }

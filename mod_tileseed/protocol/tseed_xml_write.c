@@ -6,8 +6,6 @@
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "protocol/tseed_escape.h"
 
@@ -37,20 +35,6 @@ const char *tseed_xml_end(const tseed_xml_t *xml)
 const char *tseed_xml_segment(const char *name, apr_pool_t *pool)
 {
     return tseed_escape_xml(apr_pescape_path_segment(pool, name), pool);
-}
-
-/* apr_psprintf knows no more than six digits for certain; the C library rounds correctly. */
-const char *tseed_xml_number(double number, apr_pool_t *pool)
-{
-    char text[32];
-
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
-            break;
-        }
-    }
-    return apr_pstrdup(pool, text);
 }
 
 int tseed_xml_epsg(const tseed_gridset_t *gridset)

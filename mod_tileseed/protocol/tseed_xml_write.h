@@ -26,9 +26,6 @@ const char *tseed_xml_end(const tseed_xml_t *xml);
 /* Escaped as a part of an address, and then for XML. */
 const char *tseed_xml_segment(const char *name, apr_pool_t *pool);
 
-/* As few digits as give the same number back. */
-const char *tseed_xml_number(double number, apr_pool_t *pool);
-
 /* The system's code as others know it: 3857 for all its names. */
 int tseed_xml_epsg(const tseed_gridset_t *gridset);
 
