@@ -344,7 +344,9 @@ static void remove_range(tseed_store_t *store, tseed_job_t *job)
 static void count(tseed_store_t *store, tseed_job_t *job)
 {
     apr_status_t rv =
-        tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
+        job->stage == TSEED_STAGE_COUNT_SHARED
+            ? tseed_store_shared_count(&job->counted, store)
+            : tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
 
     if (rv != APR_SUCCESS) {
         no_store(job, rv);
