@@ -17,6 +17,7 @@
 #include "store/tseed_scan.h"
 
 #define REMOVED      TSEED_HIDDEN "/removed"
+#define MOVES_MOST   16
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static int is_dots(const char *name)
@@ -89,11 +90,13 @@ static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
     return rv;
 }
 
-/* Names of earlier ones that are not purged yet are passed over. */
+/* Names of earlier ones that are not purged yet are passed over. APR_ENOENT: a purge has removed
+ * the directory of those. */
 static apr_status_t rename_away(int root, const char *path, int removed, int z)
 {
     char name[32];
     int rc = -1;
+    apr_status_t rv;
 
     tseed_view_hold_alone();
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
@@ -103,9 +106,10 @@ static apr_status_t rename_away(int root, const char *path, int removed, int z)
             break;
         }
     }
+    rv = rc == 0 ? APR_SUCCESS : errno == ENOENT ? APR_FROM_OS_ERROR(ENOENT) : APR_ENOTIMPL;
     tseed_view_detachments += rc == 0;
     tseed_view_release();
-    return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
+    return rv;
 }
 
 /* Writes the path of the level's directory, which is the same for all its tiles, to store->path. */
@@ -131,21 +135,37 @@ static void prune_above(tseed_store_t *store)
     }
 }
 
+static apr_status_t move_once(tseed_store_t *store, int root, int z)
+{
+    int removed;
+    apr_status_t rv = tseed_folders_find(&removed, &store->folders, REMOVED, strlen(REMOVED));
+
+    if (APR_STATUS_IS_ENOENT(rv)) {
+        rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    }
+    return rv == APR_SUCCESS ? rename_away(root, store->path, removed, z) : rv;
+}
+
+/* A purge that has just come to its end removes the directory from under our feet, again if another
+ * one is begun. */
+static apr_status_t move(tseed_store_t *store, int root, int z)
+{
+    apr_status_t rv = move_once(store, root, z);
+
+    for (int attempts = 1; APR_STATUS_IS_ENOENT(rv) && attempts < MOVES_MOST; attempts++) {
+        rv = move_once(store, root, z);
+    }
+    return APR_STATUS_IS_ENOENT(rv) ? APR_ENOTIMPL : rv;
+}
+
 static apr_status_t detach_folder(survey_t *survey, int root, int level, const tseed_range_t *range)
 {
     tseed_store_t *store = survey->store;
-    int removed;
     apr_status_t rv =
         survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_folders_find(&removed, &store->folders, REMOVED, strlen(REMOVED));
-    }
-    if (APR_STATUS_IS_ENOENT(rv)) { /* a purge removes it */
-        rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
-    }
-    if (rv == APR_SUCCESS) {
-        rv = rename_away(root, store->path, removed, range->z);
+        rv = move(store, root, range->z);
     }
     if (rv == APR_SUCCESS) {
         prune_above(store);

@@ -251,6 +251,38 @@ static void test_detach__threads_share_a_purge(void **state)
     assert_false(is_there(full(house, ".tileseed")));
 }
 
+typedef struct {
+    house_t *house;
+    _Atomic int enough;
+} purger_t;
+
+static void *purge_on_and_on(void *data)
+{
+    purger_t *purger = data;
+
+    while (!purger->enough) {
+        purge(purger->house, 0, 1);
+    }
+    return NULL;
+}
+
+/* A purge that comes to its end takes the directory away in which the next level is to go. */
+static void test_detach__while_others_are_purged(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    purger_t purger = {.house = house};
+    pthread_t id;
+
+    assert_int_equal(pthread_create(&id, NULL, purge_on_and_on, &purger), 0);
+    for (int i = 0; i < 300; i++) {
+        put(house, 1, 1, 10);
+        assert_int_equal(detach(house, all, 1), APR_SUCCESS);
+    }
+    purger.enough = 1;
+    pthread_join(id, NULL);
+    assert_int_equal(count(house), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -264,6 +296,7 @@ int main(void)
         HOUSE_TEST(test_detach__shared_files_are_swept_after_the_purge),
         HOUSE_TEST(test_detach__a_stopped_purge_is_resumed),
         HOUSE_TEST(test_detach__threads_share_a_purge),
+        HOUSE_TEST(test_detach__while_others_are_purged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
