@@ -342,7 +342,6 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t 
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
         if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number && cell->z == z) {
-            assert(cell->holds == 0);
             set_usage(shelf, cell, &nothing);
             trust(shelf, cell);
             tseed_book_note(book, i);

@@ -137,8 +137,8 @@ void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels);
  * marks away when shelf->in_doubt is 0. */
 void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels);
 
-/* Books the pages of a level that was renamed away: *moved goes from its pages, which no job may
- * hold, to holding.detached. */
+/* Books the pages of a level that was renamed away: *moved goes from its pages, in which no job may
+ * be at work, to holding.detached. */
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z);
 
 /* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */

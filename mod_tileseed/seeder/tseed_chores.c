@@ -136,18 +136,38 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_audit_counted(seeder, job, &difference);
 }
 
-/* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+/* Returns 0 if that is not possible now. */
+static int begin_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_stage_t stage)
 {
     tseed_run_t *run = tseed_standing_of(seeder, shelf);
 
     if (run) {
-        tseed_job_t *job = chore_get(seeder, run, TSEED_STAGE_COUNT_SHARED);
-
-        tseed_queue_put(&run->ready, job);
+        tseed_queue_put(&run->ready, chore_get(seeder, run, stage));
         seeder->chores++;
     }
     return run != NULL;
+}
+
+/* Shared files have no page: they are counted while nothing else goes on in the tile set. */
+int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    return begin_shared(seeder, shelf, TSEED_STAGE_COUNT_SHARED);
+}
+
+void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    begin_shared(seeder, shelf, TSEED_STAGE_SWEEP);
+}
+
+static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_steward_book(seeder, job);
+    if (job->outcome == TSEED_JOB_NO_STORE) {
+        tseed_log(TSEED_LOG_ERROR, job->rv,
+                  "can't remove shared files of layer '%s' below %s that no tile needs any more; "
+                  "the next truncate or start tries it again",
+                  job->run->task->layer, job->run->tileset.layer->store.root);
+    }
 }
 
 /* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
@@ -410,6 +430,8 @@ void tseed_chores_take(tseed_seeder_t *seeder, tseed_job_t *job)
     seeder->recounts -= job->is_recount;
     if (job->stage == TSEED_STAGE_REMOVE) {
         tseed_janitor_take(seeder, job);
+    } else if (job->stage == TSEED_STAGE_SWEEP) {
+        swept(seeder, job);
     } else {
         counted(seeder, job);
     }

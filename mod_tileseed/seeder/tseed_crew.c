@@ -320,17 +320,50 @@ static int must_pause(void *data)
     return must_stop(job->run) || tseed_tally_is_full(&job->tally);
 }
 
-static void remove_range(tseed_store_t *store, tseed_job_t *job)
+/* APR_ENOTIMPL: to be removed tile by tile. */
+static apr_status_t detach(tseed_store_t *store, tseed_job_t *job)
+{
+    const tseed_stop_t stop = {must_stop, job->run};
+    int64_t tiles;
+    apr_status_t rv;
+
+    if (!job->is_whole) {
+        return APR_ENOTIMPL;
+    }
+    rv = tseed_store_detach(&tiles, store, &job->metatile.wanted, &stop);
+    if (rv == APR_SUCCESS) {
+        job->is_detached = 1;
+        atomic_fetch_add(&job->run->unlinked, tiles);
+    }
+    return rv;
+}
+
+static apr_status_t sweep(tseed_store_t *store, tseed_job_t *job)
+{
+    tseed_effect_t swept;
+    apr_status_t rv = tseed_store_shared_sweep(&swept, store);
+
+    settle(job, 0, 0, &swept);
+    tseed_effect_add(&job->shared, &swept);
+    return rv;
+}
+
+/* The shared files of what was renamed away are swept when it is gone. */
+static apr_status_t remove_tiles(tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_stop_t stop = {must_pause, job};
     const tseed_witness_t witness = {removed, job};
     apr_status_t rv = tseed_store_remove(store, &job->metatile.wanted, &witness, &stop);
-    tseed_effect_t swept = {0};
 
-    if (rv == APR_SUCCESS) {
-        rv = tseed_store_shared_sweep(&swept, store);
-        settle(job, 0, 0, &swept);
-        tseed_effect_add(&job->shared, &swept);
+    return rv == APR_SUCCESS ? sweep(store, job) : rv;
+}
+
+static void remove_range(tseed_store_t *store, tseed_job_t *job)
+{
+    apr_status_t rv = detach(store, job);
+
+    if (rv == APR_ENOTIMPL) {
+        rv = remove_tiles(store, job);
     }
     if (APR_STATUS_IS_EINTR(rv) && !must_stop(job->run)) {
         job->outcome = TSEED_JOB_MORE;
@@ -372,6 +405,11 @@ static void work(worker_t *worker, tseed_job_t *job)
         }
     } else if (job->stage == TSEED_STAGE_REMOVE) {
         remove_range(store, job);
+    } else if (job->stage == TSEED_STAGE_SWEEP) {
+        rv = sweep(store, job);
+        if (rv != APR_SUCCESS) {
+            no_store(job, rv);
+        }
     } else {
         count(store, job);
     }

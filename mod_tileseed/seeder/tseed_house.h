@@ -16,6 +16,7 @@
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
+ *      tseed_purge.c    what truncates have renamed away
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -52,7 +53,8 @@ typedef struct tseed_loss_t {
 } tseed_loss_t;
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
-typedef struct tseed_walk_t tseed_walk_t; /* tseed_chores.c */
+typedef struct tseed_walk_t tseed_walk_t;   /* tseed_chores.c */
+typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
 
 /* What a refused write would have needed. */
 typedef struct {
@@ -124,6 +126,8 @@ typedef struct tseed_seeder_t {
     tseed_walk_t *walk;                 /* NULL: none */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
     int guest_count;                    /* requests that wait */
+    tseed_purge_t *purges;              /* by store root */
+    int must_save; /* levels are unmarked: not without all that has changed in them */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -284,6 +288,8 @@ void tseed_steward_tick(tseed_seeder_t *seeder);
 void tseed_chores_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
 /* Has the shared files of a tile set counted; 0: not now. */
 int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+/* Has shared files removed that no tile is a name of any more. */
+void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_chores_recount(tseed_seeder_t *seeder);
 /* Begins to remove a page; 0: its tile set is configured no more. */
@@ -306,6 +312,17 @@ void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
 void tseed_audit_feed(tseed_seeder_t *seeder);
 /* The status as the database keeps it, in scratch. */
 const char *tseed_audit_status(const tseed_seeder_t *seeder);
+
+/* ---- purges ---- */
+
+/* Something was renamed away below a store root; all roots may have something like that. */
+void tseed_purge_want(tseed_seeder_t *seeder, const char *root);
+void tseed_purge_want_all(tseed_seeder_t *seeder);
+/* Begins what may begin, takes back a thread's job. */
+void tseed_purge_feed(tseed_seeder_t *seeder);
+void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Once a tick: gives back to the accounts what is gone. */
+void tseed_purge_tick(tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

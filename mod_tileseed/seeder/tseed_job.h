@@ -8,6 +8,7 @@
  *      reseed                      FETCH           -> CUT
  *      truncate  REMOVE (worker), one job a level
  *      page      COUNT (worker); REMOVE (worker) to make room
+ *      tile set  COUNT_SHARED, SWEEP (worker)
  */
 #ifndef TSEED_JOB_H
 #define TSEED_JOB_H
@@ -33,8 +34,10 @@ typedef enum {
     TSEED_STAGE_REMOVE,
     TSEED_STAGE_COUNT,        /* what a page holds */
     TSEED_STAGE_COUNT_SHARED, /* the files that uniform tiles of a tile set share */
+    TSEED_STAGE_SWEEP,        /* removes those of them that no tile is a name of any more */
     TSEED_STAGE_WALK,         /* goes through a tile set's directories, in a thread of its own */
-    TSEED_STAGE_INQUIRE       /* of no run; see tseed_inquiry.c */
+    TSEED_STAGE_INQUIRE,      /* of no run; see tseed_inquiry.c */
+    TSEED_STAGE_PURGE         /* likewise; see tseed_purge.c */
 } tseed_stage_t;
 
 typedef enum {
@@ -69,6 +72,7 @@ typedef struct tseed_job_t {
     int holds;       /* pages of the books */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
     uint64_t levels; /* whose mark must be durable before it begins */
+    int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away */
 
     /* what the last stage found */
     tseed_outcome_t outcome;
@@ -79,6 +83,7 @@ typedef struct tseed_job_t {
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */
+    int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
     int64_t needed;                                  /* for a tile, bytes */

@@ -162,9 +162,9 @@ static apr_status_t write_terminations(tseed_seeder_t *seeder)
     return rv;
 }
 
-static tseed_save_t save_of(int checkpoint)
+static tseed_save_t save_of(const tseed_seeder_t *seeder, int checkpoint)
 {
-    return checkpoint ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
+    return checkpoint || seeder->must_save ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
 }
 
 static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
@@ -184,7 +184,7 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = write_terminations(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_steward_write(seeder, save_of(checkpoint));
+        rv = tseed_steward_write(seeder, save_of(seeder, checkpoint));
     }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(seeder->state);
@@ -308,7 +308,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
         dirty |= run->dirty;
     }
     return seeder->must_record || (checkpoint && dirty) ||
-           tseed_steward_has_changes(seeder, save_of(checkpoint));
+           tseed_steward_has_changes(seeder, save_of(seeder, checkpoint));
 }
 
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
@@ -325,7 +325,8 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     works_again(seeder);
     seeder->must_record = 0;
-    tseed_steward_saved(seeder, save_of(checkpoint));
+    tseed_steward_saved(seeder, save_of(seeder, checkpoint));
+    seeder->must_save = 0;
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);
     forget_unknown(seeder);

@@ -46,7 +46,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     }
     job->attempts = job->tries = 0;
     job->levels = 0;
-    job->is_recount = 0;
+    job->is_recount = job->is_whole = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
     memset(job->present, 0, sizeof(job->present));
@@ -340,7 +340,8 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
         discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         tseed_parking_put(seeder, job);
-    } else if (job->outcome == TSEED_JOB_MORE) {
+    } else if (job->outcome == TSEED_JOB_MORE) { /* it could not be renamed away */
+        job->is_whole = 0;
         tseed_queue_put(&run->ready, job);
     } else {
         wait_for_store(seeder, job);
@@ -456,6 +457,16 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     return 1;
 }
 
+/* Whether a level of a truncate is all that the tile set may have there. */
+static int is_whole(const tseed_run_t *run, const tseed_range_t *level)
+{
+    const tseed_subset_t *subset = run->tileset.subset;
+    const tseed_range_t all = tseed_range_of(subset->gridset, level->z, &subset->extent);
+
+    return level->minx <= all.minx && level->miny <= all.miny && level->maxx >= all.maxx &&
+           level->maxy >= all.maxy;
+}
+
 static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     tseed_job_t *job;
@@ -470,15 +481,41 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     run->next = position + 1;
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
+    job->is_whole = is_whole(run, &job->metatile.wanted);
     tseed_steward_mark_level(seeder, job);
     tseed_queue_put(&run->ready, job);
     return 1;
 }
 
+/* Removing may take long: it leaves a worker to others. */
+static int may_remove(const tseed_seeder_t *seeder)
+{
+    int working = 0;
+
+    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        working += run->task->type == TSEED_TRUNCATE ? run->working : 0;
+    }
+    return working == 0 || working < seeder->settings->workers - 1;
+}
+
 static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
+    if (run->task->type == TSEED_TRUNCATE && !may_remove(seeder)) {
+        return 0;
+    }
     return run->ready.count > 0 && run->working < run->threads &&
            run->working - run->checking < ANSWERS_OF_WORKER * seeder->settings->workers;
+}
+
+/* Another task of the tile set puts or removes tiles as well: nothing is renamed away from it. */
+static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
+{
+    for (const tseed_run_t *other = seeder->runs; other; other = other->next_run) {
+        if (other != run && other->shelf == run->shelf) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */
@@ -487,6 +524,7 @@ static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
+        job->is_whole = job->is_whole && is_alone(seeder, run);
         if (tseed_steward_may_work(seeder, job)) {
             tseed_pump_work(seeder, job, job->stage);
             return 1;
@@ -531,6 +569,7 @@ void tseed_pump_feed(tseed_seeder_t *seeder)
     }
     tseed_janitor_feed(seeder);
     tseed_chores_feed(seeder);
+    tseed_purge_feed(seeder);
     do {
         begun = 0;
         for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {

@@ -111,7 +111,10 @@ int tseed_run_is_chore(const tseed_job_t *job)
 
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
 {
-    if (other->stage == job->stage || !changes_or_counts(other)) {
+    if (other->stage == job->stage) {
+        return other->at_work && (other->is_whole || job->is_whole);
+    }
+    if (!changes_or_counts(other)) {
         return 0;
     }
     return other->at_work || (job->stage == TSEED_STAGE_CUT && other->stage != TSEED_STAGE_COUNT);

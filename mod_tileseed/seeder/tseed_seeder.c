@@ -255,6 +255,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_inquiry_tick(seeder);
     tseed_steward_tick(seeder);
     tseed_janitor_tick(seeder);
+    tseed_purge_tick(seeder);
     tseed_ledger_record(seeder, 1);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
@@ -273,6 +274,8 @@ static void take_mail(tseed_seeder_t *seeder)
     while ((job = tseed_queue_take(&mail)) != NULL) {
         if (job->stage == TSEED_STAGE_INQUIRE) {
             tseed_inquiry_take(seeder, job);
+        } else if (job->stage == TSEED_STAGE_PURGE) {
+            tseed_purge_take(seeder, job);
         } else {
             tseed_pump_take(seeder, job);
         }
@@ -378,6 +381,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     }
     tseed_inquiry_begin(seeder);
     tseed_chores_recount(seeder);
+    tseed_purge_want_all(seeder);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);

@@ -299,6 +299,7 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->levels) {
         tseed_book_unmark_levels(job->run->shelf, job->levels & ~marked_by_others(seeder, job));
         job->levels = 0;
+        seeder->must_save = 1;
     }
 }
 
@@ -348,6 +349,16 @@ static void complain(const tseed_job_t *job)
               job->run->task->layer);
 }
 
+static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_shelf_t *shelf = job->run->shelf;
+    tseed_effect_t moved;
+
+    tseed_book_detach(&moved, seeder->book, shelf, job->metatile.wanted.z);
+    tseed_purge_want(seeder, shelf->holding.root);
+    job->is_detached = 0;
+}
+
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_writer_t writer = {job->run->task->id, apr_time_sec(apr_time_now())};
@@ -365,6 +376,9 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     rv = tseed_book_share(seeder->book, job->run->shelf, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
+    }
+    if (job->is_detached) {
+        book_detached(seeder, job);
     }
     tseed_tally_clear(&job->tally);
     job->shared = (tseed_effect_t){0};

@@ -349,7 +349,8 @@ def files(httpd, below=''):
 
 
 def empty_folders(httpd):
-    """Directories of the cache without anything in them, but for the cache itself."""
+    """Directories of the cache without anything in them, but for the cache itself and for what the
+    store keeps for itself."""
     top = httpd.path('cache')
     return [folder for folder, folders, names in os.walk(top)
-            if not folders and not names and folder != str(top)]
+            if not folders and not names and folder != str(top) and '/.tileseed' not in folder]

@@ -346,6 +346,21 @@ def test_truncate_removes_its_range_alone(httpd, upstream):
 
 
 @one_mpm
+def test_whole_levels_are_gone_at_once_and_from_the_disk_by_and_by(httpd, upstream):
+    """A seed that follows at once makes all tiles again, none of which goes with the old ones."""
+    httpd.start(REST + stub(upstream))
+    whole = GRIDS['small'].between(0, 4)
+    done(httpd, 'stub', zoomStop=4, threadCount=4)
+    before = files(httpd)
+    document = done(httpd, 'stub', zoomStop=4, type='truncate')
+    assert counts(document) == (0, 0, len(whole), 0)
+    assert not files(httpd)
+    assert counts(done(httpd, 'stub', zoomStop=4, threadCount=4)) == (len(whole), 0, 0, 0)
+    wait_until(lambda: not httpd.path('cache/.tileseed').exists(), 60, 'the end of the purge')
+    assert files(httpd) == before
+
+
+@one_mpm
 def test_truncate_of_nothing(httpd):
     """Neither a cache that was never made nor one long empty is a failure, however deep."""
     httpd.start(REST + world('TileSeedGrid EPSG:4326'))

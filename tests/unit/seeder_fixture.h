@@ -50,7 +50,7 @@
 
 /* ---- an upstream: a process that answers every GetMap with one colour ---- */
 
-typedef enum { FINE, SLOW, HANGS, EXCEPTION } mood_t;
+typedef enum { FINE, SLOW, HANGS, EXCEPTION, UNIFORM } mood_t;
 
 typedef struct {
     _Atomic int mood;
@@ -80,7 +80,8 @@ static inline void answer(int connection, const char *type, const void *body, si
     }
 }
 
-/* Each metatile has its own two colours, so that tiles are not uniform and not alike. */
+/* Each metatile has its own two colours, so that tiles are not uniform and not alike, unless that
+ * is the mood. */
 static inline void answer_map(int connection, const char *request)
 {
     int width = number_after(request, "WIDTH="), height = number_after(request, "HEIGHT=");
@@ -95,7 +96,7 @@ static inline void answer_map(int connection, const char *request)
     unsigned char *file = malloc(size);
 
     for (int i = 0; i < width * height * 3; i++) {
-        pixels[i] = (unsigned char)((unsigned)i / 300 + seed);
+        pixels[i] = upstream->mood == UNIFORM ? 77 : (unsigned char)((unsigned)i / 300 + seed);
     }
     png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL);
     answer(connection, "image/png", file, size);
@@ -440,7 +441,7 @@ static int files_seen;
 static inline int count_file(const char *path, const struct stat *info, int flag, struct FTW *at)
 {
     (void)info;
-    files_seen += flag == FTW_F && path[at->base] != '.';
+    files_seen += flag == FTW_F && path[at->base] != '.' && !strstr(path, "/.tileseed/");
     return 0;
 }
 

@@ -3,6 +3,9 @@
 /* The seeder's process without httpd: missing tiles, the books and the disk quota. */
 #include "seeder_fixture.h"
 
+#include <fcntl.h>
+#include <sys/inotify.h>
+
 /* ---- requests for tiles that are not there ---- */
 
 typedef struct {
@@ -140,11 +143,11 @@ static void test_seeder_quota__guests_of_a_killed_seeder_know_at_once(void **sta
 
 static int64_t disk_files, disk_bytes;
 
-/* A shared file is counted at its hidden name below .tileseed, as du would count it once. */
+/* A shared file is counted at its hidden name, as du would count it once. */
 static int measure(const char *path, const struct stat *info, int flag, struct FTW *at)
 {
     (void)at;
-    if (flag == FTW_F && (info->st_nlink == 1 || strstr(path, "/.tileseed/"))) {
+    if (flag == FTW_F && (info->st_nlink == 1 || strstr(path, "/.tileseed/links/"))) {
         disk_files++;
         disk_bytes += (info->st_size + BLOCK - 1) / BLOCK * BLOCK;
     }
@@ -341,6 +344,181 @@ static void test_seeder_quota__a_task_waits_when_nothing_may_go(void **state)
     assert_string_equal(progress_of(house, id).reason, "");
 }
 
+/* ---- truncates ---- */
+
+static const char *in_cache(house_t *house, const char *path)
+{
+    return apr_pstrcat(house->pool, house->layer->store.root, "/", path, NULL);
+}
+
+static int is_there(house_t *house, const char *path)
+{
+    return access(in_cache(house, path), F_OK) == 0;
+}
+
+/* Something that keeps a purge busy for a while: names in a directory that was renamed away. */
+static void pile_up(house_t *house, int names)
+{
+    int folder;
+
+    mkdir(in_cache(house, ".tileseed"), 0755);
+    mkdir(in_cache(house, ".tileseed/removed"), 0755);
+    mkdir(in_cache(house, ".tileseed/removed/9-0"), 0755);
+    folder = open(in_cache(house, ".tileseed/removed/9-0"), O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < names; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%d.png", i);
+        close(openat(folder, name, O_CREAT | O_WRONLY, 0644));
+    }
+    close(folder);
+}
+
+/* Tells levels that were renamed away from those that were emptied. */
+static int watch_levels(house_t *house)
+{
+    int watch = inotify_init1(IN_NONBLOCK);
+
+    assert_true(
+        inotify_add_watch(watch, in_cache(house, "topp_states"), IN_MOVED_FROM | IN_DELETE) >= 0);
+    return watch;
+}
+
+static void levels_gone(int watch, int *moved, int *removed)
+{
+    char buffer[8192];
+    ssize_t length = read(watch, buffer, sizeof(buffer));
+
+    *moved = *removed = 0;
+    for (char *at = buffer; at < buffer + length;) {
+        const struct inotify_event *event = (const struct inotify_event *)at;
+
+        *moved += (event->mask & IN_MOVED_FROM) != 0;
+        *removed += (event->mask & IN_DELETE) != 0;
+        at += sizeof(*event) + event->len;
+    }
+    close(watch);
+}
+
+static void test_seeder_quota__levels_are_renamed_away(void **state)
+{
+    house_t *house = *state;
+    int watch, moved, removed;
+    tseed_progress_t progress;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    pile_up(house, 20000);
+    watch = watch_levels(house);
+    progress = wait_end(house, post(house, "truncate", 4, 1));
+    assert_int_equal(files(house), 0);
+    assert_int_equal(progress.removed, 341);
+    assert_int_equal(progress.skipped, 0);
+    levels_gone(watch, &moved, &removed);
+    assert_int_equal(moved, 5);
+    assert_int_equal(wait_end(house, post(house, "seed", 4, 4)).made, 341);
+    await_agreement(house);
+    assert_int_equal(disk_files, 341);
+    assert_false(is_there(house, ".tileseed"));
+}
+
+static void test_seeder_quota__not_from_another_task(void **state)
+{
+    house_t *house = *state;
+    int watch, moved, removed;
+    int64_t before, seed;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    before = upstream->requests;
+    upstream->mood = HANGS;
+    seed = post(house, "seed", 5, 2);
+    AWAIT(upstream->requests > before);
+    watch = watch_levels(house);
+    assert_int_equal(wait_end(house, post(house, "truncate", 4, 1)).removed, 341);
+    levels_gone(watch, &moved, &removed);
+    assert_int_equal(moved, 0);
+    assert_int_equal(removed, 5);
+    upstream->mood = FINE;
+    assert_int_equal(wait_end(house, seed).made, 1024);
+    await_agreement(house);
+    assert_int_equal(disk_files, 1024);
+}
+
+/* Killed at any instant from the first name that goes to the last. */
+static void test_seeder_quota__a_truncate_survives_kills(void **state)
+{
+    house_t *house = *state;
+
+    for (int i = 0; i < 4; i++) {
+        int64_t id;
+        tseed_progress_t progress;
+
+        wait_end(house, post(house, "seed", 4, 4));
+        await_agreement(house);
+        pile_up(house, 2000);
+        id = post(house, "truncate", 4, 1);
+        if (i % 2) {
+            wait_end(house, id);
+        } else {
+            AWAIT(!is_there(house, "topp_states/EPSG_900913_00") || i % 4 == 0);
+        }
+        seeder_stop(house, SIGKILL);
+        seeder_start(house);
+        progress = wait_end(house, id);
+        assert_int_equal(progress.state, TSEED_DONE);
+        assert_int_equal(progress.removed + progress.skipped, 341);
+        assert_int_equal(files(house), 0);
+        AWAIT(!is_there(house, ".tileseed"));
+        await_agreement(house);
+        assert_int_equal(disk_files, 0);
+    }
+}
+
+/* As a seeder leaves it that was killed before the end of a purge. */
+static void test_seeder_quota__what_was_renamed_away_is_charged_until_it_is_gone(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    seeder_stop(house, SIGTERM);
+    mkdir(in_cache(house, ".tileseed"), 0755);
+    mkdir(in_cache(house, ".tileseed/removed"), 0755);
+    assert_int_equal(rename(in_cache(house, "topp_states/EPSG_900913_04"),
+                            in_cache(house, ".tileseed/removed/4-0")),
+                     0);
+    assert_true(sql(house, "DELETE FROM page WHERE z = 4"));
+    assert_true(sql(house, "UPDATE tileset SET detached_names = 256, detached_files = 256, "
+                           "detached_allocated = 256 * 4096, names = 85, files = 85, "
+                           "allocated = 85 * 4096 WHERE layer = 'topp:states'"));
+    assert_true(books_agree(house));
+    seeder_start(house);
+    AWAIT(!is_there(house, ".tileseed"));
+    await_agreement(house);
+    assert_int_equal(disk_files, 85);
+}
+
+static void test_seeder_quota__shared_files_are_known_again_and_go_with_their_tiles(void **state)
+{
+    house_t *house = *state;
+
+    house->layer->store.link_uniform = 1;
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    upstream->mood = UNIFORM;
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    assert_int_equal(disk_files, 1);
+    seeder_stop(house, SIGKILL);
+    seeder_start(house);
+    wait_end(house, post(house, "seed", 5, 4));
+    await_agreement(house);
+    assert_int_equal(disk_files, 1);
+    assert_int_equal(wait_end(house, post(house, "truncate", 20, 1)).removed, 1365);
+    AWAIT(!is_there(house, ".tileseed"));
+    await_agreement(house);
+    assert_int_equal(disk_files, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +547,18 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_task_waits_when_nothing_may_go,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__levels_are_renamed_away, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__not_from_another_task, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__a_truncate_survives_kills, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__what_was_renamed_away_is_charged_until_it_is_gone, house_setup,
+            house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__shared_files_are_known_again_and_go_with_their_tiles, house_setup,
+            house_teardown),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Purges: what truncates have renamed away is removed in the background.
+ *
+ * By threads of their own, so that no worker is kept from seeding; one store root after the other.
+ * A seeder that starts purges every root: its predecessor may not have come to the end.
+ *
+ * What was renamed away stays charged until it is gone. The threads count names, no sizes, which
+ * would take them half as long again. So while they are at it the books give back only what is
+ * certain: a block for each file that must have been among the names; and the rest at the end.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+
+#define PARTS 2
+#define RETRY (60 * APR_USEC_PER_SEC)
+
+/* One thread's. The job is how it reports; it belongs to the thread until then. */
+typedef struct {
+    tseed_job_t job;
+    tseed_purge_t *purge;
+    tseed_mailbox_t *mailbox;
+    unsigned part;
+} part_t;
+
+/* A store root that was ever purged. malloc'd, kept; the threads read `root` and count. */
+struct tseed_purge_t {
+    const char *root;
+    _Atomic int64_t removed; /* names, since all was gone the last time */
+    /* owned by the main thread */
+    int64_t credited;      /* of `removed` */
+    int wanted;            /* something was renamed away since it was last begun */
+    int at_work;           /* threads */
+    apr_status_t rv;       /* the first one's that failed */
+    apr_time_t not_before; /* monotonic */
+    part_t parts[PARTS];
+    tseed_purge_t *next;
+};
+
+static tseed_purge_t *purge_get(tseed_seeder_t *seeder, const char *root)
+{
+    tseed_purge_t *purge = seeder->purges;
+
+    while (purge && strcmp(purge->root, root) != 0) {
+        purge = purge->next;
+    }
+    if (!purge) {
+        purge = tseed_memory_get(sizeof(*purge));
+        purge->root = tseed_memory_copy(root);
+        purge->next = seeder->purges;
+        seeder->purges = purge;
+    }
+    return purge;
+}
+
+void tseed_purge_want(tseed_seeder_t *seeder, const char *root)
+{
+    purge_get(seeder, root)->wanted = 1;
+}
+
+void tseed_purge_want_all(tseed_seeder_t *seeder)
+{
+    const char *root;
+
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
+        tseed_purge_want(seeder, root);
+    }
+}
+
+/* ---- threads ---- */
+
+static void *purge_thread(void *data)
+{
+    part_t *part = data;
+    tseed_purge_t *purge = part->purge;
+
+    part->job.rv = tseed_store_purge(&purge->removed, purge->root, part->part, PARTS, NULL);
+    tseed_mailbox_put(part->mailbox, &part->job);
+    return NULL;
+}
+
+static void part_begin(tseed_seeder_t *seeder, tseed_purge_t *purge, unsigned number)
+{
+    part_t *part = &purge->parts[number];
+    pthread_t thread;
+
+    part->purge = purge;
+    part->mailbox = &seeder->mailbox;
+    part->part = number;
+    part->job.stage = TSEED_STAGE_PURGE;
+    purge->at_work++;
+    if (pthread_create(&thread, NULL, purge_thread, part) == 0) {
+        pthread_detach(thread);
+    } else { /* as if it had failed at once */
+        part->job.rv = APR_ENOMEM;
+        tseed_mailbox_put(&seeder->mailbox, &part->job);
+    }
+}
+
+void tseed_purge_feed(tseed_seeder_t *seeder)
+{
+    apr_time_t now = tseed_clock_monotonic();
+    tseed_purge_t *due = NULL;
+
+    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
+        if (purge->at_work > 0) {
+            return;
+        }
+        due = purge->wanted && now >= purge->not_before ? purge : due;
+    }
+    if (due) {
+        due->wanted = 0;
+        due->rv = APR_SUCCESS;
+        for (unsigned i = 0; i < PARTS; i++) {
+            part_begin(seeder, due, i);
+        }
+    }
+}
+
+/* ---- books ---- */
+
+static int is_charged(const tseed_shelf_t *shelf, const tseed_purge_t *purge)
+{
+    return strcmp(shelf->holding.root, purge->root) == 0 &&
+           (shelf->holding.detached.names > 0 || shelf->holding.detached.files > 0);
+}
+
+/* The only tile set of the root of which something was renamed away; NULL: there are several, and
+ * nobody knows whose names are gone. */
+static tseed_shelf_t *only_charged(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
+{
+    tseed_shelf_t *shelf, *found = NULL;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        if (is_charged(shelf, purge)) {
+            if (found) {
+                return NULL;
+            }
+            found = shelf;
+        }
+    }
+    return found;
+}
+
+/* So many names fewer can have no more files among them than there are names left. */
+static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
+{
+    tseed_shelf_t *shelf = only_charged(seeder, purge);
+    int64_t gone = atomic_load(&purge->removed) - purge->credited;
+
+    if (shelf && gone > 0) {
+        const tseed_effect_t *charged = &shelf->holding.detached;
+        int64_t left = charged->names > gone ? charged->names - gone : 0;
+        int64_t files = charged->files > left ? charged->files - left : 0;
+        int64_t bytes = charged->files > 0 ? charged->bytes / charged->files * files : 0;
+        const tseed_effect_t certain = {gone, files, bytes, files * seeder->block};
+
+        tseed_book_purge(seeder->book, shelf, &certain);
+        purge->credited += gone;
+    }
+}
+
+/* Everything that was renamed away below the root is gone, and with it the last tiles of some
+ * shared files. */
+static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
+{
+    int64_t removed = atomic_exchange(&purge->removed, 0);
+    tseed_shelf_t *shelf;
+
+    purge->credited = 0;
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        if (is_charged(shelf, purge)) {
+            tseed_book_purge(seeder->book, shelf, NULL);
+        }
+        if (shelf->holding.shared.files > 0 && strcmp(shelf->holding.root, purge->root) == 0) {
+            tseed_chores_sweep(seeder, shelf);
+        }
+    }
+    if (removed > 0) {
+        tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
+                  "%" APR_INT64_T_FMT
+                  " tiles that were truncated are removed from the disk below %s",
+                  removed, purge->root);
+    }
+}
+
+void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_purge_t *purge = ((part_t *)job)->purge;
+
+    purge->at_work--;
+    purge->rv = purge->rv != APR_SUCCESS ? purge->rv : job->rv;
+    if (purge->at_work > 0) {
+        return;
+    }
+    if (purge->rv != APR_SUCCESS) {
+        tseed_log(TSEED_LOG_ERROR, purge->rv,
+                  "can't remove what was truncated below %s from the disk; it is tried again in a "
+                  "minute",
+                  purge->root);
+        purge->not_before = tseed_clock_monotonic() + RETRY;
+        purge->wanted = 1;
+    } else if (!purge->wanted) {
+        settle(seeder, purge);
+    }
+}
+
+void tseed_purge_tick(tseed_seeder_t *seeder)
+{
+    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
+        credit(seeder, purge);
+    }
+}
