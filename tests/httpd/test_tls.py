@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Upstreams that speak TLS: verified, and never left for plain HTTP."""
+"""Upstreams that speak TLS: verified, never left for plain HTTP, and asked over HTTP/2."""
 import shutil
 import ssl
 import subprocess
 
 import pytest
 
-from seeding import REST, begin, counts, done, failures, files, stub, task, terminate
-from tileseed_httpd import one_mpm, wait_until
+from seeding import (REST, begin, counts, done, failures, files, layer, stub, task,
+                     terminate)
+from tileseed_httpd import MODULES, free_port, one_mpm, wait_until
 from upstream import Fault, Upstream
 
 pytestmark = pytest.mark.skipif(not shutil.which('openssl'), reason='openssl makes certificates')
@@ -87,3 +88,56 @@ def test_the_way_to_tls(httpd, secure, upstream, certificate):
     upstream.elsewhere = secure.url
     httpd.start(REST + stub(upstream, polite=trust(httpd, certificate)))
     assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
+
+
+HTTP2 = '''
+LoadModule ssl_module "@MODULES@/mod_ssl.so"
+LoadModule http2_module "@MODULES@/mod_http2.so"
+Listen 127.0.0.1:@SECURE@
+LogLevel ssl:error
+LogFormat "%H %s %q" protocols
+<VirtualHost 127.0.0.1:@SECURE@>
+    SSLEngine on
+    SSLCertificateFile "@ROOT@/both.pem"
+    Protocols h2 http/1.1
+    CustomLog "@ROOT@/protocols.log" protocols
+</VirtualHost>
+'''
+
+
+@pytest.fixture(name='http2')
+def fixture_http2(plain_httpd, certificate):
+    """The address of a MapServer behind an httpd that offers HTTP/2."""
+    if not (MODULES / 'mod_http2.so').exists() or not (MODULES / 'mod_ssl.so').exists():
+        pytest.skip('httpd has no mod_http2 or no mod_ssl')
+    port = free_port()
+    copy = plain_httpd.path('both.pem')
+    copy.write_text(certificate.read_text())
+    copy.chmod(0o600)
+    plain_httpd.start(HTTP2.replace('@MODULES@', str(MODULES)).replace('@SECURE@', str(port)))
+    return f'https://127.0.0.1:{port}/wms'
+
+
+def spoken(server):
+    """What a server was asked for: (protocol, status) of each GetMap."""
+    lines = server.path('protocols.log').read_text().splitlines()
+    return [tuple(line.split()[:2]) for line in lines if 'GetMap' in line]
+
+
+@one_mpm
+def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
+    """A seed is made over HTTP/2, with as many requests as the task counts, and can be ended."""
+    httpd.start(REST + f'TileSeedUpstream new {http2} connections=4 {trust(httpd, certificate)}\n'
+                + layer('world', 'TileSeedSource wms upstream:new layers=world',
+                        'TileSeedGrid EPSG:4326'))
+    document = done(httpd, 'world', zoomStop=3, threadCount=4)
+    assert counts(document) == (sum(2 << 2 * z for z in range(4)), 0, 0, 0)
+    asked = spoken(plain_httpd)
+    assert set(asked) == {('HTTP/2.0', '200')}
+    assert document['upstreamRequests'] == len(asked)
+    number = begin(httpd, 'world', type='reseed', threadCount=4)
+    wait_until(lambda: task(httpd, number)['tilesMade'])
+    assert f'[{number}: world, RESEED, RUNNING]' in terminate(httpd)
+    after = len(spoken(plain_httpd))
+    assert counts(done(httpd, 'world', zoomStop=3, type='reseed')) == counts(document)
+    assert len(spoken(plain_httpd)) <= after + len(asked) + 4       # what was under way at the end
