@@ -183,7 +183,7 @@ static int is_there(const tseed_job_t *job)
 
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    job->run->fetching--;
+    tseed_pump_arrive(job);
     if (job->transfer.result == TSEED_FETCH_OK) {
         begin_cut(job);
     } else {

@@ -217,6 +217,8 @@ void tseed_pump_forget_answer(tseed_job_t *job);
 /* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
+/* A fetch has come back, whatever its result. */
+void tseed_pump_arrive(tseed_job_t *job);
 /* The run's store can't be used for now. */
 void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv);
 /* Whether another run of the same tile set is at work on the metatile: then this one waits for it,

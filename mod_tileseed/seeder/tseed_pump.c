@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The pump: jobs of running tasks from stage to stage.
  *
- * Of one run, at most `threads` requests and at most `threads` worker jobs are under way; what is
- * fetched and waits for a worker counts with the requests, so the fetch of the next metatile
- * overlaps the work on the last. Workers get no more answers than keep them busy, so that memory is
- * bounded by one metatile a thread and two a worker.
+ * Of one run, at most `threads` requests and at most `threads` worker jobs are under way, so the
+ * fetch of the next metatile overlaps the work on the last. Memory is bounded: what is fetched and
+ * waits for a worker counts with the requests, all but one; workers get no more answers than keep
+ * them busy; and nothing is asked for while the answers under way fill the run's budget of bytes.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -18,7 +18,8 @@
 
 #define ANSWER_BYTES_MAX    (64 << 20) /* longest answer that is taken */
 #define CRASHES_OF_METATILE 2
-#define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
+#define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
+#define ANSWERS_BUDGET      (32 << 20) /* bytes of a run's answers under way */
 #define PACES               20
 #define SUMMARY_EVERY       (60 * APR_USEC_PER_SEC)
 
@@ -102,6 +103,11 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job, int address)
     memcpy(job->url, url, size);
 }
 
+static int64_t pixels_of(const tseed_job_t *job)
+{
+    return (int64_t)job->width * job->height;
+}
+
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
@@ -116,7 +122,21 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     job->transfer.may_go_elsewhere = source->count > 1;
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
+    job->run->pixels_expected += pixels_of(job);
     tseed_fetcher_submit(seeder->fetcher, &job->transfer);
+}
+
+void tseed_pump_arrive(tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    run->fetching--;
+    run->pixels_expected -= pixels_of(job);
+    if (job->transfer.result == TSEED_FETCH_OK) {
+        double found = (double)job->transfer.capacity / (double)pixels_of(job);
+
+        run->pixel_bytes += (found - run->pixel_bytes) / 4;
+    }
 }
 
 /* ---- the ends of a metatile ---- */
@@ -272,7 +292,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    run->fetching--;
+    tseed_pump_arrive(job);
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
         tseed_pump_job_put_back(seeder, job);
@@ -534,18 +554,36 @@ static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
     return 0;
 }
 
+/* Bytes of the answers that the run has, and of those on their way what they are likely to be. */
+static int64_t answers_of(const tseed_run_t *run)
+{
+    double expected = (double)run->pixels_expected * run->pixel_bytes;
+    int64_t bytes = (int64_t)expected;
+
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        bytes += job->stage == TSEED_STAGE_CUT ? (int64_t)job->transfer.capacity : 0;
+    }
+    return bytes;
+}
+
+/* One answer may wait for a worker, or for a commit, beyond what the threads are for: with a single
+ * thread the upstream would wait with it. */
+static int may_fetch(const tseed_run_t *run)
+{
+    return run->fetching < run->threads && run->fetching + run->ready.count <= run->threads &&
+           answers_of(run) < ANSWERS_BUDGET;
+}
+
 /* Begins one thing of a run, the furthest along first. Returns whether there was one. */
 static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
 {
-    int fetch_room = run->fetching + run->ready.count < run->threads;
-
     if (may_cut(seeder, run) && begin_ready(seeder, run)) {
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(seeder, run);
     }
-    if (run->wanted.count > 0 && fetch_room) {
+    if (run->wanted.count > 0 && may_fetch(run)) {
         tseed_pump_fetch(seeder, tseed_queue_take(&run->wanted));
         return 1;
     }
@@ -553,7 +591,7 @@ static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
         return run->working < run->threads && run->wanted.count + run->checking < run->threads &&
                begin_metatile(seeder, run);
     }
-    return fetch_room && begin_metatile(seeder, run);
+    return may_fetch(run) && begin_metatile(seeder, run);
 }
 
 void tseed_pump_feed(tseed_seeder_t *seeder)

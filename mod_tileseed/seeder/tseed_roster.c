@@ -13,6 +13,7 @@
 
 #define CRASHES_OF_TASK    3
 #define MOST_RUNS_A_THREAD 2 /* paused ones included */
+#define PIXEL_BYTES_MOST   3 /* what an answer's pixel takes until some have come: a photograph's */
 
 /* ---- entries ---- */
 
@@ -291,6 +292,7 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
         return;
     }
     tseed_book_writing(seeder->book, task->id, 1);
+    run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                task->meta_height};

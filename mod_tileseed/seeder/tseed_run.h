@@ -52,21 +52,23 @@ typedef struct tseed_run_t {
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
     tseed_phase_t phase;
     tseed_progress_t progress;
-    int64_t removed_before; /* progress.removed without the REMOVE job under way */
-    int slot;               /* on the board */
-    int terminated;         /* by a client: recorded as such already, only to be confirmed */
-    int64_t next;           /* position that is handed out next */
-    int threads;            /* seeding threads: the one it owns and those it was lent */
-    int fetching, working;  /* jobs with the fetcher, with workers */
-    int checking;           /* those of the working that only look what is there */
-    tseed_queue_t wanted;   /* checked, to be fetched */
-    tseed_queue_t ready;    /* fetched, to be cut */
-    tseed_job_t *parked;    /* to be fetched again, by the time they are due */
-    apr_time_t waits_since; /* monotonic, on the clock of this process: progress.away_since. 0: the
-                             * upstream is not known to be away */
-    tseed_job_t *jobs;      /* all under way, by sibling */
-    apr_time_t pause_until; /* monotonic; the store can't be written */
-    int pauses;             /* in a row, for the back-off */
+    int64_t removed_before;  /* progress.removed without the REMOVE job under way */
+    int slot;                /* on the board */
+    int terminated;          /* by a client: recorded as such already, only to be confirmed */
+    int64_t next;            /* position that is handed out next */
+    int threads;             /* seeding threads: the one it owns and those it was lent */
+    int fetching, working;   /* jobs with the fetcher, with workers */
+    int checking;            /* those of the working that only look what is there */
+    int64_t pixels_expected; /* of the answers that are on their way, */
+    double pixel_bytes;      /* and what each of them may take */
+    tseed_queue_t wanted;    /* checked, to be fetched */
+    tseed_queue_t ready;     /* fetched, to be cut */
+    tseed_job_t *parked;     /* to be fetched again, by the time they are due */
+    apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
+                              * upstream is not known to be away */
+    tseed_job_t *jobs;       /* all under way, by sibling */
+    apr_time_t pause_until;  /* monotonic; the store can't be written */
+    int pauses;              /* in a row, for the back-off */
     const tseed_account_t *short_of; /* waits for room there, or NULL */
     int dirty;                       /* progress has changed since the last checkpoint */
     int unknown;                     /* the last checkpoint has met no such unfinished task */
