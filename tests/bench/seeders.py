@@ -92,12 +92,12 @@ class Tileseed:
         return not self.httpd.get('/rest/seed.json').json()['long-array-array']
 
     def wait_idle(self, begun):
-        """Waits until no task is left, and asks so often that a fiftieth is lost at most."""
+        """Waits until no task is left, and asks so often that a fiftieth, or 30 ms, is lost."""
         while not self.is_idle():
             elapsed = time.monotonic() - begun
             if elapsed > PATIENCE:
                 raise RuntimeError('the task does not end')
-            time.sleep(max(.002, elapsed / 50))
+            time.sleep(min(.03, max(.002, elapsed / 50)))
 
     def seed(self, **members):
         """One task, from the POST to the empty list."""
