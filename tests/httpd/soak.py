@@ -8,13 +8,18 @@
 The faults come in turn. After a tenth of the answers descriptors, connections and memory are
 counted, and again at the end. Before, the rate of requests is measured over half a minute.
 """
+import contextlib
 import itertools
 import os
 import pathlib
+import shutil
+import signal
 import sys
+import time
 
+from conftest import interrupt
 from seeding import REST, begin, ended, files, seeder_of, stub, task, terminate
-from tileseed_httpd import MPMS, SANITIZED, Httpd, wait_until
+from tileseed_httpd import MPMS, SANITIZED, Httpd
 from upstream import Fault, Upstream
 
 FAULTS = [Fault(*fault) for fault in (
@@ -23,6 +28,7 @@ FAULTS = [Fault(*fault) for fault in (
     ('loop',), ('status', 503))]
 MORE_KIB = 4096         # what the seeder may grow by
 HOURS = 3600            # seconds
+STALL = 120             # seconds without a request: something hangs
 
 
 def counted(pid):
@@ -38,6 +44,21 @@ def counted(pid):
     return len(links), sum(link.startswith('socket:') for link in links), int(memory.split()[1])
 
 
+def wait_for(upstream, answers):
+    """Waits until the upstream was asked so often, and says every 10 s how far that is."""
+    begun = moved = said = time.monotonic()
+    seen = 0
+    while seen < answers:
+        time.sleep(0.05)
+        now = time.monotonic()
+        if len(upstream.requests) > seen:
+            seen, moved = len(upstream.requests), now
+        assert now - moved < STALL, f'nothing was asked for {STALL} s, after {seen} requests'
+        if now - said >= 10:
+            said = now
+            print(f'{seen} of {answers} requests after {now - begun:.0f} s', flush=True)
+
+
 def soak(httpd, upstream, answers):
     """Runs the task; returns what was counted early and at the end."""
     httpd.expect('failed answers of the upstream')
@@ -48,9 +69,9 @@ def soak(httpd, upstream, answers):
     number = begin(httpd, 'stub', zoomStart=4, zoomStop=4, threadCount=8,
                    tileFailureRetryWaitTime=1, totalFailuresBeforeAborting=-1)
     seeder = seeder_of(httpd)
-    wait_until(lambda: len(upstream.requests) >= answers // 10, HOURS)
+    wait_for(upstream, answers // 10)
     early = counted(seeder)
-    wait_until(lambda: len(upstream.requests) >= answers, HOURS)
+    wait_for(upstream, answers)
     late = counted(seeder)
     assert seeder_of(httpd) == seeder
     assert not files(httpd), 'a bad answer became a tile'
@@ -73,28 +94,46 @@ def pace(httpd, upstream, rate=20, seconds=30):
     httpd.start(REST + stub(upstream, connections=16, polite=f'rate={rate}/s'))
     for _ in range(2):
         begin(httpd, 'stub', type='reseed', zoomStart=7, zoomStop=7, threadCount=16)
-    wait_until(lambda: len(upstream.times) > rate * seconds, HOURS)
+    wait_for(upstream, rate * seconds + 1)
     terminate(httpd)
     times = upstream.times[:rate * seconds + 1]
     return ((len(times) - 1) / (times[-1] - times[0]),
             max(sum(0 <= other - one < 0.02 for other in times) for one in times))
 
 
-def main():
-    """The separate command."""
-    answers = int(sys.argv[1]) if len(sys.argv) > 1 else 100000
+@contextlib.contextmanager
+def servers():
+    """An httpd and its upstream, which end with the block however that ends."""
     httpd = Httpd(MPMS[0])
     with Upstream() as upstream:
-        rate, burst = pace(httpd, upstream)
+        try:
+            yield httpd, upstream
+        except BaseException:
+            httpd.stop()
+            shutil.rmtree(httpd.root, ignore_errors=True)
+            raise
         httpd.finish()
+
+
+def run(answers):
+    """Pace and soak."""
+    with servers() as (httpd, upstream):
+        rate, burst = pace(httpd, upstream)
     print(f'rate=20/s: {rate:.2f} a second, at most {burst} within 20 ms')
     assert 19 <= rate <= 21 and burst <= 2, (rate, burst)
-    httpd = Httpd(MPMS[0])
-    with Upstream() as upstream:
+    with servers() as (httpd, upstream):
         early, late = soak(httpd, upstream, answers)
-        httpd.finish()
     print('descriptors, sockets, KiB:', early, 'early,', late, f'after {answers} bad answers')
     check(early, late)
+
+
+def main():
+    """The separate command; Ctrl-C and SIGTERM end it, and its servers."""
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        run(int(sys.argv[1]) if len(sys.argv) > 1 else 100000)
+    except KeyboardInterrupt:
+        sys.exit('interrupted')
 
 
 if __name__ == '__main__':
