@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Terminating tasks: which, how it is asked for, what the page says, and that it holds."""
 import os
+import pathlib
 import re
 import signal
 import threading
@@ -134,6 +135,13 @@ def test_refusals(httpd, upstream):
     assert listed(httpd) == [1]
 
 
+def connected(upstream):
+    """How many connections to an upstream its clients have open."""
+    port = f':{upstream.server.server_address[1]:04X}'
+    lines = pathlib.Path('/proc/net/tcp').read_text(encoding='ascii').splitlines()[1:]
+    return sum(line.split()[2].endswith(port) and line.split()[3] == '01' for line in lines)
+
+
 def test_upstream_that_hangs(httpd, upstream):
     """Many transfers that never end do not keep a termination waiting, and are closed at once."""
     upstream.always = Fault('hang')
@@ -141,10 +149,12 @@ def test_upstream_that_hangs(httpd, upstream):
     numbers = [number_of(seed(httpd, 'roads', '{"seedRequest":{"threadCount":8}}'))
                for _ in range(4)]
     wait_until(lambda: len(upstream.requests) == 8)
+    assert connected(upstream) == 8
     begun = time.monotonic()
     assert [row[0] for row in kill(httpd, 'all')] == numbers
     assert time.monotonic() - begun < 1
     assert listed(httpd) == []
+    wait_until(lambda: not connected(upstream), 1, 'the end of all connections')
     asked = len(upstream.requests)
     upstream.always = None
     number = number_of(seed(httpd, 'roads', '{"seedRequest":{"zoomStop":0}}'))
