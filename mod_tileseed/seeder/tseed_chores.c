@@ -265,6 +265,9 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_walk_t *walk = tseed_memory_get(sizeof(*walk));
     pthread_t thread;
 
+    if (!run->shelf->holding.complete) {
+        tseed_chores_count_shared(seeder, run->shelf);
+    }
     walk->mailbox = &seeder->mailbox;
     walk->job = chore_get(seeder, run, TSEED_STAGE_WALK);
     sem_init(&walk->go_on, 0, 0);

@@ -376,6 +376,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     rv = tseed_book_share(seeder->book, job->run->shelf, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
+        tseed_chores_count_shared(seeder, job->run->shelf);
     }
     if (job->is_detached) {
         book_detached(seeder, job);

@@ -278,6 +278,23 @@ static void test_seeder_quota__books_agree_after_kills(void **state)
     assert_int_equal(disk_files, 0);
 }
 
+static void test_seeder_quota__books_take_shared_files_in(void **state)
+{
+    house_t *house = *state;
+
+    seeder_stop(house, SIGTERM);
+    house->layer->store.link_uniform = 1;
+    upstream->mood = UNIFORM;
+    seeder_start(house);
+    wait_end(house, post(house, "seed", 3, 4));
+    seeder_stop(house, SIGTERM);
+    assert_true(sql(house, "DELETE FROM page"));
+    assert_true(sql(house, "DELETE FROM tileset"));
+    seeder_start(house);
+    await_agreement(house);
+    assert_int_equal(disk_files, 1);
+}
+
 /* Looks at the disk from outside, again and again. */
 static void *watch_disk(void *data)
 {
@@ -540,6 +557,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_an_existing_cache_in,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
+                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, house_setup,
                                         house_teardown),
