@@ -89,7 +89,7 @@ tseed_atlas_t *tseed_atlas_create(const tseed_catalog_t *catalog, apr_pool_t *po
 
 static int is_called(const char *name, const char *text, size_t length)
 {
-    return strncmp(name, text, length) == 0 && !name[length];
+    return length > 0 && strncmp(name, text, length) == 0 && !name[length];
 }
 
 const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *layer,
