@@ -19,7 +19,7 @@
 #include "source/tseed_fetcher.h"
 
 #define MOST     100000
-#define PATIENCE 20               /* seconds until a test that waits has failed */
+#define PATIENCE 200              /* seconds until a test that waits has failed */
 #define SOON     APR_USEC_PER_SEC /* far less than the timeouts of the upstream */
 #define MANY     10000
 

@@ -661,7 +661,7 @@ static void test_state__waits_for_the_recovery_of_another(void **data)
     int status;
 
     tseed_state_close(home->state);
-    holder = hold_as_in_recovery(home, 60000);
+    holder = hold_as_in_recovery(home, 20000);
     home->state = state_open(home);
     waitpid(holder, &status, 0);
     assert_int_equal(status, 0);
