@@ -150,13 +150,22 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
     return rv;
 }
 
+/* Of one that waits since a seeder died the board may have counted more than was ever saved. */
+static apr_status_t write_termination(tseed_seeder_t *seeder, const tseed_entry_t *entry)
+{
+    tseed_row_t row;
+    int shown = tseed_board_read(seeder->board, (unsigned)entry->slot, &row);
+
+    return tseed_state_task_confirm(seeder->state, entry->id, shown ? &row.progress : NULL);
+}
+
 static apr_status_t write_terminations(tseed_seeder_t *seeder)
 {
     apr_status_t rv = APR_SUCCESS;
 
     for (tseed_entry_t *entry = seeder->entries; rv == APR_SUCCESS && entry; entry = entry->next) {
         if (entry->terminated && !entry->run) {
-            rv = tseed_state_task_confirm(seeder->state, entry->id, NULL);
+            rv = write_termination(seeder, entry);
         }
     }
     return rv;

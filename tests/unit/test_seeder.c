@@ -396,6 +396,28 @@ static void test_seeder__confirms_what_ended_before_it_heard_of_it(void **state)
     assert_int_equal(files(house), 0);
 }
 
+static void test_seeder__keeps_the_counts_of_what_ends_before_it_goes_on(void **state)
+{
+    house_t *house = *state;
+    tseed_row_t row;
+    int64_t id, made;
+
+    upstream->mood = SLOW;
+    post(house, "seed", 9, 2);
+    id = post_document(house, house->other, "{'seedRequest':{'type':'seed','zoomStop':9}}");
+    wait_processed(house, id, 20);
+    seeder_stop(house, SIGKILL);
+    assert_true(tseed_board_find(house->board, id, &row));
+    made = row.progress.made;
+    assert_true(sql(house, "UPDATE task SET made = 0, low = 0, passed = ''")); /* never saved */
+    house->settings.threads = 1; /* which the older task has */
+    seeder_start(house);
+    AWAIT(tseed_board_find(house->board, id, &row) && row.progress.state == TSEED_PENDING);
+    terminate(house, "roads");
+    AWAIT(unconfirmed(house) == 0);
+    assert_int_equal(progress_of(house, id).made, made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,6 +461,9 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__confirms_what_ended_before_it_heard_of_it,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder__keeps_the_counts_of_what_ends_before_it_goes_on, house_setup,
+            house_teardown),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
