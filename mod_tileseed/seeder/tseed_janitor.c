@@ -250,6 +250,16 @@ static int may_remove(tseed_seeder_t *seeder)
     return may == TSEED_CLEAN_NOW;
 }
 
+/* Said before the first tile goes, so that the log knows of removals that nobody lived to book. */
+static void say_removal(const tseed_leaf_t *page)
+{
+    tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
+              "removes page %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
+              " of %s for the disk quota: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT " bytes",
+              page->place.z, page->place.x, page->place.y, page->shelf->holding.key,
+              page->usage.names, page->usage.allocated);
+}
+
 void tseed_janitor_feed(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
@@ -262,6 +272,7 @@ void tseed_janitor_feed(tseed_seeder_t *seeder)
     while (janitor->removing < tseed_cleaner_workers(seeder->cleaner) && next_duty(&duty, seeder) &&
            may_remove(seeder)) {
         if (next_victim(&victim, seeder, &duty) && tseed_chores_remove(seeder, &victim)) {
+            say_removal(&victim);
             janitor->removing++;
             janitor->leaving.bytes += victim.usage.allocated;
             janitor->leaving.files += victim.usage.files;

@@ -25,9 +25,10 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).parent),
                 str(pathlib.Path(__file__).parents[1] / 'httpd')]
 
+from books import Books, misbooked                                       # noqa: E402
 from checker import processed, violations                                # noqa: E402
-from clients import TILESETS, crowd, limit                               # noqa: E402
-from disk import Disk                                                    # noqa: E402
+from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
+from disk import BLOCK, Disk                                             # noqa: E402
 from journal import Journal                                              # noqa: E402
 from killer import Killer                                                # noqa: E402
 from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa: E402
@@ -35,10 +36,21 @@ from source import Source                                                # noqa:
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
 
 DRAIN_SECONDS = 120
+SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
 CRASH = re.compile(r'AH0005[12]: child pid (\d+) exit signal (?!Killed|Terminated)(.*)')
 BOARD = re.compile(r'the board (?:is )?(.*)')          # what seeders say of it
 LOST = (AssertionError, OSError, http.client.HTTPException)
+
+
+TILES = f'''
+<Location "/tiles">
+    TileSeedTiles on
+    Require local
+</Location>
+TileSeedDiskQuota on {LIMITS[1]}MiB every=1s blocksize={BLOCK}
+TileSeedDiskQuotaGrace 0s
+'''
 
 
 def layers(url):
@@ -46,12 +58,13 @@ def layers(url):
     lines = collections.defaultdict(list)
     for tileset in TILESETS:
         own = lines[tileset.layer]
+        own.append(f'TileSeedSource wms upstream:stub layers={"plain" if tileset.uniform else "any"}')
         own.append(f'TileSeedFormat {tileset.format}')
         if tileset.style:
             own.append(f'TileSeedParameter STYLES "default=" value={tileset.style}')
     return SMALL_GRID + f'TileSeedUpstream stub {url} connections=8\n' + ''.join(
-        layer(name, 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
-              'TileSeedMetatile 4x4', *dict.fromkeys(own)) for name, own in lines.items())
+        layer(name, 'TileSeedGrid small', 'TileSeedMetatile 4x4', *dict.fromkeys(own))
+        for name, own in lines.items())
 
 
 class Run:
@@ -73,7 +86,8 @@ class Run:
         self.httpd = Httpd(self.mpms[0])
         self.httpd.folder('cache')
         self.disk = Disk(self.httpd.path('cache'))
-        self.config = (REST + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
+        self.books = Books(self.httpd)
+        self.config = (REST + TILES + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
                        'LogLevel tileseed:debug\n')
 
@@ -103,6 +117,7 @@ class Run:
                 client.join()
         self.say('draining')
         self.drain()
+        self.settle()
         self.look_up()
         self.httpd.stop()
         self.look_at_rest(killer)
@@ -113,6 +128,16 @@ class Run:
             wait_until(lambda: not rows(self.httpd), DRAIN_SECONDS, 'the end of all tasks')
         except LOST as error:
             self.broken.append(str(error))
+
+    def settle(self):
+        """Waits until the cache is within its limit, and the books are sure of it."""
+        def is_settled():
+            value = limit(self.httpd.get('/rest/diskquota.json'))
+            return self.disk.used() <= value << 20 and self.books.doubts() == (0, 0)
+        try:
+            wait_until(is_settled, SETTLE_SECONDS, 'an end of doubts within the limit')
+        except LOST as error:
+            self.broken.append(f'{error}: {self.disk.used()} bytes, {self.books.doubts()}')
 
     def look_up(self):
         """What httpd says of everything when it has come to rest."""
@@ -131,6 +156,8 @@ class Run:
         journal = self.journal
         self.boards = BOARD.findall(self.httpd.error_log())
         journal.tiles = self.disk.tiles()
+        journal.evictions = self.books.evictions()
+        journal.misbooked = misbooked(self.books, self.disk)
         journal.damaged = self.disk.damaged()
         journal.strays = self.disk.strays()
         for task, document in journal.documents.items():
@@ -169,6 +196,9 @@ class Run:
             f'tasks {len(journal.documents)}, {counted(states)}',
             f'tiles {sum(map(processed, journal.documents.values()))} processed, '
             f'{len(journal.tiles)} on the disk, upstream requests {self.source.count()}',
+            f'pages removed for the quota {len(journal.evictions)}, at most '
+            f'{max((sample.used for sample in journal.samples), default=0) / 2 ** 20:.1f} MiB seen '
+            f'in {len(journal.samples)} samples, tiles read {len(journal.reads)}',
         ]
 
     def finish(self, keep=False):

@@ -8,6 +8,8 @@ import collections
 import datetime
 import itertools
 
+from clients import LIMITS
+from disk import PAGE
 from journal import GRID
 
 METATILE = (4, 4)
@@ -18,6 +20,7 @@ SEAMS = 2                   # seconds for which a disturbance may be felt after 
 CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
 REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
+MISSES = ENDS_OF_SEEDER + CUTS + ('graceful', 'state_removed', 'state_readonly')
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
 
 
@@ -146,8 +149,11 @@ def terminated_task_wrote(journal):
             for tile in post.tiles():
                 lives[post.tileset, tile].append(
                     (post.sent, ends.get(post.task, float('inf')), post.task))
+    for read in journal.reads:
+        for tile in block(GRID.metatile(read.tile, METATILE)):
+            lives[read.tileset, tile].append((read.sent, float('inf'), None))
     writes = {(write.tileset, write.tile, write.time) for write in journal.writes}
-    writes |= {(*key, time) for key, time in journal.tiles.items()}
+    writes |= {(*key, time) for key, time in journal.tiles.items() if not key[0].uniform}
     told = set()
     for tileset, tile, time in sorted(writes, key=lambda write: write[2]):
         owners = lives[tileset, tile]
@@ -269,6 +275,12 @@ def removed_later(journal, post):
     return gone
 
 
+def expired_later(journal, post):
+    """The pages that the disk quota has taken since."""
+    return {page for time, tileset, page in journal.evictions
+            if tileset == post.tileset and time > post.sent}
+
+
 def given_up(journal, task):
     """The tiles of the metatiles that a task recorded as failed."""
     return {tile for first in journal.given_up.get(task, ())
@@ -294,6 +306,9 @@ def tile_of_finished_seed_is_missing(journal):
         missing = post.tiles() - have
         if missing:
             missing -= removed_later(journal, post) | given_up(journal, post.task)
+            gone = expired_later(journal, post)
+            missing = {tile for tile in missing
+                       if (tile[0], tile[1] // PAGE, tile[2] // PAGE) not in gone}
         if missing:
             yield f'task {post.task}: {len(missing)} tiles, {min(missing)} of {post.tileset}'
 
@@ -301,6 +316,8 @@ def tile_of_finished_seed_is_missing(journal):
 def tile_outlived_its_truncate(journal):
     """A finished truncate has left nothing that was there before it."""
     for post in done(journal, 'truncate'):
+        if post.tileset.uniform:
+            continue
         old = [tile for tile in post.tiles()
                if journal.tiles.get((post.tileset, tile), post.sent) < post.sent - FILE_CLOCK]
         if old:
@@ -335,12 +352,36 @@ def quota_is_wrong(journal):
             yield f'{value} MiB where {sorted(may)} was set'
 
 
+def limit_was_passed(journal):
+    """The cache never takes more than the highest limit that there was; nor, in the end, than the
+    last one."""
+    highest = max([LIMITS[1], *(put.value for put in journal.puts)])
+    for sample in journal.samples:
+        if sample.used > highest << 20:
+            yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} MiB were allowed'
+
+
+def books_are_wrong(journal):
+    """When all has come to rest the books say of each page what lies on the disk."""
+    yield from journal.misbooked
+
+
+def served_tile_is_wrong(journal):
+    """What is served as a tile is one."""
+    for read in journal.reads:
+        if read.wrong:
+            yield f'{read.tileset} {read.tile}: {read.wrong}'
+
+
 def request_failed_for_no_reason(journal):
     """A connection that was cut, or a change that was refused, has a disturbance behind it."""
     for failure in journal.failures:
         kinds = {None: CUTS, 503: REFUSALS, 507: REFUSALS}.get(failure.status, ())
+        seams = SEAMS
+        if failure.what.startswith('GET /tiles') and failure.status == 503:
+            kinds, seams = MISSES, BACK_OFF
         if not any(event.kind in kinds and event.begun <= failure.ended
-                   and failure.sent <= (event.ended or failure.sent) + SEAMS
+                   and failure.sent <= (event.ended or failure.sent) + seams
                    for event in journal.disturbances):
             yield f'{failure.what}: {failure.status} {failure.text}'
 
@@ -359,6 +400,7 @@ CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_no
           terminated_task_came_back, terminated_task_wrote, counts_went_back, counts_do_not_add_up,
           unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
           tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
+          limit_was_passed, books_are_wrong, served_tile_is_wrong,
           request_failed_for_no_reason, process_crashed, something_is_left)
 
 

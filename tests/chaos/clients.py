@@ -2,20 +2,27 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The clients: each a thread that does one thing at random, and writes down what came of it."""
 import http.client
+import io
 import json
 import random
 import re
 import threading
 import time
 
-from journal import (Failure, Kill, Look, Post, Put, QuotaReading, Reading, Tileset, Write)
+from PIL import Image
 
-# red has two formats, green a parameter, blue shares its name's beginning with nobody
+from journal import (GRID, Failure, Kill, Look, Post, Put, QuotaReading, Read, Reading, Sample,
+                     Tileset, Write)
+
+# red has two formats, green a parameter, blue shares its name's beginning with nobody, plain is of
+# one colour
 TILESETS = (Tileset('red'), Tileset('red', 'image/jpeg'), Tileset('green'),
-            Tileset('green', style='dark'), Tileset('blue'))
+            Tileset('green', style='dark'), Tileset('blue'), Tileset('plain', uniform=True))
 LAYERS = sorted({tileset.layer for tileset in TILESETS})
 TYPES = ('seed',) * 5 + ('reseed',) * 2 + ('truncate',) * 3
 LAST = 6
+LIMITS = (16, 32)           # MiB, of which all tiles but the plain ones would take 107
+EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg'}
 SIDE = 1000                 # of the grid set's extent, in units
 BACKLOG = 12000             # tiles: no further seeds as long as so many remain
 LISTED = re.compile(r'\[(\d+): ')
@@ -121,7 +128,7 @@ class Terminator(Client):
     def look_at_disk(self, kill):
         """Which tiles were written since the answer."""
         for (tileset, tile), written in self.run_of.disk.tiles(kill.layer).items():
-            if written > kill.answered:
+            if written > kill.answered and not tileset.uniform:
                 self.journal.writes.append(Write(tileset, tile, written))
 
 
@@ -156,7 +163,7 @@ class Accountant(Client):
 
     def act(self):
         if self.random.random() < 0.5:
-            value = self.random.randint(1, 1000000)
+            value = self.random.randint(*LIMITS)
             body = {'cacheQuotaConfiguration':
                     {'globalQuota': {'value': str(value), 'units': 'MiB'}}}
             sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))
@@ -174,8 +181,48 @@ def limit(answer):
     return int(quota['value'])
 
 
+class Reader(Client):
+    """Reads tiles in one corner of the extent, whether they are there or not."""
+
+    def act(self):
+        tileset = self.random.choice(TILESETS)
+        z = self.random.randint(0, LAST)
+        x, y = (min(int(self.random.expovariate(8) * 2 ** z), 2 ** z // 2) for _ in 'xy')
+        query = f'?STYLES={tileset.style}' if tileset.style else ''
+        sent, answered, answer = self.ask('GET', f'/tiles/tms/{tileset.layer}/small/{z}/{x}/{y}.'
+                                          f'{EXTENSIONS[tileset.format]}{query}')
+        read = Read(tileset, (z, x, y), sent, answered)
+        if answer and answer.status == 200:
+            read.wrong = fault_of(answer, tileset)
+        self.journal.reads.append(read)
+
+
+def fault_of(answer, tileset):
+    """Why an answer is not a tile of a tile set; '' if it is."""
+    try:
+        with Image.open(io.BytesIO(answer.body)) as image:
+            image.load()
+            if image.size != (GRID.pixels, GRID.pixels) or image.get_format_mimetype() != \
+                    tileset.format or answer.headers['Content-Type'] != tileset.format:
+                return f'{image.size} pixels of {image.get_format_mimetype()}'
+    except (OSError, SyntaxError) as error:
+        return str(error)
+    return ''
+
+
+class Surveyor(Client):
+    """Looks how much the cache takes."""
+
+    def act(self):
+        begun = time.time()
+        used = self.run_of.disk.used()
+        self.journal.samples.append(Sample(begun, time.time(), used))
+
+
 def crowd(run):
     """All clients of a run."""
     return [Poster(run, 'poster 1', 0.25), Poster(run, 'poster 2', 0.25),
             Terminator(run, 'terminator', 2), Lister(run, 'lister 1', 0.05),
-            Lister(run, 'lister 2', 0.1), Accountant(run, 'accountant', 0.2)]
+            Lister(run, 'lister 2', 0.1), Accountant(run, 'accountant', 0.2),
+            Reader(run, 'reader 1', 0.05), Reader(run, 'reader 2', 0.2),
+            Surveyor(run, 'surveyor', 0.5)]

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The cache as it lies on the disk, translated back into tiles."""
+import collections
 import os
 
 from PIL import Image
 
-from clients import LAST, LAYERS, TILESETS
+from clients import EXTENSIONS, LAST, LAYERS, TILESETS
 from journal import GRID, tiles_between
 from seeding import geowebcache_path
 
-EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg'}
 LEFTOVER = '.tseed-'        # what a worker that was killed leaves; the next one takes it over
+HIDDEN = '.tileseed'        # what the store keeps for itself, by layers as well
+PAGE = 32                   # tiles on a side
+BLOCK = 4096                # bytes
 
 
 def path_of(tileset, tile):
@@ -44,9 +47,34 @@ class Disk:
         return {self.owner[path]: status.st_ctime for path, status in self.files(layers)
                 if path in self.owner}
 
+    def used(self):
+        """Bytes of files that were all there at one instant: those that are found twice."""
+        first = self.allocated()
+        return sum(bytes_ for file, bytes_ in self.allocated().items() if file in first)
+
+    def allocated(self):
+        """{what tells a file from one that comes after it: bytes on the disk}"""
+        return {(status.st_ino, status.st_mtime_ns): status.st_blocks * 512
+                for _, status in self.files(os.listdir(self.cache))}
+
+    def pages(self):
+        """What the books should have: {(tile set, page): [tiles, files, bytes, in blocks]}, for
+        the files that tiles share with page None."""
+        found = collections.defaultdict(lambda: [0, 0, 0, 0])
+        for path, status in self.files(LAYERS):
+            if path in self.owner:
+                tileset, (z, x, y) = self.owner[path]
+                found[tileset, (z, x // PAGE, y // PAGE)][0] += 1
+                if status.st_nlink == 1:
+                    add_file(found[tileset, (z, x // PAGE, y // PAGE)], status)
+        for path, status in self.files([HIDDEN + '/links']):
+            tileset = next(tileset for tileset in TILESETS if f'/{tileset.layer}/' in path)
+            add_file(found[tileset, None], status)
+        return dict(found)
+
     def strays(self):
         """What is no tile and nothing that a killed worker may leave."""
-        return [path for path, _ in self.files(sorted(os.listdir(self.cache)))
+        return [path for path, _ in self.files(sorted({*os.listdir(self.cache)} - {HIDDEN}))
                 if path not in self.owner and not os.path.basename(path).startswith(LEFTOVER)]
 
     def damaged(self):
@@ -62,3 +90,10 @@ class Disk:
                 except (OSError, SyntaxError) as error:
                     found.append(f'{path}: {error}')
         return found
+
+
+def add_file(sums, status):
+    """Adds a file to what a page holds."""
+    sums[1] += 1
+    sums[2] += status.st_size
+    sums[3] += -(-status.st_size // BLOCK) * BLOCK

@@ -21,6 +21,7 @@ class Tileset:
     layer: str
     format: str = 'image/png'
     style: str = ''
+    uniform: bool = False       # its tiles share files, so none tells when it got its name
 
 
 @dataclasses.dataclass
@@ -89,6 +90,24 @@ class QuotaReading:
 
 
 @dataclasses.dataclass
+class Read:
+    """A tile that was asked for; `wrong` says why the answer is no picture of one."""
+    tileset: Tileset
+    tile: tuple
+    sent: float
+    answered: float = None
+    wrong: str = ''
+
+
+@dataclasses.dataclass
+class Sample:
+    """So many bytes lay in the cache at some instant between two times, at least."""
+    begun: float
+    ended: float
+    used: int
+
+
+@dataclasses.dataclass
 class Write:
     """A tile that was seen on the disk, and when it got its name."""
     tileset: Tileset
@@ -123,6 +142,8 @@ class Journal:
     readings: list = dataclasses.field(default_factory=list)
     looks: list = dataclasses.field(default_factory=list)
     quotas: list = dataclasses.field(default_factory=list)
+    reads: list = dataclasses.field(default_factory=list)
+    samples: list = dataclasses.field(default_factory=list)
     writes: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)
     disturbances: list = dataclasses.field(default_factory=list)
@@ -131,6 +152,8 @@ class Journal:
     documents: dict = dataclasses.field(default_factory=dict)      # {id: document}
     given_up: dict = dataclasses.field(default_factory=dict)       # {id: first tiles of metatiles}
     tiles: dict = dataclasses.field(default_factory=dict)          # {(tile set, tile): time}
+    evictions: list = dataclasses.field(default_factory=list)      # (time, tile set, page)
+    misbooked: list = dataclasses.field(default_factory=list)      # where books and disk differ
     damaged: list = dataclasses.field(default_factory=list)        # paths that are no whole tile
     strays: list = dataclasses.field(default_factory=list)         # paths of no tile at all
     crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused

@@ -2,13 +2,30 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The upstream: the stub WMS in a process of its own, so that it does not share a Python with the
 clients. Every answer takes a moment that is drawn from its own generator."""
+import io
 import multiprocessing
 import random
 import signal
 
+from PIL import Image
+
 import upstream
 
 SLOWEST = 0.03              # seconds
+
+
+class Painter(upstream.Handler):
+    """The layer `plain` has one colour for each level."""
+
+    def image(self, asked, smaller=0):
+        if asked.get('LAYERS') != 'plain':
+            return super().image(asked, smaller)
+        left, _, right, _ = map(float, asked['BBOX'].split(','))
+        side = (right - left) / int(asked['WIDTH'])
+        buffer = io.BytesIO()
+        Image.new('RGB', (int(asked['WIDTH']), int(asked['HEIGHT'])),
+                  (int(1024 * side) % 256, 80, 160)).save(buffer, 'PNG')
+        return buffer.getvalue()
 
 
 class Moody(upstream.Upstream):
@@ -16,6 +33,7 @@ class Moody(upstream.Upstream):
 
     def __init__(self, seed, counter):
         super().__init__()
+        self.server.RequestHandlerClass = Painter
         self.random = random.Random(f'{seed} upstream')
         self.counter = counter
 
@@ -28,7 +46,7 @@ class Moody(upstream.Upstream):
 def serve(seed, counter, pipe):
     """Until the pipe's other end is closed or says something."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    upstream.Handler.disable_nagle_algorithm = True
+    Painter.disable_nagle_algorithm = True
     with Moody(seed, counter) as server:
         pipe.send(server.url)
         pipe.poll(None)

@@ -11,8 +11,9 @@ CHAOS = pathlib.Path(__file__).resolve().parents[1] / 'chaos'
 sys.path.insert(0, str(CHAOS))
 
 import checker                                                           # noqa: E402
+from clients import LIMITS                                               # noqa: E402
 from journal import (Disturbance, Failure, Journal, Kill, Look, Post, Put,  # noqa: E402
-                     QuotaReading, Reading, Tileset, Write)
+                     QuotaReading, Read, Reading, Sample, Tileset, Write)
 
 RED = Tileset('red')
 
@@ -27,7 +28,8 @@ def document(post, state, made=0, removed=0, finished='1970-01-01T00:01:40+00:00
 
 def peace():
     """A journal in which everything is as it should be: task 1 was done, 2 terminated, 3 truncated
-    a level, 4 came of a request without an answer."""
+    a level, 4 came of a request without an answer. A reader had a metatile made, a page has gone for
+    the quota."""
     journal = Journal()
     posts = journal.posts = [
         Post(RED, 'seed', 0, 1, None, 10, 11, 200, 1),
@@ -50,9 +52,15 @@ def peace():
                      Look(1, 110, 111, document(posts[0], 'DONE', 5))]
     journal.tiles = {(RED, tile): 50 for post in posts[:1] + posts[3:] for tile in post.tiles()}
     journal.writes = [Write(RED, (3, 0, 0), 30.5)]
+    journal.reads = [Read(RED, (4, 0, 0), 50, 51)]
+    journal.tiles[RED, (4, 1, 1)] = 50.5
+    journal.evictions = [(51, RED, (0, 0, 0))]
+    del journal.tiles[RED, (0, 0, 0)]
+    journal.samples = [Sample(52, 53, LIMITS[1] << 20)]
     journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
                             Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
-    journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503)]
+    journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503),
+                        Failure('GET /tiles/tms', 90, 91, 503)]
     return journal
 
 
@@ -161,6 +169,31 @@ def missing(journal):
     del journal.tiles[RED, (1, 1, 0)]
 
 
+def expired_early(journal):
+    """A page that had gone before the task came."""
+    journal.evictions = [(9, *journal.evictions[0][1:])]
+
+
+def read_elsewhere(journal):
+    """A tile that nobody asked for at that time."""
+    journal.reads[0].sent = 51
+
+
+def overfull(journal):
+    """A cache beyond its limit."""
+    journal.samples[0].used += 1
+
+
+def misbooked(journal):
+    """A page of which the books say something else than the disk."""
+    journal.misbooked.append('red page (0, 0, 0): books None, disk [1, 1, 100, 4096]')
+
+
+def unreadable(journal):
+    """An answer that is no tile."""
+    journal.reads[0].wrong = 'image file is truncated'
+
+
 def outlived(journal):
     """A tile from before a truncate."""
     journal.posts[0].stop = 2
@@ -227,6 +260,9 @@ BREACHES = {
     restarted: checker.counts_went_back, understated: checker.counts_went_back,
     unlisted: checker.unfinished_task_is_not_listed, resumed: checker.end_was_taken_back,
     missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
+    expired_early: checker.tile_of_finished_seed_is_missing,
+    read_elsewhere: checker.terminated_task_wrote, overfull: checker.limit_was_passed,
+    misbooked: checker.books_are_wrong, unreadable: checker.served_tile_is_wrong,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
     misread: checker.quota_is_wrong, forgotten: checker.quota_is_wrong,
     cut: checker.request_failed_for_no_reason, refused: checker.request_failed_for_no_reason,

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What the module has written down of the cache: its books in the state database, and what it says
+in the error log that it removes for the disk quota."""
+import contextlib
+import datetime
+import re
+import sqlite3
+
+from clients import EXTENSIONS, TILESETS
+from seeding import parameter_hash
+
+EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
+                      r'for the disk quota')
+STAMP = '%b %d %H:%M:%S.%f %Y'
+
+
+def key_of(tileset):
+    """What the module calls a tile set."""
+    parameters = parameter_hash({'STYLES': tileset.style}) if tileset.style else 'default'
+    return f'{tileset.layer}/small/{EXTENSIONS[tileset.format]}/{parameters}'
+
+
+OWNERS = {key_of(tileset): tileset for tileset in TILESETS}
+
+
+class Books:
+    """The books of an httpd that runs, or has ended."""
+
+    def __init__(self, httpd):
+        self.httpd = httpd
+
+    def ask(self, sql):
+        """All rows."""
+        path = self.httpd.path('state/tileseed.db')
+        with contextlib.closing(sqlite3.connect(f'file:{path}?mode=ro', uri=True)) as database:
+            return database.execute(sql).fetchall()
+
+    def doubts(self):
+        """What is still to be counted, or to be removed: pages, tile sets."""
+        return self.ask('SELECT (SELECT COUNT(*) FROM page WHERE dirty <> 0), (SELECT COUNT(*) '
+                        'FROM tileset WHERE complete = 0 OR doubtful <> 0 OR detached_files <> 0)'
+                        )[0]
+
+    def pages(self):
+        """As Disk.pages() finds them."""
+        found = {(OWNERS[key], (z, x, y)): numbers for key, z, x, y, *numbers in self.ask(
+            'SELECT tileset.name, z, x, y, page.names, page.files, page.bytes, page.allocated '
+            'FROM page JOIN tileset ON tileset.id = page.tileset WHERE page.names > 0')}
+        found.update({(OWNERS[key], None): [0, *numbers] for key, *numbers in self.ask(
+            'SELECT name, shared_files, shared_bytes, shared_allocated FROM tileset '
+            'WHERE shared_files > 0')})
+        return found
+
+    def wrong_sums(self):
+        """Tile sets whose sums are not those of their pages, or that count what is long gone."""
+        return self.ask(
+            'SELECT name, tileset.names, tileset.files, tileset.bytes, tileset.allocated, '
+            'SUM(page.names), SUM(page.files), SUM(page.bytes), SUM(page.allocated) FROM tileset '
+            'JOIN page ON page.tileset = tileset.id GROUP BY tileset.id HAVING '
+            '(tileset.names, tileset.files, tileset.bytes, tileset.allocated, 0) <> (SUM(page.names'
+            '), SUM(page.files), SUM(page.bytes), SUM(page.allocated), detached_files)')
+
+    def evictions(self):
+        """(time, tile set, page) of all removals that were begun."""
+        lines = map(EVICTION.search, self.httpd.error_log().splitlines())
+        return [(datetime.datetime.strptime(line[1], STAMP).timestamp(), OWNERS[line[5]],
+                 tuple(map(int, line.group(2, 3, 4)))) for line in lines if line]
+
+
+def misbooked(books, disk):
+    """A line for each page of which books and disk do not say the same."""
+    booked, lying = books.pages(), disk.pages()
+    return [f'{tileset} page {page}: books {booked.get((tileset, page))}, '
+            f'disk {lying.get((tileset, page))}'
+            for tileset, page in sorted({*booked, *lying}, key=str)
+            if booked.get((tileset, page)) != lying.get((tileset, page))] + [
+                f'sums of {row}' for row in books.wrong_sums()]
