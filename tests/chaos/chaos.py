@@ -58,7 +58,8 @@ def layers(url):
     lines = collections.defaultdict(list)
     for tileset in TILESETS:
         own = lines[tileset.layer]
-        own.append(f'TileSeedSource wms upstream:stub layers={"plain" if tileset.uniform else "any"}')
+        own.append('TileSeedSource wms upstream:stub layers='
+                   + ('plain' if tileset.uniform else 'any'))
         own.append(f'TileSeedFormat {tileset.format}')
         if tileset.style:
             own.append(f'TileSeedParameter STYLES "default=" value={tileset.style}')

@@ -28,8 +28,8 @@ def document(post, state, made=0, removed=0, finished='1970-01-01T00:01:40+00:00
 
 def peace():
     """A journal in which everything is as it should be: task 1 was done, 2 terminated, 3 truncated
-    a level, 4 came of a request without an answer. A reader had a metatile made, a page has gone for
-    the quota."""
+    a level, 4 came of a request without an answer. A reader had a metatile made, a page has gone
+    for the quota."""
     journal = Journal()
     posts = journal.posts = [
         Post(RED, 'seed', 0, 1, None, 10, 11, 200, 1),

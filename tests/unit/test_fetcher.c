@@ -879,6 +879,7 @@ static void test_fetcher__probes_with_what_was_answered(void **state)
     for (int i = 0; i < 3; i++) {
         free(bad[i].body);
     }
+    free(waiting.body);
     free(good.body);
 }
 
