@@ -366,6 +366,14 @@ def books_are_wrong(journal):
     yield from journal.misbooked
 
 
+def usage_does_not_add_up(journal):
+    """What all take is what the tile sets take, and never less than nothing."""
+    for *whole, tilesets in journal.usages:
+        sums = [sum(column) for column in zip(*tilesets)] or [0, 0]
+        if whole != sums or any(number < 0 for part in tilesets for number in part):
+            yield f'{whole} of {tilesets}'
+
+
 def served_tile_is_wrong(journal):
     """What is served as a tile is one."""
     for read in journal.reads:
@@ -400,7 +408,7 @@ CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_no
           terminated_task_came_back, terminated_task_wrote, counts_went_back, counts_do_not_add_up,
           unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
           tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
-          limit_was_passed, books_are_wrong, served_tile_is_wrong,
+          limit_was_passed, books_are_wrong, usage_does_not_add_up, served_tile_is_wrong,
           request_failed_for_no_reason, process_crashed, something_is_left)
 
 

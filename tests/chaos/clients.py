@@ -181,6 +181,21 @@ def limit(answer):
     return int(quota['value'])
 
 
+class Auditor(Client):
+    """Asks what the cache takes, and now and then has the books compared with it."""
+
+    def act(self):
+        if self.random.random() < 0.1:
+            self.ask('POST', '/rest/diskquota/reconcile')
+            return
+        _, _, answer = self.ask('GET', '/rest/diskquota/usage.json')
+        if answer and answer.status == 200:
+            document = answer.json()
+            self.journal.usages.append((document['bytes'], document['files'], [
+                (tileset['bytes'], tileset['files'])
+                for layer in document['layers'] for tileset in layer['tilesets']]))
+
+
 class Reader(Client):
     """Reads tiles in one corner of the extent, whether they are there or not."""
 
@@ -225,4 +240,4 @@ def crowd(run):
             Terminator(run, 'terminator', 2), Lister(run, 'lister 1', 0.05),
             Lister(run, 'lister 2', 0.1), Accountant(run, 'accountant', 0.2),
             Reader(run, 'reader 1', 0.05), Reader(run, 'reader 2', 0.2),
-            Surveyor(run, 'surveyor', 0.5)]
+            Auditor(run, 'auditor', 0.3), Surveyor(run, 'surveyor', 0.5)]

@@ -143,6 +143,7 @@ class Journal:
     looks: list = dataclasses.field(default_factory=list)
     quotas: list = dataclasses.field(default_factory=list)
     reads: list = dataclasses.field(default_factory=list)
+    usages: list = dataclasses.field(default_factory=list)  # (bytes, files, [those of tile sets])
     samples: list = dataclasses.field(default_factory=list)
     writes: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)

@@ -56,6 +56,7 @@ def peace():
     journal.tiles[RED, (4, 1, 1)] = 50.5
     journal.evictions = [(51, RED, (0, 0, 0))]
     del journal.tiles[RED, (0, 0, 0)]
+    journal.usages = [(5, 2, [(4, 1), (1, 1)]), (0, 0, [])]
     journal.samples = [Sample(52, 53, LIMITS[1] << 20)]
     journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
                             Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
@@ -189,6 +190,11 @@ def misbooked(journal):
     journal.misbooked.append('red page (0, 0, 0): books None, disk [1, 1, 100, 4096]')
 
 
+def inflated(journal):
+    """A usage of which nobody knows whose it is."""
+    journal.usages.append((5, 2, [(4, 1)]))
+
+
 def unreadable(journal):
     """An answer that is no tile."""
     journal.reads[0].wrong = 'image file is truncated'
@@ -262,6 +268,7 @@ BREACHES = {
     missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
     expired_early: checker.tile_of_finished_seed_is_missing,
     read_elsewhere: checker.terminated_task_wrote, overfull: checker.limit_was_passed,
+    inflated: checker.usage_does_not_add_up,
     misbooked: checker.books_are_wrong, unreadable: checker.served_tile_is_wrong,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
     misread: checker.quota_is_wrong, forgotten: checker.quota_is_wrong,
