@@ -34,6 +34,7 @@ MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
 START_TIMEOUT = 60 if SANITIZED else 20
 STOP_TIMEOUT = 20
+LEAVE_TIMEOUT = 30 if SANITIZED else 3
 
 # A line is expected when it is no worse than a notice, or one of these.
 HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] ')
@@ -351,7 +352,7 @@ class Httpd:
 
     def note_leftovers(self):
         """Children get a moment to see that their parent has gone; then they are ended."""
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + LEAVE_TIMEOUT
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.02)
         for pid, name in self.processes().items():
