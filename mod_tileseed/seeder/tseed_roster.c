@@ -122,22 +122,44 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     return APR_SUCCESS;
 }
 
-/* Tasks that were terminated when no seeder could say the last word: what the board has counted
- * since the last checkpoint was done, and has been read. */
-static apr_status_t confirm_left(tseed_seeder_t *seeder, apr_hash_t *left)
+static apr_status_t confirm_each(tseed_seeder_t *seeder, const apr_array_header_t *ids,
+                                 apr_hash_t *left)
 {
-    apr_array_header_t *ids;
-    apr_status_t rv = tseed_state_terminations(seeder->state, &ids, seeder->scratch);
+    apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
         int64_t id = APR_ARRAY_IDX(ids, i, int64_t);
         const unsigned *slot = apr_hash_get(left, &id, sizeof(id));
         tseed_row_t row;
 
-        if (slot && tseed_board_read(seeder->board, *slot, &row)) {
-            rv = tseed_state_task_confirm(seeder->state, id, &row.progress);
+        if (!entry_find(seeder, id)) {
+            int shown = slot && tseed_board_read(seeder->board, *slot, &row);
+
+            rv = tseed_state_task_confirm(seeder->state, id, shown ? &row.progress : NULL);
         }
     }
+    return rv;
+}
+
+/* Tasks that were terminated when no seeder could say the last word: what the board has counted
+ * since the last checkpoint was done, and has been read. Those that have been taken in before they
+ * were terminated are not among them. */
+static apr_status_t confirm_left(tseed_seeder_t *seeder, apr_hash_t *left)
+{
+    apr_array_header_t *ids;
+    apr_status_t rv = tseed_state_terminations(seeder->state, &ids, seeder->scratch);
+
+    if (rv != APR_SUCCESS || ids->nelts == 0) {
+        return rv;
+    }
+    rv = tseed_state_begin(seeder->state);
+    if (rv == APR_SUCCESS) {
+        rv = confirm_each(seeder, ids, left);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(seeder->state);
+    }
+    tseed_state_rollback(seeder->state);
     return rv;
 }
 
@@ -168,13 +190,13 @@ apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
 {
     apr_hash_t *left = slots_left(seeder);
     apr_array_header_t *tasks;
-    apr_status_t rv = confirm_left(seeder, left);
+    apr_status_t rv = tseed_state_recover(seeder->state, &tasks, seeder->scratch);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_state_recover(seeder->state, &tasks, seeder->scratch);
+        rv = take_again(seeder, tasks, left);
     }
     if (rv == APR_SUCCESS) {
-        rv = take_again(seeder, tasks, left);
+        rv = confirm_left(seeder, left);
     }
     if (rv != APR_SUCCESS) {
         return rv;

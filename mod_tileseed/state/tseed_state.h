@@ -128,8 +128,8 @@ apr_status_t tseed_state_quota_set(tseed_state_t *state, const char *saved, cons
 
 /* ---- seeder, main thread ---- */
 
-/* Once at start: the whole file is checked, RUNNING becomes PENDING, terminations count as
- * confirmed. *tasks: all unfinished tasks (tseed_task_t *) ascending. */
+/* Once at start: the whole file is checked, RUNNING becomes PENDING. *tasks: all unfinished tasks
+ * (tseed_task_t *) ascending. */
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks,
                                  apr_pool_t *pool);
 

@@ -61,9 +61,6 @@ static apr_status_t recover(tseed_state_t *state, void *baton)
 {
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_RECOVER_RUNNING, NULL);
 
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_RECOVER_TERMINATED, NULL);
-    }
     return rv == APR_SUCCESS ? load_tasks(state, baton) : rv;
 }
 

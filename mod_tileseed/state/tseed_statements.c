@@ -54,7 +54,6 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_QUOTA_UPDATE] = "UPDATE quota SET config = %s, directive = %s,"
                                " version = version + 1 WHERE id = 1 AND version = %lld",
     [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0 WHERE state = 1",
-    [TSEED_SQL_RECOVER_TERMINATED] = "UPDATE task SET kill_pending = 0 WHERE kill_pending = 1",
     [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
     [TSEED_SQL_TASK_CLAIM] =
         "UPDATE task SET state = 1, started = CASE WHEN started > 0 THEN started"
