@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define HASH_LENGTH 40
+#define NO_HASH     "########################################"
 
 /* Lives in the pool of its creation, immutable. */
 struct tseed_atlas_t {
@@ -23,6 +24,32 @@ static void sheet_init(tseed_sheet_t *sheet, const tseed_tileset_t *tileset, apr
     sheet->prefix = tseed_layout_prefix(sheet->pattern, pool);
     sheet->print = tseed_tileset_print(&sheet->tileset, pool);
     sheet->longest = strlen(tileset->layer->store.root) + 1 + tseed_layout_longest(sheet->pattern);
+}
+
+/* The tile set beside this one whose parameters have that hash. */
+static void other_init(tseed_sheet_t *other, const tseed_sheet_t *sheet, const char *hash,
+                       apr_pool_t *pool)
+{
+    tseed_tileset_t tileset = sheet->tileset;
+    const char *last = strrchr(tileset.key, '/');
+
+    tileset.hash = hash;
+    tileset.key = apr_pstrcat(
+        pool, apr_pstrmemdup(pool, tileset.key, (apr_size_t)(last + 1 - tileset.key)), hash, NULL);
+    sheet_init(other, &tileset, pool);
+}
+
+/* What the paths of two hashes begin with, those of any two do. */
+static size_t common_length(const tseed_sheet_t *sheet, apr_pool_t *pool)
+{
+    tseed_sheet_t other;
+    size_t length = 0;
+
+    other_init(&other, sheet, NO_HASH, pool);
+    while (sheet->prefix[length] && sheet->prefix[length] == other.prefix[length]) {
+        length++;
+    }
+    return length;
 }
 
 static const tseed_range_t *make_ranges(const tseed_subset_t *subset, apr_pool_t *pool)
@@ -57,6 +84,7 @@ static tseed_chart_t *chart_create(const tseed_layer_t *layer, const tseed_subse
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), NULL, pool);
         sheet_init(&chart->sheets[i], &tileset, pool);
+        chart->sheets[i].common = common_length(&chart->sheets[i], pool);
     }
     return chart;
 }
@@ -228,14 +256,12 @@ static const char *find_hash(const char *path, apr_pool_t *pool)
 static uint64_t page_in_other(const tseed_sheet_t *sheet, const char *hash, const char *path,
                               apr_pool_t *pool)
 {
-    tseed_tileset_t tileset = sheet->tileset;
-    const char *last = strrchr(tileset.key, '/');
     tseed_sheet_t other;
 
-    tileset.hash = hash;
-    tileset.key = apr_pstrcat(
-        pool, apr_pstrmemdup(pool, tileset.key, (apr_size_t)(last + 1 - tileset.key)), hash, NULL);
-    sheet_init(&other, &tileset, pool);
+    if (strncmp(path, sheet->prefix, sheet->common) != 0) {
+        return 0;
+    }
+    other_init(&other, sheet, hash, pool);
     return page_in(&other, path);
 }
 

@@ -18,7 +18,8 @@ typedef struct tseed_atlas_t tseed_atlas_t;
 typedef struct {
     tseed_tileset_t tileset;
     const tseed_pattern_t *pattern;
-    const char *prefix; /* tseed_layout_prefix */
+    const char *prefix; /* tseed_layout_prefix, */
+    size_t common;      /* and how much of it holds for other parameters, too */
     uint64_t print;     /* tseed_tileset_print */
     size_t longest;     /* bytes that hold any absolute path of it and the NUL */
     const char *blank;  /* what is served for a tile that is missing; NULL: nothing */

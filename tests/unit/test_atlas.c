@@ -194,6 +194,38 @@ static void test_atlas__pages_of_files(void **state)
     }
 }
 
+/* The page of a tile of the style "polygon", found by the path that the tile has. */
+static void assert_found(tseed_layout_t layout, const char *path_template)
+{
+    const tseed_tile_t tile = {10, 100, 200};
+    tseed_catalog_t *catalog = tseed_catalog_create(pool);
+    tseed_layer_t *layer = make_layer();
+    apr_table_t *submitted = apr_table_make(pool, 1);
+    const tseed_sheet_t *sheet;
+    tseed_atlas_t *made;
+
+    layer->store.layout = layout;
+    layer->store.path_template = path_template;
+    APR_ARRAY_PUSH(catalog->order, tseed_layer_t *) = layer;
+    made = tseed_atlas_create(catalog, pool);
+    apr_table_setn(submitted, "STYLES", "polygon");
+    sheet = &tseed_atlas_find(made, "topp:states", 11, "EPSG:4326", 9)->sheets[0];
+    assert_null(tseed_sheet_choose(&sheet, sheet, submitted, pool));
+    assert_int_equal(tseed_atlas_page_of(made, tseed_sheet_path(sheet, &tile, pool), pool),
+                     tseed_sheet_page(sheet, &tile));
+}
+
+static void test_atlas__pages_of_files_with_parameters(void **state)
+{
+    (void)state;
+    for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
+        assert_found((tseed_layout_t)layout, NULL);
+    }
+    assert_found(TSEED_LAYOUT_TEMPLATE, "{hash}/{layer}/{gridset}/{z}/{x}/{y}.{ext}");
+    assert_found(TSEED_LAYOUT_TEMPLATE, "{layer}-{hash}-{gridset}/{z}/{x}/{y}.{ext}");
+    assert_found(TSEED_LAYOUT_TEMPLATE, "{layer}/{gridset}/{z}/{x}/{y}-{hash}.{ext}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +233,7 @@ int main(void)
         cmocka_unit_test(test_atlas__tiles_of_a_part),
         cmocka_unit_test(test_atlas__files),
         cmocka_unit_test(test_atlas__pages_of_files),
+        cmocka_unit_test(test_atlas__pages_of_files_with_parameters),
     };
 
     return cmocka_run_group_tests_name("atlas", tests, setup_group, teardown_group);
