@@ -393,12 +393,18 @@ static void count_next(tseed_seeder_t *seeder)
     seeder->doubt_cursor = 0;
 }
 
-static void work_off(tseed_seeder_t *seeder, tseed_run_t *run)
+/* What was refused once waits until there may be room. */
+static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
+{
+    return run->short_of && now < job->due;
+}
+
+static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        if (tseed_steward_may_work(seeder, job)) {
+        if (!lacks_room(run, job, now) && tseed_steward_may_work(seeder, job)) {
             tseed_pump_work(seeder, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);
@@ -417,7 +423,7 @@ void tseed_chores_feed(tseed_seeder_t *seeder)
     tseed_audit_feed(seeder);
     walk_next(seeder, now);
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
-        work_off(seeder, run);
+        work_off(seeder, run, now);
     }
 }
 

@@ -4,10 +4,11 @@
  *
  * They are served by the standing run of their tile set: metatiles take the way of a seed's, CHECK
  * -> FETCH -> CUT, once for all who wait for the same one (a "flight"). A metatile that a task is
- * at work on is waited for, not fetched twice. What can't be stored is passed through; what the
- * upstream does not give is said at once, for a retry is the guest's to make: whoever comes before
- * the time that was named hears the same, and the upstream is not asked. A question that is lost
- * with its seeder is the client's to ask again.
+ * at work on is waited for, not fetched twice. What can't be stored is passed through, and stored
+ * by and by where it was only room that lacked. What the upstream does not give is said at once,
+ * for a retry is the guest's to make: whoever comes before the time that was named hears the same,
+ * and the upstream is not asked. A question that is lost with its seeder is the client's to ask
+ * again.
  */
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
+#define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
 
 /* One request that waits; malloc'd. */
 typedef struct tseed_guest_t {
@@ -175,6 +177,37 @@ static void begin_cut(tseed_job_t *job)
     tseed_queue_put(&job->run->ready, job);
 }
 
+/* What is passed through is no hit of a file, but it is a use of its page. */
+static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    const uint64_t print = job->run->shelf->holding.print;
+
+    for (int i = 0; i < job->passage->count; i++) {
+        const tseed_place_t place = tseed_place_of(&job->passage->tiles[i]);
+
+        tseed_book_hit(seeder->book, tseed_page_print(print, place.z, place.x, place.y), 1,
+                       apr_time_sec(apr_time_now()));
+    }
+}
+
+/* The guests get what they came for; it is stored when the janitor has made room, or has not for a
+ * second, which is the last try. */
+static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    const tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+
+    tseed_janitor_want(seeder, job);
+    if (job->due || job->run->ready.count >= WITHOUT_ROOM_MOST) {
+        finish(seeder, job, TSEED_MISS_BUSY);
+        return;
+    }
+    count_uses(seeder, job);
+    tell(seeder, flight_of(job->run, job), &reply);
+    close_passage(job);
+    begin_cut(job);
+    job->due = job->run->pause_until;
+}
+
 static int is_there(const tseed_job_t *job)
 {
     return job->outcome == TSEED_JOB_OK &&
@@ -213,14 +246,13 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_steward_book(seeder, job);
     }
-    if (job->outcome == TSEED_JOB_NO_ROOM) {
-        tseed_janitor_want(seeder, job);
-    }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
         begin_fetch(seeder, job);
     } else if (job->outcome == TSEED_JOB_OK) {
         finish(seeder, job, TSEED_MISS_STORED);
+    } else if (job->outcome == TSEED_JOB_NO_ROOM) {
+        wait_for_room(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         finish(seeder, job, TSEED_MISS_FAILED);
     } else {

@@ -104,15 +104,21 @@ static int has_room(const tseed_want_t *want, tseed_amount_t leaving)
            used.files - leaving.files <= limit.files - want->amount.files;
 }
 
-void tseed_janitor_wake(tseed_seeder_t *seeder)
+static void wake(tseed_run_t *runs)
 {
-    seeder->janitor.wanted = 0;
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
         if (run->short_of) {
             run->short_of = NULL;
             run->pause_until = 0;
         }
     }
+}
+
+void tseed_janitor_wake(tseed_seeder_t *seeder)
+{
+    seeder->janitor.wanted = 0;
+    wake(seeder->runs);
+    wake(seeder->standing);
 }
 
 /* Tiles of the metatile that are still to be written may each want as much as the refused one. */
@@ -177,6 +183,19 @@ static void say_stuck(tseed_seeder_t *seeder, const char *why)
 
 /* ---- victims ---- */
 
+/* How many to choose at once: what has come since is not among them, so they must be few of all. */
+static size_t choice_of(const tseed_book_t *book)
+{
+    const tseed_shelf_t *shelf;
+    int64_t pages = 0;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
+        pages += shelf->holding.pages;
+    }
+    return pages < TSEED_VICTIMS * TSEED_VICTIMS ? (size_t)(1 + pages / TSEED_VICTIMS)
+                                                 : TSEED_VICTIMS;
+}
+
 /* The next page to go for an account; 0: there is none. One choice serves several. */
 static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed_duty_t *duty)
 {
@@ -197,7 +216,7 @@ static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed
         }
         janitor->victims_of = duty->account;
         janitor->next = 0;
-        janitor->count = tseed_book_victims(janitor->victims, TSEED_VICTIMS, seeder->book,
+        janitor->count = tseed_book_victims(janitor->victims, choice_of(seeder->book), seeder->book,
                                             duty->account, duty->policy);
     }
 }

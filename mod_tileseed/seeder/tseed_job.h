@@ -66,7 +66,7 @@ typedef struct tseed_job_t {
     int tries;         /* all that failed */
     int in_doubt;      /* the last one counts if the upstream answers anything else meanwhile */
     apr_time_t first_failed; /* monotonic */
-    apr_time_t due;          /* monotonic; while it is parked */
+    apr_time_t due;          /* monotonic; while it is parked, or a guest's waits for room */
     tseed_stage_t stage;
     int at_work;     /* with a worker */
     int holds;       /* pages of the books */

@@ -46,6 +46,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
         job = tseed_memory_get(sizeof(*job));
     }
     job->attempts = job->tries = 0;
+    job->due = 0;
     job->levels = 0;
     job->is_recount = job->is_whole = 0;
     job->cause[0] = '\0';

@@ -3,9 +3,11 @@
 """What the disk quota is compared with: the cache as somebody from outside sees it."""
 import json
 import os
+import signal
 import threading
 
 from rest import ask
+from seeding import seeder_of
 from tileseed_httpd import wait_until
 
 
@@ -56,7 +58,8 @@ def agrees(httpd, timeout=30):
 
 
 class Du:
-    """Somebody who runs du all the time."""
+    """Somebody who runs du all the time. The seeder, which alone writes, stands still meanwhile:
+    what is removed behind du and written before it would be counted twice."""
 
     def __init__(self, httpd, below=''):
         self.httpd = httpd
@@ -75,8 +78,16 @@ class Du:
 
     def read(self):
         """One reading after the other."""
-        while not self.stopped.wait(0.01):
-            self.readings.append(disk(self.httpd, self.below))
+        while not self.stopped.wait(0.05):
+            seeder = seeder_of(self.httpd)
+            try:
+                os.kill(seeder, signal.SIGSTOP)
+                reading = disk(self.httpd, self.below)
+                os.kill(seeder, signal.SIGCONT)
+            except (TypeError, ProcessLookupError):
+                continue                                    # it is being replaced
+            if seeder_of(self.httpd) == seeder:
+                self.readings.append(reading)
 
     def most(self):
         """The greatest that was seen: bytes, files."""
