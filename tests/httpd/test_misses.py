@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from seeding import GRIDS, REST, files, geowebcache_path, seeder_of, stub, world
+from seeding import GRIDS, REST, files, geowebcache_path, halt, seeder_of, stub, world
 from test_tiles import TILES, fetch
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
@@ -87,6 +87,24 @@ def test_seeder_that_dies(httpd, upstream):
     httpd.expect('tileseed: the seeder')
     released.set()
     assert until_served(httpd, path)[-1] == 200
+
+
+@one_mpm
+def test_seeder_that_hangs(httpd, upstream):
+    """No more wait for it than may, give or take what the length of a question makes out."""
+    httpd.start('TileSeedMissWaiters 20\n' + REST + TILES + stub(upstream, meta='1x1'))
+    paths = [f'/tiles/stub/small/6/{x}/0.png' for x in range(40)]
+    pid = wait_until(lambda: seeder_of(httpd))
+    halt(httpd, pid)
+    with concurrent.futures.ThreadPoolExecutor(len(paths)) as pool:
+        waiting = [pool.submit(httpd.get, path) for path in paths]
+        try:
+            wait_until(lambda: sum(one.done() for one in waiting) >= 15, 20)
+            assert all(one.result().status == 503 for one in waiting if one.done())
+            assert not all(one.done() for one in waiting)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+    assert all(one.result().status in (200, 503) for one in waiting)
 
 
 @one_mpm
