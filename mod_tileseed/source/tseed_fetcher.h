@@ -30,21 +30,25 @@
 typedef struct tseed_fetcher_t tseed_fetcher_t;
 
 typedef enum {
-    TSEED_FETCH_OK,       /* a 200 with a body of a plausible type: not yet a picture */
-    TSEED_FETCH_FAILED,   /* see cause; another try may help */
-    TSEED_FETCH_AWAY,     /* see cause, which speaks of the upstream rather than of the request */
-    TSEED_FETCH_CANCELLED /* taken back, under way or not */
+    TSEED_FETCH_OK,        /* a 200 with a body of a plausible type: not yet a picture */
+    TSEED_FETCH_UNCHANGED, /* a 304 to the condition: no body, what it named is as it was */
+    TSEED_FETCH_FAILED,    /* see cause; another try may help */
+    TSEED_FETCH_AWAY,      /* see cause, which speaks of the upstream rather than of the request */
+    TSEED_FETCH_CANCELLED  /* taken back, under way or not */
 } tseed_fetch_result_t;
 
-#define TSEED_CAUSE_SIZE 240
+#define TSEED_CAUSE_SIZE     240
+#define TSEED_CONDITION_SIZE 160
 
 typedef struct tseed_transfer_t {
     /* set by the caller */
     const char *url;                  /* lives as long as the transfer */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
-    size_t most;                      /* longest body that is taken, bytes */
-    int may_go_elsewhere; /* don't let it wait for an upstream that is away: AWAY, not sent */
+    const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
+                            * long as the transfer; NULL: none */
+    size_t most;           /* longest body that is taken, bytes */
+    int may_go_elsewhere;  /* don't let it wait for an upstream that is away: AWAY, not sent */
 
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */
@@ -54,6 +58,8 @@ typedef struct tseed_transfer_t {
     apr_time_t ended;                /* monotonic */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     char content_type[64];
+    char validator[TSEED_CONDITION_SIZE]; /* the condition that tells whether this answer still
+                                           * stands; "": the upstream offers none */
     char cause[TSEED_CAUSE_SIZE]; /* UTF-8, one line, neither credentials nor the whole address */
     unsigned char *body;
     size_t length, capacity;

@@ -20,6 +20,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
     transfer->sent = 0;
     transfer->retry_after = 0;
     transfer->content_type[0] = '\0';
+    transfer->validator[0] = '\0';
     transfer->cause[0] = '\0';
     transfer->length = 0;
 }
@@ -240,7 +241,7 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     if (transfer == &lane->probe) {
         return NULL;
     }
-    if (transfer->result == TSEED_FETCH_OK) {
+    if (transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED) {
         remember(lane, transfer);
     }
     return transfer;

@@ -91,7 +91,9 @@ static void judge_answer(tseed_transfer_t *transfer)
     char words[WORDS_SIZE];
     const char *kind;
 
-    if (transfer->http_status == 204) {
+    if (transfer->http_status == 304 && transfer->condition) {
+        transfer->result = TSEED_FETCH_UNCHANGED;
+    } else if (transfer->http_status == 204) {
         apr_cpystrn(transfer->cause, "empty answer (204)", sizeof(transfer->cause));
     } else if (transfer->http_status != 200) {
         judge_error_status(transfer);

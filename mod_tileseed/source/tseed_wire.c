@@ -3,6 +3,7 @@
 /* A wire: options that stay, options of a transfer, and where the body goes. */
 #include "source/tseed_wire.h"
 
+#include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,9 @@
 #define PROTOCOLS     "http,https"
 #define RECEIVE_BYTES (256 << 10)
 #define BODY_FIRST    (64 << 10)
+
+#define IF_NONE_MATCH   "If-None-Match: "
+#define SETTLED_SECONDS 60
 
 /* ---- the body ---- */
 
@@ -85,14 +89,75 @@ static int before_request(void *baton, char *peer, char *self, int peer_port, in
     return CURL_PREREQFUNC_OK;
 }
 
+/* The value of a header line if it has that name, without the white space around it. */
+static int read_header(char value[TSEED_CONDITION_SIZE], const char *line, size_t length,
+                       const char *name)
+{
+    const size_t before = strlen(name);
+
+    if (length <= before || strncasecmp(line, name, before) != 0) {
+        return 0;
+    }
+    line += before;
+    length -= before;
+    while (length > 0 && strchr(" \t\r\n", line[length - 1])) {
+        length--;
+    }
+    while (length > 0 && strchr(" \t", *line)) {
+        line++;
+        length--;
+    }
+    if (length == 0 || length >= TSEED_CONDITION_SIZE || memchr(line, '\0', length)) {
+        return 0;
+    }
+    memcpy(value, line, length);
+    value[length] = '\0';
+    return 1;
+}
+
+/* What a later request can ask by. An ETag says more than a time. What was modified less than a
+ * minute before it was sent may have been modified again within the same second (RFC
+ * 9110, 8.8.2.2): its time says nothing. */
+static void take_validator(tseed_wire_t *wire, const char *line, size_t length)
+{
+    char *validator = wire->transfer->validator;
+    char value[TSEED_CONDITION_SIZE];
+
+    if (read_header(value, line, length, "ETag:")) {
+        apr_snprintf(validator, TSEED_CONDITION_SIZE, "%s%s", IF_NONE_MATCH, value);
+        if (strlen(validator) != strlen(IF_NONE_MATCH) + strlen(value)) {
+            validator[0] = '\0';
+        }
+    } else if (read_header(value, line, length, "Last-Modified:")) {
+        wire->modified = curl_getdate(value, NULL);
+    } else if (read_header(value, line, length, "Date:")) {
+        wire->answered = curl_getdate(value, NULL);
+    } else if (length > 5 && memcmp(line, "HTTP/", 5) == 0) { /* another answer begins */
+        validator[0] = '\0';
+        wire->modified = wire->answered = -1;
+    }
+}
+
 static size_t take_header(char *data, size_t one, size_t count, void *baton)
 {
     tseed_wire_t *wire = baton;
 
-    (void)data;
     (void)one;
     wire->silent_until = 0;
+    take_validator(wire, data, count);
     return count;
+}
+
+/* Once all headers have come. */
+static void settle_validator(const tseed_wire_t *wire)
+{
+    char *validator = wire->transfer->validator;
+    char date[APR_RFC822_DATE_LEN];
+
+    if (!*validator && wire->modified >= 0 && wire->answered - wire->modified >= SETTLED_SECONDS) {
+        apr_rfc822_date(date, apr_time_from_sec(wire->modified));
+        apr_snprintf(validator, TSEED_CONDITION_SIZE, "If-Modified-Since: %s", date);
+    }
 }
 
 /* ---- options ---- */
@@ -125,12 +190,11 @@ static void set_basics(tseed_wire_t *wire)
 
 /* Credentials are for the upstream's own host, curl sends them to no other. Its headers go wherever
  * it redirects to, Authorization and Cookie excepted. */
-static void set_upstream(CURL *easy, const tseed_upstream_t *upstream, struct curl_slist *headers)
+static void set_upstream(CURL *easy, const tseed_upstream_t *upstream)
 {
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)apr_time_as_msec(upstream->timeout));
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)apr_time_as_msec(upstream->connect_timeout));
-    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     /* the configuration decides alone, whatever proxies httpd's environment names */
     curl_easy_setopt(easy, CURLOPT_PROXY, upstream->proxy ? upstream->proxy : "");
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
@@ -152,7 +216,8 @@ tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_sl
         abort();
     }
     set_basics(wire);
-    set_upstream(wire->easy, upstream, headers);
+    set_upstream(wire->easy, upstream);
+    wire->headers = headers;
     return wire;
 }
 
@@ -169,6 +234,10 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
     wire->begun = now;
     wire->silent_until = 0;
     wire->detail[0] = '\0';
+    wire->answered = wire->modified = -1;
+    wire->condition = (struct curl_slist){(char *)transfer->condition, wire->headers};
+    curl_easy_setopt(wire->easy, CURLOPT_HTTPHEADER,
+                     transfer->condition ? &wire->condition : wire->headers);
     curl_easy_setopt(wire->easy, CURLOPT_URL, transfer->url);
     curl_easy_setopt(wire->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->most);
 }
@@ -178,6 +247,7 @@ tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
     tseed_transfer_t *transfer = wire->transfer;
     long request_bytes = 0;
 
+    settle_validator(wire);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     transfer->sent = request_bytes > 0;
     wire->transfer = NULL;

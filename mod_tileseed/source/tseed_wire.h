@@ -22,8 +22,11 @@ typedef struct tseed_wire_t {
     struct tseed_wire_t *next;
     int no_memory;                /* the body did not fit into memory */
     int secure;                   /* an https address was asked: no way back to http */
+    struct curl_slist *headers;   /* the upstream's own, borrowed */
+    struct curl_slist condition;  /* the transfer's, in front of them */
     apr_time_t begun;             /* monotonic */
     apr_time_t silent_until;      /* the first byte has not come; give up then. 0: it has */
+    time_t answered, modified;    /* what the answer says of itself; -1: nothing */
     char detail[CURL_ERROR_SIZE]; /* curl's words for a failure */
 } tseed_wire_t;
 
