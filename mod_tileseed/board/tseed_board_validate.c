@@ -13,7 +13,7 @@ static const char *judge_counters(const tseed_row_t *row)
     const tseed_progress_t *progress = &row->progress;
     const int64_t counters[] = {progress->made,     progress->skipped, progress->removed,
                                 progress->failed,   progress->bytes,   progress->requests,
-                                progress->failures, progress->low};
+                                progress->failures, progress->low,     progress->unchanged};
     int64_t left = row->tiles_total;
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {

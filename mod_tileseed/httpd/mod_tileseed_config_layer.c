@@ -509,6 +509,19 @@ const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
 }
 
+const char *tseed_set_reseed(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const choices[] = {"changed", "all", NULL};
+    static const tseed_option_t option = {.words = choices};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_RESEED, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_word(&draft->layer.reseed_all, &option,
+                                   APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
 const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t range = {.highest = 1000};

@@ -77,6 +77,9 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     if (unsaid[TSEED_SAID_KEEP]) {
         layer->kept = other->kept;
     }
+    if (unsaid[TSEED_SAID_RESEED]) {
+        layer->reseed_all = other->reseed_all;
+    }
     if (unsaid[TSEED_SAID_RETRIES]) {
         layer->retries = other->retries;
     }

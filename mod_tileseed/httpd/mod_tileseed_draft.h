@@ -23,6 +23,7 @@ typedef enum {
     TSEED_SAID_PARAMETER,
     TSEED_SAID_STORE,
     TSEED_SAID_KEEP,
+    TSEED_SAID_RESEED,
     TSEED_SAID_RETRIES,
     TSEED_SAID_FAILURE_LIMIT,
     TSEED_SAID_EXPIRES,
@@ -85,7 +86,7 @@ tseed_directive_read_t tseed_set_gridset, tseed_set_srs, tseed_set_extent, tseed
 /* mod_tileseed_config_layer.c */
 tseed_directive_read_t tseed_set_layer, tseed_set_source, tseed_set_grid, tseed_set_format,
     tseed_set_metatile, tseed_set_parameter, tseed_set_store, tseed_set_keep, tseed_set_retries,
-    tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss;
+    tseed_set_reseed, tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss;
 
 /* mod_tileseed_config_location.c */
 tseed_directive_read_t tseed_set_rest, tseed_set_tiles, tseed_set_dialect, tseed_set_layers,

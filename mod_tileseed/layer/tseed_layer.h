@@ -134,6 +134,7 @@ typedef struct tseed_layer_t {
     int gutter;                  /* pixels on each side of a metatile */
     tseed_source_t source;
     tseed_store_config_t store;
+    int reseed_all;              /* make tiles again though their answer is as before */
     int retries;                 /* of a metatile */
     int64_t failure_limit;       /* failed metatiles before a task is aborted */
     apr_interval_time_t expires; /* of served tiles, -1: nothing is said */

@@ -44,6 +44,7 @@ typedef struct {
     tseed_effect_t detached; /* renamed away, not yet removed */
     int complete;            /* all that is there is booked: no walk is needed */
     uint64_t doubtful;       /* bit z: the pages of that level count as dirty */
+    uint64_t recipe;         /* what answers were made into tiles by; 0: nothing is known of them */
 } tseed_holding_t;
 
 /* 64 bits of SHA-1 that name a tile set in its store: another root, layout or template is another

@@ -160,6 +160,7 @@ static void add_counts(apr_array_header_t *pieces, const tseed_task_t *task,
     add_number(pieces, "tilesProcessed", tseed_progress_processed(progress));
     add_number(pieces, "tilesMade", progress->made);
     add_number(pieces, "tilesSkipped", progress->skipped);
+    add_number(pieces, "tilesUnchanged", progress->unchanged);
     add_number(pieces, "tilesRemoved", progress->removed);
     add_number(pieces, "tilesFailed", progress->failed);
     add_number(pieces, "bytes", progress->bytes);

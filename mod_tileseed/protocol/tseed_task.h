@@ -49,11 +49,13 @@ typedef struct {
 #define TSEED_REASON_SIZE 240
 
 /* How far a task is: plain data without pointers, copied whole between database, board and seeder.
- * Invariant: made + skipped + removed + failed <= tiles_total, equal when state is DONE. */
+ * Invariant: unchanged <= skipped, made + skipped + removed + failed <= tiles_total, equal when
+ * state is DONE. */
 typedef struct {
     int32_t state; /* tseed_task_state_t */
     int32_t reserved;
     int64_t made, skipped, removed, failed; /* tiles */
+    int64_t unchanged;                      /* those of the skipped whose answer was as before */
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
     int64_t failures;                       /* metatiles given up on */

@@ -169,7 +169,7 @@ void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
     book->changed_count = left;
     for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
         shelf->marked = shelf->changed ? shelf->holding.doubtful : shelf->marked;
-        shelf->changed = 0;
+        shelf->changed = shelf->recipe_changed = 0;
     }
 }
 

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
 #include "image/tseed_cutter.h"
 
@@ -244,19 +245,11 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job,
     return 1;
 }
 
-static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
+static void cut_tiles(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
-    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
-                                   job->height};
-    const char *error =
-        tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
     int64_t i = 0; /* counts the tiles as tseed_store_present does */
 
-    if (error) {
-        bad_answer(job, error);
-        return;
-    }
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             tseed_tile_t tile = {wanted->z, x, y};
@@ -271,6 +264,73 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
                 return;
             }
         }
+    }
+}
+
+/* Whether the answer is the one that the tiles came from. A new answer begins anew with what was
+ * made of another. */
+static int is_known(tseed_job_t *job)
+{
+    uint64_t digest;
+
+    if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        return 1;
+    }
+    digest = tseed_digest(job->transfer.body, job->transfer.length, job->seed);
+    digest = digest ? digest : 1;
+    if (digest != job->digest) {
+        memset(job->written, 0, sizeof(job->written));
+        job->digest = digest;
+    }
+    return digest == job->known;
+}
+
+/* In a reseed, finds the tiles that stay: those that are there, if they came from this very answer.
+ */
+static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
+{
+    memset(job->present, 0, sizeof(job->present));
+    if (is_known(job)) {
+        check(store, job);
+        for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
+            job->present[i] &= ~job->written[i];
+        }
+    }
+}
+
+static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
+{
+    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
+                                   job->height};
+    const char *error =
+        tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
+
+    if (error) {
+        bad_answer(job, error);
+    } else {
+        cut_tiles(worker, store, job);
+    }
+}
+
+/* Makes what is missing or has changed. */
+static void renew(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
+{
+    const int64_t tiles = tseed_range_count(&job->metatile.wanted);
+
+    if (tseed_run_leaves_unchanged(job->run)) {
+        find_unchanged(store, job);
+    } else {
+        is_known(job);
+    }
+    if (job->outcome != TSEED_JOB_OK) {
+        return;
+    }
+    if (tseed_job_present(job) == tiles) {
+        job->skipped = tiles;
+    } else if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        job->outcome = TSEED_JOB_NO_BODY;
+    } else {
+        cut(worker, store, job);
     }
 }
 
@@ -398,7 +458,7 @@ static void work(worker_t *worker, tseed_job_t *job)
     } else if (job->stage == TSEED_STAGE_CHECK) {
         check(store, job);
     } else if (job->stage == TSEED_STAGE_CUT) {
-        cut(worker, store, job);
+        renew(worker, store, job);
         if (job->passage &&
             (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
             pass(worker, job);

@@ -13,6 +13,7 @@
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
+ *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
@@ -110,6 +111,7 @@ typedef struct tseed_seeder_t {
 
     tseed_book_t *book;
     apr_hash_t *aside; /* print -> id of tile sets that are configured no more */
+    apr_hash_t *leaves; /* of the archive */
     tseed_cleaner_t *cleaner;
     tseed_quota_config_t quota;  /* in effect, */
     apr_pool_t *quota_pool;      /* where its texts live */
@@ -283,6 +285,17 @@ apr_status_t tseed_steward_write(tseed_seeder_t *seeder, tseed_save_t save);
 void tseed_steward_saved(tseed_seeder_t *seeder, tseed_save_t save);
 /* Once a tick. */
 void tseed_steward_tick(tseed_seeder_t *seeder);
+
+/* ---- archive ---- */
+
+/* A job is about to be fetched: what its answer is to be compared with, and whether the upstream is
+ * asked for a change only. Its address is known. */
+void tseed_archive_ask(tseed_seeder_t *seeder, tseed_job_t *job);
+/* A CUT has come back. */
+void tseed_archive_take(tseed_seeder_t *seeder, const tseed_job_t *job);
+/* Writes what has changed into the open transaction, behind the books; it is committed. */
+apr_status_t tseed_archive_write(tseed_seeder_t *seeder);
+void tseed_archive_saved(tseed_seeder_t *seeder);
 
 /* ---- chores ---- */
 

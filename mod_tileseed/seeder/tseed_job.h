@@ -45,6 +45,7 @@ typedef enum {
     TSEED_JOB_BAD_ANSWER, /* the upstream's: fetch again, then give up */
     TSEED_JOB_NO_STORE,   /* the cache directory's: nothing is wrong with the metatile, wait */
     TSEED_JOB_NO_ROOM,    /* an account refused: wait until something was removed */
+    TSEED_JOB_NO_BODY,    /* nothing has changed, but there are tiles missing: fetch it whole */
     TSEED_JOB_MORE,       /* of REMOVE: there is more to be removed than fits a tally */
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
@@ -74,12 +75,21 @@ typedef struct tseed_job_t {
     uint64_t levels; /* whose mark must be durable before it begins */
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away */
 
+    /* of FETCH and CUT; see tseed_archive.c */
+    uint64_t seed;   /* of the digests: which tiles are wanted */
+    uint64_t asked;  /* print of the request */
+    uint64_t known;  /* digest of the answer that the tiles came from; 0: not known */
+    uint64_t digest; /* of the answer at hand */
+    int must_fetch;  /* without a condition */
+    char condition[TSEED_CONDITION_SIZE];
+
     /* what the last stage found */
     tseed_outcome_t outcome;
     apr_status_t rv; /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
     char cause[TSEED_CAUSE_SIZE];
     int64_t made, skipped, bytes;
-    uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* of CHECK: which wanted tiles exist */
+    uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
+                                                      * and in a reseed of CUT */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */

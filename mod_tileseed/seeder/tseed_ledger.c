@@ -195,6 +195,9 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
     if (rv == APR_SUCCESS) {
         rv = tseed_steward_write(seeder, save_of(seeder, checkpoint));
     }
+    if (rv == APR_SUCCESS && save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
+        rv = tseed_archive_write(seeder);
+    }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(seeder->state);
     }
@@ -225,16 +228,17 @@ static void log_ending(const tseed_run_t *run)
     const tseed_progress_t *progress = &run->progress;
     int aborted = progress->state == TSEED_ABORTED && !run->terminated;
 
-    tseed_log(
-        aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
-        "task %" APR_INT64_T_FMT " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
-        " tiles made, %" APR_INT64_T_FMT " skipped, %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
-        " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT " requests%s%s",
-        run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
-        *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
-        seconds_of(run), progress->made, progress->skipped, progress->removed, progress->failed,
-        run->task->tiles_total, progress->requests, *progress->reason ? ": " : "",
-        progress->reason);
+    tseed_log(aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT
+              " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
+              " tiles made, %" APR_INT64_T_FMT " skipped (%" APR_INT64_T_FMT
+              " unchanged), %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
+              " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT " requests%s%s",
+              run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
+              *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
+              seconds_of(run), progress->made, progress->skipped, progress->unchanged,
+              progress->removed, progress->failed, run->task->tiles_total, progress->requests,
+              *progress->reason ? ": " : "", progress->reason);
 }
 
 /* The losses are durable: their positions are finished now, and a task with too many of them ends.
@@ -335,6 +339,9 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     works_again(seeder);
     seeder->must_record = 0;
     tseed_steward_saved(seeder, save_of(seeder, checkpoint));
+    if (save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
+        tseed_archive_saved(seeder);
+    }
     seeder->must_save = 0;
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);

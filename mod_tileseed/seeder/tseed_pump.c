@@ -48,6 +48,8 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     job->attempts = job->tries = 0;
     job->due = 0;
     job->levels = 0;
+    job->must_fetch = 0;
+    job->digest = 0;
     job->is_recount = job->is_whole = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
@@ -115,6 +117,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     int address = tseed_patience_choose(seeder, job);
 
     set_url(seeder, job, address);
+    tseed_archive_ask(seeder, job);
     job->stage = TSEED_STAGE_FETCH;
     tseed_pump_forget_answer(job);
     job->transfer.url = job->url;
@@ -142,12 +145,21 @@ void tseed_pump_arrive(tseed_job_t *job)
 
 /* ---- the ends of a metatile ---- */
 
+/* A reseed skips what did not change, and nothing else. */
+static void count_skipped(const tseed_job_t *job)
+{
+    tseed_progress_t *progress = &job->run->progress;
+
+    progress->skipped += job->skipped;
+    progress->unchanged += job->run->task->type == TSEED_RESEED ? job->skipped : 0;
+}
+
 static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
     run->progress.made += job->made;
-    run->progress.skipped += job->skipped;
+    count_skipped(job);
     run->progress.bytes += job->bytes;
     tseed_progress_finish(&run->progress, job->position);
     tseed_run_measure(run, job, tseed_clock_monotonic());
@@ -297,7 +309,8 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
         tseed_pump_job_put_back(seeder, job);
-    } else if (job->transfer.result == TSEED_FETCH_OK) {
+    } else if (job->transfer.result == TSEED_FETCH_OK ||
+               job->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->stage = TSEED_STAGE_CUT;
         tseed_queue_put(&run->ready, job);
     } else {
@@ -313,7 +326,7 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
 
     if (job->stage == TSEED_STAGE_CUT && run->phase == TSEED_RUN_DRAINING) {
         run->progress.made += job->made;
-        run->progress.skipped += job->skipped;
+        count_skipped(job);
         run->progress.bytes += job->bytes;
     } else if (job->stage == TSEED_STAGE_REMOVE) {
         count_removed(run, job->position);
@@ -361,6 +374,9 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
         discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         tseed_parking_put(seeder, job);
+    } else if (job->outcome == TSEED_JOB_NO_BODY) {
+        job->must_fetch = 1;
+        tseed_queue_put(&run->wanted, job);
     } else if (job->outcome == TSEED_JOB_MORE) { /* it could not be renamed away */
         job->is_whole = 0;
         tseed_queue_put(&run->ready, job);

@@ -23,6 +23,11 @@ tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)
     return run->positions.range[run->task->zoom_start + position];
 }
 
+int tseed_run_leaves_unchanged(const tseed_run_t *run)
+{
+    return run->task->type == TSEED_RESEED && !run->tileset.layer->reseed_all;
+}
+
 /* Threads beyond what the upstream takes at once wait for it: they do not count. */
 static int threads_of(const tseed_run_t *run)
 {

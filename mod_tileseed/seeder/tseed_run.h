@@ -50,6 +50,7 @@ typedef struct tseed_run_t {
     tseed_flight_t *flights; /* of a standing run: what guests wait for, */
     tseed_flight_t *failed;  /* and what they need not ask for just now */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
+    uint64_t recipe;         /* tseed_archive.c; 0: not looked up yet */
     tseed_phase_t phase;
     tseed_progress_t progress;
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */
@@ -89,6 +90,9 @@ int64_t tseed_run_count(const tseed_run_t *run);
 
 /* The metatile at a position, not of a truncate. */
 tseed_metatile_t tseed_run_metatile(const tseed_run_t *run, int64_t position);
+
+/* Whether tiles whose answer did not change are left alone. */
+int tseed_run_leaves_unchanged(const tseed_run_t *run);
 
 /* Measures a metatile that is finished, by the time since the one before. */
 void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now);

@@ -348,6 +348,10 @@ static void stop(tseed_seeder_t *seeder)
     }
     tseed_pump_tick(seeder, tseed_clock_monotonic());
     tseed_steward_tick(seeder); /* the board may go with httpd, and the hits on it */
+    /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
+     */
+    tseed_book_sweep(seeder->book);
+    tseed_book_sweep(seeder->book);
     seeder->retry_at = 0;
     tseed_ledger_record(seeder, 1);
     if (seeder->must_record) { /* what was lost has been counted only now */

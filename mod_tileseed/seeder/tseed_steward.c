@@ -18,6 +18,7 @@
 #include "board/tseed_hits.h"
 #include "protocol/tseed_answer.h"
 #include "seeder/tseed_house.h"
+#include "state/tseed_answers.h"
 #include "state/tseed_books.h"
 
 #define PAGES_AT_ONCE 4096
@@ -77,7 +78,9 @@ apr_status_t tseed_steward_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
 
 /* ---- at the start ---- */
 
-static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+/* Pages in doubt are added to `doubts`. */
+static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
+                               apr_array_header_t *doubts)
 {
     tseed_place_t last;
     int count = 0;
@@ -96,6 +99,9 @@ static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 
             tseed_book_load(seeder->book, shelf, page);
             last = page->place;
+            if (page->dirty) {
+                APR_ARRAY_PUSH(doubts, tseed_page_t) = *page;
+            }
         }
         apr_pool_clear(pool);
     } while (count == PAGES_AT_ONCE);
@@ -107,30 +113,55 @@ static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
  * back it is counted anew: somebody may have tidied up. */
 static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
 {
+    apr_status_t rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
     apr_pool_t *pool = apr_hash_pool_get(seeder->aside);
 
     apr_hash_set(seeder->aside, apr_pmemdup(pool, &holding->print, sizeof(holding->print)),
                  sizeof(holding->print), apr_pmemdup(pool, &holding->id, sizeof(holding->id)));
-    if (!holding->complete) {
-        return APR_SUCCESS;
+    if (rv != APR_SUCCESS || !holding->complete) {
+        return rv;
     }
     holding->complete = 0;
     holding->doubtful = UINT64_MAX;
     return tseed_books_save(seeder->state, holding);
 }
 
-static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding)
+static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding,
+                                 apr_array_header_t *doubts)
 {
     tseed_tileset_t tileset;
     tseed_chain_t chain;
-    tseed_shelf_t *shelf;
+    apr_status_t rv;
 
     if (tseed_usage_resolve(&tileset, holding, seeder->setup->catalog, seeder->scratch)) {
         return leave_aside(seeder, holding);
     }
     chain = chain_of(seeder, tileset.layer);
-    shelf = tseed_book_shelve(seeder->book, holding, &chain, tileset.layer->kept);
-    return load_pages(seeder, shelf);
+    rv = load_pages(seeder, tseed_book_shelve(seeder->book, holding, &chain, tileset.layer->kept),
+                    doubts);
+    return rv == APR_SUCCESS && holding->doubtful
+               ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
+               : rv;
+}
+
+/* Of what pages in doubt came from nothing is known any more. */
+static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
+{
+    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
+        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
+
+        rv = tseed_answers_doubt(seeder->state, page->tileset, &page->place);
+    }
+    if (doubts->nelts == 0) {
+        return rv;
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(seeder->state);
+    }
+    tseed_state_rollback(seeder->state);
+    return rv;
 }
 
 /* Every tile set with default parameters: what earlier programs have left there counts as well. */
@@ -190,7 +221,8 @@ static apr_status_t load_notes(tseed_seeder_t *seeder)
 
 apr_status_t tseed_steward_begin(tseed_seeder_t *seeder)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *holdings,
+        *doubts = apr_array_make(seeder->scratch, 16, sizeof(tseed_page_t));
     apr_pool_t *pool;
     apr_status_t rv;
 
@@ -200,10 +232,14 @@ apr_status_t tseed_steward_begin(tseed_seeder_t *seeder)
     apr_pool_create(&pool, seeder->pool);
     seeder->book = tseed_book_create(pool);
     seeder->aside = apr_hash_make(pool);
+    seeder->leaves = apr_hash_make(pool);
     seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
     rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t));
+        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = forget_answers(seeder, doubts);
     }
     if (rv == APR_SUCCESS) {
         rv = shelve_configured(seeder);
@@ -380,6 +416,9 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     if (job->is_detached) {
         book_detached(seeder, job);
+    }
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_archive_take(seeder, job);
     }
     tseed_tally_clear(&job->tally);
     job->shared = (tseed_effect_t){0};

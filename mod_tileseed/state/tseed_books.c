@@ -35,6 +35,7 @@ static void load_holding(tseed_holding_t *holding, tseed_rows_t *rows, apr_pool_
     load_effect(&holding->detached, rows);
     holding->complete = tseed_rows_int(rows);
     holding->doubtful = (uint64_t)tseed_rows_int64(rows);
+    holding->recipe = (uint64_t)tseed_rows_int64(rows);
 }
 
 static apr_status_t load_tilesets(tseed_state_t *state, void *baton)
@@ -63,15 +64,21 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
     const tseed_holding_t *holding = baton;
     const tseed_effect_t *paged = &holding->paged, *shared = &holding->shared,
                          *detached = &holding->detached;
-    const int64_t doubtful = (int64_t)holding->doubtful;
+    const int64_t doubtful = (int64_t)holding->doubtful, recipe = (int64_t)holding->recipe;
     const void *args[] = {
         &holding->pages,      &paged->names,      &paged->files,    &paged->bytes,
         &paged->allocated,    &shared->names,     &shared->files,   &shared->bytes,
         &shared->allocated,   &detached->names,   &detached->files, &detached->bytes,
-        &detached->allocated, &holding->complete, &doubtful,        &holding->id,
+        &detached->allocated, &holding->complete, &doubtful,        &recipe,
+        &holding->id,
     };
-    int rows;
-    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_TILESET_SAVE, args);
+    int rows = 0;
+    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_RECIPE,
+                                            (const void *[]){&holding->id, &recipe});
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, &rows, TSEED_SQL_TILESET_SAVE, args);
+    }
 
     return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
 }
@@ -105,6 +112,9 @@ static apr_status_t forget(tseed_state_t *state, void *baton)
     const void *args[] = {baton};
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
 
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_TILESET, args);
+    }
     return rv == APR_SUCCESS
                ? tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args)
                : rv;
@@ -186,8 +196,11 @@ static apr_status_t delete_page(tseed_state_t *state, void *baton)
 {
     const tseed_page_t *page = baton;
     const void *args[] = {&page->tileset, &page->place.z, &page->place.x, &page->place.y};
+    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
 
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
+    return rv == APR_SUCCESS
+               ? tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE, args)
+               : rv;
 }
 
 apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page)

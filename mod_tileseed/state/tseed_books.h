@@ -19,11 +19,12 @@ apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **hol
 /* Records a tile set that is not there yet; holding->id is its number. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
 
-/* Saves what changes of a tile set: sums, completeness, levels in doubt. APR_NOTFOUND: the database
+/* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe; a new recipe
+ * forgets its answers (tseed_answers.h). APR_NOTFOUND: the database
  * does not have it (any more); then it has no page of it either. */
 apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding);
 
-/* Forgets a tile set and its pages. */
+/* Forgets a tile set, its pages and its answers. */
 apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id);
 
 /* At most `most` pages (tseed_page_t) of a tile set behind the place `after` (NULL: from the first
@@ -31,7 +32,7 @@ apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id);
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
                                const tseed_place_t *after, int64_t most, apr_pool_t *pool);
 
-/* Saves a page, whether there was one or not; deletes it. */
+/* Saves a page, whether there was one or not; deletes it, and its answers. */
 apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_t *page);
 apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page);
 

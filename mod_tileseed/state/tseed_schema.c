@@ -13,6 +13,7 @@
  *      quota    one row: the configuration, and the directive it was derived from
  *      tileset  what there is of each tile set, as sums
  *      page     what there is of each block of 32 x 32 tiles, and how it is used
+ *      answer   which answers of the upstream the tiles of a page came from
  *      note     what else must outlive the seeder, as short texts
  */
 #include "state/tseed_schema.h"
@@ -169,8 +170,21 @@ static const char *const version_6[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3,
-                                                version_4, version_5, version_6};
+static const char *const version_7[] = {
+    "ALTER TABLE task ADD COLUMN unchanged BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE tileset ADD COLUMN recipe BIGINT NOT NULL DEFAULT 0",
+    "CREATE TABLE answer ("
+    " tileset BIGINT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " x BIGINT NOT NULL,"
+    " y BIGINT NOT NULL,"
+    " metatiles TEXT NOT NULL,"
+    " PRIMARY KEY (tileset, z, x, y))",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3, version_4,
+                                                version_5, version_6, version_7};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -10,7 +10,7 @@
 #define SET_COUNTERS                                                                               \
     "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
     " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
-    " passed = %s"
+    " passed = %s, unchanged = %lld"
 
 #define STATUS_ROWS                                                                                \
     "SELECT id, tiles_total, made + skipped + removed + failed, state FROM task"                   \
@@ -118,7 +118,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         "UPDATE tileset SET pages = %lld, names = %lld, files = %lld, bytes = %lld,"
         " allocated = %lld, shared_names = %lld, shared_files = %lld, shared_bytes = %lld,"
         " shared_allocated = %lld, detached_names = %lld, detached_files = %lld,"
-        " detached_bytes = %lld, detached_allocated = %lld, complete = %d, doubtful = %lld"
+        " detached_bytes = %lld, detached_allocated = %lld, complete = %d, doubtful = %lld,"
+        " recipe = %lld"
         " WHERE id = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
     [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
@@ -133,6 +134,19 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " accessed = excluded.accessed, heat = excluded.heat, dirty = excluded.dirty",
     [TSEED_SQL_PAGE_DELETE] =
         "DELETE FROM page WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
+    [TSEED_SQL_ANSWERS_GET] =
+        "SELECT metatiles FROM answer WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
+    [TSEED_SQL_ANSWERS_SAVE] =
+        "INSERT INTO answer (tileset, z, x, y, metatiles) VALUES (%lld, %d, %lld, %lld, %s)"
+        " ON CONFLICT (tileset, z, x, y) DO UPDATE SET metatiles = excluded.metatiles",
+    [TSEED_SQL_ANSWERS_DELETE] =
+        "DELETE FROM answer WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
+    [TSEED_SQL_ANSWERS_DELETE_LEVEL] = "DELETE FROM answer WHERE tileset = %lld AND z = %d",
+    [TSEED_SQL_ANSWERS_DELETE_TILESET] = "DELETE FROM answer WHERE tileset = %lld",
+    [TSEED_SQL_ANSWERS_DELETE_RECIPE] =
+        "DELETE FROM answer WHERE tileset IN"
+        " (SELECT id FROM tileset WHERE id = %lld AND recipe <> %lld)",
+    [TSEED_SQL_ANSWERS_DELETE_ALL] = "DELETE FROM answer",
     [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
     [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

@@ -13,13 +13,15 @@
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
     " tiles_total, gridset_print, store_print, requested_by, created, retry_of"
 #define TSEED_COUNTER_COLUMNS                                                                      \
-    "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed"
+    "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \
+    " unchanged"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \
     "pages, names, files, bytes, allocated,"                                                       \
     " shared_names, shared_files, shared_bytes, shared_allocated,"                                 \
-    " detached_names, detached_files, detached_bytes, detached_allocated, complete, doubtful"
+    " detached_names, detached_files, detached_bytes, detached_allocated, complete, doubtful,"     \
+    " recipe"
 
 typedef enum {
     TSEED_SQL_ID_NEXT,
@@ -72,6 +74,13 @@ typedef enum {
     TSEED_SQL_PAGES_DELETE,
     TSEED_SQL_PAGE_SAVE,
     TSEED_SQL_PAGE_DELETE,
+    TSEED_SQL_ANSWERS_GET,
+    TSEED_SQL_ANSWERS_SAVE,
+    TSEED_SQL_ANSWERS_DELETE,
+    TSEED_SQL_ANSWERS_DELETE_LEVEL,
+    TSEED_SQL_ANSWERS_DELETE_TILESET,
+    TSEED_SQL_ANSWERS_DELETE_RECIPE,
+    TSEED_SQL_ANSWERS_DELETE_ALL,
     TSEED_SQL_NOTE_GET,
     TSEED_SQL_NOTE_SET,
     TSEED_SQL_COUNT

@@ -47,7 +47,7 @@ def test_nothing_was_measured_yet(httpd, upstream):
 
 def test_second_seed_of_a_layer(httpd):
     """Bytes and tiles of a real map within a factor of 1.5 of what then happens."""
-    httpd.start(REST + world('TileSeedGrid EPSG:4326'))
+    httpd.start(REST + world('TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
     first = {'zoomStart': 0, 'zoomStop': 3, 'bounds': coords(-180, -90, 0, 90)}
     second = {'zoomStart': 0, 'zoomStop': 3}
     done(httpd, 'world', **first)

@@ -578,9 +578,9 @@ def test_requests_as_people_send_them(httpd, upstream):
 
 TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
         'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
-        'tilesMade', 'tilesSkipped', 'tilesRemoved', 'tilesFailed', 'bytes', 'upstreamRequests',
-        'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created', 'started', 'finished',
-        'retryOf')
+        'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'bytes',
+        'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
+        'started', 'finished', 'retryOf')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
 
 

@@ -280,8 +280,9 @@ def test_parameters_have_their_own_tile_set(httpd):
 
 @one_mpm
 def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
-    """A seed leaves what is there alone, a tile without bytes excepted; a reseed makes all anew."""
-    httpd.start(REST + stub(upstream, options='link-uniform=off'))
+    """A seed leaves what is there alone, a tile without bytes excepted; a reseed of all
+    makes all anew."""
+    httpd.start(REST + stub(upstream, 'TileSeedReseed all', options='link-uniform=off'))
     tiles = GRIDS['small'].between(0, 2)
     paths = paths_of('stub', 'small', tiles)
     place = {tile: httpd.path('cache') / path for path, tile in paths.items()}

@@ -57,7 +57,8 @@ def test_falling_back(httpd, upstream, second):
     """The second is asked for what the first can't, and for all while that is away."""
     httpd.expect(SUMMARY)
     httpd.expect('is away')
-    start(httpd, f'wms {upstream.url} {second.url} layers=any', 'TileSeedMetatile 1x1')
+    start(httpd, f'wms {upstream.url} {second.url} layers=any', 'TileSeedMetatile 1x1',
+          'TileSeedReseed all')
     assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
     assert not second.requests
     upstream.faults = [Fault('status', 404)]

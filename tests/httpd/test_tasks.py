@@ -20,7 +20,7 @@ one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 
 MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
            'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
-           'tilesMade', 'tilesSkipped', 'tilesRemoved', 'tilesFailed', 'bytes',
+           'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'bytes',
            'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
            'started', 'finished', 'retryOf']
 

@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import email.utils
 import gzip
+import hashlib
 import http.server
 import io
 import os
@@ -64,9 +65,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with self.server.owner.counted():
             fault = self.server.owner.next_fault(asked)
             if fault is None:
-                self.answer(self.image(asked), self.mime(asked))
+                self.answer_well(asked)
             else:
                 self.FAULTS[fault.name](self, asked, fault.number)
+
+    def answer_well(self, asked):
+        """The picture, or 304 to one who has it, if the stub offers to ask for that."""
+        owner = self.server.owner
+        body = self.image(asked)
+        digest = hashlib.md5(body).hexdigest()
+        offers = {'etag': ('ETag', 'If-None-Match', f'"{digest}"'),
+                  'modified': ('Last-Modified', 'If-Modified-Since',
+                               email.utils.formatdate(int(digest[:7], 16), usegmt=True))}
+        name, condition, value = offers.get(owner.offer, ('', '', ''))
+        status = 304 if name and self.headers.get(condition) == value else 200
+        owner.statuses.append(status)
+        self.answer(b'' if status == 304 else body, self.mime(asked), status, more={name: value})
 
     def answer_capabilities(self):
         """What the service says of itself, if it does; no part of the script."""
@@ -87,11 +101,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """The picture that was asked for."""
         bbox = [float(number) for number in asked.get('BBOX', '0,0,1,1').split(',')]
         size = [int(asked.get(key, '256')) - smaller for key in ('WIDTH', 'HEIGHT')]
+        owner = self.server.owner
+        if owner.repaint_all or tuple(bbox) in owner.repainted:
+            bbox = [number + 1 for number in bbox]
         return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
 
-    def answer(self, body, mime, status=200, claimed=None):
+    def answer(self, body, mime, status=200, claimed=None, more=None):
         """One whole answer; `claimed` is another Content-Length than the true one."""
         self.send_response(status)
+        for name, value in (more or {}).items():
+            if name:
+                self.send_header(name, value)
         self.send_header('Content-Type', mime)
         self.send_header('Content-Length', str(len(body) if claimed is None else claimed))
         self.end_headers()
@@ -264,6 +284,10 @@ class Upstream:
         self.requests = []
         self.times = []
         self.busy = []
+        self.offer = ''             # to tell what changed: by 'etag' or 'modified'
+        self.statuses = []          # of good answers
+        self.repainted = set()      # bounds whose picture is another one now
+        self.repaint_all = False
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.inquiries = 0

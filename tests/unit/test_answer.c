@@ -187,6 +187,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
     tseed_progress_t progress = {.state = TSEED_RUNNING,
                                  .made = 200,
                                  .skipped = 48,
+                                 .unchanged = 40,
                                  .failed = 2,
                                  .bytes = INT64_C(12345678901),
                                  .requests = 17,
@@ -202,7 +203,8 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"zoomStart\":1,\"zoomStop\":12,\"threadCount\":4,"
         "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
-        "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesRemoved\":0,\"tilesFailed\":2,"
+        "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
+        "\"tilesFailed\":2,"
         "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
         "\"secondsRemaining\":300,\"requestedBy\":\"seeder\","
         "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","

@@ -26,15 +26,16 @@ static void test_seeder__seeds_then_skips_then_removes(void **state)
     assert_int_equal(removed.skipped, pyramid(3));
 }
 
-static void test_seeder__reseed_makes_all_again(void **state)
+static void test_seeder__reseed_makes_what_is_missing_or_unknown(void **state)
 {
     house_t *house = *state;
     tseed_progress_t progress;
 
     wait_end(house, post(house, "seed", 2, 1));
     progress = wait_end(house, post(house, "RESEED", 3, 1));
-    assert_int_equal(progress.made, pyramid(3));
-    assert_int_equal(progress.skipped, 0);
+    assert_int_equal(progress.made, pyramid(3) - pyramid(2));
+    assert_int_equal(progress.skipped, pyramid(2));
+    assert_int_equal(progress.unchanged, pyramid(2));
     assert_int_equal(files(house), pyramid(3));
 }
 
@@ -423,8 +424,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_seeder__seeds_then_skips_then_removes, house_setup,
                                         house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder__reseed_makes_all_again, house_setup,
-                                        house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__reseed_makes_what_is_missing_or_unknown,
+                                        house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__two_seeds_of_one_set_share_the_work,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__exceptions_are_failures_with_a_cause,

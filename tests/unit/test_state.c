@@ -487,7 +487,8 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
 
     execute(home, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
                   " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
-                  " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1, '', 0, 0"
+                  " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
+                  " '', 0, 0, 0"
                   " FROM n");
     assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(home, "SELECT COUNT(*) FROM task"), 1100, 1900);
@@ -681,7 +682,7 @@ static void test_state__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(home, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 6);
+    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 7);
 }
 
 static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Answers as rows. */
+#include "state/tseed_answers.h"
+
+#include <apr_strings.h>
+
+#include "state/tseed_work.h"
+
+typedef struct {
+    int64_t tileset;
+    const tseed_place_t *place;
+    const char *text;
+    uint64_t levels;
+    apr_pool_t *pool;
+} answers_t;
+
+static apr_status_t load(tseed_state_t *state, void *baton)
+{
+    answers_t *call = baton;
+    const void *args[] = {&call->tileset, &call->place->z, &call->place->x, &call->place->y};
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_ANSWERS_GET, args, state->scratch);
+
+    if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        call->text = apr_pstrdup(call->pool, tseed_rows_text(&rows));
+    }
+    return rv;
+}
+
+apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t tileset,
+                                const tseed_place_t *place, apr_pool_t *pool)
+{
+    answers_t call = {.tileset = tileset, .place = place, .text = "", .pool = pool};
+    apr_status_t rv = tseed_work_read(state, load, &call);
+
+    *text = call.text;
+    return rv;
+}
+
+static apr_status_t save(tseed_state_t *state, void *baton)
+{
+    const answers_t *call = baton;
+    const void *args[] = {&call->tileset, &call->place->z, &call->place->x, &call->place->y,
+                          call->text};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_SAVE, args);
+}
+
+apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_place_t *place,
+                                const char *text)
+{
+    answers_t call = {.tileset = tileset, .place = place, .text = text};
+
+    return tseed_work_write(state, save, &call);
+}
+
+static apr_status_t doubt(tseed_state_t *state, void *baton)
+{
+    const answers_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < 4; i++) {
+        const int64_t x = call->place->x - i % 2, y = call->place->y - i / 2;
+        const void *args[] = {&call->tileset, &call->place->z, &x, &y};
+
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE, args);
+    }
+    return rv;
+}
+
+apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_place_t *place)
+{
+    answers_t call = {.tileset = tileset, .place = place};
+
+    return tseed_work_write(state, doubt, &call);
+}
+
+static apr_status_t doubt_levels(tseed_state_t *state, void *baton)
+{
+    const answers_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int z = 0; rv == APR_SUCCESS && z < TSEED_LEVELS_MAX; z++) {
+        if (call->levels >> z & 1) {
+            rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_LEVEL,
+                                       (const void *[]){&call->tileset, &z});
+        }
+    }
+    return rv;
+}
+
+apr_status_t tseed_answers_doubt_levels(tseed_state_t *state, int64_t tileset, uint64_t levels)
+{
+    answers_t call = {.tileset = tileset, .levels = levels};
+
+    return tseed_work_write(state, doubt_levels, &call);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Which answers the tiles of a page came from: a text for each page, of the seeder's making.
+ *
+ * The seeder's main thread is the only one to come here; its writes join the transaction that
+ * tseed_state_begin began, or are one of their own. The text of a page goes with the page, the
+ * texts of a tile set go when it is made by another recipe (tseed_books.h). Statuses as in
+ * tseed_state.h.
+ */
+#ifndef TSEED_ANSWERS_H
+#define TSEED_ANSWERS_H
+
+#include "layer/tseed_page.h"
+#include "state/tseed_state.h"
+
+/* *text in `pool`; "": there is none. */
+apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t tileset,
+                                const tseed_place_t *place, apr_pool_t *pool);
+
+/* Saves the text of a page, whether there was one or not. */
+apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_place_t *place,
+                                const char *text);
+
+/* Forgets what may be wrong once a page is in doubt: its own text and those of the pages before it
+ * in each direction, whose last metatiles may reach into it. */
+apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_place_t *place);
+
+/* Likewise of all pages of these levels (bits). */
+apr_status_t tseed_answers_doubt_levels(tseed_state_t *state, int64_t tileset, uint64_t levels);
+
+#endif
