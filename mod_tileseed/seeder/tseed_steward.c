@@ -311,19 +311,26 @@ void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job)
     seeder->must_record = 1;
 }
 
-/* The levels that other jobs of the tile set have marked. */
-static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_job_t *job)
+/* The levels that jobs of a tile set have marked; `job` (may be NULL) is not asked. */
+static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf_t *shelf,
+                                 const tseed_job_t *job)
 {
     uint64_t levels = 0;
 
     for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        const tseed_job_t *other = run->shelf == job->run->shelf ? run->jobs : NULL;
+        const tseed_job_t *other = run->shelf == shelf ? run->jobs : NULL;
 
         for (; other; other = other->sibling) {
             levels |= other != job ? other->levels : 0;
         }
     }
     return levels;
+}
+
+static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, uint64_t levels)
+{
+    tseed_book_unmark_levels(shelf, levels);
+    seeder->must_save = 1;
 }
 
 void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -333,9 +340,9 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
         job->holds = 0;
     }
     if (job->levels) {
-        tseed_book_unmark_levels(job->run->shelf, job->levels & ~marked_by_others(seeder, job));
+        unmark(seeder, job->run->shelf,
+               job->levels & ~marked_by_others(seeder, job->run->shelf, job));
         job->levels = 0;
-        seeder->must_save = 1;
     }
 }
 
@@ -545,8 +552,25 @@ static void hit(void *data, uint64_t page_print, uint64_t hits)
                    apr_time_sec(apr_time_now()));
 }
 
+/* Marks of levels that an earlier seeder has left have served when all they put in doubt has been
+ * counted. */
+static void unmark_counted(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
+
+        levels &= levels ? ~marked_by_others(seeder, shelf, NULL) : 0;
+        if (levels) {
+            unmark(seeder, shelf, levels);
+        }
+    }
+}
+
 void tseed_steward_tick(tseed_seeder_t *seeder)
 {
+    unmark_counted(seeder);
     tseed_hits_drain(seeder->board, hit, seeder);
     if (seeder->ticks % SWEEP_EVERY == 0) {
         tseed_book_sweep(seeder->book);

@@ -278,6 +278,32 @@ static void test_seeder_quota__books_agree_after_kills(void **state)
     assert_int_equal(disk_files, 0);
 }
 
+static int is_doubtful(house_t *house)
+{
+    apr_array_header_t *holdings;
+    uint64_t levels = 0;
+
+    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
+    for (int i = 0; i < holdings->nelts; i++) {
+        levels |= APR_ARRAY_IDX(holdings, i, tseed_holding_t).doubtful;
+    }
+    return levels != 0;
+}
+
+static void test_seeder_quota__doubts_of_an_earlier_seeder_have_an_end(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    seeder_stop(house, SIGTERM);
+    assert_true(sql(house, "UPDATE tileset SET doubtful = 24"));
+    assert_true(sql(house, "UPDATE page SET files = 1, allocated = 4096 WHERE z > 2"));
+    seeder_start(house);
+    AWAIT(!is_doubtful(house));
+    assert_true(books_agree(house));
+    assert_int_equal(disk_files, 341);
+}
+
 static void test_seeder_quota__books_take_shared_files_in(void **state)
 {
     house_t *house = *state;
@@ -558,6 +584,8 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
                                         house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_of_an_earlier_seeder_have_an_end,
+                                        house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, house_setup,
