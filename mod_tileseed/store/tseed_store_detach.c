@@ -17,7 +17,6 @@
 #include "store/tseed_scan.h"
 
 #define REMOVED      TSEED_HIDDEN "/removed"
-#define MOVES_MOST   16
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static int is_dots(const char *name)
@@ -90,15 +89,12 @@ static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
     return rv;
 }
 
-/* Names of earlier ones that are not purged yet are passed over. APR_ENOENT: a purge has removed
- * the directory of those. */
+/* Names of earlier ones that are not purged yet are passed over. */
 static apr_status_t rename_away(int root, const char *path, int removed, int z)
 {
     char name[32];
     int rc = -1;
-    apr_status_t rv;
 
-    tseed_view_hold_alone();
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
         snprintf(name, sizeof(name), "%d-%d", z, i);
         rc = renameat(root, path, removed, name);
@@ -106,10 +102,8 @@ static apr_status_t rename_away(int root, const char *path, int removed, int z)
             break;
         }
     }
-    rv = rc == 0 ? APR_SUCCESS : errno == ENOENT ? APR_FROM_OS_ERROR(ENOENT) : APR_ENOTIMPL;
     tseed_view_detachments += rc == 0;
-    tseed_view_release();
-    return rv;
+    return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
 }
 
 /* Writes the path of the level's directory, which is the same for all its tiles, to store->path. */
@@ -135,27 +129,19 @@ static void prune_above(tseed_store_t *store)
     }
 }
 
-static apr_status_t move_once(tseed_store_t *store, int root, int z)
-{
-    int removed;
-    apr_status_t rv = tseed_folders_find(&removed, &store->folders, REMOVED, strlen(REMOVED));
-
-    if (APR_STATUS_IS_ENOENT(rv)) {
-        rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
-    }
-    return rv == APR_SUCCESS ? rename_away(root, store->path, removed, z) : rv;
-}
-
-/* A purge that has just come to its end removes the directory from under our feet, again if another
- * one is begun. */
+/* A purge that comes to its end removes the directory that it is moved to, yet not meanwhile. */
 static apr_status_t move(tseed_store_t *store, int root, int z)
 {
-    apr_status_t rv = move_once(store, root, z);
+    int removed;
+    apr_status_t rv;
 
-    for (int attempts = 1; APR_STATUS_IS_ENOENT(rv) && attempts < MOVES_MOST; attempts++) {
-        rv = move_once(store, root, z);
+    tseed_view_hold_alone();
+    rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    if (rv == APR_SUCCESS) {
+        rv = rename_away(root, store->path, removed, z);
     }
-    return APR_STATUS_IS_ENOENT(rv) ? APR_ENOTIMPL : rv;
+    tseed_view_release();
+    return rv;
 }
 
 static apr_status_t detach_folder(survey_t *survey, int root, int level, const tseed_range_t *range)
@@ -284,6 +270,28 @@ static apr_status_t purge_folder(purge_t *purge, int folder)
     return rv;
 }
 
+static apr_status_t purge_all(purge_t *purge, int top)
+{
+    int folder = openat(top, REMOVED, FOLDER_FLAGS);
+    apr_status_t rv;
+
+    if (folder < 0) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    }
+    rv = purge_folder(purge, folder);
+    close(folder);
+    return rv;
+}
+
+/* What is hidden below the root, if nothing is left in it. */
+static void remove_hidden(int top)
+{
+    tseed_view_hold_alone();
+    unlinkat(top, REMOVED, AT_REMOVEDIR);
+    unlinkat(top, TSEED_HIDDEN, AT_REMOVEDIR);
+    tseed_view_release();
+}
+
 apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsigned part,
                                unsigned parts, const tseed_stop_t *stop)
 {
@@ -294,9 +302,9 @@ apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsig
     if (top < 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
-    rv = purge_below(&purge, top, REMOVED);
+    rv = purge_all(&purge, top);
     if (rv == APR_SUCCESS) {
-        unlinkat(top, TSEED_HIDDEN, AT_REMOVEDIR);
+        remove_hidden(top);
     }
     close(top);
     return rv;
