@@ -21,11 +21,11 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 {
     seeder->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
     if (!seeder->state_failing) {
-        tseed_log(
-            TSEED_LOG_ERROR, rv,
-            "can't %s in the state database below %s: %s; running tasks go on, new ones wait, "
-            "it is tried again every second",
-            what, seeder->settings->state_dir, tseed_state_error(seeder->state));
+        tseed_log(TSEED_LOG_ERROR, rv,
+                  "can't %s in the state database below %s: %s; running tasks go on up to the next "
+                  "page of the cache, new ones wait, "
+                  "it is tried again every second",
+                  what, seeder->settings->state_dir, tseed_state_error(seeder->state));
     }
     seeder->state_failing = 1;
 }

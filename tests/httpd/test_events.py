@@ -170,7 +170,7 @@ def test_reloads_in_a_row_under_load(httpd, slow):
     wait_until(lambda: not rows(httpd), 60)
     assert tasks_known(httpd) == sorted(load.numbers + [number])
     for small in load.numbers:
-        assert counts(task(httpd, small)) == (1, 0, 0, 0)
+        assert counts(task(httpd, small)) in [(1, 0, 0, 0), (0, 1, 0, 0)]   # made or unchanged
     made, skipped, removed, failed = counts(task(httpd, number))
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
     wait_until(lambda: list(httpd.processes().values()).count('tileseed') == 1, 3, 'one seeder')
@@ -232,7 +232,7 @@ def try_to_post(httpd):
 
 @one_mpm
 def test_state_directory_is_full(httpd, slow, small_disk):
-    """A POST says so, what runs goes on, and when there is room all is as it was."""
+    """A POST says so, what runs loses nothing, and when there is room all is as it was."""
     httpd.expect('disk is full|No space left|state database|can\'t record the task')
     state = small_disk('state', '2m')
     httpd.start(REST + stub(slow))
@@ -245,12 +245,10 @@ def test_state_directory_is_full(httpd, slow, small_disk):
         answers.append(try_to_post(httpd))
         return answers[-1].status != 200
     wait_until(refused, 30, 'the refusal of a POST')
-    before = task(httpd, number)['tilesProcessed']
     for answer in [answers.pop(), try_to_post(httpd)]:
         assert answer.status in (503, 507), answer.body
         assert answer.headers['Retry-After']
         assert 'space' in answer.text or 'state database' in answer.text, answer.text
-    progress(httpd, number, before + 20)
     filler.unlink()
     wait_until(lambda: answers.append(try_to_post(httpd)) or answers[-1].status == 200)
     accepted = [number_of(answer) for answer in answers if answer.status == 200]
