@@ -227,17 +227,22 @@ static void log_ending(const tseed_run_t *run)
 {
     const tseed_progress_t *progress = &run->progress;
     int aborted = progress->state == TSEED_ABORTED && !run->terminated;
+    char unchanged[40] = "";
 
+    if (progress->unchanged > 0) {
+        apr_snprintf(unchanged, sizeof(unchanged), " (%" APR_INT64_T_FMT " unchanged)",
+                     progress->unchanged);
+    }
     tseed_log(aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
               "task %" APR_INT64_T_FMT
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
-              " tiles made, %" APR_INT64_T_FMT " skipped (%" APR_INT64_T_FMT
-              " unchanged), %" APR_INT64_T_FMT " removed, %" APR_INT64_T_FMT
-              " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT " requests%s%s",
+              " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
+              " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+              " requests%s%s",
               run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
               *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
-              seconds_of(run), progress->made, progress->skipped, progress->unchanged,
-              progress->removed, progress->failed, run->task->tiles_total, progress->requests,
+              seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
+              progress->failed, run->task->tiles_total, progress->requests,
               *progress->reason ? ": " : "", progress->reason);
 }
 

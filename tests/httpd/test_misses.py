@@ -124,6 +124,7 @@ def test_client_that_goes_away(httpd, upstream):
 @one_mpm
 def test_full_quota(httpd, upstream):
     """What there is no room for is passed through, and not stored."""
+    httpd.expect('would remove a large part')
     httpd.start('TileSeedDiskQuota on 1KiB\n' + REST + TILES + stub(upstream, meta='1x1'))
     tiles = iter(sorted(GRIDS['small'].tiles(3)))
 

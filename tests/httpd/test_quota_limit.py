@@ -134,7 +134,7 @@ def test_files(httpd, upstream):
 @one_mpm
 def test_kept_levels(httpd, upstream):
     """TileSeedKeep: these never go; a task over nothing else waits, and goes on by itself."""
-    serve(httpd, upstream, 'TileSeedKeep zoom=0-5')
+    serve(httpd, upstream, 'TileSeedKeep zoom=0-5\nTileSeedReseed all')
     put(httpd, enabled=True, globalExpirationPolicyName='LRU', globalQuota=size(16, 'MiB'))
     done(httpd, 'stub', zoomStop=6, threadCount=4)
     names = files(httpd)
