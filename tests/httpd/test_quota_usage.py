@@ -8,7 +8,7 @@ import sqlite3
 
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
-from seeding import REST, done, files, layer, seeder_of, stub
+from seeding import REST, done, files, halt, layer, seeder_of, stub
 from tileseed_httpd import one_mpm, wait_until
 
 FEW = '''
@@ -167,7 +167,7 @@ def test_reconcile_outlives_the_seeder(httpd, upstream):
     httpd.start(REST + stub(upstream))
     done(httpd, 'stub', zoomStop=4, threadCount=4)
     agrees(httpd)
-    os.kill(seeder_of(httpd), signal.SIGSTOP)
+    halt(httpd, seeder_of(httpd))
     ask(httpd, 'POST', '/rest/diskquota/reconcile')
     assert usage(httpd)['reconcile']['state'] == 'waiting'
     os.kill(seeder_of(httpd), signal.SIGKILL)
