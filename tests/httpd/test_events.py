@@ -19,7 +19,7 @@ from PIL import Image
 from rest import Client, listed, number_of, seed
 from seeding import (GRIDS, REST, SMALL_GRID, Watch, begin, counts, done, ended, files, layer, rows,
                      seeder_of, stub, task)
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import SANITIZED, one_mpm, wait_until
 from upstream import Fault
 
 TILES = {last: len(GRIDS['small'].between(0, last)) for last in range(8)}
@@ -175,7 +175,8 @@ def test_reloads_in_a_row_under_load(httpd, slow):
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
     wait_until(lambda: list(httpd.processes().values()).count('tileseed') == 1, 3, 'one seeder')
     assert after[1] == before[1], (before, after)
-    assert after[0] - before[0] < MEMORY_GROWTH, (before, after)
+    # a sanitizer keeps what it knew of a module that is loaded no more
+    assert SANITIZED or after[0] - before[0] < MEMORY_GROWTH, (before, after)
 
 
 # Crashes
