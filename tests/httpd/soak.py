@@ -65,7 +65,8 @@ def soak(httpd, upstream, answers):
     httpd.expect('is away')
     turns = itertools.cycle(FAULTS)
     upstream.decide = lambda asked: next(turns)
-    httpd.start(REST + 'TileSeedRetries 1000\n' + stub(upstream, connections=8))
+    # 256 metatiles: each may be tried a thousand times, and none is to be given up
+    httpd.start(REST + 'TileSeedRetries 1000\n' + stub(upstream, connections=8, meta='1x1'))
     number = begin(httpd, 'stub', zoomStart=4, zoomStop=4, threadCount=8,
                    tileFailureRetryWaitTime=1, totalFailuresBeforeAborting=-1)
     seeder = seeder_of(httpd)
