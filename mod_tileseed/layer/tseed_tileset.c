@@ -127,3 +127,17 @@ const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *la
                     "/", format->extension, "/", differs ? tileset->hash : "default", NULL);
     return NULL;
 }
+
+const char *tseed_tileset_find(tseed_tileset_t *tileset, const tseed_catalog_t *catalog,
+                               const tseed_names_t *names, apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = tseed_catalog_find_layer(catalog, names->layer);
+    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, names->gridset) : NULL;
+    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, names->format) : NULL;
+
+    if (!subset || !format) {
+        return "it is not configured";
+    }
+    return tseed_tileset_init(tileset, layer, subset, format,
+                              apr_table_clone(pool, names->parameters), pool);
+}

@@ -23,6 +23,17 @@ const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *la
                                const tseed_subset_t *subset, const tseed_format_t *format,
                                const apr_table_t *submitted, apr_pool_t *pool);
 
+/* What names a tile set in a request or a record; format is its MIME type, parameters are as
+ * submitted. Borrowed. */
+typedef struct {
+    const char *layer, *gridset, *format;
+    const apr_table_t *parameters;
+} tseed_names_t;
+
+/* Finds a tile set in a configuration; it keeps nothing of the names. NULL or a sentence. */
+const char *tseed_tileset_find(tseed_tileset_t *tileset, const tseed_catalog_t *catalog,
+                               const tseed_names_t *names, apr_pool_t *pool);
+
 /* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key;
  * values as they are, not encoded. In `pool`. */
 const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);

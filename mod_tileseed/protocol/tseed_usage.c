@@ -85,16 +85,11 @@ void tseed_usage_load(tseed_usage_status_t *status, const char *saved)
 const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_holding_t *holding,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
-    const apr_table_t *parameters = tseed_parameters_load(holding->parameters, pool);
-    const tseed_layer_t *layer = tseed_catalog_find_layer(catalog, holding->layer);
-    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, holding->gridset) : NULL;
-    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, holding->format) : NULL;
-    const char *problem;
+    const tseed_names_t names = {holding->layer, holding->gridset, holding->format,
+                                 tseed_parameters_load(holding->parameters, pool)};
+    const char *problem = names.parameters ? tseed_tileset_find(tileset, catalog, &names, pool)
+                                           : "its parameters can't be read";
 
-    if (!parameters || !subset || !format) {
-        return "it is not configured";
-    }
-    problem = tseed_tileset_init(tileset, layer, subset, format, parameters, pool);
     if (!problem && tseed_tileset_print(tileset, pool) != holding->print) {
         problem = "its store is another one now";
     }

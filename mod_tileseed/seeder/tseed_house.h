@@ -110,7 +110,7 @@ typedef struct tseed_seeder_t {
     tseed_run_t *standing;
 
     tseed_book_t *book;
-    apr_hash_t *aside; /* print -> id of tile sets that are configured no more */
+    apr_hash_t *aside;  /* print -> id of tile sets that are configured no more */
     apr_hash_t *leaves; /* of the archive */
     tseed_cleaner_t *cleaner;
     tseed_quota_config_t quota;  /* in effect, */
@@ -243,15 +243,6 @@ void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- standing runs ---- */
 
-/* What names a tile set; format is its MIME type, parameters are as submitted. Borrowed. */
-typedef struct {
-    const char *layer, *gridset, *format;
-    const apr_table_t *parameters;
-} tseed_names_t;
-
-/* Finds the tile set in the configuration; it lives in `pool`. NULL or a sentence. */
-const char *tseed_names_resolve(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
-                                const tseed_names_t *names, apr_pool_t *pool);
 /* The standing run of a tile set, made if there is none. NULL: there is no such tile set, or the
  * database can't record it now. */
 tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names);

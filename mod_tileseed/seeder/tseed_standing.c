@@ -33,20 +33,6 @@ static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
     return task;
 }
 
-const char *tseed_names_resolve(tseed_tileset_t *tileset, const tseed_seeder_t *seeder,
-                                const tseed_names_t *names, apr_pool_t *pool)
-{
-    const tseed_layer_t *layer = tseed_catalog_find_layer(seeder->setup->catalog, names->layer);
-    const tseed_subset_t *subset = layer ? tseed_layer_find_subset(layer, names->gridset) : NULL;
-    const tseed_format_t *format = layer ? tseed_layer_find_format(layer, names->format) : NULL;
-
-    if (!subset || !format) {
-        return "no such tile set";
-    }
-    return tseed_tileset_init(tileset, layer, subset, format,
-                              apr_table_clone(pool, names->parameters), pool);
-}
-
 static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, tseed_shelf_t *shelf)
 {
     apr_pool_t *pool;
@@ -58,7 +44,7 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
     run->shelf = shelf;
-    tseed_names_resolve(&run->tileset, seeder, names, pool);
+    tseed_tileset_find(&run->tileset, seeder->setup->catalog, names, pool);
     run->task = task_of(&run->tileset, pool);
     run->is_standing = 1;
     run->slot = -1;
@@ -78,7 +64,7 @@ tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *nam
     tseed_shelf_t *shelf;
     tseed_run_t *run = seeder->standing;
 
-    if (tseed_names_resolve(&tileset, seeder, names, seeder->scratch) ||
+    if (tseed_tileset_find(&tileset, seeder->setup->catalog, names, seeder->scratch) ||
         tseed_steward_shelf(&shelf, seeder, &tileset) != APR_SUCCESS) {
         return NULL;
     }
