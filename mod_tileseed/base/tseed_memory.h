@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Memory outside pools, for what travels between threads. Without it nothing can go on: the process
- * aborts, and what was committed is taken up by the next. */
+/* Memory for what travels between threads, and pools for one thread each. Without it nothing can go
+ * on: the process aborts, and what was committed is taken up by the next. */
 #ifndef TSEED_MEMORY_H
 #define TSEED_MEMORY_H
 
+#include <apr_pools.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,20 @@ static inline char *tseed_memory_copy(const char *text)
     size_t size = strlen(text) + 1;
 
     return memcpy(tseed_memory_get(size), text, size);
+}
+
+/* A pool that shares nothing with other threads' pools. */
+static inline apr_pool_t *tseed_memory_pool(void)
+{
+    apr_allocator_t *allocator;
+    apr_pool_t *pool;
+
+    if (apr_allocator_create(&allocator) != APR_SUCCESS ||
+        apr_pool_create_ex(&pool, NULL, NULL, allocator) != APR_SUCCESS) {
+        abort();
+    }
+    apr_allocator_owner_set(allocator, pool);
+    return pool;
 }
 
 #endif

@@ -247,12 +247,8 @@ static apr_status_t go_through(tseed_walk_t *walk, apr_pool_t *pool)
 static void *walk_thread(void *data)
 {
     tseed_walk_t *walk = data;
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
+    apr_pool_t *pool = tseed_memory_pool();
 
-    apr_allocator_create(&allocator);
-    apr_pool_create_ex(&pool, NULL, NULL, allocator);
-    apr_allocator_owner_set(allocator, pool);
     walk->job->rv = go_through(walk, pool);
     walk->job->outcome = walk->job->rv == APR_SUCCESS ? TSEED_JOB_OK : TSEED_JOB_NO_STORE;
     apr_pool_destroy(pool);

@@ -36,18 +36,6 @@ struct tseed_crew_t {
     worker_t *bench;       /* workers without a job; as many as threads, so never empty for a job */
 };
 
-/* A pool that shares nothing with other threads' pools. */
-static apr_pool_t *pool_create(void)
-{
-    apr_allocator_t *allocator;
-    apr_pool_t *pool;
-
-    apr_allocator_create(&allocator);
-    apr_pool_create_ex(&pool, NULL, NULL, allocator);
-    apr_allocator_owner_set(allocator, pool);
-    return pool;
-}
-
 static worker_t *worker_take(tseed_crew_t *crew)
 {
     worker_t *worker;
@@ -79,7 +67,7 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
     apr_status_t rv = APR_SUCCESS;
 
     if (!view->store) {
-        view->pool = pool_create();
+        view->pool = tseed_memory_pool();
         rv = tseed_store_open(&view->store, &run->tileset, worker->number, view->pool);
         if (rv != APR_SUCCESS) {
             apr_pool_destroy(view->pool);
@@ -513,7 +501,7 @@ static apr_status_t worker_create(tseed_crew_t *crew, unsigned number, apr_pool_
 
     worker->number = number;
     worker->crew = crew;
-    worker->scratch = pool_create();
+    worker->scratch = tseed_memory_pool();
     worker->next = crew->bench;
     crew->bench = worker;
     return tseed_cutter_create(&worker->cutter);
