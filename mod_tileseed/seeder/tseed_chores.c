@@ -122,6 +122,9 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
                                  tiles->miny / TSEED_PAGE_SIDE};
     tseed_effect_t difference = {0};
 
+    if (job->outcome == TSEED_JOB_STOPPED) {
+        return; /* the next seeder counts */
+    }
     if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
         seeder->count_after = tseed_clock_monotonic() + RETRY;
         tseed_audit_counted(seeder, job, NULL);

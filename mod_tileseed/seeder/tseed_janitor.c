@@ -15,7 +15,6 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
-#include "state/tseed_books.h"
 
 #define RETRY     (10 * APR_USEC_PER_SEC)
 #define SAY_EVERY (60 * APR_USEC_PER_SEC)
@@ -378,7 +377,7 @@ void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_steward_book(seeder, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
         tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &nothing);
-    } else {
+    } else if (job->outcome != TSEED_JOB_STOPPED) {
         janitor->not_before = tseed_clock_monotonic() + RETRY;
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "can't remove tiles of layer '%s' below %s for the disk quota; it is tried again",
