@@ -38,9 +38,12 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
 static apr_status_t forget_aside(tseed_seeder_t *seeder, uint64_t print)
 {
     const int64_t *id = apr_hash_get(seeder->aside, &print, sizeof(print));
+    apr_status_t rv = id ? tseed_books_forget(seeder->state, *id) : APR_SUCCESS;
 
-    apr_hash_set(seeder->aside, &print, sizeof(print), NULL);
-    return id ? tseed_books_forget(seeder->state, *id) : APR_SUCCESS;
+    if (rv == APR_SUCCESS) {
+        apr_hash_set(seeder->aside, &print, sizeof(print), NULL);
+    }
+    return rv;
 }
 
 static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
