@@ -449,8 +449,7 @@ static int is_held(const tseed_run_t *runs, const tseed_run_t *run,
                    const tseed_metatile_t *metatile)
 {
     for (const tseed_run_t *other = runs; other; other = other->next_run) {
-        if (other != run && other->jobs && other->tileset.key &&
-            strcmp(other->tileset.key, run->tileset.key) == 0 &&
+        if (other != run && other->jobs && other->shelf == run->shelf &&
             other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
             return 1;
         }
