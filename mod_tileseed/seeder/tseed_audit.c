@@ -157,7 +157,7 @@ const char *tseed_audit_status(const tseed_seeder_t *seeder)
 
     status.in_doubt = in_doubt(seeder);
     status.grace = tseed_cleaner_grace(seeder->cleaner);
-    if (seeder->block_saved > 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
+    if (seeder->block_saved != 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
         status.block = seeder->block;
     }
     return tseed_usage_save(&status, seeder->scratch);

@@ -65,6 +65,9 @@ typedef struct {
 
 #define TSEED_VICTIMS 64 /* chosen at once */
 
+/* A block size in the database that is none: sizes are being counted again, some by another. */
+#define TSEED_BLOCK_MIXED (-1)
+
 /* Removals for the disk quota (tseed_janitor.c). */
 typedef struct {
     int complete; /* all that is there is booked */
@@ -120,7 +123,7 @@ typedef struct tseed_seeder_t {
     tseed_usage_status_t status; /* see tseed_audit_status for what is not kept here */
     tseed_audit_t audit;
     int64_t block;       /* what sizes in the books are rounded up to, */
-    int64_t block_saved; /* and what the database says they are, all of them */
+    int64_t block_saved; /* and what the database says they are, all of them; 0: nothing yet */
     tseed_janitor_t janitor;
     int chores;                         /* pages that are counted or removed, or wait to be */
     int recounts;                       /* of the chores: nothing is written before they are done */

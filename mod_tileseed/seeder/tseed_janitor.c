@@ -34,17 +34,27 @@ static int is_complete(const tseed_book_t *book)
     return 1;
 }
 
+static void say_block(const tseed_seeder_t *seeder)
+{
+    char before[60] = ", and not all sizes were counted by it";
+
+    if (seeder->block != TSEED_BLOCK_MIXED) {
+        apr_snprintf(before, sizeof(before), " now instead of %" APR_INT64_T_FMT, seeder->block);
+    }
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+              "diskBlockSize is %" APR_INT64_T_FMT
+              "%s: the disk usage is counted again in the background",
+              seeder->quota.block_size, before);
+}
+
 /* Every file counts for another number of blocks: all is counted again. */
 static void change_block(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
     tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
-    if (seeder->block > 0 && seeder->block != seeder->quota.block_size) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "diskBlockSize is %" APR_INT64_T_FMT " now instead of %" APR_INT64_T_FMT
-                  ": the disk usage is counted again in the background",
-                  seeder->quota.block_size, seeder->block);
+    if (seeder->block != 0 && seeder->block != seeder->quota.block_size) {
+        say_block(seeder);
         for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
             tseed_book_doubt(seeder->book, shelf, UINT64_MAX);
             tseed_chores_count_shared(seeder, shelf);

@@ -448,10 +448,18 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 
 /* ---- saving ---- */
 
-/* Whether all sizes in the books are rounded up to another block size than the database says. */
+/* What the database is to say of the block size that sizes in the books are rounded up to. */
+static int64_t block_to_save(const tseed_seeder_t *seeder)
+{
+    if (seeder->block == seeder->block_saved || !tseed_steward_is_doubtful(seeder)) {
+        return seeder->block;
+    }
+    return seeder->block_saved ? TSEED_BLOCK_MIXED : 0;
+}
+
 static int block_has_changed(const tseed_seeder_t *seeder)
 {
-    return seeder->block != seeder->block_saved && !tseed_steward_is_doubtful(seeder);
+    return block_to_save(seeder) != seeder->block_saved;
 }
 
 static int cleaner_has_changed(const tseed_seeder_t *seeder)
@@ -476,9 +484,9 @@ static apr_status_t write_notes(tseed_seeder_t *seeder)
         rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_audit_status(seeder));
     }
     if (rv == APR_SUCCESS && block_has_changed(seeder)) {
-        rv =
-            tseed_books_note_set(seeder->state, BLOCK_NOTE,
-                                 apr_psprintf(seeder->scratch, "%" APR_INT64_T_FMT, seeder->block));
+        rv = tseed_books_note_set(
+            seeder->state, BLOCK_NOTE,
+            apr_psprintf(seeder->scratch, "%" APR_INT64_T_FMT, block_to_save(seeder)));
     }
     return rv;
 }
@@ -489,9 +497,7 @@ static void notes_saved(tseed_seeder_t *seeder)
     apr_cpystrn(seeder->cleaner_saved, tseed_cleaner_save(seeder->cleaner, seeder->scratch),
                 sizeof(seeder->cleaner_saved));
     apr_cpystrn(seeder->status_saved, tseed_audit_status(seeder), sizeof(seeder->status_saved));
-    if (block_has_changed(seeder)) {
-        seeder->block_saved = seeder->block;
-    }
+    seeder->block_saved = block_to_save(seeder);
 }
 
 int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
