@@ -31,7 +31,8 @@
 
 APLOG_USE_MODULE(tileseed);
 
-#define HANDLER "tileseed-tiles"
+#define HANDLER   "tileseed-tiles"
+#define ASKS_MOST 3
 
 /* What caches may do with a blank tile: the seed that makes the real one may be under way. */
 #define BLANK_CACHE_CONTROL "max-age=60"
@@ -214,12 +215,14 @@ static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **fil
 
 /* ---- tiles that are missing ---- */
 
-static int send_busy(request_rec *r, int seconds)
+static int send_busy(request_rec *r, int seconds, const char *cause)
 {
     apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
     return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                             "this tile is not in the cache and can't be made just now; ask again "
-                             "later");
+                             apr_pstrcat(r->pool,
+                                         "this tile is not in the cache and can't be made just "
+                                         "now, ask again later: ",
+                                         cause, NULL));
 }
 
 /* The tile lies in a file without a name, because the store did not take it. */
@@ -234,14 +237,16 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
     }
     close(descriptor);
     if (!data) {
-        return send_busy(r, 1);
+        return send_busy(r, 1, "what was made of it can't be read");
     }
     apr_table_setn(r->headers_out, "Cache-Control", UNSTORED_CACHE_CONTROL);
     return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
 }
 
-/* Asks the seeder, which makes the whole metatile, once for all who ask for a tile of it. */
-static int fetch(request_rec *r, const tseed_wanted_t *wanted)
+/* Asks the seeder, which makes the whole metatile, once for all who ask for a tile of it. What it
+ * has stored may have been removed before it could be opened here: then it is asked again. */
+static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file, request_rec *r,
+                        const tseed_wanted_t *wanted)
 {
     const tseed_tileset_t *tileset = &wanted->sheet->tileset;
     const tseed_question_t question = {.layer = tileset->layer->name,
@@ -249,15 +254,30 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
                                        .format = tileset->format->mime,
                                        .parameters = tileset->parameters,
                                        .tile = wanted->tile};
+    apr_status_t rv = APR_ENOENT;
+
+    for (int asks = 0; APR_STATUS_IS_ENOENT(rv) && asks < ASKS_MOST; asks++) {
+        tseed_miss_ask(reply, descriptor, tseed_supervise_hatch(), &question);
+        if (reply->outcome != TSEED_MISS_STORED) {
+            return APR_SUCCESS;
+        }
+        rv = open_file(r, wanted->path, file);
+    }
+    return rv;
+}
+
+static int fetch(request_rec *r, const tseed_wanted_t *wanted)
+{
     tseed_reply_t reply;
     apr_file_t *file;
     int descriptor;
 
-    tseed_miss_ask(&reply, &descriptor, tseed_supervise_hatch(), &question);
+    if (ask(&reply, &descriptor, &file, r, wanted) != APR_SUCCESS) {
+        return send_busy(r, 1, "it was stored and can't be opened");
+    }
     switch (reply.outcome) {
     case TSEED_MISS_STORED:
-        return open_file(r, wanted->path, &file) == APR_SUCCESS ? send_file(r, wanted, file)
-                                                                : send_busy(r, 1);
+        return send_file(r, wanted, file);
     case TSEED_MISS_PASSED:
         return send_passed(r, wanted, descriptor);
     case TSEED_MISS_FAILED:
@@ -266,7 +286,7 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
         apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply.retry_after));
         return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
     default:
-        return send_busy(r, reply.retry_after);
+        return send_busy(r, reply.retry_after, reply.cause);
     }
 }
 

@@ -55,22 +55,28 @@ static void answer(tseed_seeder_t *seeder, tseed_guest_t *guest, const tseed_rep
     seeder->guest_count--;
 }
 
-static void turn_away(int end, tseed_miss_outcome_t outcome, int seconds, const char *cause)
+static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const char *cause)
 {
     tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
 
     apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
-    tseed_miss_answer(end, &reply, -1);
+    return reply;
 }
 
-/* What a worker has encoded for this guest without storing it, or -1. */
-static int passed_tile(const tseed_job_t *job, const tseed_tile_t *tile)
+static tseed_reply_t busy(const char *cause)
+{
+    return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
+}
+
+/* The place of a tile among those that a worker is to encode for guests even if it can't store
+ * them, -1 if nobody had asked for it when the work began. */
+static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
 {
     const tseed_passage_t *passage = job->passage;
 
     for (int i = 0; passage && i < passage->count; i++) {
         if (passage->tiles[i].x == tile->x && passage->tiles[i].y == tile->y) {
-            return passage->files[i];
+            return i;
         }
     }
     return -1;
@@ -86,16 +92,23 @@ static void flight_unlink(tseed_run_t *run, tseed_flight_t *flight)
     *link = flight->next;
 }
 
-/* Everybody hears of it. */
+/* Everybody hears of it; but of a tile that could not be stored only who was there when the work at
+ * it began. Whoever has come since goes on waiting. */
 static void tell(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_reply_t *reply)
 {
-    tseed_guest_t *guest;
+    const tseed_passage_t *passage = flight->job->passage;
+    tseed_guest_t **link = &flight->guests, *guest;
 
-    while ((guest = flight->guests) != NULL) {
-        int tile = flight->job ? passed_tile(flight->job, &guest->tile) : -1;
+    while ((guest = *link) != NULL) {
+        int at = passage_find(flight->job, &guest->tile);
+        int tile = at >= 0 ? passage->files[at] : -1;
         tseed_reply_t own = *reply;
 
-        flight->guests = guest->next;
+        if (reply->outcome == TSEED_MISS_BUSY && passage && at < 0) {
+            link = &guest->next;
+            continue;
+        }
+        *link = guest->next;
         if (tile >= 0) {
             own.outcome = TSEED_MISS_PASSED;
         }
@@ -103,17 +116,21 @@ static void tell(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_rep
     }
 }
 
-/* What the upstream was asked for in vain is remembered as long as the guests were told to wait. */
+/* What the upstream was asked for in vain is remembered as long as the guests were told to wait.
+ * Guests who still wait begin anew. */
 static void flight_end(tseed_run_t *run, tseed_flight_t *flight, const tseed_reply_t *reply)
 {
     int was_asked = flight->job->stage != TSEED_STAGE_CHECK;
 
+    flight->job = NULL;
+    if (flight->guests) {
+        return;
+    }
     flight_unlink(run, flight);
     if (reply->outcome != TSEED_MISS_FAILED || !was_asked) {
         free(flight);
         return;
     }
-    flight->job = NULL;
     flight->until = tseed_clock_monotonic() + apr_time_from_sec(reply->retry_after);
     memcpy(flight->cause, reply->cause, sizeof(flight->cause));
     flight->next = run->failed;
@@ -148,11 +165,11 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
     tseed_reply_t reply = {.outcome = outcome};
 
     if (outcome == TSEED_MISS_FAILED) {
-        reply.retry_after = FAILED_SECONDS;
-        apr_cpystrn(reply.cause, job->cause, sizeof(reply.cause));
+        reply = reply_of(outcome, FAILED_SECONDS, job->cause);
         tseed_pump_note_error(run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
-        reply.retry_after = BUSY_SECONDS;
+        reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
+                                                       : "the work at it was cut short");
     }
     tell(seeder, flight, &reply);
     flight_end(run, flight, &reply);
@@ -194,7 +211,7 @@ static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
  * second, which is the last try. */
 static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    const tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+    const tseed_reply_t reply = busy("there is no room for it");
 
     tseed_janitor_want(seeder, job);
     if (job->due || job->run->ready.count >= WITHOUT_ROOM_MOST) {
@@ -299,6 +316,11 @@ static const tseed_flight_t *failed_find(const tseed_run_t *run, int64_t positio
     return flight;
 }
 
+static void turn_away(int end, tseed_reply_t reply)
+{
+    tseed_miss_answer(end, &reply, -1);
+}
+
 static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
     const tseed_names_t names = {question->layer, question->gridset, question->format,
@@ -312,12 +334,12 @@ static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, in
     tseed_flight_t *flight;
 
     if (position < 0) { /* asked under another configuration */
-        turn_away(end, TSEED_MISS_BUSY, BUSY_SECONDS, "the configuration is just being changed");
+        turn_away(end, busy("the configuration is just being changed"));
         return;
     }
     if (failed) {
-        turn_away(end, TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
-                  failed->cause);
+        turn_away(end, reply_of(TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
+                                failed->cause));
         return;
     }
     flight = flight_find(run, position);
@@ -339,7 +361,7 @@ void tseed_guests_hear(tseed_seeder_t *seeder)
     do {
         rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
         if (rv == APR_SUCCESS && seeder->guest_count >= seeder->settings->miss_waiters) {
-            turn_away(end, TSEED_MISS_BUSY, BUSY_SECONDS, "too many requests wait for tiles");
+            turn_away(end, busy("too many requests wait for tiles"));
         } else if (rv == APR_SUCCESS) {
             welcome(seeder, &question, end);
         }
@@ -382,7 +404,7 @@ void tseed_guests_feed(tseed_seeder_t *seeder)
 
 static void drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight, apr_time_t now)
 {
-    const tseed_reply_t late = {.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+    const tseed_reply_t late = busy("it takes too long");
     tseed_guest_t **link = &flight->guests;
 
     while (*link) {

@@ -198,7 +198,9 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_ques
         close(*tile);
         *tile = -1;
     }
-    *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+    *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY,
+                             .retry_after = BUSY_SECONDS,
+                             .cause = "the seeder does not answer"};
 }
 
 apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool)

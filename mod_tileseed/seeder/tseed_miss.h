@@ -32,7 +32,7 @@ typedef enum {
     TSEED_MISS_STORED, /* it is in the store now */
     TSEED_MISS_PASSED, /* it could not be stored: the descriptor holds it */
     TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
-    TSEED_MISS_BUSY    /* ask again later */
+    TSEED_MISS_BUSY    /* ask again later, for that cause */
 } tseed_miss_outcome_t;
 
 #define TSEED_MISS_CAUSE_SIZE 240
@@ -40,9 +40,9 @@ typedef enum {
 /* Plain data: it crosses between processes, which may be of different builds for a moment. */
 typedef struct {
     uint32_t version;
-    int32_t outcome;     /* tseed_miss_outcome_t */
-    int32_t retry_after; /* seconds; of FAILED and BUSY */
-    char cause[TSEED_MISS_CAUSE_SIZE];
+    int32_t outcome;                   /* tseed_miss_outcome_t */
+    int32_t retry_after;               /* seconds; of FAILED and BUSY */
+    char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
 } tseed_reply_t;
 
 /* Makes the hatch: children write to ends[1], the seeder reads from ends[0]. Holds about `most`

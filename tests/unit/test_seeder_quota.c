@@ -90,6 +90,26 @@ static void test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest(voi
     close(guest.file);
 }
 
+/* Whoever comes when the work at the metatile has begun already gets his tile as well. */
+static void test_seeder_quota__late_guests_are_passed_their_tiles(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS];
+    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+
+    fclose(file); /* a file where the cache should be */
+    for (int round = 0; round < 40; round++) {
+        for (int i = 0; i < WAITERS; i++) {
+            guest_send(&guests[i], house, 5, 4 + i % 4, 8 + i / 4 % 4);
+            apr_sleep(500);
+        }
+        for (int i = 0; i < WAITERS; i++) {
+            assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_PASSED);
+            close(guests[i].file);
+        }
+    }
+}
+
 static void test_seeder_quota__guest_hears_why_the_upstream_fails(void **state)
 {
     house_t *house = *state;
@@ -254,6 +274,22 @@ static void test_seeder_quota__books_take_an_existing_cache_in(void **state)
     seeder_start(house);
     await_agreement(house);
     assert_int_equal(disk_files, 341);
+}
+
+/* A seeder that died while all was counted by another block size, which was then taken back. */
+static void test_seeder_quota__sizes_by_two_blocks_are_counted_again(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    assert_int_equal(seeder_stop(house, SIGTERM), 0);
+    assert_true(sql(house, "UPDATE note SET value = '-1' WHERE name = 'block'"));
+    assert_true(sql(house, "UPDATE page SET allocated = 2 * allocated"));
+    assert_true(sql(house, "UPDATE tileset SET allocated = 2 * allocated"));
+    assert_false(books_agree(house));
+    seeder_start(house);
+    await_agreement(house);
 }
 
 static void test_seeder_quota__books_agree_after_kills(void **state)
@@ -572,6 +608,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest, house_setup,
             house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__late_guests_are_passed_their_tiles,
+                                        house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__guest_hears_why_the_upstream_fails,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__guests_beyond_the_limit_are_turned_away,
@@ -581,6 +619,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_with_the_disk, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_an_existing_cache_in,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__sizes_by_two_blocks_are_counted_again,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
                                         house_teardown),
