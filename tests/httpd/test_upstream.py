@@ -223,8 +223,8 @@ def test_concurrency_halves_and_recovers(httpd, upstream):
     """Errors make it smaller, good answers let it grow again."""
     httpd.expect(SUMMARY)
     httpd.start(REST + stub(upstream, connections=16, meta='1x1'))
-    upstream.faults = [Fault('delay', 0.02)] * 64 + [Fault('status', 500)] * 60
-    upstream.always = Fault('delay', 0.02)
+    upstream.faults = [Fault('delay', 0.1)] * 64 + [Fault('status', 500)] * 60
+    upstream.always = Fault('delay', 0.1)
     done(httpd, 'stub', type='reseed', zoomStart=5, zoomStop=5, threadCount=16,
          tileFailureRetryWaitTime=50)
     assert max(upstream.busy[:64]) > 12, upstream.busy
@@ -236,8 +236,8 @@ def test_concurrency_halves_and_recovers(httpd, upstream):
 def test_concurrency_halves_when_answers_are_slow(httpd, upstream):
     """An upstream that is slow without failing is asked less at a time, until it is as before."""
     httpd.start(REST + stub(upstream, connections=16, meta='1x1'))
-    upstream.faults = [Fault('delay', 0.02)] * 100 + [Fault('delay', 1)] * 48
-    upstream.always = Fault('delay', 0.02)
+    upstream.faults = [Fault('delay', 0.1)] * 100 + [Fault('delay', 1)] * 48
+    upstream.always = Fault('delay', 0.1)
     document = done(httpd, 'stub', type='reseed', zoomStart=5, zoomStop=5, threadCount=16)
     assert counts(document) == (1024, 0, 0, 0)
     assert max(upstream.busy[:100]) > 12, upstream.busy
