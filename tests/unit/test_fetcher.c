@@ -750,6 +750,9 @@ static void test_fetcher__serves_owners_in_turn(void **state)
         transfers[i] = ask(house, apr_psprintf(house->pool, "/gate?%c", owners[i]));
         transfers[i].owner = strchr(owners, owners[i]);
         tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        if (i == 0) {
+            wait_until_equal(&house->server.busy, 1);
+        }
     }
     wait_until_taken_in(house);
     server_open_gate(&house->server);
