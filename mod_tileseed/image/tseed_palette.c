@@ -14,6 +14,7 @@
  * stays as it is: three bytes each are less than the time of another pass over the pixels. */
 #define BYTE_COLOURS  16
 #define SPARE_COLOURS 64
+#define GLANCE        16 /* rows, after which it may be known that the palette stays */
 
 static size_t pixels_of(const tseed_picture_t *picture)
 {
@@ -32,15 +33,16 @@ static tseed_picture_t indexed_picture(const tseed_palette_room_t *palette,
                              .palette = palette->colours};
 }
 
-/* Which colours the pixels use, and how many. Of four tables each gets every fourth pixel: a store
- * that has to wait for the last one to the same place takes longer than joining them. */
-static int find_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
+/* Marks the colours that the pixels of `rows` rows use. Of four tables each gets every fourth
+ * pixel: a store that has to wait for the last one to the same place takes longer than joining
+ * them. */
+static void find_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture, int y,
+                      int rows)
 {
     unsigned char met[4][TSEED_PALETTE_MAX] = {{0}};
     int width = picture->width;
-    int count = 0;
 
-    for (int y = 0; y < picture->height; y++) {
+    for (int end = y + rows; y < end; y++) {
         const unsigned char *row = tseed_picture_row(picture, y);
         int x = 0;
 
@@ -53,15 +55,40 @@ static int find_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_
         }
     }
     for (int i = 0; i < TSEED_PALETTE_MAX; i++) {
-        used[i] = met[0][i] | met[1][i] | met[2][i] | met[3][i];
+        used[i] |= met[0][i] | met[1][i] | met[2][i] | met[3][i];
+    }
+}
+
+static int count_used(const unsigned char used[TSEED_PALETTE_MAX])
+{
+    int count = 0;
+
+    for (int i = 0; i < TSEED_PALETTE_MAX; i++) {
         count += used[i];
     }
     return count;
 }
 
-/* Numbers the used colours, translucent ones first, and says where each goes. */
-static void number_used(unsigned char moved[TSEED_PALETTE_MAX], tseed_colour_t *colours,
-                        const unsigned char used[TSEED_PALETTE_MAX], const tseed_colour_t *palette)
+/* Whether the palette may stay as it is; if not, all colours in use are marked. */
+static int may_stay(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture)
+{
+    int stays = 0;
+
+    memset(used, 0, TSEED_PALETTE_MAX);
+    for (int y = 0; y < picture->height && !stays; y += GLANCE) {
+        int left = picture->height - y;
+        int count;
+
+        find_used(used, picture, y, left < GLANCE ? left : GLANCE);
+        count = count_used(used);
+        stays = count > BYTE_COLOURS && picture->colours - count <= SPARE_COLOURS;
+    }
+    return stays;
+}
+
+/* Numbers the used colours, translucent ones first, and says where each goes; returns how many. */
+static int number_used(unsigned char moved[TSEED_PALETTE_MAX], tseed_colour_t *colours,
+                       const unsigned char used[TSEED_PALETTE_MAX], const tseed_colour_t *palette)
 {
     int count = 0;
 
@@ -73,6 +100,7 @@ static void number_used(unsigned char moved[TSEED_PALETTE_MAX], tseed_colour_t *
             }
         }
     }
+    return count;
 }
 
 static void move_pixels(unsigned char *to, const tseed_picture_t *picture,
@@ -93,16 +121,16 @@ tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_roo
                                      const tseed_picture_t *picture)
 {
     unsigned char used[TSEED_PALETTE_MAX], moved[TSEED_PALETTE_MAX];
-    int count = find_used(used, picture);
+    int count;
 
-    if (count > BYTE_COLOURS && picture->colours - count <= SPARE_COLOURS) {
+    if (may_stay(used, picture)) {
         *indexed = *picture;
         return TSEED_COLOURS_DONE;
     }
     if (tseed_buffer_reserve(&palette->indices, pixels_of(picture)) != 0) {
         return TSEED_COLOURS_NO_MEMORY;
     }
-    number_used(moved, palette->colours, used, picture->palette);
+    count = number_used(moved, palette->colours, used, picture->palette);
     move_pixels(palette->indices.data, picture, moved);
     *indexed = indexed_picture(palette, picture, count);
     return TSEED_COLOURS_DONE;
