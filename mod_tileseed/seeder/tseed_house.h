@@ -6,6 +6,7 @@
  *      tseed_seeder.c   the loop: wait, hear, tick
  *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
+ *      tseed_feeder.c   which of them begins next
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
@@ -13,6 +14,7 @@
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
+ *      tseed_clerk.c    the books out of the database and into it
  *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
@@ -201,8 +203,6 @@ int tseed_patience_outlook(const tseed_seeder_t *seeder, tseed_outlook_t *outloo
 
 /* Takes back a job whose stage is over. */
 void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Begins whatever may begin now, one job of each run in turn. */
-void tseed_pump_feed(tseed_seeder_t *seeder);
 /* A metatile is lost: it is recorded as a failure, and finished when the database has it. */
 void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job);
 /* No more of this run: its transfers end at once, its workers at the next file. */
@@ -226,13 +226,18 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
 void tseed_pump_arrive(tseed_job_t *job);
 /* The run's store can't be used for now. */
 void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv);
-/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
- * and finds its tiles there. */
-int tseed_pump_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                        const tseed_metatile_t *metatile);
 /* Logs an upstream error now, or with others in a line about all since the last one, once due. */
 void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now);
 void tseed_pump_summarise(tseed_run_t *run, apr_time_t now);
+
+/* ---- feeder ---- */
+
+/* Begins whatever may begin now, one job of each run in turn. */
+void tseed_feeder_feed(tseed_seeder_t *seeder);
+/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
+ * and finds its tiles there. */
+int tseed_feeder_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                          const tseed_metatile_t *metatile);
 
 /* ---- guests ---- */
 
@@ -255,11 +260,6 @@ void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- the books ---- */
 
-/* Loads them, and enters the tile sets that are configured. */
-apr_status_t tseed_steward_begin(tseed_seeder_t *seeder);
-/* The place of a tile set in the books, made if there is none. */
-apr_status_t tseed_steward_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
-                                 const tseed_tileset_t *tileset);
 /* A job is about to go to work in the pages of its tiles; it does no more. */
 void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job);
 void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job);
@@ -272,13 +272,21 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job);
 int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
 /* Books what a job has changed. */
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Whether there is something to write: pages, or with all else tile sets and notes. */
-int tseed_steward_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
-/* Writes what has changed in the books into the open transaction; that is committed. */
-apr_status_t tseed_steward_write(tseed_seeder_t *seeder, tseed_save_t save);
-void tseed_steward_saved(tseed_seeder_t *seeder, tseed_save_t save);
 /* Once a tick. */
 void tseed_steward_tick(tseed_seeder_t *seeder);
+
+/* ---- the books and the database ---- */
+
+/* Loads them, and enters the tile sets that are configured. */
+apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
+/* The place of a tile set in the books, made if there is none. */
+apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
+                               const tseed_tileset_t *tileset);
+/* Whether there is something to write: pages, or with all else tile sets and notes. */
+int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
+/* Writes what has changed in the books into the open transaction; that is committed. */
+apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save);
+void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
 
 /* ---- archive ---- */
 

@@ -193,7 +193,7 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = write_terminations(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_steward_write(seeder, save_of(seeder, checkpoint));
+        rv = tseed_clerk_write(seeder, save_of(seeder, checkpoint));
     }
     if (rv == APR_SUCCESS && save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
         rv = tseed_archive_write(seeder);
@@ -326,7 +326,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
         dirty |= run->dirty;
     }
     return seeder->must_record || (checkpoint && dirty) ||
-           tseed_steward_has_changes(seeder, save_of(seeder, checkpoint));
+           tseed_clerk_has_changes(seeder, save_of(seeder, checkpoint));
 }
 
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
@@ -343,7 +343,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     works_again(seeder);
     seeder->must_record = 0;
-    tseed_steward_saved(seeder, save_of(seeder, checkpoint));
+    tseed_clerk_saved(seeder, save_of(seeder, checkpoint));
     if (save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
         tseed_archive_saved(seeder);
     }

@@ -142,7 +142,7 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
                               settings->db_params, seeder->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_steward_begin(seeder);
+        rv = tseed_clerk_begin(seeder);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -307,7 +307,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
             tseed_ledger_record(seeder, 0);
         }
         tseed_roster_schedule(seeder);
-        tseed_pump_feed(seeder);
+        tseed_feeder_feed(seeder);
         apr_pool_clear(seeder->scratch);
         if (wait_for_work(seeder, &rung)) {
             return TSEED_EXIT_STOPPED;

@@ -65,7 +65,7 @@ tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *nam
     tseed_run_t *run = seeder->standing;
 
     if (tseed_tileset_find(&tileset, seeder->setup->catalog, names, seeder->scratch) ||
-        tseed_steward_shelf(&shelf, seeder, &tileset) != APR_SUCCESS) {
+        tseed_clerk_shelf(&shelf, seeder, &tileset) != APR_SUCCESS) {
         return NULL;
     }
     while (run && run->shelf != shelf) {

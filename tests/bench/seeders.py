@@ -101,7 +101,8 @@ class Tileseed:
             if time.time() - begun > PATIENCE:
                 raise RuntimeError('the task does not end')
             time.sleep(.1)
-        cpu, document = cpu_of(self.pid) - before, self.httpd.get(f'/rest/tasks/{number}.json').json()
+        cpu = cpu_of(self.pid) - before
+        document = self.httpd.get(f'/rest/tasks/{number}.json').json()
         if document['state'] != 'DONE' or document['tilesFailed']:
             raise RuntimeError(f'{document}\n{self.httpd.error_log()}')
         ended = datetime.datetime.fromisoformat(document['finished']).timestamp()

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The clerk: the books out of the database and into it.
+ *
+ * What has changed is written in the transactions of the ledger, marks of pages before their tiles.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "protocol/tseed_answer.h"
+#include "seeder/tseed_house.h"
+#include "state/tseed_answers.h"
+#include "state/tseed_books.h"
+
+#define PAGES_AT_ONCE 4096
+#define CLEANER_NOTE  "cleaner"
+#define BLOCK_NOTE    "block"
+
+/* ---- tile sets ---- */
+
+static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer)
+{
+    return tseed_cleaner_chain(seeder->cleaner, layer->name, layer->store.root);
+}
+
+/* Files of a tile set that was known under other names (a parameter's default has changed, say) are
+ * taken in as those of any other program. */
+static apr_status_t forget_aside(tseed_seeder_t *seeder, uint64_t print)
+{
+    const int64_t *id = apr_hash_get(seeder->aside, &print, sizeof(print));
+    apr_status_t rv = id ? tseed_books_forget(seeder->state, *id) : APR_SUCCESS;
+
+    if (rv == APR_SUCCESS) {
+        apr_hash_set(seeder->aside, &print, sizeof(print), NULL);
+    }
+    return rv;
+}
+
+static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
+                               const tseed_tileset_t *tileset, uint64_t print)
+{
+    tseed_chain_t chain = chain_of(seeder, tileset->layer);
+    tseed_holding_t holding = {
+        .print = print,
+        .key = tileset->key,
+        .layer = tileset->layer->name,
+        .gridset = tileset->subset->gridset->name,
+        .format = tileset->format->mime,
+        .parameters = tseed_parameters_save(tileset->parameters, seeder->scratch),
+        .root = tileset->layer->store.root,
+    };
+    apr_status_t rv = forget_aside(seeder, print);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_books_add(seeder->state, &holding);
+    }
+    if (rv == APR_SUCCESS) {
+        *shelf = tseed_book_shelve(seeder->book, &holding, &chain, tileset->layer->kept);
+    }
+    return rv;
+}
+
+apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
+                               const tseed_tileset_t *tileset)
+{
+    uint64_t print = tseed_tileset_print(tileset, seeder->scratch);
+
+    *shelf = tseed_book_find(seeder->book, print);
+    return *shelf ? APR_SUCCESS : shelve_new(shelf, seeder, tileset, print);
+}
+
+/* ---- at the start ---- */
+
+/* Pages in doubt are added to `doubts`. */
+static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
+                               apr_array_header_t *doubts)
+{
+    tseed_place_t last;
+    int count = 0;
+    apr_pool_t *pool;
+    apr_status_t rv;
+
+    apr_pool_create(&pool, seeder->scratch);
+    do {
+        apr_array_header_t *pages;
+
+        rv = tseed_books_pages(seeder->state, &pages, shelf->holding.id, count ? &last : NULL,
+                               PAGES_AT_ONCE, pool);
+        count = rv == APR_SUCCESS ? pages->nelts : 0;
+        for (int i = 0; i < count; i++) {
+            const tseed_page_t *page = &APR_ARRAY_IDX(pages, i, tseed_page_t);
+
+            tseed_book_load(seeder->book, shelf, page);
+            last = page->place;
+            if (page->dirty) {
+                APR_ARRAY_PUSH(doubts, tseed_page_t) = *page;
+            }
+        }
+        apr_pool_clear(pool);
+    } while (count == PAGES_AT_ONCE);
+    apr_pool_destroy(pool);
+    return rv;
+}
+
+/* A tile set that is not configured (any more) is not ours to limit or to remove. When it comes
+ * back it is counted anew: somebody may have tidied up. */
+static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
+{
+    apr_status_t rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
+    apr_pool_t *pool = apr_hash_pool_get(seeder->aside);
+
+    apr_hash_set(seeder->aside, apr_pmemdup(pool, &holding->print, sizeof(holding->print)),
+                 sizeof(holding->print), apr_pmemdup(pool, &holding->id, sizeof(holding->id)));
+    if (rv != APR_SUCCESS || !holding->complete) {
+        return rv;
+    }
+    holding->complete = 0;
+    holding->doubtful = UINT64_MAX;
+    return tseed_books_save(seeder->state, holding);
+}
+
+static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding,
+                                 apr_array_header_t *doubts)
+{
+    tseed_tileset_t tileset;
+    tseed_chain_t chain;
+    apr_status_t rv;
+
+    if (tseed_usage_resolve(&tileset, holding, seeder->setup->catalog, seeder->scratch)) {
+        return leave_aside(seeder, holding);
+    }
+    chain = chain_of(seeder, tileset.layer);
+    rv = load_pages(seeder, tseed_book_shelve(seeder->book, holding, &chain, tileset.layer->kept),
+                    doubts);
+    return rv == APR_SUCCESS && holding->doubtful
+               ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
+               : rv;
+}
+
+/* Of what pages in doubt came from nothing is known any more. */
+static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
+{
+    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
+        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
+
+        rv = tseed_answers_doubt(seeder->state, page->tileset, &page->place);
+    }
+    if (doubts->nelts == 0) {
+        return rv;
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(seeder->state);
+    }
+    tseed_state_rollback(seeder->state);
+    return rv;
+}
+
+/* Every tile set with default parameters: what earlier programs have left there counts as well. */
+static apr_status_t shelve_configured(tseed_seeder_t *seeder)
+{
+    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    tseed_tileset_t tileset;
+    tseed_shelf_t *shelf;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
+
+        for (int s = 0; s < layer->subsets->nelts; s++) {
+            for (int f = 0; rv == APR_SUCCESS && f < layer->formats->nelts; f++) {
+                tseed_tileset_init(
+                    &tileset, layer, &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t),
+                    &APR_ARRAY_IDX(layer->formats, f, tseed_format_t), NULL, seeder->scratch);
+                rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
+            }
+        }
+    }
+    return rv;
+}
+
+/* *value: "" when there is none. */
+static apr_status_t load_note(tseed_seeder_t *seeder, const char **value, const char *name)
+{
+    apr_status_t rv = tseed_books_note_get(seeder->state, value, name, seeder->scratch);
+
+    if (rv == APR_NOTFOUND) {
+        *value = "";
+        rv = APR_SUCCESS;
+    }
+    return rv;
+}
+
+static apr_status_t load_notes(tseed_seeder_t *seeder)
+{
+    const char *cleaner, *block, *status;
+    apr_status_t rv = load_note(seeder, &cleaner, CLEANER_NOTE);
+
+    if (rv == APR_SUCCESS) {
+        rv = load_note(seeder, &block, BLOCK_NOTE);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = load_note(seeder, &status, TSEED_USAGE_STATUS);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_usage_load(&seeder->status, status);
+        seeder->status.walked = seeder->status.block = 0;
+        tseed_cleaner_load(seeder->cleaner, cleaner);
+        seeder->block = seeder->block_saved = apr_atoi64(block);
+    }
+    return rv;
+}
+
+apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
+{
+    apr_array_header_t *holdings,
+        *doubts = apr_array_make(seeder->scratch, 16, sizeof(tseed_page_t));
+    apr_pool_t *pool;
+    apr_status_t rv;
+
+    if (seeder->book) {
+        return APR_SUCCESS;
+    }
+    apr_pool_create(&pool, seeder->pool);
+    seeder->book = tseed_book_create(pool);
+    seeder->aside = apr_hash_make(pool);
+    seeder->leaves = apr_hash_make(pool);
+    seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
+    rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
+        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = forget_answers(seeder, doubts);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = shelve_configured(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = load_notes(seeder);
+    }
+    if (rv != APR_SUCCESS) {
+        seeder->book = NULL;
+        apr_pool_destroy(pool);
+    }
+    return rv;
+}
+
+/* ---- saving ---- */
+
+/* What the database is to say of the block size that sizes in the books are rounded up to. */
+static int64_t block_to_save(const tseed_seeder_t *seeder)
+{
+    if (seeder->block == seeder->block_saved || !tseed_steward_is_doubtful(seeder)) {
+        return seeder->block;
+    }
+    return seeder->block_saved ? TSEED_BLOCK_MIXED : 0;
+}
+
+static int block_has_changed(const tseed_seeder_t *seeder)
+{
+    return block_to_save(seeder) != seeder->block_saved;
+}
+
+static int cleaner_has_changed(const tseed_seeder_t *seeder)
+{
+    return strcmp(tseed_cleaner_save(seeder->cleaner, seeder->scratch), seeder->cleaner_saved) != 0;
+}
+
+static int status_has_changed(const tseed_seeder_t *seeder)
+{
+    return strcmp(tseed_audit_status(seeder), seeder->status_saved) != 0;
+}
+
+static apr_status_t write_notes(tseed_seeder_t *seeder)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (cleaner_has_changed(seeder)) {
+        rv = tseed_books_note_set(seeder->state, CLEANER_NOTE,
+                                  tseed_cleaner_save(seeder->cleaner, seeder->scratch));
+    }
+    if (rv == APR_SUCCESS && status_has_changed(seeder)) {
+        rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_audit_status(seeder));
+    }
+    if (rv == APR_SUCCESS && block_has_changed(seeder)) {
+        rv = tseed_books_note_set(
+            seeder->state, BLOCK_NOTE,
+            apr_psprintf(seeder->scratch, "%" APR_INT64_T_FMT, block_to_save(seeder)));
+    }
+    return rv;
+}
+
+/* Nothing has changed since they were written. */
+static void notes_saved(tseed_seeder_t *seeder)
+{
+    apr_cpystrn(seeder->cleaner_saved, tseed_cleaner_save(seeder->cleaner, seeder->scratch),
+                sizeof(seeder->cleaner_saved));
+    apr_cpystrn(seeder->status_saved, tseed_audit_status(seeder), sizeof(seeder->status_saved));
+    seeder->block_saved = block_to_save(seeder);
+}
+
+int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
+{
+    const tseed_shelf_t *shelf;
+    int changed = tseed_book_changes(seeder->book, save) > 0;
+
+    for (unsigned i = 0;
+         save == TSEED_SAVE_ALL && !changed && (shelf = tseed_book_shelf(seeder->book, i)) != NULL;
+         i++) {
+        changed = shelf->changed;
+    }
+    return changed ||
+           (save == TSEED_SAVE_ALL && (block_has_changed(seeder) || cleaner_has_changed(seeder) ||
+                                       status_has_changed(seeder)));
+}
+
+/* A database in the place of ours knows nothing of the books: it gets them whole. */
+static apr_status_t save_tileset(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    apr_status_t rv = tseed_books_save(seeder->state, &shelf->holding);
+
+    if (rv == APR_NOTFOUND) {
+        rv = tseed_books_add(seeder->state, &shelf->holding);
+        tseed_book_resave(seeder->book);
+        seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
+        seeder->block_saved = 0;
+    }
+    return rv;
+}
+
+apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
+{
+    tseed_shelf_t *shelf;
+    tseed_page_t page;
+    size_t cursor = 0;
+    int gone;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
+        rv = shelf->changed ? save_tileset(seeder, shelf) : APR_SUCCESS;
+    }
+    while (rv == APR_SUCCESS && tseed_book_change(seeder->book, &page, &gone, save, &cursor)) {
+        rv = gone ? tseed_books_page_delete(seeder->state, &page)
+                  : tseed_books_page_save(seeder->state, &page);
+    }
+    return rv == APR_SUCCESS && save == TSEED_SAVE_ALL ? write_notes(seeder) : rv;
+}
+
+void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save)
+{
+    if (save == TSEED_SAVE_ALL) {
+        notes_saved(seeder);
+    }
+    tseed_book_saved(seeder->book, save);
+}
