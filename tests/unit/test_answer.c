@@ -8,30 +8,12 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
-
 #include "malformed_fixture.h"
 #include "protocol/tseed_answer.h"
 
+#include "document_fixture.h" /* its pool is the name of parameters above */
+
 #define STARTED INT64_C(1795253400000000) /* 2026-11-21T09:30:00Z, by date -d */
-
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    tseed_document_init();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 /* ---- status list ---- */
 
@@ -373,5 +355,5 @@ int main(void)
         cmocka_unit_test(test_answer__what_are_no_parameters_is_not_loaded),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_documents, teardown_group);
 }

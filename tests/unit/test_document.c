@@ -8,29 +8,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
-#include "protocol/tseed_document.h"
-
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    tseed_document_init();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "document_fixture.h"
 
 /* "a(b=1 c(d=x))": a tree in one line, null as name!. */
 static const char *drawn(const tseed_node_t *node)
@@ -243,5 +224,5 @@ int main(void)
         cmocka_unit_test(test_document__what_is_no_utf8_is_replaced_bytewise),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_documents, teardown_group);
 }

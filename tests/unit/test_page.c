@@ -12,22 +12,7 @@
 #include "layer/tseed_page.h"
 #include "states_fixture.h"
 
-static apr_pool_t *pool;
-
-static int setup(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
+#include "pool_fixture.h" /* its pool is the name of parameters above */
 
 static uint64_t print_of(tseed_layer_t *layer, const char *styles)
 {
@@ -129,5 +114,5 @@ int main(void)
         cmocka_unit_test(test_page__one_bit_more_turns_half_the_print_over),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }

@@ -12,26 +12,11 @@
 #include "protocol/tseed_seed_request.h"
 #include "states_fixture.h"
 
-static apr_pool_t *pool;
+#include "document_fixture.h" /* its pool is the name of parameters above */
+
 static tseed_catalog_t *catalog;
 static tseed_task_t task;
 static tseed_tileset_t tileset;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    tseed_document_init();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 /* Each test changes the layers as it likes. */
 static int setup(void **state)
@@ -420,5 +405,5 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__an_added_filter_stops_a_task, setup),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_documents, teardown_group);
 }

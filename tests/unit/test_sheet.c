@@ -7,30 +7,13 @@
 
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <string.h>
 
 #include "layer/tseed_page.h"
+#include "pool_fixture.h"
 #include "seeder/tseed_sheet.h"
 
 #define LONGEST "If-None-Match: W/\"a \\\"b\\\" c\""
-
-static apr_pool_t *pool;
-
-static int setup(void **state)
-{
-    (void)state;
-    apr_initialize();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static void put(tseed_sheet_t *sheet, int at, uint64_t digest, const char *condition)
 {
@@ -89,5 +72,5 @@ int main(void)
         cmocka_unit_test(test_sheet__leaves_out_what_is_no_line),
     };
 
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }

@@ -8,28 +8,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_general.h>
 #include <string.h>
 
+#include "document_fixture.h"
 #include "protocol/tseed_usage.h"
-
-static apr_pool_t *pool;
-
-static int setup_group(void **state)
-{
-    (void)state;
-    apr_initialize();
-    tseed_document_init();
-    return apr_pool_create(&pool, NULL);
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static void test_usage__status_survives_its_text(void **state)
 {
@@ -98,5 +80,5 @@ int main(void)
         cmocka_unit_test(test_usage__reconcile_waits_runs_and_ends),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_documents, teardown_group);
 }
