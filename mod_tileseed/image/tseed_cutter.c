@@ -18,11 +18,20 @@
 
 typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP } answer_kind_t;
 
+/* Longest answer of one colour that is remembered: 1024 x 1024 pixels take about 6 KB. */
+#define SOLID_MOST 16384
+
+/* All pixels of a picture of one colour. */
+typedef struct {
+    int channels, has_palette;
+    tseed_colour_t colour;
+} paint_t;
+
 /* All that a uniform tile's bytes depend on. Compared as memory, so it is zeroed first. */
 typedef struct {
-    int width, height, channels, has_palette;
+    paint_t paint;
+    int width, height;
     int codec, quality, level, lossless, palette;
-    tseed_colour_t colour;
 } uniform_key_t;
 
 struct tseed_cutter_t {
@@ -32,7 +41,8 @@ struct tseed_cutter_t {
     answer_kind_t kind;
     tseed_png_t png;
     tseed_jpeg_t jpeg;
-    tseed_picture_t picture; /* width 0: a JPEG that is not decoded yet */
+    tseed_picture_t picture; /* width 0: not decoded yet, as it is a JPEG or solid */
+    int is_solid;            /* it is the one that is remembered as such */
 
     /* kept from answer to answer */
     tseed_png_reader_t reader;
@@ -46,6 +56,11 @@ struct tseed_cutter_t {
     uniform_key_t uniform_key;
     tseed_encoded_t uniform;
     tseed_buffer_t uniform_data;
+
+    /* the PNG of one colour that was decoded last: a sea is sent again and again */
+    tseed_png_t solid; /* length 0: none */
+    tseed_buffer_t solid_data;
+    paint_t solid_paint;
 };
 
 apr_status_t tseed_cutter_create(tseed_cutter_t **cutter)
@@ -63,6 +78,7 @@ void tseed_cutter_destroy(tseed_cutter_t *cutter)
     tseed_webp_codec_free(&cutter->webp_codec);
     tseed_buffer_free(&cutter->pixels);
     tseed_buffer_free(&cutter->uniform_data);
+    tseed_buffer_free(&cutter->solid_data);
     free(cutter);
 }
 
@@ -94,6 +110,52 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
                         tseed_text_quote(begin, sizeof(begin), pool));
 }
 
+static paint_t paint_of(const tseed_picture_t *picture)
+{
+    return (paint_t){picture->channels, picture->colours > 0, tseed_picture_corner(picture)};
+}
+
+static int is_solid(const tseed_cutter_t *cutter, const tseed_png_t *png)
+{
+    const tseed_png_t *solid = &cutter->solid;
+
+    return solid->length > 0 && solid->length == png->length && solid->width == png->width &&
+           solid->height == png->height && memcmp(solid->data, png->data, png->length) == 0;
+}
+
+/* Without memory it is just not kept. */
+static void solid_remember(tseed_cutter_t *cutter)
+{
+    const tseed_png_t *png = &cutter->png;
+
+    if (png->length > SOLID_MOST || !tseed_picture_is_uniform(&cutter->picture)) {
+        return;
+    }
+    cutter->solid.length = 0;
+    if (tseed_buffer_reserve(&cutter->solid_data, png->length) == 0) {
+        memcpy(cutter->solid_data.data, png->data, png->length);
+        cutter->solid = *png;
+        cutter->solid.data = cutter->solid_data.data;
+        cutter->solid_paint = paint_of(&cutter->picture);
+    }
+}
+
+static const char *open_png(tseed_cutter_t *cutter, apr_pool_t *pool)
+{
+    const char *error;
+
+    cutter->is_solid = is_solid(cutter, &cutter->png);
+    if (cutter->is_solid) {
+        cutter->png.plain = cutter->solid.plain;
+        return NULL;
+    }
+    error = tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool);
+    if (!error) {
+        solid_remember(cutter);
+    }
+    return error;
+}
+
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
                               const tseed_format_t *format, apr_pool_t *pool)
 {
@@ -103,10 +165,11 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
     cutter->format = *format;
     cutter->answer = *answer;
     cutter->picture = (tseed_picture_t){0};
+    cutter->is_solid = 0;
     if (tseed_png_is(data, length)) {
         cutter->kind = ANSWER_PNG;
         cutter->png = (tseed_png_t){data, length, answer->width, answer->height, 0};
-        return tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool);
+        return open_png(cutter, pool);
     }
     if (tseed_jpeg_is(data, length)) {
         cutter->kind = ANSWER_JPEG;
@@ -282,20 +345,28 @@ static const char *encode(tseed_encoded_t *tile, tseed_cutter_t *cutter, tseed_p
     }
 }
 
-static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter,
-                            const tseed_picture_t *pixels)
+static void uniform_key_set(uniform_key_t *key, const tseed_cutter_t *cutter, const paint_t *paint,
+                            int width, int height)
 {
     memset(key, 0, sizeof(*key));
-    key->width = pixels->width;
-    key->height = pixels->height;
-    key->channels = pixels->channels;
-    key->has_palette = pixels->colours > 0;
+    key->paint = *paint;
+    key->width = width;
+    key->height = height;
     key->codec = (int)cutter->format.codec;
     key->quality = cutter->format.quality;
     key->level = cutter->format.level;
     key->lossless = cutter->format.lossless;
     key->palette = (int)cutter->format.palette;
-    key->colour = tseed_picture_corner(pixels);
+}
+
+static int uniform_find(tseed_encoded_t *tile, const tseed_cutter_t *cutter,
+                        const uniform_key_t *key)
+{
+    if (!cutter->uniform.length || memcmp(key, &cutter->uniform_key, sizeof(*key)) != 0) {
+        return 0;
+    }
+    *tile = cutter->uniform;
+    return 1;
 }
 
 /* Keeps a copy, for the encoders' buffers are used again. Without memory it is just not kept. */
@@ -314,24 +385,45 @@ static void uniform_remember(tseed_cutter_t *cutter, const uniform_key_t *key,
 static const char *encode_uniform(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                                   tseed_picture_t *pixels)
 {
+    const paint_t paint = paint_of(pixels);
     uniform_key_t key;
-    tseed_colour_t colour;
     const char *error;
 
-    uniform_key_set(&key, cutter, pixels);
-    if (cutter->uniform.length && memcmp(&key, &cutter->uniform_key, sizeof(key)) == 0) {
-        *tile = cutter->uniform;
+    uniform_key_set(&key, cutter, &paint, pixels->width, pixels->height);
+    if (uniform_find(tile, cutter, &key)) {
         return NULL;
     }
     error = encode(tile, cutter, pixels);
     if (error) {
         return error;
     }
-    colour = tseed_picture_corner(pixels);
     tile->uniform = 1;
-    memcpy(tile->rgba, &colour, sizeof(tile->rgba));
+    memcpy(tile->rgba, &paint.colour, sizeof(tile->rgba));
     uniform_remember(cutter, &key, tile);
     return NULL;
+}
+
+/* A tile of an answer of one colour that was made before: nothing need be decoded. */
+static int cut_solid(tseed_encoded_t *tile, const tseed_cutter_t *cutter,
+                     const tseed_region_t *region)
+{
+    uniform_key_t key;
+
+    if (!cutter->is_solid) {
+        return 0;
+    }
+    uniform_key_set(&key, cutter, &cutter->solid_paint, region->width, region->height);
+    return uniform_find(tile, cutter, &key);
+}
+
+static const char *decode(tseed_cutter_t *cutter, apr_pool_t *pool)
+{
+    if (cutter->picture.width) {
+        return NULL;
+    }
+    return cutter->kind == ANSWER_PNG
+               ? tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool)
+               : tseed_jpeg_read(&cutter->picture, &cutter->jpeg_codec, &cutter->jpeg, pool);
 }
 
 static int may_be_jpeg(tseed_codec_t codec)
@@ -376,12 +468,10 @@ const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,
     if (!is_inside(cutter, region)) {
         return "the tile lies outside the answer";
     }
-    if (cut_jpeg(tile, &error, cutter, region, pool)) {
+    if (cut_solid(tile, cutter, region) || cut_jpeg(tile, &error, cutter, region, pool)) {
         return error;
     }
-    if (!cutter->picture.width) {
-        error = tseed_jpeg_read(&cutter->picture, &cutter->jpeg_codec, &cutter->jpeg, pool);
-    }
+    error = decode(cutter, pool);
     if (error) {
         return error;
     }

@@ -211,6 +211,30 @@ static void test_cutter__uniform_tiles_are_found(void **state)
     assert_int_equal(cut(0, 0).uniform, 0);
 }
 
+/* It is decoded once, and again where another tile is wanted of it than before. */
+static void test_cutter__an_answer_of_one_colour_may_come_again(void **state)
+{
+    file_t file = rgba_file(1, 77);
+    tseed_encoded_t tile;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_null(open_file(file, 64, 64, "image/png", TSEED_PALETTE_AUTO));
+        for (int x = 0; x < 64; x += 32) {
+            tile = cut(x, 0);
+            assert_int_equal(tile.uniform, 1);
+            assert_tile_is(&tile, file, x, 0);
+        }
+        assert_null(tseed_cutter_cut(cutter, &tile, &(tseed_region_t){0, 0, 16, 16}, pool));
+        assert_int_equal(tile.data[19], 16);
+        assert_int_equal(tile.uniform, 1);
+    }
+    assert_string_equal(open_file(file, 64, 32, "image/png", TSEED_PALETTE_AUTO),
+                        "png of 64 x 64 pixels, expected 64 x 32");
+    assert_null(open_file(rgba_file(1, 78), 64, 64, "image/png", TSEED_PALETTE_AUTO));
+    assert_int_equal(cut(0, 0).rgba[3], 78);
+}
+
 /* What was remembered of one format, colour or size is not given for another. */
 static void test_cutter__uniform_tiles_of_all_kinds_keep_apart(void **state)
 {
@@ -554,6 +578,7 @@ int main(void)
         cmocka_unit_test(test_cutter__the_palette_rule_decides_the_kind_of_pixels),
         cmocka_unit_test(test_cutter__auto_finds_palettes_and_drops_opaque_alpha),
         cmocka_unit_test(test_cutter__uniform_tiles_are_found),
+        cmocka_unit_test(test_cutter__an_answer_of_one_colour_may_come_again),
         cmocka_unit_test(test_cutter__uniform_tiles_of_all_kinds_keep_apart),
         cmocka_unit_test(test_cutter__jpeg_lays_transparency_on_white),
         cmocka_unit_test(test_cutter__a_png_becomes_a_jpeg_like_it),
