@@ -14,7 +14,7 @@
 
 #define CRASHES_OF_METATILE 2
 #define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
-#define ANSWERS_BUDGET      (32 << 20) /* bytes of a run's answers under way */
+#define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
 
 /* Whether one of these runs, another one of the same tile set, is at work on the metatile. */
 static int is_held(const tseed_run_t *runs, const tseed_run_t *run,
