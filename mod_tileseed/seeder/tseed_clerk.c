@@ -238,6 +238,9 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
         rv = shelve_configured(seeder);
     }
     if (rv == APR_SUCCESS) {
+        rv = tseed_scout_look(seeder);
+    }
+    if (rv == APR_SUCCESS) {
         rv = load_notes(seeder);
     }
     if (rv != APR_SUCCESS) {

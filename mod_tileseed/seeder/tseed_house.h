@@ -15,6 +15,7 @@
  *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
+ *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
@@ -287,6 +288,12 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
 /* Writes what has changed in the books into the open transaction; that is committed. */
 apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save);
 void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
+
+/* ---- scout ---- */
+
+/* Enters the tile sets with parameters that the disk has, as far as they can be told from their
+ * hashes, and says which can't. */
+apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
 
 /* ---- archive ---- */
 

@@ -8,7 +8,8 @@ import sqlite3
 
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
-from seeding import REST, done, files, halt, layer, seeder_of, stub
+from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
+                     seeder_of, stub)
 from tileseed_httpd import one_mpm, wait_until
 
 FEW = '''
@@ -159,6 +160,51 @@ def test_reconcile(httpd, upstream):
     log = httpd.error_log()
     assert 'the books of the disk usage are compared with the disk: 6 pages in 1 tile sets' in log
     assert '2 of 7 pages were corrected; 1 tiles' in log
+
+
+def plant(httpd, **parameters):
+    """Puts level 3 of a tile set there, as another program would have made it."""
+    cache = httpd.path('cache')
+    for tile in GRIDS['small'].between(3, 3):
+        name = cache / geowebcache_path('stub', 'small', 'png', tile, parameters)
+        name.parent.mkdir(parents=True, exist_ok=True)
+        name.write_bytes(b'a tile')
+    for folder, _, _ in os.walk(cache):
+        os.chown(folder, *(httpd.user[1:] if httpd.user else (-1, -1)))
+
+
+def with_parameters(found):
+    """The tiles that are booked of each tile set with parameters."""
+    return {tileset['parameters']['STYLES']: tileset['tiles']
+            for row in found['layers'] for tileset in row['tilesets']
+            if tileset['parameters'].get('STYLES')}
+
+
+@one_mpm
+def test_parameters_on_the_disk(httpd, upstream):
+    """Tile sets with parameters that others have left are known from the start, or a reconcile,
+    and make room like all others. What no filter lists is named once, and left alone."""
+    plant(httpd, STYLES='polygon')
+    httpd.start('TileSeedDiskQuotaGrace 0\n' + REST +
+                stub(upstream, 'TileSeedParameter STYLES value=polygon value=pophatch regex=x.'))
+    known(httpd)
+    assert with_parameters(agrees(httpd)) == {'polygon': 64}
+    done(httpd, 'stub', zoomStop=0, parameters={'entry': {'string': ['STYLES', 'x1']}})
+    plant(httpd, STYLES='pophatch')
+    reconciled(httpd)
+    before = agrees(httpd)
+    assert with_parameters(before) == {'polygon': 64, 'pophatch': 64, 'x1': 1}
+    assert before['files'] == 129 and before['complete']
+    assert 'do not list' not in httpd.error_log()
+    put(httpd, enabled=True, globalQuota=size(0), cacheCleanUpFrequency=1)
+    wait_until(lambda: disk(httpd) == (0, 0), 30)
+    assert with_parameters(agrees(httpd)) == {'polygon': 0, 'pophatch': 0, 'x1': 0}
+    plant(httpd, STYLES='population')
+    reconciled(httpd)
+    assert usage(httpd)['files'] == 0 and disk(httpd)[1] == 64
+    log = httpd.error_log()
+    assert log.count(parameter_hash({'STYLES': 'population'})) == 1
+    assert "layer 'stub' has directories of grid set small" in log
 
 
 @one_mpm

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Variants: the parameters that a layer's filters can give, told by their hash. */
+#ifndef TSEED_VARIANTS_H
+#define TSEED_VARIANTS_H
+
+#include <apr_hash.h>
+
+#include "layer/tseed_layer.h"
+
+/* So many combinations of one layer's values are looked at. */
+#define TSEED_VARIANTS_MAX 4096
+
+/* All combinations of the filters' defaults and listed values that make a hash: hash -> const
+ * apr_table_t *, as tseed_tileset_init fills it, in `pool`. What only a regex lets through is not
+ * among them. */
+apr_hash_t *tseed_variants_list(const tseed_layer_t *layer, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The scout: tile sets with parameters that the disk has and the books have not.
+ *
+ * A directory tells a hash, from which no parameters follow. Those that may have made it are the
+ * ones that the layer's filters list, and those of its tile sets in the books, which a regex may
+ * have let through. What is found is entered and walked like every tile set that is new.
+ */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_log.h"
+#include "layer/tseed_variants.h"
+#include "protocol/tseed_answer.h"
+#include "seeder/tseed_house.h"
+#include "store/tseed_store.h"
+
+#define HASHES_SAID 8
+
+/* Hash -> parameters. */
+static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_layer_t *layer,
+                                  apr_pool_t *pool)
+{
+    apr_hash_t *variants = tseed_variants_list(layer, pool);
+    const tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        const tseed_holding_t *holding = &shelf->holding;
+        const char *hash = strrchr(holding->key, '/') + 1;
+
+        if (strcmp(holding->layer, layer->name) == 0 &&
+            !apr_hash_get(variants, hash, APR_HASH_KEY_STRING)) {
+            apr_hash_set(variants, hash, APR_HASH_KEY_STRING,
+                         tseed_parameters_load(holding->parameters, pool));
+        }
+    }
+    return variants;
+}
+
+/* In each format: directories don't say which have tiles there. */
+static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
+                          const tseed_subset_t *subset, const apr_table_t *parameters)
+{
+    tseed_tileset_t tileset;
+    tseed_shelf_t *shelf;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < layer->formats->nelts; i++) {
+        tseed_tileset_init(&tileset, layer, subset,
+                           &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), parameters,
+                           seeder->scratch);
+        rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
+    }
+    return rv;
+}
+
+static void say_unknown(const tseed_layer_t *layer, const tseed_subset_t *subset,
+                        const apr_array_header_t *unknown, apr_pool_t *pool)
+{
+    const char *list = "", *more = "";
+
+    for (int i = 0; i < unknown->nelts && i < HASHES_SAID; i++) {
+        list =
+            apr_pstrcat(pool, list, i ? ", " : "", APR_ARRAY_IDX(unknown, i, const char *), NULL);
+    }
+    if (unknown->nelts > HASHES_SAID) {
+        more = apr_psprintf(pool, " and %d more", unknown->nelts - HASHES_SAID);
+    }
+    if (unknown->nelts > 0) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "below %s layer '%s' has directories of grid set %s with parameters that its "
+                  "filters do not list, by their hashes: %s%s; what is in them is not counted "
+                  "before a seed request with these parameters, or before they are listed as "
+                  "values: remove what nobody needs",
+                  layer->store.root, layer->name, subset->gridset->name, list, more);
+    }
+}
+
+/* *variants is listed when it is needed first. */
+static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
+                            const tseed_layer_t *layer, const tseed_subset_t *subset,
+                            apr_pool_t *pool)
+{
+    apr_array_header_t *hashes, *unknown = apr_array_make(pool, 4, sizeof(const char *));
+    tseed_tileset_t tileset;
+    apr_status_t rv;
+
+    tseed_tileset_init(&tileset, layer, subset, &APR_ARRAY_IDX(layer->formats, 0, tseed_format_t),
+                       NULL, pool);
+    rv = tseed_store_hashes(&hashes, &tileset, pool);
+    if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
+        tseed_log(TSEED_LOG_WARNING, rv,
+                  "can't look below %s for tiles of layer '%s' with parameters; the next reconcile "
+                  "or start tries it again",
+                  layer->store.root, layer->name);
+    }
+    if (hashes->nelts > 0 && !*variants) {
+        *variants = known_variants(seeder, layer, pool);
+    }
+    rv = APR_SUCCESS;
+    for (int i = 0; rv == APR_SUCCESS && i < hashes->nelts; i++) {
+        const char *hash = APR_ARRAY_IDX(hashes, i, const char *);
+        const apr_table_t *parameters = apr_hash_get(*variants, hash, APR_HASH_KEY_STRING);
+
+        if (parameters) {
+            rv = enter(seeder, layer, subset, parameters);
+        } else {
+            APR_ARRAY_PUSH(unknown, const char *) = hash;
+        }
+    }
+    say_unknown(layer, subset, unknown, pool);
+    return rv;
+}
+
+apr_status_t tseed_scout_look(tseed_seeder_t *seeder)
+{
+    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    apr_pool_t *pool;
+    apr_status_t rv = APR_SUCCESS;
+
+    apr_pool_create(&pool, seeder->scratch);
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
+        const int subsets = layer->filters->nelts > 0 ? layer->subsets->nelts : 0;
+        apr_hash_t *variants = NULL;
+
+        for (int s = 0; rv == APR_SUCCESS && s < subsets; s++) {
+            rv = look_at(seeder, &variants, layer,
+                         &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t), pool);
+        }
+        apr_pool_clear(pool);
+    }
+    apr_pool_destroy(pool);
+    return rv;
+}
