@@ -266,5 +266,11 @@ def test_retry_after_is_obeyed_by_those_who_want_a_tile(httpd, upstream, kind, s
 @one_mpm
 def test_bad_answers_leave_nothing_behind(httpd, upstream):
     """A short run of what "make soak" does for long."""
-    early, late = soak.soak(httpd, upstream, 1500)
+    early, late = soak.soak(httpd, upstream, 300, slow_every=30)
     soak.check(early, late)
+
+
+@one_mpm
+def test_an_upstream_that_refuses_connections_for_a_while(httpd, upstream):
+    """Tasks from before and in between are complete afterwards, without a failure; likewise."""
+    soak.away(httpd, upstream, 2)

@@ -54,6 +54,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """Answers GetMap, as well or as badly as the script says."""
     protocol_version = 'HTTP/1.1'
 
+    def setup(self):
+        """A connection that may be torn down from outside."""
+        super().setup()
+        self.server.owner.connections.add(self.connection)
+
+    def finish(self):
+        """It has ended."""
+        self.server.owner.connections.discard(self.connection)
+        super().finish()
+
     def do_GET(self):  # pylint: disable=invalid-name
         """One GetMap."""
         query = urllib.parse.urlsplit(self.path).query
@@ -295,13 +305,37 @@ class Upstream:
         self.decide = lambda asked: None
         self.ended = threading.Event()
         self.lock = threading.Lock()
-        self.server = Server(('127.0.0.1', 0), Handler)
-        self.server.owner = self
-        if context:
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.connections = set()
+        self.context = context
+        self.server = self.bind(0)
         scheme = 'https' if context else 'http'
         self.url = f'{scheme}://127.0.0.1:{self.server.server_address[1]}/wms'
         self.elsewhere = None       # where redirects lead to, with the same query
+
+    def bind(self, port):
+        """A server that listens on a port; 0: on a free one."""
+        server = Server(('127.0.0.1', port), Handler)
+        server.owner = self
+        if self.context:
+            server.socket = self.context.wrap_socket(server.socket, server_side=True)
+        return server
+
+    def serve(self):
+        """Answers from now on."""
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def leave(self):
+        """Goes away: what is connected is torn down, and connections are refused."""
+        self.server.shutdown()
+        self.server.server_close()
+        for connection in list(self.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def come_back(self):
+        """Is there again, where it was."""
+        self.server = self.bind(self.server.server_address[1])
+        self.serve()
 
     @contextlib.contextmanager
     def counted(self):
@@ -325,7 +359,7 @@ class Upstream:
             return self.decide(asked) or self.always
 
     def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.serve()
         return self
 
     def __exit__(self, *_exception):
