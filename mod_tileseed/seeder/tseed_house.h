@@ -146,8 +146,9 @@ typedef struct tseed_seeder_t {
     apr_time_t next_tick; /* monotonic */
     unsigned ticks;
     int64_t quota_version;
-    int state_failing;  /* its failure has been logged */
-    int board_is_wrong; /* so has that */
+    const char *state_trouble; /* the database fails, which has been logged: the reason of tasks
+                                * that wait for it; NULL: it works */
+    int board_is_wrong;        /* which has been logged */
 } tseed_seeder_t;
 
 /* ---- roster ---- */

@@ -14,11 +14,21 @@
 #define PACES            20
 #define SUMMARY_EVERY    (60 * APR_USEC_PER_SEC)
 
+/* Whether a run stands still until the database has marks, losses, or its end. */
+static int waits_for_state(const tseed_run_t *run)
+{
+    return run->phase == TSEED_RUN_ENDING || (run->losses > 0 && !run->jobs) ||
+           (run->ready.count > 0 && run->working == 0);
+}
+
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     tseed_progress_t shown = run->progress;
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
+    if (seeder->state_trouble && waits_for_state(run)) { /* a reason that can't be recorded */
+        apr_cpystrn(shown.reason, seeder->state_trouble, sizeof(shown.reason));
+    }
     run->dirty = 1;
     if (!run->terminated) {
         tseed_board_slot_update(seeder->board, run->slot, &shown);

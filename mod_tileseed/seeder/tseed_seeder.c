@@ -260,7 +260,7 @@ static void tick(tseed_seeder_t *seeder)
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
     }
-    if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_failing) {
+    if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_trouble) {
         tseed_state_prune(seeder->state, settings->history_most,
                           apr_time_now() - settings->history_age);
     }

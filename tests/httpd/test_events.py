@@ -279,6 +279,31 @@ def test_state_directory_is_over_quota(httpd, upstream):
 
 
 @one_mpm
+@pytest.mark.parametrize('last', [0, 5])
+@pytest.mark.parametrize('error, reason', [
+    (errno.EDQUOT, 'paused: the state directory has no space left'),
+    (errno.EROFS, "paused: the state database can't be written; the error log says why")])
+def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, reason):
+    """It says so, before its next page as at its end, and goes on by itself."""
+    httpd.expect('state database')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream))
+    upstream.always = Fault('delay', 0.5)
+    number = begin(httpd, 'stub', zoomStop=last, threadCount=4)
+    wait_until(lambda: upstream.requests)
+    mischief.fill(httpd.path('state'), error)
+    document = wait_until(lambda: next((found for found in [task(httpd, number)]
+                                        if found['reason']), None), 30, 'the pause')
+    assert (document['state'], document['reason']) == ('RUNNING', reason)
+    assert listed(httpd) == [number]
+    upstream.always = None
+    mischief.fill(httpd.path('state'), 0)
+    document = ended(httpd, number)
+    check_seed(document, last)
+    assert document['reason'] is None
+
+
+@one_mpm
 def test_database_is_replaced_under_a_task(httpd, slow):
     """What the new one does not know ends at once; ids go on."""
     httpd.expect('no longer in the state database')
