@@ -436,6 +436,32 @@ def test_cache_directory_is_full(httpd, upstream, small_disk):
     check_pictures(httpd)
 
 
+@one_mpm
+def test_room_above_the_floor_comes_back(httpd, upstream, small_disk):
+    """TileSeedMinFree: the task pauses at the floor, and goes on by itself when somebody else has
+    made room."""
+    httpd.expect('is paused|no more than')
+    cache = small_disk('cache', '4m')
+    filler = cache / 'of somebody else'
+    filler.write_bytes(bytes(3 << 19))
+    httpd.start('TileSeedMinFree 2MiB\n' + REST + stub(upstream, 'TileSeedKeep zoom=0-7'))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+    document = wait_until(lambda: next((found for found in [task(httpd, number)]
+                                        if found['reason']), None), 30, 'the pause')
+    assert document['state'] == 'RUNNING'
+    assert 'is free in the layer\'s store' in document['reason'], document
+    space = os.statvfs(cache)
+    assert 0 < len(files(httpd)) - 1 < TILES[4]
+    assert space.f_bavail * space.f_frsize >= 2 << 20
+    filler.unlink()
+    document = ended(httpd, number)
+    check_seed(document, 4)
+    assert document['reason'] is None
+    assert len(files(httpd)) == TILES[4]
+    space = os.statvfs(cache)
+    assert space.f_bavail * space.f_frsize >= 2 << 20
+
+
 # The configuration
 
 OTHER_GRID = SMALL_GRID.replace('"small"', '"{name}"')
