@@ -3,8 +3,10 @@
 /* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions.
  *
  * A tile matrix set has the levels of its grid set that some layer has tiles of. A layer that has
- * less says so in limits. They are needed rarely, and that is well: editions of the schema forbid
- * row and column 0 in them, which the standard's text has them begin with.
+ * less says so in limits. They are needed rarely, and that is well: the schema's type forbids row
+ * and column 0 in them, which its own documentation and the text of OGC 07-057r7
+ * have them begin with, and so does whoever reads or writes them. Without limits clients would ask
+ * for levels that the layer has not.
  */
 #include <apr_hash.h>
 #include <string.h>

@@ -25,6 +25,7 @@ CATALOG = '''<catalog xmlns="urn:oasis:names:tc:entity:xmlns:xml:catalog">
 <uri name="http://www.w3.org/2001/xml.xsd" uri="file://{0}/xml.xsd"/>
 <uri name="http://www.w3.org/1999/xlink.xsd" uri="file://{0}/xlink/1.0.0/xlinks.xsd"/>
 </catalog>'''
+WMTS_SCHEMA = 'wmts/1.0/wmtsGetCapabilities_response.xsd'
 
 needs_schemas = pytest.mark.skipif(
     not SCHEMAS.exists() or not shutil.which('xmllint'),
@@ -196,34 +197,65 @@ def test_documents_name_what_is_seen(httpd):
         assert '>a<' not in text and '"a"' not in text
 
 
-@one_mpm
-@needs_schemas
-def test_documents_against_schemas(httpd, tmp_path):
-    """The documents and exceptions are valid."""
-    rich(httpd)
-    catalog = tmp_path / 'catalog.xml'
+@pytest.fixture
+def judge(httpd, tmp_path):
+    """What xmllint has to say of the answer at a path: errors, none when it is valid."""
     schemas = tmp_path / 'schemas'
     shutil.copytree(SCHEMAS, schemas)
+    catalog = tmp_path / 'catalog.xml'
     catalog.write_text(CATALOG.format(schemas))
-    for path, option, schema in (
-            ('/wmts?REQUEST=GetCapabilities', '--schema',
-             schemas / 'wmts/1.0/wmtsGetCapabilities_response.xsd'),
-            ('/wmts?REQUEST=x', '--schema', schemas / 'ows/1.1.0/owsExceptionReport.xsd'),
-            ('/wms?REQUEST=GetCapabilities', '--schema',
-             schemas / 'wms/1.3.0/capabilities_1_3_0.xsd'),
-            ('/wms?REQUEST=x', '--schema', schemas / 'wms/1.3.0/exceptions_1_3_0.xsd'),
-            ('/wms?REQUEST=GetCapabilities&VERSION=1.1.1', '--dtdvalid',
-             schemas / 'wms/1.1.1/WMS_MS_Capabilities.dtd'),
-            ('/wms?REQUEST=GetCapabilities&VERSION=1.1.1&TILED=true', '--dtdvalid',
-             schemas / 'wmsc/1.1.1/WMS_MS_Capabilities.dtd'),
-            ('/wms?REQUEST=x&VERSION=1.1.1', '--dtdvalid',
-             schemas / 'wms/1.1.1/exception_1_1_1.dtd')):
+
+    def errors(path, schema):
         document = tmp_path / 'document.xml'
         document.write_bytes(httpd.get('/geowebcache' + path).body)
-        judged = subprocess.run(['xmllint', '--noout', '--nonet', option, schema, document],
+        option = '--dtdvalid' if schema.endswith('.dtd') else '--schema'
+        judged = subprocess.run(['xmllint', '--noout', '--nonet', option, schemas / schema,
+                                 document],
                                 env={'XML_CATALOG_FILES': str(catalog), 'PATH': '/usr/bin'},
                                 capture_output=True, text=True, check=False)
-        assert judged.returncode == 0, (path, judged.stderr)
+        lines = [line for line in judged.stderr.splitlines() if ' error : ' in line]
+        assert bool(lines) == bool(judged.returncode), judged.stderr
+        return lines
+    errors.schemas = schemas
+    return errors
+
+
+@one_mpm
+@needs_schemas
+def test_documents_against_schemas(httpd, judge):
+    """The documents and exceptions are valid."""
+    rich(httpd)
+    for path, schema in (
+            ('/wmts?REQUEST=GetCapabilities', WMTS_SCHEMA),
+            ('/wmts?REQUEST=x', 'ows/1.1.0/owsExceptionReport.xsd'),
+            ('/wms?REQUEST=GetCapabilities', 'wms/1.3.0/capabilities_1_3_0.xsd'),
+            ('/wms?REQUEST=x', 'wms/1.3.0/exceptions_1_3_0.xsd'),
+            ('/wms?REQUEST=GetCapabilities&VERSION=1.1.1', 'wms/1.1.1/WMS_MS_Capabilities.dtd'),
+            ('/wms?REQUEST=GetCapabilities&VERSION=1.1.1&TILED=true',
+             'wmsc/1.1.1/WMS_MS_Capabilities.dtd'),
+            ('/wms?REQUEST=x&VERSION=1.1.1', 'wms/1.1.1/exception_1_1_1.dtd')):
+        assert judge(path, schema) == [], path
+
+
+@one_mpm
+@needs_schemas
+def test_limits_that_begin_at_zero(httpd, judge):
+    """Rows and columns in limits are counted from 0, as the standard says and clients read them.
+    The schema documents them so too ("From 0 to maxTileRow"), and gives them a type without 0: with
+    the type of its documentation the limits are valid, and else nothing but their zeros is not."""
+    serve(httpd, quiet('all'), layer('less', SOURCE, 'TileSeedGrid small zoom=0-3'), tiles=GWC)
+    root = tree(fetch(httpd, '/geowebcache/wmts?REQUEST=GetCapabilities'))
+    limits = root.findall('w:Contents/w:Layer[2]//w:TileMatrixLimits', NAMES)
+    assert [[found.text for found in limit] for limit in limits] == [
+        [f'small:{z}', '0', str((1 << z) - 1), '0', str((1 << z) - 1)] for z in range(4)]
+    errors = judge('/wmts?REQUEST=GetCapabilities', WMTS_SCHEMA)
+    assert errors and all(re.search(r"(Min|Max)Tile(Row|Col)'.*'0'", line) for line in errors)
+    schema = judge.schemas / WMTS_SCHEMA
+    corrected, count = re.subn(r'(name="(?:Min|Max)Tile(?:Row|Col)" type=")positiveInteger',
+                               r'\1nonNegativeInteger', schema.read_text())
+    assert count == 4
+    schema.write_text(corrected)
+    assert judge('/wmts?REQUEST=GetCapabilities', WMTS_SCHEMA) == []
 
 
 # GDAL
@@ -241,8 +273,10 @@ def mosaic(httpd, z):
 @one_mpm
 @needs_gdal
 def test_gdal(httpd, tmp_path):
-    """GDAL reads the world through WMTS and by xyz, pixel for pixel."""
-    httpd.start(REST + TILES + world('TileSeedGrid EPSG:3857 zoom=0-2'))
+    """GDAL reads the world through WMTS and by xyz, pixel for pixel. There are limits: another
+    layer has more levels."""
+    httpd.start(REST + TILES + world('TileSeedGrid EPSG:3857 zoom=0-2')
+                + world('TileSeedGrid EPSG:3857', name='more'))
     done(httpd, 'world')
     xyz = tmp_path / 'xyz.xml'
     xyz.write_text(f'''<GDAL_WMS><Service name="TMS">
