@@ -89,10 +89,17 @@ static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf
     return levels;
 }
 
-static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, uint64_t levels)
+/* Takes the marks of levels away that have served: pages in doubt may be so by the mark of their
+ * level alone, and no job but `job` (may be NULL) is at work there. */
+static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job_t *job)
 {
-    tseed_book_unmark_levels(shelf, levels);
-    seeder->must_save = 1;
+    uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
+
+    levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
+    if (levels) {
+        tseed_book_unmark_levels(shelf, levels);
+        seeder->must_save = 1;
+    }
 }
 
 void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -102,8 +109,7 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
         job->holds = 0;
     }
     if (job->levels) {
-        unmark(seeder, job->run->shelf,
-               job->levels & ~marked_by_others(seeder, job->run->shelf, job));
+        unmark(seeder, job->run->shelf, job);
         job->levels = 0;
     }
 }
@@ -213,19 +219,14 @@ static void hit(void *data, uint64_t page_print, uint64_t hits)
                    apr_time_sec(apr_time_now()));
 }
 
-/* Marks of levels that an earlier seeder has left have served when all they put in doubt has been
- * counted. */
+/* Marks of levels that an earlier seeder has left, or that outlasted their job, have served when
+ * all pages in doubt have been counted. */
 static void unmark_counted(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
     for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
-
-        levels &= levels ? ~marked_by_others(seeder, shelf, NULL) : 0;
-        if (levels) {
-            unmark(seeder, shelf, levels);
-        }
+        unmark(seeder, shelf, NULL);
     }
 }
 

@@ -340,6 +340,27 @@ static void test_seeder_quota__doubts_of_an_earlier_seeder_have_an_end(void **st
     assert_int_equal(disk_files, 341);
 }
 
+/* A truncate of a few tiles of a level whose other pages an earlier seeder has left in doubt. */
+static void test_seeder_quota__doubts_outlast_a_truncate_beside_them(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    seeder_stop(house, SIGTERM);
+    assert_true(sql(house, "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT"
+                           " i + 1 FROM n WHERE i < 11999) SELECT 1, 20, i % 200, i / 200, 1, 1,"
+                           " 4096, 4096, 0, 0, 0 FROM n"));
+    assert_true(sql(house, "UPDATE tileset SET doubtful = 1 << 20 WHERE id = 1"));
+    seeder_start(house);
+    wait_end(house, post_document(house, house->layer,
+                                  "{'seedRequest':{'type':'truncate','zoomStart':20,'zoomStop':20,"
+                                  "'bounds':{'coords':{'double':[0,0,10,10]}}}}"));
+    seeder_stop(house, SIGKILL);
+    seeder_start(house);
+    await_agreement(house);
+    assert_int_equal(disk_files, 341);
+}
+
 static void test_seeder_quota__books_take_shared_files_in(void **state)
 {
     house_t *house = *state;
@@ -625,6 +646,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_of_an_earlier_seeder_have_an_end,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_outlast_a_truncate_beside_them,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in, house_setup,
                                         house_teardown),
