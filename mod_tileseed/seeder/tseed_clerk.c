@@ -319,31 +319,45 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
                                        status_has_changed(seeder)));
 }
 
-/* A database in the place of ours knows nothing of the books: it gets them whole. */
-static apr_status_t save_tileset(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+/* APR_NOTFOUND: another database is in the place of ours. */
+static apr_status_t save_changed(tseed_seeder_t *seeder)
 {
-    apr_status_t rv = tseed_books_save(seeder->state, &shelf->holding);
+    const tseed_shelf_t *shelf;
+    apr_status_t rv = APR_SUCCESS;
 
-    if (rv == APR_NOTFOUND) {
-        rv = tseed_books_add(seeder->state, &shelf->holding);
-        tseed_book_resave(seeder->book);
-        seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
-        seeder->block_saved = 0;
+    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
+        rv = shelf->changed ? tseed_books_save(seeder->state, &shelf->holding) : APR_SUCCESS;
+    }
+    return rv;
+}
+
+/* It knows nothing of the books and gets them whole: each tile set before any of the pages, which
+ * are saved under its number. */
+static apr_status_t save_anew(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf;
+    apr_status_t rv = APR_SUCCESS;
+
+    tseed_book_resave(seeder->book);
+    seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
+    seeder->block_saved = 0;
+    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
+        rv = tseed_books_save(seeder->state, &shelf->holding);
+        if (rv == APR_NOTFOUND) {
+            rv = tseed_books_add(seeder->state, &shelf->holding);
+        }
     }
     return rv;
 }
 
 apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
 {
-    tseed_shelf_t *shelf;
     tseed_page_t page;
     size_t cursor = 0;
     int gone;
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = save_changed(seeder);
 
-    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
-        rv = shelf->changed ? save_tileset(seeder, shelf) : APR_SUCCESS;
-    }
+    rv = rv == APR_NOTFOUND ? save_anew(seeder) : rv;
     while (rv == APR_SUCCESS && tseed_book_change(seeder->book, &page, &gone, save, &cursor)) {
         rv = gone ? tseed_books_page_delete(seeder->state, &page)
                   : tseed_books_page_save(seeder->state, &page);

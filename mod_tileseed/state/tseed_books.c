@@ -64,13 +64,27 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
     const tseed_holding_t *holding = baton;
     const tseed_effect_t *paged = &holding->paged, *shared = &holding->shared,
                          *detached = &holding->detached;
-    const int64_t doubtful = (int64_t)holding->doubtful, recipe = (int64_t)holding->recipe;
+    const int64_t doubtful = (int64_t)holding->doubtful, recipe = (int64_t)holding->recipe,
+                  print = (int64_t)holding->print;
     const void *args[] = {
-        &holding->pages,      &paged->names,      &paged->files,    &paged->bytes,
-        &paged->allocated,    &shared->names,     &shared->files,   &shared->bytes,
-        &shared->allocated,   &detached->names,   &detached->files, &detached->bytes,
-        &detached->allocated, &holding->complete, &doubtful,        &recipe,
+        &holding->pages,
+        &paged->names,
+        &paged->files,
+        &paged->bytes,
+        &paged->allocated,
+        &shared->names,
+        &shared->files,
+        &shared->bytes,
+        &shared->allocated,
+        &detached->names,
+        &detached->files,
+        &detached->bytes,
+        &detached->allocated,
+        &holding->complete,
+        &doubtful,
+        &recipe,
         &holding->id,
+        &print,
     };
     int rows = 0;
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_RECIPE,

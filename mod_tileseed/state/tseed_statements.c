@@ -120,7 +120,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " shared_allocated = %lld, detached_names = %lld, detached_files = %lld,"
         " detached_bytes = %lld, detached_allocated = %lld, complete = %d, doubtful = %lld,"
         " recipe = %lld"
-        " WHERE id = %lld",
+        " WHERE id = %lld AND print = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
     [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
                         " FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"

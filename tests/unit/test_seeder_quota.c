@@ -361,6 +361,29 @@ static void test_seeder_quota__doubts_outlast_a_truncate_beside_them(void **stat
     assert_int_equal(disk_files, 341);
 }
 
+/* Another database in the place of ours, told first of the tile set that is not the first. */
+static void test_seeder_quota__another_database_gets_the_books_whole(void **state)
+{
+    static const char document[] = "{'seedRequest':{'type':'seed','zoomStart':0,'zoomStop':3}}";
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    wait_end(house, post_document(house, house->other, document));
+    await_agreement(house);
+    assert_true(sql(house, "DELETE FROM page"));
+    assert_true(sql(house, "DELETE FROM tileset"));
+    wait_end(house, post_document(house, house->other, document));
+    wait_end(house, post_document(house, house->other,
+                                  "{'seedRequest':{'type':'truncate','zoomStart':3,"
+                                  "'zoomStop':3}}"));
+    await_agreement(house);
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    wait_end(house, post(house, "truncate", 2, 1));
+    await_agreement(house);
+    assert_int_equal(disk_files, 320 + 21);
+}
+
 static void test_seeder_quota__books_take_shared_files_in(void **state)
 {
     house_t *house = *state;
@@ -648,6 +671,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_of_an_earlier_seeder_have_an_end,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_outlast_a_truncate_beside_them,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__another_database_gets_the_books_whole,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in, house_setup,
                                         house_teardown),
