@@ -4,7 +4,8 @@
  *
  * A directory tells a hash, from which no parameters follow. Those that may have made it are the
  * ones that the layer's filters list, and those of its tile sets in the books, which a regex may
- * have let through. What is found is entered and walked like every tile set that is new.
+ * have let through; GeoWebCache leaves a file about others. What is found is entered and walked
+ * like every tile set that is new.
  */
 #include <apr_strings.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/tseed_log.h"
 #include "layer/tseed_variants.h"
 #include "protocol/tseed_answer.h"
+#include "protocol/tseed_properties.h"
 #include "seeder/tseed_house.h"
 #include "store/tseed_store.h"
 
@@ -35,6 +37,23 @@ static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_laye
         }
     }
     return variants;
+}
+
+/* What GeoWebCache's file about a hash says, if that makes the hash; NULL: nothing. */
+static const apr_table_t *from_file(const tseed_tileset_t *tileset, const char *hash,
+                                    apr_pool_t *pool)
+{
+    const char *text = tseed_store_hash_file(tileset, hash, pool);
+    const apr_table_t *submitted = text ? tseed_properties_load(text, pool) : NULL;
+    tseed_tileset_t found;
+
+    if (!submitted ||
+        tseed_tileset_init(&found, tileset->layer, tileset->subset, tileset->format, submitted,
+                           pool) ||
+        !found.hash || strcmp(found.hash, hash) != 0) {
+        return NULL;
+    }
+    return found.parameters;
 }
 
 /* In each format: directories don't say which have tiles there. */
@@ -102,6 +121,7 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
         const char *hash = APR_ARRAY_IDX(hashes, i, const char *);
         const apr_table_t *parameters = apr_hash_get(*variants, hash, APR_HASH_KEY_STRING);
 
+        parameters = parameters ? parameters : from_file(&tileset, hash, pool);
         if (parameters) {
             rv = enter(seeder, layer, subset, parameters);
         } else {

@@ -7,6 +7,7 @@
  * Any 40 digits of a name there may be a hash; they are one if a directory of that tile set is
  * called so.
  */
+#include <apr_file_io.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include "store/tseed_store_view.h"
 
 #define HASH_LENGTH 40
+#define FILE_MAX    16384
 
 /* Borrowed for one call. */
 typedef struct {
@@ -135,4 +137,39 @@ apr_status_t tseed_store_hashes(apr_array_header_t **hashes, const tseed_tileset
         path = apr_pstrcat(pool, path, "/", name_of(tileset, NULL, depth, pool), NULL);
     }
     return read_folder(&search, path);
+}
+
+static const char *read_file(const char *path, apr_pool_t *pool)
+{
+    char text[FILE_MAX];
+    apr_size_t length = 0;
+    apr_file_t *file;
+    apr_status_t rv =
+        apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_NONBLOCK, APR_FPROT_OS_DEFAULT, pool);
+
+    if (rv != APR_SUCCESS) {
+        return NULL;
+    }
+    rv = apr_file_read_full(file, text, sizeof(text), &length);
+    apr_file_close(file);
+    return rv == APR_EOF ? apr_pstrmemdup(pool, text, length) : NULL;
+}
+
+/* In the directory that the layout names, or else of the layer's very name. */
+const char *tseed_store_hash_file(const tseed_tileset_t *tileset, const char *hash,
+                                  apr_pool_t *pool)
+{
+    const char *name = tileset->layer->name, *root = tileset->layer->store.root, *text;
+
+    if (tileset->layer->store.layout != TSEED_LAYOUT_GEOWEBCACHE) {
+        return NULL;
+    }
+    text = read_file(apr_pstrcat(pool, root, "/", name_of(tileset, NULL, 0, pool), "/parameters-",
+                                 hash, ".properties", NULL),
+                     pool);
+    if (text || *name == '.' || strchr(name, '/')) {
+        return text;
+    }
+    return read_file(apr_pstrcat(pool, root, "/", name, "/parameters-", hash, ".properties", NULL),
+                     pool);
 }

@@ -186,7 +186,7 @@ def test_parameters_on_the_disk(httpd, upstream):
     and make room like all others. What no filter lists is named once, and left alone."""
     plant(httpd, STYLES='polygon')
     httpd.start('TileSeedDiskQuotaGrace 0\n' + REST +
-                stub(upstream, 'TileSeedParameter STYLES value=polygon value=pophatch regex=x.'))
+                stub(upstream, 'TileSeedParameter STYLES value=polygon value=pophatch regex=x.*'))
     known(httpd)
     assert with_parameters(agrees(httpd)) == {'polygon': 64}
     done(httpd, 'stub', zoomStop=0, parameters={'entry': {'string': ['STYLES', 'x1']}})
@@ -200,8 +200,14 @@ def test_parameters_on_the_disk(httpd, upstream):
     wait_until(lambda: disk(httpd) == (0, 0), 30)
     assert with_parameters(agrees(httpd)) == {'polygon': 0, 'pophatch': 0, 'x1': 0}
     plant(httpd, STYLES='population')
+    plant(httpd, STYLES='x 2')
+    digest = parameter_hash({'STYLES': 'x 2'})
+    about = httpd.path(f'cache/stub/parameters-{digest}.properties')
+    about.write_text(f'#Parameters values for identifier: {digest}\nSTYLES=x 2\n')
     reconciled(httpd)
-    assert usage(httpd)['files'] == 0 and disk(httpd)[1] == 64
+    wait_until(lambda: disk(httpd)[1] == 64 + 1, 30)
+    wait_until(lambda: with_parameters(usage(httpd)).get('x 2') == 0, 30)
+    assert usage(httpd)['files'] == 0
     log = httpd.error_log()
     assert log.count(parameter_hash({'STYLES': 'population'})) == 1
     assert "layer 'stub' has directories of grid set small" in log

@@ -298,6 +298,32 @@ static void test_store__hashes_of_every_layout(void **state)
     hashes_of(house, APR_ENOTIMPL);
 }
 
+static const char *file_about(house_t *house, const char *name)
+{
+    static const char *const hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
+    const char *folder = full(house, name), *path;
+    FILE *file;
+
+    mkdir(house->f.layer.store.root, 0755);
+    mkdir(folder, 0755);
+    path = apr_pstrcat(house->pool, folder, "/parameters-", hash, ".properties", NULL);
+    file = fopen(path, "w");
+    assert_true(file && fputs(name, file) >= 0 && fclose(file) == 0);
+    return tseed_store_hash_file(&house->f.tileset, hash, house->pool);
+}
+
+/* The layer's directory goes before one of its unchanged name. */
+static void test_store__file_about_a_hash(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+
+    assert_null(file_about(house, "roads"));
+    assert_string_equal(file_about(house, "topp:states"), "topp:states");
+    assert_string_equal(file_about(house, "topp_states"), "topp_states");
+    house->f.layer.store.layout = TSEED_LAYOUT_XYZ;
+    assert_null(file_about(house, "topp_states"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +338,7 @@ int main(void)
         HOUSE_TEST(test_store__walk_finds_every_tile),
         HOUSE_TEST(test_store__hashes_of_a_cache_that_was_found),
         HOUSE_TEST(test_store__hashes_of_every_layout),
+        HOUSE_TEST(test_store__file_about_a_hash),
         HOUSE_TEST(test_store__walk_goes_through_levels_and_stops),
     };
 

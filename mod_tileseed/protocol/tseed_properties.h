@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Properties of Java: the file in which GeoWebCache says what a parameter hash stands for. */
+#ifndef TSEED_PROPERTIES_H
+#define TSEED_PROPERTIES_H
+
+#include <apr_tables.h>
+
+/* What java.util.Properties.store has written: key -> value, in UTF-8, in `pool`. NULL when it
+ * can't be read. */
+apr_table_t *tseed_properties_load(const char *text, apr_pool_t *pool);
+
+#endif
