@@ -268,6 +268,7 @@ static int is_known(tseed_job_t *job)
     digest = digest ? digest : 1;
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
+        job->bytes = 0;
         job->digest = digest;
     }
     return digest == job->known;
@@ -541,7 +542,7 @@ apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job)
 
     job->outcome = TSEED_JOB_OK;
     job->refused = NULL;
-    job->made = job->skipped = job->bytes = 0;
+    job->made = job->skipped = 0;
     return apr_thread_pool_push(crew->threads, work_thread, job, priority, crew);
 }
 

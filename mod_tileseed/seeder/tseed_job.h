@@ -87,7 +87,7 @@ typedef struct tseed_job_t {
     tseed_outcome_t outcome;
     apr_status_t rv; /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
     char cause[TSEED_CAUSE_SIZE];
-    int64_t made, skipped, bytes;
+    int64_t made, skipped, bytes;                    /* bytes: of all that is written */
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
@@ -112,6 +112,8 @@ int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job);
 
 /* How many of the wanted tiles CHECK has found. */
 int64_t tseed_job_present(const tseed_job_t *job);
+/* How many CUT has made, now or before. */
+int64_t tseed_job_written(const tseed_job_t *job);
 
 /* A first-in first-out queue of jobs. Zeroed is empty. */
 typedef struct {

@@ -47,6 +47,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
         job = tseed_memory_get(sizeof(*job));
     }
     job->attempts = job->tries = 0;
+    job->made = job->skipped = job->bytes = 0;
     job->due = 0;
     job->levels = 0;
     job->must_fetch = 0;
@@ -302,6 +303,22 @@ static void level_done(tseed_seeder_t *seeder, tseed_job_t *job)
     finish(seeder, job);
 }
 
+/* Work that was cut short: what it wrote or removed stands, if nobody will go over it again. */
+static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+
+    if (job->stage == TSEED_STAGE_REMOVE) {
+        count_removed(run, job->position);
+    } else if (run->phase == TSEED_RUN_DRAINING) {
+        run->progress.made += tseed_job_written(job);
+        count_skipped(job);
+        run->progress.bytes += job->bytes;
+    }
+    tseed_pump_job_put_back(seeder, job);
+    tseed_pump_show(seeder, run);
+}
+
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -309,7 +326,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_pump_arrive(job);
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
-        tseed_pump_job_put_back(seeder, job);
+        discard(seeder, job);
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->stage = TSEED_STAGE_CUT;
@@ -318,22 +335,6 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         tseed_parking_put(seeder, job);
     }
-}
-
-/* Work that was cut short: what it wrote or removed stands, if nobody will go over it again. */
-static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_run_t *run = job->run;
-
-    if (job->stage == TSEED_STAGE_CUT && run->phase == TSEED_RUN_DRAINING) {
-        run->progress.made += job->made;
-        count_skipped(job);
-        run->progress.bytes += job->bytes;
-    } else if (job->stage == TSEED_STAGE_REMOVE) {
-        count_removed(run, job->position);
-    }
-    tseed_pump_job_put_back(seeder, job);
-    tseed_pump_show(seeder, run);
 }
 
 static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -417,11 +418,11 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(seeder->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
-        tseed_pump_job_put_back(seeder, job);
+        discard(seeder, job);
     }
     while ((job = run->parked)) {
         run->parked = job->next;
-        tseed_pump_job_put_back(seeder, job);
+        discard(seeder, job);
     }
     tseed_pump_settle(seeder, run);
 }

@@ -93,14 +93,24 @@ void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job)
     *link = job->sibling;
 }
 
+static int64_t count_tiles(const uint64_t *bits)
+{
+    int64_t tiles = 0;
+
+    for (size_t i = 0; i < TSEED_METATILE_TILES_MAX / 64; i++) {
+        tiles += __builtin_popcountll(bits[i]);
+    }
+    return tiles;
+}
+
 int64_t tseed_job_present(const tseed_job_t *job)
 {
-    int64_t there = 0;
+    return count_tiles(job->present);
+}
 
-    for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
-        there += __builtin_popcountll(job->present[i]);
-    }
-    return there;
+int64_t tseed_job_written(const tseed_job_t *job)
+{
+    return count_tiles(job->written);
 }
 
 static int changes_or_counts(const tseed_job_t *job)

@@ -467,6 +467,50 @@ static void test_seeder_quota__a_task_waits_when_nothing_may_go(void **state)
     assert_string_equal(progress_of(house, id).reason, "");
 }
 
+/* Room for a part of the last metatile only: 10 of its 16 tiles. */
+static const char ten_tiles[] = "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{"
+                                "'value':40,'units':'KiB'}}}";
+
+static int is_stuck(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) &&
+           strstr(row.progress.reason, "nothing may be expired");
+}
+
+static void test_seeder_quota__what_was_written_before_a_pause_counts(void **state)
+{
+    house_t *house = *state;
+    int64_t bytes = wait_end(house, post(house, "seed", 2, 1)).bytes;
+    int64_t id;
+
+    wait_end(house, post(house, "truncate", 2, 1));
+    set_quota(house, ten_tiles);
+    id = post(house, "seed", 2, 1);
+    AWAIT(is_stuck(house, id) && files(house) == 10);
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':false}}");
+    assert_int_equal(wait_end(house, id).bytes, bytes);
+    assert_int_equal(progress_of(house, id).made, 21);
+}
+
+static void test_seeder_quota__what_was_written_counts_in_a_terminated_task(void **state)
+{
+    const tseed_termination_t all = {.mask = 1u << TSEED_RUNNING, .reason = "terminated"};
+    house_t *house = *state;
+    apr_array_header_t *terminated;
+    int64_t id;
+
+    set_quota(house, ten_tiles);
+    id = post(house, "seed", 2, 1);
+    AWAIT(is_stuck(house, id) && files(house) == 10);
+    assert_int_equal(tseed_state_terminate(house->state, &terminated, &all, house->pool),
+                     APR_SUCCESS);
+    ring(house);
+    AWAIT(unconfirmed(house) == 0);
+    assert_int_equal(progress_of(house, id).made, 5 + 10);
+}
+
 /* ---- truncates ---- */
 
 static const char *in_cache(house_t *house, const char *path)
@@ -682,6 +726,11 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_task_waits_when_nothing_may_go,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__what_was_written_before_a_pause_counts,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__what_was_written_counts_in_a_terminated_task, house_setup,
+            house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__levels_are_renamed_away, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__not_from_another_task, house_setup,
@@ -696,5 +745,6 @@ int main(void)
             house_teardown),
     };
 
+    }
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }
