@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Estimates: what a seed request would mean, from what was there and what was measured."""
 import json
+import time
 import xml.etree.ElementTree
 
 import pytest
@@ -64,6 +65,20 @@ def test_second_seed_of_a_layer(httpd):
     assert told['tilesToMake'] == 0 and told['tilesPresent'] == told['tiles']
     assert told['bytes'] == {'expected': 0, 'low': 0, 'high': 0}
     assert estimate(httpd, 'world', type='truncate', **second)['tilesPresent'] == told['tiles']
+
+
+@one_mpm
+def test_second_seed_of_a_slow_layer(httpd, upstream):
+    """So is the time: the upstream's pace decides it, whatever else the machine does."""
+    upstream.always = Fault('delay', 0.2)
+    httpd.start(REST + stub(upstream))
+    level = {'zoomStart': 4, 'zoomStop': 4, 'threadCount': 2}
+    done(httpd, 'stub', bounds=coords(0, 0, 500, 500), **level)
+    told = estimate(httpd, 'stub', **level)
+    begun = time.monotonic()
+    assert done(httpd, 'stub', **level)['tilesMade'] == told['tilesToMake'] == 3 * 64
+    took = time.monotonic() - begun
+    assert took / 1.5 < told['seconds']['expected'] < took * 1.5
 
 
 @one_mpm

@@ -273,7 +273,10 @@ def test_retry_makes_what_failed_and_nothing_else(httpd, upstream):
     first = ended(httpd, begin(httpd, 'stub', zoomStart=5, zoomStop=5, threadCount=4))
     assert first['state'] == 'DONE' and counts(first) == (1024 - 4 * 37, 0, 0, 4 * 37)
     missing = lost(httpd, first['id'])
-    assert len(missing) == 37
+    said = ask(httpd, 'GET', f'/rest/tasks/{first["id"]}/failures.json').json()
+    assert said['total'] == len(missing) == 37
+    assert {(one['z'], one['x'], one['y']) for one in said['failures']} == missing
+    assert all('404' in one['cause'] for one in said['failures'])
     asked(upstream)
     second = ended(httpd, retry(httpd, first['id']))
     assert second['state'] == 'DONE' and second['tilesTotal'] == 4 * 37
