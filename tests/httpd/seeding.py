@@ -130,13 +130,14 @@ def seeder_of(httpd):
 
 
 def is_locked(httpd):
-    """Whether somebody is in the middle of a transaction that writes."""
-    path = httpd.path('state/tileseed.db')
-    with contextlib.closing(sqlite3.connect(path, timeout=0)) as database:
-        try:
+    """Whether somebody is in the middle of a transaction that writes, or has yet to make the
+    database, which would be root's if it were made here."""
+    path = f'file:{httpd.path("state/tileseed.db")}?mode=rw'
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0, uri=True)) as database:
             database.execute('BEGIN IMMEDIATE')
-        except sqlite3.OperationalError:
-            return True
+    except sqlite3.OperationalError:
+        return True
     return False
 
 
