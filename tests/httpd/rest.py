@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The layers of the REST tests, and a client that checks what every answer must have."""
+import contextlib
 import http.client
 import json
+import socket
 import urllib.parse
 
 from seeding import REST, layer
+from tileseed_httpd import Answer
 from upstream import Fault
 
 XML = ('text/xml', 'ISO-8859-1')
@@ -100,6 +103,22 @@ def refused(httpd, status, method, path, body=None, **more):
     assert (listed(httpd), httpd.get('/rest/diskquota.xml').body) == before
     assert 'TileSeed-Task' not in answer.headers
     return answer.text
+
+
+@contextlib.contextmanager
+def begun(httpd, method, path, body):
+    """A request whose child has its head and waits for its body; gives what sends the rest."""
+    with contextlib.closing(socket.create_connection(('127.0.0.1', httpd.port), 30)) as client:
+        client.sendall(f'{method} {path} HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n'
+                       f'Content-Length: {len(body)}\r\n\r\n'.encode())
+        assert client.recv(100).startswith(b'HTTP/1.1 100 ')    # the handler reads
+
+        def end():
+            client.sendall(body.encode())
+            response = http.client.HTTPResponse(client)
+            response.begin()
+            return Answer(response)
+        yield end
 
 
 class Client:

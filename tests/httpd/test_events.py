@@ -184,7 +184,6 @@ def test_reloads_in_a_row_under_load(httpd, slow):
 
 # Crashes
 
-@one_mpm
 @pytest.mark.usefixtures('no_core')
 def test_seeder_crashes(httpd, slow):
     """A crash is worked off like a kill: one at a metatile does not give it up."""
@@ -198,24 +197,6 @@ def test_seeder_crashes(httpd, slow):
         wait_until(lambda: seeder_of(httpd) not in (None, old), 2, 'a new seeder')
         check_seed(ended(httpd, number), 4)
     watch.check(number, TILES[4])
-
-
-@pytest.mark.parametrize('mpm', ['prefork'])
-@pytest.mark.usefixtures('no_core')
-def test_children_crash_and_come_and_go(httpd, slow):
-    """With one spare child at most, and children that crash, a task notices nothing."""
-    httpd.expect('AH00051|AH00052|AH00161')
-    httpd.start(REST + stub(slow) + 'StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\n')
-    number = begin(httpd, 'stub', zoomStop=4, threadCount=4)
-    seeder = wait_until(lambda: seeder_of(httpd))
-    for tenths in range(1, 6):
-        progress(httpd, number, TILES[4] * tenths // 10)
-        victim = min(set(httpd.processes()) - {httpd.process.pid, seeder})
-        os.kill(victim, signal.SIGSEGV)
-        wait_until(lambda: victim not in httpd.processes())     # pylint: disable=W0640
-    check_seed(ended(httpd, number), 4)
-    assert seeder_of(httpd) == seeder
-    assert len(slow.requests) == len(GRIDS['small'].metatiles(GRIDS['small'].between(0, 4), (2, 2)))
 
 
 # The state directory
@@ -234,7 +215,6 @@ def try_to_post(httpd):
     return httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}')
 
 
-@one_mpm
 def test_state_directory_is_full(httpd, slow, small_disk):
     """A POST says so, what runs loses nothing, and when there is room all is as it was."""
     httpd.expect('disk is full|No space left|state database|can\'t record the task')
@@ -265,7 +245,6 @@ def test_state_directory_is_full(httpd, slow, small_disk):
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
 
 
-@one_mpm
 def test_state_directory_is_over_quota(httpd, upstream):
     """A quota of the file system that is used up is a full disk."""
     httpd.expect('state database|can\'t record the task')
@@ -306,7 +285,6 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
     assert document['reason'] is None
 
 
-@one_mpm
 def test_database_is_replaced_under_a_task(httpd, slow):
     """What the new one does not know ends at once; ids go on."""
     httpd.expect('no longer in the state database')
@@ -322,7 +300,6 @@ def test_database_is_replaced_under_a_task(httpd, slow):
     assert files(httpd) == written
 
 
-@one_mpm
 def test_log_of_the_database_is_removed(httpd, slow):
     """Nothing that was answered is lost with it."""
     httpd.expect('tileseed.db-wal|state database')
@@ -338,7 +315,6 @@ def test_log_of_the_database_is_removed(httpd, slow):
     assert task(httpd, number_of(answer))['state'] in ('DONE', 'PENDING', 'RUNNING')
 
 
-@one_mpm
 def test_state_directory_goes_away_and_comes_back(httpd, slow):
     """503 while it is away, and nobody makes another one; afterwards the same tasks and ids."""
     httpd.expect('state dir|state database|lock file|the seeder ended|can\'t record the task')
@@ -360,7 +336,6 @@ def test_state_directory_goes_away_and_comes_back(httpd, slow):
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
 
 
-@one_mpm
 def test_damaged_database(httpd, upstream):
     """httpd starts, sets the file aside as it is, says so, and ids go on."""
     httpd.expect('the state database was damaged')
@@ -389,7 +364,6 @@ def set_version(database, version):
     return old
 
 
-@one_mpm
 def test_database_of_a_newer_version(httpd, upstream):
     """httpd starts and answers 503, the file stays as it is; a database of ours is used at once."""
     httpd.expect('newer mod_tileseed|state dir|state database|can\'t record the task')
@@ -417,7 +391,6 @@ def test_database_of_a_newer_version(httpd, upstream):
 
 # The cache directory
 
-@one_mpm
 def test_cache_directory_is_full(httpd, upstream, small_disk):
     """The task pauses, says why, and goes on by itself when there is room; no tile is cut short."""
     httpd.expect('is paused')

@@ -100,8 +100,10 @@ def interrupt_parent(httpd):
     httpd.start()
 
 
-def go_on(httpd, slow, interrupt):
-    """Runs a task with two interruptions, watched by two clients."""
+@pytest.mark.parametrize('interrupt', [interrupt_graceful, interrupt_restart, interrupt_stop,
+                                       interrupt_graceful_stop, interrupt_parent])
+def test_task_goes_on(httpd, slow, interrupt):
+    """Twice in the middle of a task: same id, counts that never go back, nothing lost."""
     httpd.start(REST + stub(slow))
     with Watch(httpd, clients=2) as watch:
         number = begin(httpd, 'stub', zoomStop=LAST, threadCount=THREADS)
@@ -112,19 +114,6 @@ def go_on(httpd, slow, interrupt):
         wait_until(lambda: not rows(httpd), 60)
     watch.check(number, len(TILES))
     check_end(httpd, slow, number, interruptions=2)
-
-
-@pytest.mark.parametrize('interrupt', [interrupt_graceful, interrupt_restart, interrupt_stop,
-                                       interrupt_parent])
-def test_task_goes_on(httpd, slow, interrupt):
-    """Twice in the middle of a task: same id, counts that never go back, nothing lost."""
-    go_on(httpd, slow, interrupt)
-
-
-@one_mpm
-def test_task_goes_on_after_graceful_stop(httpd, slow):
-    """The same, where no MPM does more than to wait for its children."""
-    go_on(httpd, slow, interrupt_graceful_stop)
 
 
 def test_seeder_killed(httpd, slow):
@@ -221,7 +210,6 @@ def test_layer_taken_out_of_the_configuration(httpd, slow):
     assert counts(ended(httpd, kept)) == (21, 0, 0, 0)
 
 
-@one_mpm
 def test_stop_is_quick(httpd, upstream):
     """An upstream that hangs does not hold up the stop, and the seeder is gone afterwards."""
     upstream.always = Fault('hang')
@@ -246,7 +234,6 @@ def test_configtest_leaves_no_trace(httpd, upstream):
     assert not upstream.requests
 
 
-@one_mpm
 def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
     """It says that the place is taken, does no harm, and takes over when it is free."""
     other_httpd.expect('another seeder holds the state directory')

@@ -3,18 +3,16 @@
 """The disk quota configuration over REST: both formats, each member, changes that meet, and how
 long they stand."""
 import contextlib
-import http.client
 import itertools
 import json
 import os
 import re
 import signal
-import socket
 import threading
 
 import pytest
 
-from rest import JSON, XML, Client, ask, kind, refused, serve
+from rest import JSON, XML, Client, ask, begun, kind, refused, serve
 from seeding import layer, seeder_of
 from tileseed_httpd import one_mpm, wait_until
 
@@ -314,33 +312,17 @@ def test_directive_that_changes(httpd, upstream):
     assert get(httpd)['globalExpirationPolicyName'] == 'LRU'
 
 
-@contextlib.contextmanager
-def begun_put(httpd, members):
-    """A PUT whose child has its head and waits for its body; gives what sends the rest."""
-    body = json.dumps({'cacheQuotaConfiguration': members}).encode()
-    with contextlib.closing(socket.create_connection(('127.0.0.1', httpd.port), 30)) as client:
-        client.sendall(b'PUT /rest/diskquota.json HTTP/1.1\r\nHost: localhost\r\n'
-                       b'Expect: 100-continue\r\nContent-Length: %d\r\n\r\n' % len(body))
-        assert client.recv(100).startswith(b'HTTP/1.1 100 ')    # the handler reads
-
-        def end():
-            client.sendall(body)
-            answer = http.client.HTTPResponse(client)
-            answer.begin()
-            return answer.status
-        yield end
-
-
 @one_mpm
 def test_change_through_a_child_of_yesterday(httpd, upstream):
     """A PUT that a child of the old configuration takes after the directive has changed stands, on
     top of the new directive."""
     serve(httpd, upstream, 'TileSeedDiskQuota on 1GiB\n')
     source = httpd.path('test.conf').read_text()
-    with begun_put(httpd, {'maxConcurrentCleanUps': 9}) as end:
+    body = '{"cacheQuotaConfiguration":{"maxConcurrentCleanUps":9}}'
+    with begun(httpd, 'PUT', '/rest/diskquota.json', body) as end:
         httpd.graceful(source.replace('on 1GiB', 'on 2GiB policy=LRU'))
         wait_until(lambda: get(httpd)['globalQuota']['value'] == '2')
-        assert end() == 200
+        assert end().status == 200
     wait_until(lambda: get(httpd)['maxConcurrentCleanUps'] == 9)
     httpd.graceful()
     ask(httpd, 'GET', '/rest/seed.json')

@@ -35,7 +35,6 @@ def test_state_that_was_readonly(httpd, upstream):
     assert numbers == [2, 3, 4, 5]
 
 
-@one_mpm
 def test_termination_while_the_seeder_hangs(httpd, upstream):
     """What was read of a task stays true when it is terminated and no seeder can say the last
     word; the next one finds it on the board."""
@@ -74,7 +73,6 @@ def test_worker_that_runs_out_of_stack(httpd, upstream):
     done(httpd, 'good', zoomStop=1)
 
 
-@one_mpm
 def test_seeder_that_hangs_before_it_begins(httpd, upstream):
     """One that stands still while it waits after two quick deaths is found out as well."""
     httpd.expect('no sign of life|ended unexpectedly|AH00052')

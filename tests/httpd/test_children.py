@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""Children of httpd that end at any instant, and those of another build: what was answered has
+happened, of what was not, all or nothing; and tasks notice neither."""
+import concurrent.futures
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import re
+import signal
+import struct
+import time
+
+import pytest
+
+from rest import ask, begun, listed, number_of, seed, serve
+from seeding import GRIDS, REST, begin, counts, ended, seeder_of, stub, task
+from tileseed_httpd import wait_until
+from upstream import Fault
+
+TILES = GRIDS['small'].between(0, 4)
+FEW_CHILDREN = {
+    'prefork': 'StartServers 1\nMinSpareServers 1\nMaxSpareServers 1\n',
+    'event': 'StartServers 1\nThreadsPerChild 4\nMaxRequestWorkers 16\nMinSpareThreads 1\n'
+             'MaxSpareThreads 5\n',
+}
+FEW_CHILDREN['worker'] = FEW_CHILDREN['event']
+INSTANTS = 5            # of each kind of change
+
+# The first words of the board, which every build finds at the same place
+MAGIC = b'TSdBoard'
+LAYOUT, FENCE = 1, 3
+
+
+def progress(httpd, number, tiles):
+    """Waits until that many tiles of a task have been processed; returns how many they are."""
+    return wait_until(lambda: (found := task(httpd, number)['tilesProcessed']) >= tiles and found,
+                      30, f'{tiles} tiles')
+
+
+def children(httpd):
+    """The processes that answer requests, and the one that starts those of CGI."""
+    return set(httpd.processes()) - {httpd.process.pid, seeder_of(httpd)}
+
+
+@pytest.mark.usefixtures('no_core')
+def test_children_crash_and_come_and_go(httpd, upstream, mpm):
+    """With one spare child at most, and children that crash, a task notices nothing."""
+    httpd.expect('AH00051|AH00052|AH00161')
+    upstream.always = Fault('delay', 0.05)
+    httpd.start(FEW_CHILDREN[mpm] + REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=4)
+    seeder = seeder_of(httpd)
+    for tenths in range(1, 6):
+        progress(httpd, number, len(TILES) * tenths // 10)
+        victim = max(wait_until(lambda: children(httpd)))       # the daemon of CGI is the oldest
+        os.kill(victim, signal.SIGSEGV)
+        wait_until(lambda: victim not in httpd.processes())     # pylint: disable=W0640
+    assert counts(ended(httpd, number)) == (len(TILES), 0, 0, 0)
+    assert seeder_of(httpd) == seeder
+    assert len(upstream.requests) == len(GRIDS['small'].metatiles(TILES, (2, 2)))
+
+
+# Killed while they change something
+
+def struck(httpd, delay, *request):
+    """The answer to a request some time after which all children are killed; None: there is
+    none."""
+    victims = children(httpd)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(httpd.request, *request)
+        time.sleep(delay)
+        for victim in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(victim, signal.SIGKILL)
+        # until httpd has seen its end, a thread of it may still take connections
+        wait_until(lambda: not any(os.path.exists(f'/proc/{victim}') for victim in victims))
+        try:
+            return answer.result()
+        except (OSError, http.client.HTTPException):
+            return None
+
+
+def numbers_known(httpd):
+    """The ids of all tasks."""
+    return {found['id'] for found in httpd.get('/rest/tasks.json').json()['tasks']}
+
+
+def check_post(httpd, delay, _number):
+    """A task is there or not, and there is only one."""
+    before = numbers_known(httpd)
+    answer = struck(httpd, delay, 'POST', '/rest/seed/roads.json', '{"seedRequest":{}}')
+    new = numbers_known(httpd) - before
+    assert len(new) <= 1
+    if answer:
+        assert answer.status == 200 and new == {number_of(answer)}, answer.body
+    wait_until(lambda: new <= set(listed(httpd)))
+
+
+def check_put(httpd, delay, number):
+    """Both members are the new ones, or none."""
+    answer = struck(httpd, delay, 'PUT', '/rest/diskquota.json', quota(number))
+    found = httpd.get('/rest/diskquota.json').json()['cacheQuotaConfiguration']
+    assert found['diskBlockSize'] == found['maxConcurrentCleanUps'], found
+    assert answer is None or answer.status == 200 and found['diskBlockSize'] == number, found
+
+
+def quota(number):
+    """What sets two members to a number."""
+    return json.dumps({'cacheQuotaConfiguration': {'diskBlockSize': number,
+                                                   'maxConcurrentCleanUps': number}})
+
+
+def check_termination(httpd, delay, _number):
+    """All tasks have ended, or none."""
+    for _ in range(2):
+        seed(httpd, 'roads')
+    before = listed(httpd)
+    answer = struck(httpd, delay, 'POST', '/rest/seed', 'kill_all=all')
+    if answer:
+        assert answer.status == 200 and not listed(httpd), answer.body
+    wait_until(lambda: listed(httpd) in ([], before))
+    wait_until(lambda: len({task(httpd, number)['state'] == 'ABORTED' for number in before}) == 1)
+
+
+def test_children_are_killed_at_any_instant(httpd, upstream):
+    """Before, while and after a change is done and answered."""
+    httpd.expect('AH00052|AH01239|AH1039[23]')
+    serve(httpd, upstream)
+    begun_at = time.monotonic()
+    ask(httpd, 'PUT', '/rest/diskquota.json', quota(INSTANTS + 1))
+    usual = time.monotonic() - begun_at
+    seeder = seeder_of(httpd)
+    for number, check in itertools.product(range(1, INSTANTS + 1),
+                                           (check_post, check_put, check_termination)):
+        check(httpd, usual * (number / INSTANTS) ** 2, number)
+    assert seeder_of(httpd) == seeder
+
+
+# Another build
+
+def board_word(httpd, word, change):
+    """Changes one of the board's first words in the memory that all processes share."""
+    place = f'/proc/{httpd.process.pid}'
+    with open(f'{place}/maps', encoding='ascii') as file:
+        shared = [int(line.split('-')[0], 16) for line in file if re.match(r'\S+ rw-s ', line)]
+    with open(f'{place}/mem', 'r+b', buffering=0) as memory:
+        for start in shared:
+            memory.seek(start)
+            at = memory.read(256).find(MAGIC)
+            if at >= 0:
+                memory.seek(start + at + 8 * word)
+                old, = struct.unpack('Q', memory.read(8))
+                memory.seek(start + at + 8 * word)
+                memory.write(struct.pack('Q', change(old)))
+                return
+    raise AssertionError('there is no board')
+
+
+def test_board_of_another_build(httpd, upstream):
+    """The next generation makes its own: tasks go on, what an old child accepts is done, and none
+    is shown what the new one has left behind."""
+    upstream.always = Fault('delay', 0.05)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+    before = progress(httpd, number, 20)
+    old = children(httpd)
+    with begun(httpd, 'POST', '/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}') as end:
+        board_word(httpd, LAYOUT, lambda layout: layout ^ 1)
+        httpd.graceful()
+        wait_until(lambda: httpd.get('/rest/seed.json').status == 200)  # 503: of an old child
+        second = number_of(end())
+    wait_until(lambda: not old & children(httpd))
+    assert task(httpd, number)['tilesProcessed'] >= before
+    made, skipped, removed, failed = counts(ended(httpd, number))
+    assert (made + skipped, removed, failed) == (len(TILES), 0, 0)
+    assert sum(counts(ended(httpd, second))) == 1
+    board_word(httpd, FENCE, lambda _: 1)
+    for path in ('/rest/seed.json', f'/rest/tasks/{number}.json', '/rest/diskquota.json'):
+        answer = httpd.get(path)
+        assert answer.status == 503 and 'new build' in answer.text, answer.body
+        assert answer.headers['Retry-After']
+    board_word(httpd, FENCE, lambda _: 0)
+    assert listed(httpd) == []
