@@ -745,6 +745,5 @@ int main(void)
             house_teardown),
     };
 
-    }
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }
