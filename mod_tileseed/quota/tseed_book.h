@@ -43,7 +43,7 @@ typedef struct {
     uint64_t marked;    /* those bits of holding.doubtful that are durable */
     int64_t in_doubt;   /* pages to be counted */
     unsigned number;    /* 0, 1, 2, … */
-    int recipe_changed; /* the row has another holding.recipe */
+    int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `holding` was changed from outside */
 } tseed_shelf_t;
 

@@ -319,20 +319,32 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
                                        status_has_changed(seeder)));
 }
 
-/* APR_NOTFOUND: another database is in the place of ours. */
+/* The recipe may be the saved one again: what was written by the other is not known by its answers.
+ * APR_NOTFOUND: another database is in the place of ours. */
+static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+{
+    const tseed_holding_t *holding = &shelf->holding;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (shelf->recipe_changed) {
+        rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
+    }
+    return rv == APR_SUCCESS ? tseed_books_save(seeder->state, holding) : rv;
+}
+
 static apr_status_t save_changed(tseed_seeder_t *seeder)
 {
     const tseed_shelf_t *shelf;
     apr_status_t rv = APR_SUCCESS;
 
     for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
-        rv = shelf->changed ? tseed_books_save(seeder->state, &shelf->holding) : APR_SUCCESS;
+        rv = shelf->changed ? save_tileset(seeder, shelf) : APR_SUCCESS;
     }
     return rv;
 }
 
-/* It knows nothing of the books and gets them whole: each tile set before any of the pages, which
- * are saved under its number. */
+/* That one knows nothing of the books and gets them whole: each tile set before any of the pages,
+ * which are saved under its number. */
 static apr_status_t save_anew(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
@@ -342,7 +354,7 @@ static apr_status_t save_anew(tseed_seeder_t *seeder)
     seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
     seeder->block_saved = 0;
     for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
-        rv = tseed_books_save(seeder->state, &shelf->holding);
+        rv = save_tileset(seeder, shelf);
         if (rv == APR_NOTFOUND) {
             rv = tseed_books_add(seeder->state, &shelf->holding);
         }

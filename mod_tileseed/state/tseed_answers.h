@@ -3,9 +3,8 @@
 /* Which answers the tiles of a page came from: a text for each page, of the seeder's making.
  *
  * The seeder's main thread is the only one to come here; its writes join the transaction that
- * tseed_state_begin began, or are one of their own. The text of a page goes with the page, the
- * texts of a tile set go when it is made by another recipe (tseed_books.h). Statuses as in
- * tseed_state.h.
+ * tseed_state_begin began, or are one of their own. The text of a page goes with the page. Statuses
+ * as in tseed_state.h.
  */
 #ifndef TSEED_ANSWERS_H
 #define TSEED_ANSWERS_H

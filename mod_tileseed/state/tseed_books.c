@@ -87,12 +87,7 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
         &print,
     };
     int rows = 0;
-    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_RECIPE,
-                                            (const void *[]){&holding->id, &recipe});
-
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_change(&state->db, &rows, TSEED_SQL_TILESET_SAVE, args);
-    }
+    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_TILESET_SAVE, args);
 
     return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
 }

@@ -19,9 +19,8 @@ apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **hol
 /* Records a tile set that is not there yet; holding->id is its number. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
 
-/* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe; a new recipe
- * forgets its answers (tseed_answers.h). APR_NOTFOUND: the database does not have it (any more) by
- * that number; then it has no page of it either. */
+/* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND: the
+ * database does not have it (any more) by that number; then it has no page of it either. */
 apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding);
 
 /* Forgets a tile set, its pages and its answers. */

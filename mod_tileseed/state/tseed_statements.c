@@ -143,9 +143,6 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         "DELETE FROM answer WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
     [TSEED_SQL_ANSWERS_DELETE_LEVEL] = "DELETE FROM answer WHERE tileset = %lld AND z = %d",
     [TSEED_SQL_ANSWERS_DELETE_TILESET] = "DELETE FROM answer WHERE tileset = %lld",
-    [TSEED_SQL_ANSWERS_DELETE_RECIPE] =
-        "DELETE FROM answer WHERE tileset IN"
-        " (SELECT id FROM tileset WHERE id = %lld AND recipe <> %lld)",
     [TSEED_SQL_ANSWERS_DELETE_ALL] = "DELETE FROM answer",
     [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
     [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"

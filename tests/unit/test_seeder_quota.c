@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/inotify.h>
 
+#include "state/tseed_answers.h"
+
 /* ---- requests for tiles that are not there ---- */
 
 typedef struct {
@@ -384,6 +386,37 @@ static void test_seeder_quota__another_database_gets_the_books_whole(void **stat
     assert_int_equal(disk_files, 320 + 21);
 }
 
+/* Whether anything is known of where the tiles of level 3 came from. */
+static int knows_answers(house_t *house)
+{
+    static const tseed_place_t place = {3, 0, 0};
+    const char *text;
+
+    assert_int_equal(tseed_answers_load(house->state, &text, 1, &place, house->pool), APR_SUCCESS);
+    return *text != '\0';
+}
+
+/* Tasks of other metatiles and of the same ones come in turn: what either writes counts. */
+static void test_seeder_quota__answers_are_forgotten_when_recipes_come_and_go(void **state)
+{
+    house_t *house = *state;
+    int64_t before;
+
+    wait_end(house, post(house, "seed", 3, 4));
+    seeder_stop(house, SIGTERM);
+    assert_true(knows_answers(house));
+    house->layer->meta_width = 2;
+    post(house, "reseed", 0, 1);
+    house->layer->meta_width = 4;
+    post_document(house, house->layer,
+                  "{'seedRequest':{'type':'reseed','zoomStart':4,'zoomStop':4}}");
+    before = upstream->requests;
+    upstream->mood = HANGS;
+    seeder_start(house);
+    AWAIT(upstream->requests == before + 2);
+    AWAIT(!knows_answers(house));
+}
+
 static void test_seeder_quota__books_take_shared_files_in(void **state)
 {
     house_t *house = *state;
@@ -718,6 +751,9 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__another_database_gets_the_books_whole,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__answers_are_forgotten_when_recipes_come_and_go, house_setup,
+            house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, house_setup,
