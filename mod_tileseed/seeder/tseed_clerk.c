@@ -343,8 +343,8 @@ static apr_status_t save_changed(tseed_seeder_t *seeder)
     return rv;
 }
 
-/* That one knows nothing of the books and gets them whole: each tile set before any of the pages,
- * which are saved under its number. */
+/* That one knows nothing of the books, or nothing that can be relied upon, and gets them whole:
+ * each tile set before any of the pages, which are saved under its number. */
 static apr_status_t save_anew(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
@@ -354,10 +354,7 @@ static apr_status_t save_anew(tseed_seeder_t *seeder)
     seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
     seeder->block_saved = 0;
     for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
-        rv = save_tileset(seeder, shelf);
-        if (rv == APR_NOTFOUND) {
-            rv = tseed_books_add(seeder->state, &shelf->holding);
-        }
+        rv = tseed_books_add(seeder->state, &shelf->holding);
     }
     return rv;
 }

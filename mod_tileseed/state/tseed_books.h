@@ -16,7 +16,8 @@
 apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
                                   apr_pool_t *pool);
 
-/* Records a tile set that is not there yet; holding->id is its number. */
+/* Records a tile set anew; holding->id is its number. If it is there, which happens in a database
+ * that was put in the place of ours, its pages and answers are forgotten. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
 
 /* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND: the

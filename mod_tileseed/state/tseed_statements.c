@@ -111,6 +111,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_TILESETS] = "SELECT id, print, name, layer, gridset, format, parameters, root,"
                            " " TSEED_SUM_COLUMNS " FROM tileset ORDER BY id",
     [TSEED_SQL_TILESET_NEXT] = "SELECT COALESCE(MAX(id), 0) + 1 FROM tileset",
+    [TSEED_SQL_TILESET_FIND] = "SELECT id FROM tileset WHERE print = %lld",
     [TSEED_SQL_TILESET_INSERT] =
         "INSERT INTO tileset (id, print, name, layer, gridset, format, parameters, root)"
         " VALUES (%lld, %lld, %s, %s, %s, %s, %s, %s)",

@@ -386,6 +386,24 @@ static void test_seeder_quota__another_database_gets_the_books_whole(void **stat
     assert_int_equal(disk_files, 320 + 21);
 }
 
+/* One that was ours long ago: it has the tile sets by other numbers, and pages that have gone. */
+static void test_seeder_quota__an_old_database_gets_the_books_whole(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    assert_true(sql(house, "UPDATE page SET tileset = tileset + 10, x = x + 7"));
+    assert_true(sql(house, "UPDATE tileset SET id = id + 10"));
+    wait_end(house, post(house, "truncate", 3, 1));
+    await_agreement(house);
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    wait_end(house, post(house, "truncate", 1, 1));
+    await_agreement(house);
+    assert_int_equal(disk_files, 256);
+}
+
 /* Whether anything is known of where the tiles of level 3 came from. */
 static int knows_answers(house_t *house)
 {
@@ -750,6 +768,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__doubts_outlast_a_truncate_beside_them,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__another_database_gets_the_books_whole,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__an_old_database_gets_the_books_whole,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(
             test_seeder_quota__answers_are_forgotten_when_recipes_come_and_go, house_setup,
