@@ -23,19 +23,8 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
     return tseed_cleaner_chain(seeder->cleaner, layer->name, layer->store.root);
 }
 
-/* Files of a tile set that was known under other names (a parameter's default has changed, say) are
- * taken in as those of any other program. */
-static apr_status_t forget_aside(tseed_seeder_t *seeder, uint64_t print)
-{
-    const int64_t *id = apr_hash_get(seeder->aside, &print, sizeof(print));
-    apr_status_t rv = id ? tseed_books_forget(seeder->state, *id) : APR_SUCCESS;
-
-    if (rv == APR_SUCCESS) {
-        apr_hash_set(seeder->aside, &print, sizeof(print), NULL);
-    }
-    return rv;
-}
-
+/* What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
+ * its files are taken in as those of any other program. */
 static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset, uint64_t print)
 {
@@ -49,11 +38,8 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
         .parameters = tseed_parameters_save(tileset->parameters, seeder->scratch),
         .root = tileset->layer->store.root,
     };
-    apr_status_t rv = forget_aside(seeder, print);
+    apr_status_t rv = tseed_books_add(seeder->state, &holding);
 
-    if (rv == APR_SUCCESS) {
-        rv = tseed_books_add(seeder->state, &holding);
-    }
     if (rv == APR_SUCCESS) {
         *shelf = tseed_book_shelve(seeder->book, &holding, &chain, tileset->layer->kept);
     }
@@ -107,10 +93,7 @@ static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
 static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
 {
     apr_status_t rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
-    apr_pool_t *pool = apr_hash_pool_get(seeder->aside);
 
-    apr_hash_set(seeder->aside, apr_pmemdup(pool, &holding->print, sizeof(holding->print)),
-                 sizeof(holding->print), apr_pmemdup(pool, &holding->id, sizeof(holding->id)));
     if (rv != APR_SUCCESS || !holding->complete) {
         return rv;
     }
@@ -224,7 +207,6 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     }
     apr_pool_create(&pool, seeder->pool);
     seeder->book = tseed_book_create(pool);
-    seeder->aside = apr_hash_make(pool);
     seeder->leaves = apr_hash_make(pool);
     seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
     rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);

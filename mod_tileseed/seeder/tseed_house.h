@@ -116,7 +116,6 @@ typedef struct tseed_seeder_t {
     tseed_run_t *standing;
 
     tseed_book_t *book;
-    apr_hash_t *aside;  /* print -> id of tile sets that are configured no more */
     apr_hash_t *leaves; /* of the archive */
     tseed_cleaner_t *cleaner;
     tseed_quota_config_t quota;  /* in effect, */

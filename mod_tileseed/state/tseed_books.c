@@ -97,30 +97,24 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holdi
     return tseed_work_write(state, save_tileset, (void *)holding);
 }
 
-static apr_status_t forget(tseed_state_t *state, void *baton)
-{
-    const void *args[] = {baton};
-    apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
-
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_TILESET, args);
-    }
-    return rv == APR_SUCCESS
-               ? tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args)
-               : rv;
-}
-
-/* What a database that was not ours lately has of it is out of date. */
-static apr_status_t forget_print(tseed_state_t *state, int64_t print)
+/* Forgets what there is of a tile set by that print, its pages and its answers. */
+static apr_status_t forget(tseed_state_t *state, int64_t print)
 {
     int64_t id;
+    const void *args[] = {&id};
     apr_status_t rv =
         tseed_work_number(state, &id, TSEED_SQL_TILESET_FIND, (const void *[]){&print});
 
-    if (rv == APR_NOTFOUND) {
-        return APR_SUCCESS;
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
     }
-    return rv == APR_SUCCESS ? forget(state, &id) : rv;
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_TILESET, args);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args);
+    }
+    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
 }
 
 static apr_status_t add_tileset(tseed_state_t *state, void *baton)
@@ -129,7 +123,7 @@ static apr_status_t add_tileset(tseed_state_t *state, void *baton)
     const int64_t print = (int64_t)holding->print;
     const void *args[] = {&holding->id,     &print,          holding->key,        holding->layer,
                           holding->gridset, holding->format, holding->parameters, holding->root};
-    apr_status_t rv = forget_print(state, print);
+    apr_status_t rv = forget(state, print);
 
     if (rv == APR_SUCCESS) {
         rv = tseed_work_number(state, &holding->id, TSEED_SQL_TILESET_NEXT, NULL);
@@ -143,11 +137,6 @@ static apr_status_t add_tileset(tseed_state_t *state, void *baton)
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding)
 {
     return tseed_work_write(state, add_tileset, holding);
-}
-
-apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id)
-{
-    return tseed_work_write(state, forget, &id);
 }
 
 /* ---- pages ---- */

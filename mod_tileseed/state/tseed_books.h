@@ -16,16 +16,14 @@
 apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
                                   apr_pool_t *pool);
 
-/* Records a tile set anew; holding->id is its number. If it is there, which happens in a database
- * that was put in the place of ours, its pages and answers are forgotten. */
+/* Records a tile set anew; holding->id is its number. What there is of one by the same print, be it
+ * known by other names or from a database that was put in the place of ours, is forgotten, its
+ * pages and answers as well. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
 
 /* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND: the
  * database does not have it (any more) by that number; then it has no page of it either. */
 apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding);
-
-/* Forgets a tile set, its pages and its answers. */
-apr_status_t tseed_books_forget(tseed_state_t *state, int64_t id);
 
 /* At most `most` pages (tseed_page_t) of a tile set behind the place `after` (NULL: from the first
  * on), by level, column and row, in `pool`. Any process. */

@@ -698,9 +698,23 @@ static void test_books__give_pages_back_in_order(void **data)
     assert_int_equal(tseed_books_page_delete(state, &APR_ARRAY_IDX(pages, 0, tseed_page_t)),
                      APR_SUCCESS);
     assert_int_equal(pages_of(7, NULL, 9)->nelts, 3);
-    assert_int_equal(tseed_books_forget(state, 7), APR_SUCCESS);
-    assert_int_equal(pages_of(7, NULL, 9)->nelts, 0);
-    assert_int_equal(pages_of(8, NULL, 9)->nelts, 4);
+}
+
+static void test_books__forget_what_is_recorded_anew(void **data)
+{
+    tseed_holding_t first = holding_of(0), other = holding_of(1);
+    int64_t before;
+
+    (void)data;
+    assert_int_equal(tseed_books_add(state, &first), APR_SUCCESS);
+    assert_int_equal(tseed_books_add(state, &other), APR_SUCCESS);
+    save_page(first.id, (tseed_place_t){3, 1, 9}, 1);
+    save_page(other.id, (tseed_place_t){3, 1, 9}, 1);
+    before = first.id;
+    assert_int_equal(tseed_books_add(state, &first), APR_SUCCESS);
+    assert_int_not_equal(first.id, before);
+    assert_int_equal(pages_of(before, NULL, 9)->nelts, 0);
+    assert_int_equal(pages_of(other.id, NULL, 9)->nelts, 1);
 }
 
 static void test_books__say_when_a_tile_set_is_not_there(void **data)
@@ -730,9 +744,9 @@ static void test_books__keep_notes(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(give_a_tile_set_back_as_it_was),       TEST(give_pages_back_in_order),
-        TEST(say_when_a_tile_set_is_not_there),     TEST(keep_notes),
-        TEST(agree_with_the_disk_whatever_happens),
+        TEST(give_a_tile_set_back_as_it_was),   TEST(give_pages_back_in_order),
+        TEST(say_when_a_tile_set_is_not_there), TEST(keep_notes),
+        TEST(forget_what_is_recorded_anew),     TEST(agree_with_the_disk_whatever_happens),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
