@@ -123,6 +123,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " recipe = %lld"
         " WHERE id = %lld AND print = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
+    [TSEED_SQL_TILESETS_DOUBT] = "UPDATE tileset SET complete = 0, doubtful = -1",
     [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
                         " FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
                         " ORDER BY z, x, y LIMIT %lld",

@@ -76,7 +76,8 @@ static apr_status_t save_mark(tseed_state_t *state, int64_t id)
 
 /* A file that the mark was not written for (a fresh one, one from a backup) may lack ids that were
  * given out: it goes on from the mark. So it does from what this process knows, when the mark is
- * gone as well. What such a file says of the tiles' answers may be long out of date. */
+ * gone as well. What such a file says of the cache may be long out of date: all levels are in
+ * doubt, and nothing is known of the tiles' answers. */
 static apr_status_t settle_ids(tseed_state_t *state, int version)
 {
     tseed_database_t *db = &state->db;
@@ -101,6 +102,9 @@ static apr_status_t settle_ids(tseed_state_t *state, int version)
     rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(db, NULL, TSEED_SQL_ANSWERS_DELETE_ALL, NULL);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(db, NULL, TSEED_SQL_TILESETS_DOUBT, NULL);
     }
     return rv == APR_SUCCESS ? save_mark(state, id) : rv;
 }

@@ -404,6 +404,27 @@ static void test_seeder_quota__an_old_database_gets_the_books_whole(void **state
     assert_int_equal(disk_files, 256);
 }
 
+/* The last backup, put back while there is no seeder. */
+static void test_seeder_quota__the_books_of_a_backup_are_compared_with_the_disk(void **state)
+{
+    house_t *house = *state;
+    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    const char *backup = apr_pstrcat(house->pool, house->dir, "/backup.db", NULL);
+
+    wait_end(house, post(house, "seed", 4, 4));
+    await_agreement(house);
+    assert_true(sql(house, apr_psprintf(house->pool, "VACUUM INTO '%s'", backup)));
+    wait_end(house, post(house, "truncate", 3, 1));
+    wait_end(house, post_document(house, house->other, "{'seedRequest':{'zoomStop':2}}"));
+    seeder_stop(house, SIGTERM);
+    unlink(apr_pstrcat(house->pool, path, "-wal", NULL));
+    unlink(apr_pstrcat(house->pool, path, "-shm", NULL));
+    assert_int_equal(rename(backup, path), 0);
+    seeder_start(house);
+    await_agreement(house);
+    assert_int_equal(disk_files, 256 + 21);
+}
+
 /* Whether anything is known of where the tiles of level 3 came from. */
 static int knows_answers(house_t *house)
 {
@@ -771,6 +792,9 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__an_old_database_gets_the_books_whole,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__the_books_of_a_backup_are_compared_with_the_disk, house_setup,
+            house_teardown),
         cmocka_unit_test_setup_teardown(
             test_seeder_quota__answers_are_forgotten_when_recipes_come_and_go, house_setup,
             house_teardown),
