@@ -191,6 +191,10 @@ static apr_status_t load_notes(tseed_seeder_t *seeder)
         seeder->status.walked = seeder->status.block = 0;
         tseed_cleaner_load(seeder->cleaner, cleaner);
         seeder->block = seeder->block_saved = apr_atoi64(block);
+        if (seeder->block > 0) {
+            seeder->quota.block_size = seeder->block;
+        }
+        tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
     }
     return rv;
 }

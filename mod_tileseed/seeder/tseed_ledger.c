@@ -399,6 +399,7 @@ static void adopt(tseed_seeder_t *seeder, const char *saved)
                   "the disk quota in the state database can't be read, the last one stays: %s",
                   problem);
         apr_pool_destroy(pool);
+        tseed_janitor_configure(seeder); /* it may be the directive's, and not in effect yet */
         return;
     }
     if (seeder->quota_pool) {

@@ -368,6 +368,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
 
     seeder->setup = setup;
     seeder->settings = setup->settings;
+    seeder->quota = setup->settings->quota; /* until the database's is read */
     seeder->board = setup->board;
     seeder->pool = pool;
     seeder->entries_end = &seeder->entries;

@@ -294,6 +294,21 @@ static void test_seeder_quota__sizes_by_two_blocks_are_counted_again(void **stat
     await_agreement(house);
 }
 
+/* What sizes are rounded up to is known before, and without, the quota that it is a part of. */
+static void test_seeder_quota__sizes_are_right_without_a_quota(void **state)
+{
+    house_t *house = *state;
+
+    wait_end(house, post(house, "seed", 2, 1));
+    await_agreement(house);
+    seeder_stop(house, SIGTERM);
+    assert_true(sql(house, "UPDATE quota SET config = 'nonsense'"));
+    seeder_start(house);
+    wait_end(house, post(house, "seed", 3, 1));
+    await_agreement(house);
+    assert_int_equal(disk_files, 85);
+}
+
 static void test_seeder_quota__books_agree_after_kills(void **state)
 {
     house_t *house = *state;
@@ -781,6 +796,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_an_existing_cache_in,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__sizes_by_two_blocks_are_counted_again,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__sizes_are_right_without_a_quota,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_after_kills, house_setup,
                                         house_teardown),
