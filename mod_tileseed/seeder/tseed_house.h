@@ -161,6 +161,8 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder);
 void tseed_roster_schedule(tseed_seeder_t *seeder);
 /* Stops a task that the database does not know. */
 void tseed_roster_forget(tseed_seeder_t *seeder, int64_t id);
+/* Shows why no PENDING task is begun; "": there is no reason any more. */
+void tseed_roster_tell(tseed_seeder_t *seeder, const char *reason);
 /* Forgets an entry that never ran, and its slot on the board. */
 void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry);
 /* Forgets a run that has been recorded, and its entry. */

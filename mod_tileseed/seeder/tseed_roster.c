@@ -112,6 +112,7 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
         progress = row.progress;
     }
     progress.state = TSEED_PENDING;
+    progress.reason[0] = '\0'; /* what it waited for is to be found out anew */
     if (old) {
         *slot = (int)*old;
         tseed_board_slot_update(seeder->board, *slot, &progress);
@@ -394,18 +395,30 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
 }
 
 /* Shows why a PENDING task is not begun although a thread is free. */
-static void show_waiting(tseed_seeder_t *seeder, tseed_entry_t *entry, int64_t truncate)
+static void show_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason)
 {
     tseed_row_t row;
-    char reason[TSEED_REASON_SIZE];
 
-    apr_snprintf(reason, sizeof(reason),
-                 "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", truncate);
     if (tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
         strcmp(row.progress.reason, reason) != 0) {
         apr_cpystrn(row.progress.reason, reason, sizeof(row.progress.reason));
         tseed_board_slot_update(seeder->board, entry->slot, &row.progress);
     }
+}
+
+void tseed_roster_tell(tseed_seeder_t *seeder, const char *reason)
+{
+    for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
+        if (!entry->run && !entry->terminated) {
+            show_waiting(seeder, entry, reason);
+        }
+    }
+}
+
+static const char *say_truncate(const tseed_seeder_t *seeder, int64_t id)
+{
+    return apr_psprintf(seeder->scratch,
+                        "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", id);
 }
 
 /* The next PENDING tasks in id order that may begin; a task waits for earlier truncates of its tile
@@ -420,7 +433,7 @@ static int find_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int mo
 
         if (!entry->run && !entry->terminated) {
             if (before && entry->type != TSEED_TRUNCATE) {
-                show_waiting(seeder, entry, before->id);
+                show_waiting(seeder, entry, say_truncate(seeder, before->id));
             } else {
                 found[count++] = entry;
             }

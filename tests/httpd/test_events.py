@@ -261,28 +261,30 @@ def test_state_directory_is_over_quota(httpd, upstream):
 
 
 @one_mpm
-@pytest.mark.parametrize('last', [0, 5])
+@pytest.mark.parametrize('last', [0, 3])
 @pytest.mark.parametrize('error, reason', [
     (errno.EDQUOT, 'paused: the state directory has no space left'),
     (errno.EROFS, "paused: the state database can't be written; the error log says why")])
 def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, reason):
-    """It says so, before its next page as at its end, and goes on by itself."""
+    """It says so, before its next page as at its end, and goes on by itself; so does the next."""
     httpd.expect('state database')
     mischief = httpd.make_mischief()
-    httpd.start(REST + stub(upstream))
+    httpd.start(REST + 'TileSeedThreads 1\n' + stub(upstream))
     upstream.always = Fault('delay', 0.5)
-    number = begin(httpd, 'stub', zoomStop=last, threadCount=4)
+    numbers = [begin(httpd, 'stub', zoomStop=last) for _ in range(2)]
     wait_until(lambda: upstream.requests)
     mischief.fill(httpd.path('state'), error)
-    document = wait_until(lambda: next((found for found in [task(httpd, number)]
-                                        if found['reason']), None), 30, 'the pause')
-    assert (document['state'], document['reason']) == ('RUNNING', reason)
-    assert listed(httpd) == [number]
+    for number, state in zip(numbers, ('RUNNING', 'PENDING')):
+        wait_until(lambda number=number: task(httpd, number)['reason'], 30, 'the pause')
+        document = task(httpd, number)
+        assert (document['state'], document['reason']) == (state, reason)
+    assert listed(httpd) == numbers
     upstream.always = None
     mischief.fill(httpd.path('state'), 0)
-    document = ended(httpd, number)
-    check_seed(document, last)
-    assert document['reason'] is None
+    for number in numbers:
+        document = ended(httpd, number)
+        check_seed(document, last)
+        assert document['reason'] is None
 
 
 def test_database_is_replaced_under_a_task(httpd, slow):
