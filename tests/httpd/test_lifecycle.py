@@ -179,7 +179,8 @@ def test_failures_survive(httpd, slow):
     httpd.restart()
     document = ended(httpd, number)
     assert document['state'] == 'DONE'
-    assert counts(document) == (len(TILES) - 1, 0, 0, 1)
+    made, skipped, removed, failed = counts(document)       # the stop cuts metatiles short
+    assert (made + skipped, removed, failed) == (len(TILES) - 1, 0, 1)
     assert [failure[:3] for failure in failures(httpd, number)] == [(0, 0, 0)]
 
 
