@@ -87,8 +87,9 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
 apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, const void *data,
                                size_t length);
 
-/* Removes the masters that no tile is a name of any more; `effect` on the shared sum. One thread at
- * a time. Takes the lock of masters for each, which keeps links away from what it removes. */
+/* Removes the masters that no tile is a name of any more; `effect` on the shared sum: each is in
+ * that of the thread that has removed it. Takes the lock of names for each, which keeps links away
+ * from what it removes. */
 apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store);
 
 /* The shared sum as it is on disk: the masters' files and sizes. */
