@@ -147,9 +147,10 @@ def test_upstream_that_hangs(httpd, upstream):
     """Many transfers that never end do not keep a termination waiting, and are closed at once."""
     upstream.always = Fault('hang')
     serve(httpd, upstream)
-    numbers = [number_of(seed(httpd, 'roads', '{"seedRequest":{"threadCount":8}}'))
-               for _ in range(4)]
-    wait_until(lambda: len(upstream.requests) == 8)
+    body = '{"seedRequest":{"threadCount":8}}'
+    numbers = [number_of(seed(httpd, 'roads', body))]
+    wait_until(lambda: len(upstream.requests) == 8)     # later it shares its threads with others
+    numbers += [number_of(seed(httpd, 'roads', body)) for _ in range(3)]
     assert connected(upstream) == 8
     begun = time.monotonic()
     assert [row[0] for row in kill(httpd, 'all')] == numbers
