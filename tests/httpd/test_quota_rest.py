@@ -317,11 +317,13 @@ def test_change_through_a_child_of_yesterday(httpd, upstream):
     """A PUT that a child of the old configuration takes after the directive has changed stands, on
     top of the new directive."""
     serve(httpd, upstream, 'TileSeedDiskQuota on 1GiB\n')
+    wait_until(lambda: 'is known now' in httpd.error_log())     # the seeder has the directive
     source = httpd.path('test.conf').read_text()
     body = '{"cacheQuotaConfiguration":{"maxConcurrentCleanUps":9}}'
     with begun(httpd, 'PUT', '/rest/diskquota.json', body) as end:
         httpd.graceful(source.replace('on 1GiB', 'on 2GiB policy=LRU'))
-        wait_until(lambda: get(httpd)['globalQuota']['value'] == '2')
+        wait_until(lambda: 'TileSeedDiskQuota was changed' in httpd.error_log())
+        assert get(httpd)['globalQuota']['value'] == '2'
         assert end().status == 200
     wait_until(lambda: get(httpd)['maxConcurrentCleanUps'] == 9)
     httpd.graceful()

@@ -41,6 +41,7 @@ HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)
 HARMLESS = (
     r'AH00557|AH00558',                 # the host has no name of its own
     r'AH03092|AH03093',                 # event closes its pollset before its last connections
+    r'AH01244',                         # cgid's socket, when one reload follows another
     r'^$',
 )
 
