@@ -142,10 +142,10 @@ def test_an_upstream_that_hangs(httpd, upstream):
     httpd.expect(SUMMARY)
     httpd.expect(AWAY)
     httpd.start(REST + 'TileSeedRetries 0\n'
-                + stub(upstream, polite='first-byte-timeout=300ms'))
+                + stub(upstream, polite='first-byte-timeout=1s'))
     upstream.always = Fault('hang')
     number = begin(httpd, 'stub', zoomStop=2, threadCount=4)
-    assert waits(httpd, number) == 'no answer within 0.3 s'
+    assert waits(httpd, number) == 'no answer within 1 s'
     upstream.always = None
     document = ended(httpd, number)
     assert (document['state'], counts(document)) == ('DONE', (21, 0, 0, 0))
