@@ -39,10 +39,11 @@ typedef struct tseed_book_t tseed_book_t;
 typedef struct {
     tseed_holding_t holding; /* the sums as of now */
     tseed_chain_t chain;
-    uint64_t kept;      /* bit z: nothing of that level is ever a victim */
-    uint64_t marked;    /* those bits of holding.doubtful that are durable */
-    int64_t in_doubt;   /* pages to be counted */
-    unsigned number;    /* 0, 1, 2, … */
+    uint64_t kept;    /* bit z: nothing of that level is ever a victim */
+    int spared;       /* nothing is one now: its files can't be removed; may be set from outside */
+    uint64_t marked;  /* those bits of holding.doubtful that are durable */
+    int64_t in_doubt; /* pages to be counted */
+    unsigned number;  /* 0, 1, 2, … */
     int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `holding` was changed from outside */
 } tseed_shelf_t;

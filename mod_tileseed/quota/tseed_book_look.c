@@ -111,7 +111,7 @@ static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
 {
     const tseed_chain_t *chain = &shelf->chain;
 
-    return cell->files > 0 && cell->holds == 0 && !(shelf->kept >> cell->z & 1) &&
+    return cell->files > 0 && cell->holds == 0 && !shelf->spared && !(shelf->kept >> cell->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
@@ -153,8 +153,9 @@ int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim)
 {
     tseed_leaf_t now;
 
-    return tseed_book_page(&now, book, victim->shelf, &victim->place) && !now.held &&
-           now.usage.files > 0 && now.accessed == victim->accessed && now.heat == victim->heat;
+    return !victim->shelf->spared && tseed_book_page(&now, book, victim->shelf, &victim->place) &&
+           !now.held && now.usage.files > 0 && now.accessed == victim->accessed &&
+           now.heat == victim->heat;
 }
 
 /* ---- validator ---- */

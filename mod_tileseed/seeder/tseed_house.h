@@ -80,6 +80,7 @@ typedef struct {
     int removing;           /* pages under way, */
     tseed_amount_t leaving; /* and what they hold */
     apr_time_t not_before;  /* monotonic */
+    apr_time_t spare_until; /* monotonic; 0: nothing is spared */
     tseed_leaf_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
     const tseed_account_t *victims_of;
@@ -369,8 +370,6 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 void tseed_janitor_configure(tseed_seeder_t *seeder);
 /* A job was refused what it needed: its run waits until there is room, or a second. */
 void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job);
-/* There may be room: whoever waits tries again. */
-void tseed_janitor_wake(tseed_seeder_t *seeder);
 /* Begins to remove what must go now, takes back a page that was removed. */
 void tseed_janitor_feed(tseed_seeder_t *seeder);
 void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job);

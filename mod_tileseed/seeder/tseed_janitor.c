@@ -63,12 +63,30 @@ static void change_block(tseed_seeder_t *seeder)
     seeder->block = seeder->quota.block_size;
 }
 
+static void wake(tseed_run_t *runs)
+{
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
+        if (run->short_of) {
+            run->short_of = NULL;
+            run->pause_until = 0;
+        }
+    }
+}
+
+/* There may be room: whoever waits tries again. */
+static void wake_all(tseed_seeder_t *seeder)
+{
+    seeder->janitor.wanted = 0;
+    wake(seeder->runs);
+    wake(seeder->standing);
+}
+
 void tseed_janitor_configure(tseed_seeder_t *seeder)
 {
     change_block(seeder);
     seeder->janitor.complete = is_complete(seeder->book);
     tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.complete);
-    tseed_janitor_wake(seeder);
+    wake_all(seeder);
 }
 
 /* What a root that is still to be made will have is told by its nearest parent. */
@@ -111,23 +129,6 @@ static int has_room(const tseed_want_t *want, tseed_amount_t leaving)
 
     return used.bytes - leaving.bytes <= limit.bytes - want->amount.bytes &&
            used.files - leaving.files <= limit.files - want->amount.files;
-}
-
-static void wake(tseed_run_t *runs)
-{
-    for (tseed_run_t *run = runs; run; run = run->next_run) {
-        if (run->short_of) {
-            run->short_of = NULL;
-            run->pause_until = 0;
-        }
-    }
-}
-
-void tseed_janitor_wake(tseed_seeder_t *seeder)
-{
-    seeder->janitor.wanted = 0;
-    wake(seeder->runs);
-    wake(seeder->standing);
 }
 
 /* Tiles of the metatile that are still to be written may each want as much as the refused one. */
@@ -244,7 +245,7 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
     tseed_janitor_t *janitor = &seeder->janitor;
 
     if (janitor->wanted && has_room(&janitor->want, (tseed_amount_t){0, 0})) {
-        tseed_janitor_wake(seeder);
+        wake_all(seeder);
     }
     if (janitor->wanted && janitor->removing > 0 && has_room(&janitor->want, janitor->leaving)) {
         return 0;
@@ -388,7 +389,8 @@ void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
         tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
-        janitor->not_before = tseed_clock_monotonic() + RETRY;
+        job->run->shelf->spared = 1;
+        janitor->spare_until = tseed_clock_monotonic() + RETRY;
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "can't remove tiles of layer '%s' below %s for the disk quota; it is tried again",
                   job->run->task->layer, job->run->tileset.layer->store.root);
@@ -396,6 +398,17 @@ void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
 }
 
 /* ---- once a tick ---- */
+
+/* What could not be removed may go again. */
+static void spare_no_longer(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        shelf->spared = 0;
+    }
+    seeder->janitor.spare_until = 0;
+}
 
 void tseed_janitor_tick(tseed_seeder_t *seeder)
 {
@@ -406,6 +419,9 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
     }
     if (seeder->settings->min_free > 0) {
         look_at_roots(seeder);
+    }
+    if (janitor->spare_until && tseed_clock_monotonic() >= janitor->spare_until) {
+        spare_no_longer(seeder);
     }
     janitor->is_due |= tseed_cleaner_due(seeder->cleaner, apr_time_now());
     say_removed(seeder);

@@ -483,6 +483,21 @@ static void test_book__what_is_held_or_kept_or_empty_does_not_go(void **state)
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 7, 6, 5);
 }
 
+static void test_book__what_can_not_be_removed_does_not_go(void **state)
+{
+    tseed_leaf_t victim;
+
+    (void)state;
+    fill();
+    assert_int_equal(tseed_book_victims(&victim, 1, book, chain.global, TSEED_POLICY_LRU), 1);
+    shelf->spared = 1;
+    assert_false(tseed_book_is_victim(book, &victim));
+    assert_victims(TSEED_POLICY_LRU, chain.global, 0);
+    shelf->spared = 0;
+    assert_true(tseed_book_is_victim(book, &victim));
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
+}
+
 /* Links to shared files: to remove them frees nothing. */
 static void test_book__what_has_no_files_of_its_own_does_not_go(void **state)
 {
@@ -699,6 +714,7 @@ int main(void)
         TEST(tile_sets_are_found_by_print),
         TEST(lru_and_lfu_have_an_order_of_their_own),
         TEST(what_is_held_or_kept_or_empty_does_not_go),
+        TEST(what_can_not_be_removed_does_not_go),
         TEST(what_has_no_files_of_its_own_does_not_go),
         TEST(what_running_tasks_have_written_goes_last),
         TEST(only_what_is_charged_to_the_account_goes),
