@@ -225,23 +225,32 @@ static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
                : TSEED_PACE_WELL;
 }
 
+/* What is best to ask again; until there is one, any other answer of an upstream that is there will
+ * do. */
+static int has_picture(const tseed_transfer_t *transfer)
+{
+    return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
+}
+
 tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
                                     CURLcode code)
 {
     apr_time_t now = tseed_clock_monotonic(), begun = wire->begun;
     tseed_transfer_t *transfer;
+    tseed_pace_answer_t answer;
 
     tseed_wire_judge(wire, code);
     transfer = take_off(lane, multi, wire);
     transfer->ended = now;
-    tseed_pace_take(&lane->pace, pace_answer(transfer), begun, transfer->retry_after, now);
+    answer = pace_answer(transfer);
+    tseed_pace_take(&lane->pace, answer, begun, transfer->retry_after, now);
     if (transfer->result == TSEED_FETCH_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
     }
     if (transfer == &lane->probe) {
         return NULL;
     }
-    if (transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED) {
+    if (has_picture(transfer) || (answer == TSEED_PACE_WELL && !lane->probe.url)) {
         remember(lane, transfer);
     }
     return transfer;

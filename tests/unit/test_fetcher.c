@@ -852,6 +852,31 @@ static void test_fetcher__holds_the_rate_for_all_owners(void **state)
     }
 }
 
+/* Where there was no picture yet, an answer that was none is asked again, not what fails always. */
+static void test_fetcher__probes_with_what_was_no_picture(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t missing = ask(house, "/404"), bad[4];
+    tseed_outlook_t outlook;
+
+    house->upstream.connections = 1;
+    fetch(house, &missing);
+    for (int i = 0; i < 3; i++) {
+        bad[i] = ask(house, "/503");
+        tseed_fetcher_submit(house->fetcher, &bad[i]);
+    }
+    assert_true(waits_for(house, 4));
+    assert_true(outlook_since(house, &outlook));
+    bad[3] = ask(house, "/503");
+    fetch(house, &bad[3]);
+    assert_false(outlook_since(house, &outlook));
+    assert_int_equal(house->server.requests, 6); /* one of them the probe */
+    for (int i = 0; i < 4; i++) {
+        free(bad[i].body);
+    }
+    free(missing.body);
+}
+
 static void test_fetcher__gives_up_without_a_first_byte(void **state)
 {
     house_t *house = *state;
@@ -1138,6 +1163,7 @@ int main(void)
         TEST(holds_the_rate_for_all_owners),
         TEST(gives_up_without_a_first_byte),
         TEST(probes_with_what_was_answered),
+        TEST(probes_with_what_was_no_picture),
         TEST(asks_when_in_doubt),
         TEST(cancels_at_once_while_the_upstream_hangs),
         TEST(cancels_one_owner_only),
