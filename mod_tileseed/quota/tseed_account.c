@@ -17,7 +17,6 @@ typedef struct {
 } gauge_t;
 
 struct tseed_account_t {
-    const char *name;
     gauge_t bytes, files;
 };
 
@@ -26,18 +25,12 @@ static int64_t load(const _Atomic int64_t *number)
     return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-tseed_account_t *tseed_account_create(const char *name)
+tseed_account_t *tseed_account_create(void)
 {
     tseed_account_t *account = tseed_memory_get(sizeof(*account));
 
-    account->name = name;
     tseed_account_limit_set(account, (tseed_amount_t){TSEED_NO_LIMIT, TSEED_NO_LIMIT});
     return account;
-}
-
-const char *tseed_account_name(const tseed_account_t *account)
-{
-    return account->name;
 }
 
 tseed_amount_t tseed_account_used(const tseed_account_t *account)

@@ -31,10 +31,8 @@ typedef struct {
     int64_t bytes, files;
 } tseed_amount_t;
 
-/* An empty one without limits; malloc'd, to be freed with free when no thread charges any more.
- * `name` says in messages what it limits and outlives it. */
-tseed_account_t *tseed_account_create(const char *name);
-const char *tseed_account_name(const tseed_account_t *account);
+/* An empty one without limits; malloc'd, to be freed with free when no thread charges any more. */
+tseed_account_t *tseed_account_create(void);
 
 /* Any thread, no lock. Each number is exact at an instant of its own. */
 tseed_amount_t tseed_account_used(const tseed_account_t *account);

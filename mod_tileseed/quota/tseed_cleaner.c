@@ -44,9 +44,8 @@ static apr_status_t free_account(void *account)
 
 static entry_t entry_create(const char *name, apr_pool_t *pool)
 {
-    entry_t entry = {.name = apr_pstrdup(pool, name)};
+    entry_t entry = {.name = apr_pstrdup(pool, name), .account = tseed_account_create()};
 
-    entry.account = tseed_account_create(entry.name);
     apr_pool_cleanup_register(pool, entry.account, free_account, apr_pool_cleanup_null);
     return entry;
 }

@@ -26,7 +26,8 @@ typedef struct tseed_lane_t {
     tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
     int under_way;
     tseed_pace_t pace;
-    tseed_transfer_t probe;       /* its url: the last address that was answered well, or NULL */
+    tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
+                                   * the first that was answered well; or NULL */
     char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
     tseed_outlook_t outlook;      /* what others see of it, under the fetcher's lock */
     struct tseed_lane_t *next;

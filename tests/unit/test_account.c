@@ -18,9 +18,9 @@ static tseed_chain_t chain;
 static int setup(void **state)
 {
     (void)state;
-    chain = (tseed_chain_t){.layer = tseed_account_create("the layer"),
-                            .root = tseed_account_create("the store"),
-                            .global = tseed_account_create("everything")};
+    chain = (tseed_chain_t){.layer = tseed_account_create(),
+                            .root = tseed_account_create(),
+                            .global = tseed_account_create()};
     return 0;
 }
 

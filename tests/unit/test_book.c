@@ -44,8 +44,7 @@ static int setup(void **state)
     apr_initialize();
     apr_pool_create(&pool, NULL);
     book = tseed_book_create(pool);
-    chain = (tseed_chain_t){tseed_account_create("l"), tseed_account_create("r"),
-                            tseed_account_create("g")};
+    chain = (tseed_chain_t){tseed_account_create(), tseed_account_create(), tseed_account_create()};
     shelf = shelve(1, &chain, 1);
     return 0;
 }
@@ -523,7 +522,7 @@ static void test_book__only_what_is_charged_to_the_account_goes(void **state)
     tseed_chain_t other = chain;
 
     (void)state;
-    other.layer = tseed_account_create("other");
+    other.layer = tseed_account_create();
     fill();
     shelf = shelve(2, &other, 1);
     write_at(&(tseed_place_t){5, 77, 0}, &(tseed_writer_t){1, NOW - 9000});

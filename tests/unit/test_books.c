@@ -444,7 +444,7 @@ static void recount(void)
 static void start(void)
 {
     apr_array_header_t *holdings;
-    tseed_account_t *global = tseed_account_create("everything");
+    tseed_account_t *global = tseed_account_create();
 
     apr_pool_create(&memory, pool);
     book = tseed_book_create(memory);
@@ -453,7 +453,7 @@ static void start(void)
     assert_int_equal(holdings->nelts, SETS);
     tseed_account_limit_set(global, (tseed_amount_t){LIMIT, TSEED_NO_LIMIT});
     for (int set = 0; set < SETS; set++) {
-        chains[set] = (tseed_chain_t){.layer = tseed_account_create("layer"), .global = global};
+        chains[set] = (tseed_chain_t){.layer = tseed_account_create(), .global = global};
         shelves[set] = tseed_book_shelve(book, &APR_ARRAY_IDX(holdings, set, tseed_holding_t),
                                          &chains[set], 0);
         load_pages(shelves[set]);

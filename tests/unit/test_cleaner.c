@@ -101,7 +101,6 @@ static void test_cleaner__accounts_are_shared_by_name(void **state)
     assert_ptr_not_equal(roads.layer, rivers.layer);
     assert_ptr_equal(again.layer, roads.layer);
     assert_ptr_not_equal(again.root, roads.root);
-    assert_string_equal(tseed_account_name(roads.layer), "roads");
     assert_string_equal(tseed_cleaner_root(cleaner, 0), "/cache");
     assert_string_equal(tseed_cleaner_root(cleaner, 1), "/other");
     assert_null(tseed_cleaner_root(cleaner, 2));
