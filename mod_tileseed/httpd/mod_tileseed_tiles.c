@@ -271,8 +271,11 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     tseed_reply_t reply;
     apr_file_t *file;
     int descriptor;
+    apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted);
 
-    if (ask(&reply, &descriptor, &file, r, wanted) != APR_SUCCESS) {
+    if (rv != APR_SUCCESS) {
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
+                      "tileseed: can't open the tile %s, which was just stored", wanted->path);
         return send_busy(r, 1, "it was stored and can't be opened");
     }
     switch (reply.outcome) {
