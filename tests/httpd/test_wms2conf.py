@@ -3,7 +3,9 @@
 """The script conf/wms2conf: what it writes of a WMS is a configuration that seeds."""
 import contextlib
 import http.server
+import re
 import subprocess
+from xml.sax.saxutils import escape
 import threading
 
 from seeding import REST, counts, done
@@ -67,15 +69,15 @@ def test_a_real_service(httpd):
 def test_an_old_service(tmp_path):
     """Names, titles and inherited members of WMS 1.1.1."""
     with serving(OLD) as url:
-        text = written(url)
+        text = re.sub('(127.0.0.1)-[0-9a-f]{6}', r'\1-@', written(url))
     assert '# Two lines\n<TileSeedLayer "topp:say \\"hi\\"">' in text
-    assert ('TileSeedSource wms upstream:wms layers="topp:say \\"hi\\"" version=1.1.1\n'
+    assert ('TileSeedSource wms "upstream:127.0.0.1-@" layers="topp:say \\"hi\\"" version=1.1.1\n'
             '    TileSeedGrid EPSG:3857 extent=556597.45,5942074.1,1669792.4,7361866.1 '
             'srs=EPSG:900913\n'
             '    TileSeedGrid EPSG:4326 extent=5,47,15,55\n'
             '    TileSeedFormat image/png\n'
             '    TileSeedParameter STYLES value="day" value="night"\n') in text
-    assert '# left out: a/b: its name is not possible' in text
+    assert "# left out: 'a/b': a layer's name has no '/'\n" in text
     assert 'layers="far" version=1.1.1 transparent=true\n    TileSeedGrid EPSG:3857 ' in text
     assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')
 
@@ -88,3 +90,78 @@ def test_no_service():
                                  capture_output=True)
             assert run.returncode == 1 and not run.stdout
             assert run.stderr.startswith('wms2conf: ') and run.stderr.count('\n') == 1
+
+
+# What a service may say, and what the configuration must not become by it.
+RUNS = '\nCustomLog "|/bin/touch @ROOT@/was-here" plain\n#'
+EVIL = (f'\\{RUNS}', f'"{RUNS}', f'\\"{RUNS}', f'x{RUNS}', 'a\rb', 'a\x85b', 'a\u2028b', 'a\tb',
+        'x\\', 'x\\\\', '${HOME}', '"${HOME}"', '$${HOME}')
+LINE = re.compile(r'(#.*|</TileSeedLayer>|<TileSeedLayer ".*">|'
+                  r'(    )?TileSeed(Upstream|Source|Grid|Format|Parameter|Store|Metatile) .*)?')
+
+
+def service(*layers):
+    """A description of layers: (name, title, styles)."""
+    def element(tag, text):
+        return f'<{tag}>{escape(text, {chr(13): "&#13;"})}</{tag}>'
+    return OLD[:OLD.index('<Style>')] + ''.join(
+        '<Layer>' + element('Name', name) + element('Title', title)
+        + ''.join(f'<Style>{element("Name", style)}</Style>' for style in styles) + '</Layer>'
+        for name, title, styles in layers) + '</Layer></Capability></WMT_MS_Capabilities>'
+
+
+def test_a_service_writes_no_directives(tmp_path):
+    """Names and styles of a hostile service are left out; what is written is sound."""
+    layers = [('good', 'Good', ['day', 'night'])]
+    for number, text in enumerate(EVIL):
+        layers += [(text, 'Title', []), (f'style{number}', '', ['day', text, 'night']),
+                   (f'title{number}', text, ['day', 'night'])]
+    with serving(service(*layers)) as url:
+        text = written(url)
+    for line in text.split('\n'):
+        assert LINE.fullmatch(line) and not line.endswith('\\') and '${' not in line, line
+    assert text.count('# left out: ') == 2 * len(EVIL)
+    assert text.count('<TileSeedLayer "') == 1 + len(EVIL)
+    assert all(f'<TileSeedLayer "title{number}">' in text for number in range(len(EVIL)))
+    assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')
+
+
+def test_what_is_left_out_says_why():
+    """The reason, with the value in ASCII."""
+    with serving(service(('a\x85b', '', []), ('x', '', ['${HOME}', 'y']))) as url:
+        text = written(url)
+    assert "# left out: 'a\\x85b': 'a\\x85b' has a control character\n" in text
+    assert "# left out: 'x': '$ {HOME}' has $ {, which httpd takes for a variable\n" in text
+
+
+def test_arguments_pass_the_gate():
+    """What the administrator asks for is refused as what a service says is."""
+    with serving(OLD) as url:
+        for arguments in (['--upstream', 'a\nb'], ['--upstream', '${HOME}'],
+                          ['--metatile', '4x4\nX']):
+            run = subprocess.run([TOP / 'conf/wms2conf', *arguments, url], check=False, text=True,
+                                 capture_output=True)
+            assert run.returncode and not run.stdout and 'Traceback' not in run.stderr
+
+
+def test_boxes_that_are_none(tmp_path):
+    """A service whose boxes are no numbers has none."""
+    for number in 'nan', 'inf', 'x', '':
+        with serving(OLD.replace('minx="5"', f'minx="{number}"')) as url:
+            text = written(url)
+        assert 'TileSeedGrid EPSG:3857 srs=EPSG:900913\n    TileSeedGrid EPSG:4326\n' in text
+        assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')
+
+
+def test_two_services_together(tmp_path):
+    """Several outputs can be included together, with options for names and grid sets."""
+    own = ('<TileSeedGridSet "swiss">\nTileSeedSRS 2056\nTileSeedLevels 12\n'
+           'TileSeedExtent 2420000 1030000 2900000 1350000\n</TileSeedGridSet>\n')
+    with serving(OLD) as one, serving(OLD.replace('EPSG:4326', 'EPSG:2056')) as other:
+        texts = [written(one), written(other + '?map=a', '--prefix', 'a:', '--store', '/x y'),
+                 written(other + '?map=b', '--prefix', 'b:', '--upstream', 'third',
+                         '--gridset', 'swiss=EPSG:2056', '--gridset', 'EPSG:900913')]
+    assert '<TileSeedLayer "a:far">' in texts[1] and 'TileSeedStore file "/x y"' in texts[1]
+    assert 'TileSeedUpstream "third" ' in texts[2]
+    assert '    TileSeedGrid "swiss"\n    TileSeedGrid "EPSG:900913"\n' in texts[2]
+    assert configtest(tmp_path, (own + ''.join(texts)).encode()) == (0, 'Syntax OK\n')
