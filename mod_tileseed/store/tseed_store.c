@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "store/tseed_store_view.h"
+#include "store/tseed_watch.h"
 
 /* How often a call begins again because a directory was removed under it. A remover that is busy
  * beside a seed can win several times in a row, yet not for ever: a directory with a file in it
@@ -350,6 +351,9 @@ apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int f
     if (!tseed_view_is_stopped(stop)) {
         tseed_view_hold();
         rv = tseed_view_is_stale(store) ? ESTALE : rename_leftover(lost, store, folder, name);
+        if (rv == APR_SUCCESS) {
+            tseed_watch_tell_locked(folder);
+        }
         tseed_view_release();
     }
     if (rv != APR_SUCCESS) {

@@ -126,7 +126,8 @@ apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
  * be purged. *tiles: how many they were. Nobody puts or removes tiles of the range meanwhile; what
  * else is done in the process may go on. APR_ENOTIMPL: remove them instead, nothing changed; the
  * layout has no such directory, or something else is in it (tiles outside of the range, other
- * formats, other people's files, links), or it can't be renamed. Nothing there is success. */
+ * formats, other people's files, links) or came into it meanwhile, or it can't be renamed. Nothing
+ * there is success. */
 apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tseed_range_t *range,
                                 const tseed_stop_t *stop);
 

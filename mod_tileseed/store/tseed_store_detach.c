@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "store/tseed_scan.h"
+#include "store/tseed_watch.h"
 
 #define REMOVED      TSEED_HIDDEN "/removed"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -129,14 +130,18 @@ static void prune_above(tseed_store_t *store)
     }
 }
 
-/* A purge that comes to its end removes the directory that it is moved to, yet not meanwhile. */
-static apr_status_t move(tseed_store_t *store, int root, int z)
+/* A purge that comes to its end removes the directory that it is moved to, yet not meanwhile. What
+ * others have put below since the survey began must not go with it. */
+static apr_status_t move(tseed_store_t *store, int root, int z, const tseed_watch_t *watch)
 {
     int removed;
     apr_status_t rv;
 
     tseed_view_hold_alone();
     rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    if (rv == APR_SUCCESS && !tseed_watch_is_quiet_locked(watch, root, store->path)) {
+        rv = APR_ENOTIMPL;
+    }
     if (rv == APR_SUCCESS) {
         rv = rename_away(root, store->path, removed, z);
     }
@@ -147,12 +152,17 @@ static apr_status_t move(tseed_store_t *store, int root, int z)
 static apr_status_t detach_folder(survey_t *survey, int root, int level, const tseed_range_t *range)
 {
     tseed_store_t *store = survey->store;
-    apr_status_t rv =
-        survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
+    tseed_watch_t watch;
+    apr_status_t rv;
 
-    if (rv == APR_SUCCESS) {
-        rv = move(store, root, range->z);
+    if (tseed_watch_begin(&watch, level) != 0) {
+        return APR_FROM_OS_ERROR(errno);
     }
+    rv = survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
+    if (rv == APR_SUCCESS) {
+        rv = move(store, root, range->z, &watch);
+    }
+    tseed_watch_end(&watch);
     if (rv == APR_SUCCESS) {
         prune_above(store);
     }

@@ -20,6 +20,7 @@
 
 #include "base/tseed_text.h"
 #include "store/tseed_scan.h"
+#include "store/tseed_watch.h"
 
 /* Masters removed so far; what is remembered from before is doubtful. Under the lock of names: no
  * tile is linked to a master between a sweep's look at it and its removal. */
@@ -113,6 +114,9 @@ static apr_status_t name_master(tseed_store_t *store, tseed_master_t *master, in
            (rv = status_of(linkat(links, master->name, folder, name, 0))) == EMLINK) {
         master_name(master, master->number + 1);
         rv = know_master_locked(links, master);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_watch_tell_locked(folder);
     }
     tseed_view_release();
     if (APR_STATUS_IS_ENOENT(rv)) {

@@ -154,6 +154,111 @@ static void test_detach__not_through_a_link(void **state)
     assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
 }
 
+/* Somebody who puts a tile when so many names of a survey have been examined. */
+typedef struct {
+    tseed_store_t *view;
+    tseed_tile_t tile;
+    int asked, when;
+} intruder_t;
+
+static int intrude(void *baton)
+{
+    intruder_t *intruder = baton;
+    tseed_effect_t effect;
+
+    if (++intruder->asked == intruder->when) {
+        assert_int_equal(tseed_store_put(&effect, intruder->view, &intruder->tile, "jpeg", 4, NULL),
+                         0);
+    }
+    return 0;
+}
+
+/* A view of the house's tile set with other names, in that layout. */
+static tseed_store_t *neighbour(house_t *house, fixture_t *f, const char *root)
+{
+    tseed_store_t *view;
+
+    *f = house->f;
+    f->tileset.layer = &f->layer;
+    f->tileset.subset = &f->subset;
+    f->subset.gridset = &f->gridset;
+    f->tileset.format = &f->format;
+    f->layer.store.root = root;
+    f->format.mime = "image/jpeg";
+    f->format.extension = "jpeg";
+    f->layer.name = house->f.layer.store.path_template ? "other" : f->layer.name;
+    assert_int_equal(tseed_store_open(&view, &f->tileset, 1, house->pool), 0);
+    return view;
+}
+
+static void ignore(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    (void)baton;
+    (void)tile;
+    (void)effect;
+}
+
+static int is_present(tseed_store_t *view, const tseed_tile_t *tile)
+{
+    uint64_t bits;
+
+    assert_int_equal(
+        tseed_store_present(view, &(tseed_range_t){tile->z, tile->x, tile->y, tile->x, tile->y},
+                            &bits, 1),
+        APR_SUCCESS);
+    return bits == 1;
+}
+
+/* Others put their tiles where the survey has passed, whatever way leads them there. */
+static void spare_what_came(house_t *house, const char *root)
+{
+    fixture_t other;
+    intruder_t intruder = {.view = neighbour(house, &other, root)};
+    const tseed_stop_t stop = {intrude, &intruder};
+    const tseed_witness_t nobody = {ignore, NULL};
+    int64_t tiles;
+
+    fill(house);
+    assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &stop), APR_SUCCESS);
+    for (intruder.when = intruder.asked; intruder.when > 0; intruder.when -= 50) {
+        fill(house);
+        intruder.asked = 0;
+        intruder.tile = (tseed_tile_t){4, intruder.when % 16, 3};
+        assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &stop), APR_ENOTIMPL);
+        assert_true(is_present(intruder.view, &intruder.tile));
+        assert_int_equal(count(house), 256);
+        assert_int_equal(tseed_store_remove(intruder.view, &all, &nobody, NULL), APR_SUCCESS);
+        rmdir(root); /* as long as it is a directory in the level's */
+    }
+}
+
+static void test_detach__spares_what_came_meanwhile(void **state)
+{
+    static const tseed_layout_t layouts[] = {TSEED_LAYOUT_GEOWEBCACHE, TSEED_LAYOUT_XYZ,
+                                             TSEED_LAYOUT_TMS, TSEED_LAYOUT_ARCGIS};
+    house_t *house = *state;
+
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
+        open_books(state, layouts[i]);
+        spare_what_came(house, house->f.layer.store.root);
+    }
+}
+
+/* By a root that is a link, and by one that lies in the level's directory. */
+static void test_detach__spares_what_came_another_way(void **state)
+{
+    house_t *house = *state;
+    const char *link = apr_pstrcat(house->pool, house->top, "/link", NULL);
+
+    house->f.layer.store.path_template = "{z}/{x}/{layer}/{y}.{ext}";
+    open_books(state, TSEED_LAYOUT_TEMPLATE);
+    spare_what_came(house, house->f.layer.store.root);
+    assert_int_equal(symlink(house->f.layer.store.root, link), 0);
+    spare_what_came(house, link);
+    spare_what_came(house, apr_pstrcat(house->pool, house->f.layer.store.root, "/4/below", NULL));
+    assert_int_equal(unlink(link), 0);
+}
+
 /* Views remember directories. What they write must not go where it would be purged. */
 static void test_detach__other_views_do_not_write_into_it(void **state)
 {
@@ -292,6 +397,8 @@ int main(void)
         HOUSE_TEST(test_detach__not_where_levels_share_a_directory),
         HOUSE_TEST(test_detach__not_with_anything_else_in_it),
         HOUSE_TEST(test_detach__not_through_a_link),
+        HOUSE_TEST(test_detach__spares_what_came_meanwhile),
+        HOUSE_TEST(test_detach__spares_what_came_another_way),
         HOUSE_TEST(test_detach__other_views_do_not_write_into_it),
         HOUSE_TEST(test_detach__shared_files_are_swept_after_the_purge),
         HOUSE_TEST(test_detach__a_stopped_purge_is_resumed),

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Watches: whether somebody gives a tile a name below a directory while that is being read.
+ *
+ * Tile sets share directories: formats, parameters, layers whose templates begin alike. So a watch
+ * goes by the directory on the disk, whichever store root and path leads there. Nobody pays for it
+ * while there is no watch.
+ *
+ * The lock of names (tseed_store_view.h) guards all of it. For the files of this room.
+ */
+#ifndef TSEED_WATCH_H
+#define TSEED_WATCH_H
+
+#include <stdatomic.h>
+#include <sys/stat.h>
+
+/* The caller's memory, from begin to end. */
+typedef struct tseed_watch_t {
+    dev_t device;
+    ino_t inode;
+    _Atomic int disturbed; /* a name was given since it began */
+    struct tseed_watch_t *next;
+} tseed_watch_t;
+
+/* Watches an open directory: 0, or -1 with errno. Takes the lock alone: what gets its name before
+ * is there for a reader that begins afterwards. */
+int tseed_watch_begin(tseed_watch_t *watch, int folder);
+void tseed_watch_end(tseed_watch_t *watch);
+
+/* A name was given in that open directory. The caller still holds the lock. */
+void tseed_watch_tell_locked(int folder);
+
+/* Whether the directory of that path below `base` still is the one that is watched, and nobody gave
+ * a name below it. The caller holds the lock alone. */
+int tseed_watch_is_quiet_locked(const tseed_watch_t *watch, int base, const char *path);
+
+#endif
