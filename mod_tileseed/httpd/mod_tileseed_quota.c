@@ -85,6 +85,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the disk quota");
     }
+    tseed_quota_config_limit(&config, rest->dir->layers, r->pool);
     return tseed_reply_document(
         r, rest->route.format,
         tseed_quota_config_write(&config, root_of(rest), rest->route.format, 0, r->pool));
@@ -93,7 +94,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
 /* What a PUT came to. */
 typedef struct {
     tseed_quota_change_t quota;
-    const char *error; /* of a 400 */
+    const char *error; /* of a 400 or 403 */
 } change_t;
 
 /* Merges and replaces until no other client was faster. */
@@ -110,6 +111,7 @@ static apr_status_t change_saved(const tseed_rest_t *rest, tseed_state_t *state,
             return rv;
         }
         change->quota.config = saved.config;
+        change->quota.only = rest->dir->layers;
         change->error = tseed_quota_config_merge(&change->quota, rest->route.format, rest->body,
                                                  rest->length, rest->conf->catalog, pool);
         if (change->error) {
@@ -137,7 +139,8 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
         return tseed_reply_no_state(r, rv, why, "change the disk quota");
     }
     if (change.error) {
-        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", change.error);
+        return tseed_reply_error(r, change.quota.forbidden ? HTTP_FORBIDDEN : HTTP_BAD_REQUEST,
+                                 "%s", change.error);
     }
     if (change.quota.ignored) {
         const char *warning = apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL);
@@ -148,6 +151,7 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
                   r->user ? r->user : "anybody",
                   tseed_quota_config_save(&change.quota.config, r->pool));
     tseed_rest_announce(rest, WAIT_CHANGE);
+    tseed_quota_config_limit(&change.quota.config, rest->dir->layers, r->pool);
     return tseed_reply_document(r, rest->route.format,
                                 tseed_quota_config_write(&change.quota.config, change.quota.root,
                                                          rest->route.format, 1, r->pool));

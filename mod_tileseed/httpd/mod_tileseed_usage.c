@@ -69,6 +69,7 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
     if (rv == APR_SUCCESS) {
         tseed_usage_load(&usage->status, status);
         usage->requested = apr_atoi64(required);
+        usage->is_part = rest->dir->layers != NULL;
     }
     return rv;
 }
@@ -172,8 +173,14 @@ int tseed_handle_reconcile(tseed_rest_t *rest)
     request_rec *r = rest->r;
     const char *why;
     apr_status_t rv;
-    tseed_state_t *state = tseed_child_acquire(&rv);
+    tseed_state_t *state;
 
+    if (rest->dir->layers) {
+        return tseed_reply_error(r, HTTP_FORBIDDEN,
+                                 "a reconcile is about all layers and can't be asked for here: "
+                                 "TileSeedLayers lets this location see some alone");
+    }
+    state = tseed_child_acquire(&rv);
     if (state) {
         rv = tseed_books_note_set(state, TSEED_USAGE_REQUIRED,
                                   apr_psprintf(r->pool, "%" APR_TIME_T_FMT, apr_time_now()));

@@ -65,7 +65,9 @@ void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, a
 typedef struct {
     tseed_quota_config_t *config;
     const tseed_catalog_t *catalog;
-    const char *ignored; /* unknown members, or NULL */
+    const apr_array_header_t *only;
+    const char *forbidden; /* as in tseed_quota_change_t */
+    const char *ignored;   /* unknown members, or NULL */
     apr_pool_t *pool;
 } merge_t;
 
@@ -255,11 +257,47 @@ static const char *merge_quota(merge_t *merge, const tseed_node_t *node)
     return read_quota(merge, &merge->config->quota, node, node->name);
 }
 
+static int is_one_of(const apr_array_header_t *names, const char *name)
+{
+    int i = 0;
+
+    while (i < names->nelts && strcmp(APR_ARRAY_IDX(names, i, const char *), name) != 0) {
+        i++;
+    }
+    return i < names->nelts;
+}
+
+/* Quotas of layers that are among `names`, or of those that are not. */
+static apr_array_header_t *select_layers(const apr_array_header_t *layers,
+                                         const apr_array_header_t *names, int among,
+                                         apr_pool_t *pool)
+{
+    apr_array_header_t *some = apr_array_make(pool, 4, sizeof(tseed_layer_quota_t));
+
+    for (int i = 0; names && i < layers->nelts; i++) {
+        const tseed_layer_quota_t *entry = &APR_ARRAY_IDX(layers, i, tseed_layer_quota_t);
+
+        if (is_one_of(names, entry->layer) == among) {
+            APR_ARRAY_PUSH(some, tseed_layer_quota_t) = *entry;
+        }
+    }
+    return some;
+}
+
+void tseed_quota_config_limit(tseed_quota_config_t *config, const apr_array_header_t *only,
+                              apr_pool_t *pool)
+{
+    if (only) {
+        config->layers = select_layers(config->layers, only, 1, pool);
+    }
+}
+
 static const char *check_layer(const merge_t *merge, const char *layer)
 {
     const apr_array_header_t *layers = merge->config->layers;
 
-    if (merge->catalog && !tseed_catalog_find_layer(merge->catalog, layer)) {
+    if ((merge->catalog && !tseed_catalog_find_layer(merge->catalog, layer)) ||
+        (merge->only && !is_one_of(merge->only, layer))) {
         return apr_psprintf(merge->pool, "Unknown layer: %s",
                             tseed_text_quote(layer, QUOTE_MAX, merge->pool));
     }
@@ -341,8 +379,34 @@ static const struct {
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
 
+/* Whether all but the quotas of layers is the same. */
+static int is_same(const tseed_quota_config_t *a, const tseed_quota_config_t *b)
+{
+    return a->enabled == b->enabled && a->block_size == b->block_size &&
+           a->frequency == b->frequency && strcmp(a->frequency_units, b->frequency_units) == 0 &&
+           a->concurrent_cleanups == b->concurrent_cleanups && a->policy == b->policy &&
+           strcmp(a->quota.value, b->quota.value) == 0 &&
+           strcmp(a->quota.units, b->quota.units) == 0;
+}
+
+/* Who sees some layers alone may send what stands, as it came with a GET, and no change of it. */
+static const char *check_right(merge_t *merge, const tseed_quota_config_t *before,
+                               const tseed_node_t *node)
+{
+    if (!merge->only || is_same(before, merge->config)) {
+        return NULL;
+    }
+    merge->forbidden = node->name;
+    return apr_psprintf(merge->pool,
+                        "%s is about all layers and can't be changed here: TileSeedLayers lets "
+                        "this location change layerQuotas of its own layers alone",
+                        node->name);
+}
+
 static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsigned *seen)
 {
+    const tseed_quota_config_t before = *merge->config;
+    const char *problem;
     size_t i = 0;
 
     while (i < MEMBERS && strcmp(members[i].name, node->name) != 0) {
@@ -356,10 +420,11 @@ static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsign
         return stands_twice(node, merge->pool);
     }
     if (members[i].is_list && !(*seen & 1u << i)) {
-        merge->config->layers = apr_array_make(merge->pool, 4, sizeof(tseed_layer_quota_t));
+        merge->config->layers = select_layers(before.layers, merge->only, 0, merge->pool);
     }
     *seen |= 1u << i;
-    return members[i].merge(merge, node);
+    problem = members[i].merge(merge, node);
+    return problem ? problem : check_right(merge, &before, node);
 }
 
 const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_of_body_t format,
@@ -367,7 +432,7 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
                                      const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
     tseed_quota_config_t next = change->config;
-    merge_t merge = {.config = &next, .catalog = catalog, .pool = pool};
+    merge_t merge = {.config = &next, .catalog = catalog, .only = change->only, .pool = pool};
     unsigned seen = 0;
     tseed_node_t *top;
     const char *problem = tseed_document_read(&top, format, body, length, pool);
@@ -385,8 +450,11 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
     for (const tseed_node_t *node = top->children; node && !problem; node = node->next) {
         problem = merge_member(&merge, node, &seen);
     }
+    change->forbidden = merge.forbidden;
     if (!problem) {
-        *change = (tseed_quota_change_t){next, top->name, merge.ignored};
+        change->config = next;
+        change->root = top->name;
+        change->ignored = merge.ignored;
     }
     return problem;
 }

@@ -39,16 +39,25 @@ void tseed_quota_config_init(tseed_quota_config_t *config, int64_t block_size, a
 
 /* A change by a PUT. */
 typedef struct {
-    tseed_quota_config_t config; /* before and, if all went well, after */
-    const char *root;            /* out: the root's name, to be used in the answer */
-    const char *ignored;         /* out: the unknown members joined by ", ", or NULL */
+    tseed_quota_config_t config;    /* before and, if all went well, after */
+    const apr_array_header_t *only; /* in: layers (const char *) that the client sees; NULL: all */
+    const char *forbidden; /* out: the member that is not this client's to change, or NULL */
+    const char *root;      /* out: the root's name, to be used in the answer */
+    const char *ignored;   /* out: the unknown members joined by ", ", or NULL */
 } tseed_quota_change_t;
 
 /* Reads the body, checks every member, and only then changes anything. NULL or the whole body of a
- * 400, which may have several lines. `catalog`: the layers that may be named; NULL: any. */
+ * 400 (403: change->forbidden), which may have several lines. `catalog`: the layers that may be
+ * named; NULL: any. With change->only the quotas of these layers are replaced, those of others stay
+ * as they are, and every other member must say what stands already. */
 const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_of_body_t format,
                                      const char *body, size_t length,
                                      const tseed_catalog_t *catalog, apr_pool_t *pool);
+
+/* What a client sees that sees some layers: the quotas of other layers are left out. `only` NULL:
+ * all are there. */
+void tseed_quota_config_limit(tseed_quota_config_t *config, const apr_array_header_t *only,
+                              apr_pool_t *pool);
 
 /* The document, pure ASCII. `after_put` keeps an empty layerQuotas in JSON as []. */
 const char *tseed_quota_config_write(const tseed_quota_config_t *config, const char *root,

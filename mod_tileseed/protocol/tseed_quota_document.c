@@ -181,7 +181,7 @@ const char *tseed_quota_config_save(const tseed_quota_config_t *config, apr_pool
 const char *tseed_quota_config_load(tseed_quota_config_t *config, const char *saved,
                                     apr_pool_t *pool)
 {
-    tseed_quota_change_t change;
+    tseed_quota_change_t change = {.only = NULL};
     const char *problem;
 
     tseed_quota_config_init(&change.config, 1, pool); /* what was saved has every member */

@@ -348,6 +348,24 @@ static void add_reconcile(apr_array_header_t *pieces, const tseed_usage_t *usage
     add(pieces, "}");
 }
 
+/* Of that which is about all layers a client that sees some learns when removing begins alone. */
+static void add_work(apr_array_header_t *pieces, const tseed_usage_t *usage)
+{
+    if (usage->is_part) {
+        add(pieces, ",\"pagesInDoubt\":null,\"recount\":null");
+        add_walk(pieces, usage);
+        add_time(pieces, "grace", usage->status.grace);
+        add(pieces, ",\"lastCleanUp\":null,\"reconcile\":null");
+        return;
+    }
+    add_number(pieces, "pagesInDoubt", usage->status.in_doubt);
+    add_recount(pieces, &usage->status);
+    add_walk(pieces, usage);
+    add_time(pieces, "grace", usage->status.grace);
+    add_clean(pieces, &usage->status.clean);
+    add_reconcile(pieces, usage);
+}
+
 const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
 {
     apr_array_header_t *pieces = apr_array_make(pool, 64, sizeof(const char *));
@@ -362,12 +380,7 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
     add_limit(pieces, usage);
     add_string(pieces, "policy", tseed_policy_name(usage->config->policy));
     add_number(pieces, "diskBlockSize", usage->config->block_size);
-    add_number(pieces, "pagesInDoubt", usage->status.in_doubt);
-    add_recount(pieces, &usage->status);
-    add_walk(pieces, usage);
-    add_time(pieces, "grace", usage->status.grace);
-    add_clean(pieces, &usage->status.clean);
-    add_reconcile(pieces, usage);
+    add_work(pieces, usage);
     add_layers(pieces, usage);
     add(pieces, "}");
     return apr_array_pstrcat(pool, pieces, '\0');

@@ -20,7 +20,7 @@ static void check_round_trip(const tseed_quota_config_t *config, const tseed_cat
 {
     const char *once = tseed_quota_config_write(config, "cacheQuotaConfiguration", format, 1, pool);
     const char *twice;
-    tseed_quota_change_t again;
+    tseed_quota_change_t again = {.only = NULL};
 
     tseed_quota_config_init(&again.config, 4096, pool);
     assert(!tseed_quota_config_merge(&again, format, once, strlen(once), catalog, pool));
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = target_pool();
     tseed_catalog_t *catalog = tseed_catalog_create(pool);
-    tseed_quota_change_t change;
+    tseed_quota_change_t change = {.only = NULL};
 
     apr_hash_set(catalog->layers, "l", APR_HASH_KEY_STRING, target_layer(pool));
     tseed_quota_config_init(&change.config, 4096, pool);

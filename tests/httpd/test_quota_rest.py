@@ -12,7 +12,7 @@ import threading
 
 import pytest
 
-from rest import JSON, XML, Client, ask, begun, kind, refused, serve
+from rest import JSON, XML, Client, ask, begun, kind, location, refused, serve
 from seeding import layer, seeder_of
 from tileseed_httpd import one_mpm, wait_until
 
@@ -344,3 +344,33 @@ def test_documents_go_back_as_they_came(httpd, upstream):
         answer = ask(httpd, 'PUT', f'/rest/diskquota.{suffix}', sent)
         assert answer.text == sent and 'TileSeed-Warning' not in answer.headers
         assert ask(httpd, 'GET', f'/rest/diskquota.{suffix}').text == before
+
+
+@one_mpm
+def test_a_part_of_the_layers(httpd, upstream):
+    """A location with TileSeedLayers shows and changes quotas of its layers alone."""
+    serve(httpd, upstream, location('/some/rest', 'Require local', 'TileSeedLayers roads'))
+    some = '/some/rest/diskquota.json'
+    put(httpd, {'enabled': True, 'layerQuotas': [STATES, ROADS]})
+    whole = ask(httpd, 'GET', some).text
+    assert get(httpd, some)['layerQuotas'] == [ROADS]
+    for members in ({'enabled': False}, {'globalExpirationPolicyName': 'LRU'},
+                    {'globalQuota': {'value': 0, 'units': 'B'}, 'layerQuotas': []},
+                    {'layerQuotas': [ROADS], 'cacheCleanUpFrequency': 1}):
+        text = refused(httpd, 403, 'PUT', some, json.dumps({ROOTS[0]: members}))
+        assert 'TileSeedLayers' in text and 'is about all layers' in text
+    assert refused(httpd, 400, 'PUT', some, json.dumps({ROOTS[0]: {'layerQuotas': [STATES]}})
+                   ) == 'Unknown layer: topp:states'
+    assert 'TileSeedLayers' in refused(httpd, 403, 'POST', '/some/rest/diskquota/reconcile')
+    assert ask(httpd, 'PUT', some, whole).text == whole      # as it came
+    changed = {**ROADS, 'quota': {'value': '7', 'units': 'MiB'}}
+    answer = ask(httpd, 'PUT', some, json.dumps({ROOTS[0]: {'layerQuotas': [changed]}}))
+    assert answer.json()[ROOTS[0]]['layerQuotas'] == [changed]
+    assert get(httpd)['layerQuotas'] == [STATES, changed]
+    body = f'<{ROOTS[0]}><layerQuotas/></{ROOTS[0]}>'
+    assert 'states' not in ask(httpd, 'PUT', some.replace('json', 'xml'), body).text
+    assert get(httpd)['layerQuotas'] == [STATES]
+    found = ask(httpd, 'GET', '/some/rest/diskquota/usage.json').json()
+    assert {row['layer'] for row in found['layers']} <= {'roads'}
+    assert [found[name] for name in ('pagesInDoubt', 'recount', 'lastCleanUp', 'reconcile')] == \
+        4 * [None]

@@ -39,6 +39,7 @@ static int setup(void **state)
 {
     (void)state;
     tseed_quota_config_init(&change.config, 4096, pool);
+    change.only = NULL;
     return 0;
 }
 
@@ -314,6 +315,59 @@ static void test_quota_config__a_removed_layer_is_still_loaded(void **state)
     assert_non_null(tseed_quota_config_load(&loaded, "{\"cacheQuotaConfiguration\":{", pool));
 }
 
+/* The layers that a client sees, until setup of the next test. */
+static void see(const char *layer)
+{
+    apr_array_header_t *only = apr_array_make(pool, 1, sizeof(const char *));
+
+    APR_ARRAY_PUSH(only, const char *) = layer;
+    change.only = only;
+}
+
+static void test_quota_config__a_part_of_the_layers_replaces_its_own(void **state)
+{
+    (void)state;
+    assert_null(merge_json("layerQuotas:[{layer:roads,quota:{value:1,units:B}},"
+                           "{layer:'topp:states',quota:{value:2,units:B}}]"));
+    see("roads");
+    assert_null(merge_json("layerQuotas:[{layer:roads,quota:{value:3,units:B}}]"));
+    tseed_quota_config_limit(&change.config, NULL, pool);
+    assert_int_equal(change.config.layers->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(change.config.layers, 0, tseed_layer_quota_t).quota.bytes, 2);
+    assert_int_equal(APR_ARRAY_IDX(change.config.layers, 1, tseed_layer_quota_t).quota.bytes, 3);
+    assert_null(
+        merge(TSEED_BODY_XML, "<cacheQuotaConfiguration><layerQuotas/></cacheQuotaConfiguration>"));
+    assert_int_equal(change.config.layers->nelts, 1);
+    tseed_quota_config_limit(&change.config, change.only, pool);
+    assert_int_equal(change.config.layers->nelts, 0);
+}
+
+static void test_quota_config__a_part_of_the_layers_changes_nothing_else(void **state)
+{
+    static const char *const members[] = {
+        "enabled:true",
+        "diskBlockSize:1",
+        "cacheCleanUpFrequency:1",
+        "cacheCleanUpUnits:DAYS",
+        "maxConcurrentCleanUps:1",
+        "globalExpirationPolicyName:LRU",
+        "globalQuota:{value:1,units:MiB}",
+        "globalQuota:{value:500,units:GiB}",
+    };
+
+    (void)state;
+    see("roads");
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        assert_non_null(strstr(merge_json(members[i]), "TileSeedLayers"));
+        assert_non_null(change.forbidden);
+        assert_string_equal(written(TSEED_BODY_JSON, 1), DEFAULTS ",\"layerQuotas\":[]}}");
+    }
+    assert_string_equal(merge_json("layerQuotas:[{layer:'topp:states',quota:{value:1,units:B}}]"),
+                        "Unknown layer: topp:states");
+    assert_null(change.forbidden);
+    assert_null(merge(TSEED_BODY_JSON, DEFAULTS ",\"layerQuotas\":[]}}"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +385,8 @@ int main(void)
         cmocka_unit_test_setup(test_quota_config__malformed_ones_are_refused_in_these_words, setup),
         cmocka_unit_test_setup(test_quota_config__what_is_saved_is_loaded, setup),
         cmocka_unit_test_setup(test_quota_config__a_removed_layer_is_still_loaded, setup),
+        cmocka_unit_test_setup(test_quota_config__a_part_of_the_layers_replaces_its_own, setup),
+        cmocka_unit_test_setup(test_quota_config__a_part_of_the_layers_changes_nothing_else, setup),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

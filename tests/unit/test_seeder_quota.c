@@ -231,7 +231,7 @@ static int is_known(house_t *house)
 
 static void set_quota(house_t *house, const char *document)
 {
-    tseed_quota_change_t change;
+    tseed_quota_change_t change = {.only = NULL};
     const char *saved, *directive;
     int64_t version;
 
