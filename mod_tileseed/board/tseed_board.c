@@ -18,7 +18,7 @@
 
 #include "board/tseed_board_layout.h"
 
-#define MEANING 2 /* moved on when the meaning of a field changes but no size does */
+#define MEANING 3 /* moved on when the meaning of a field changes but no size does */
 
 /* ---- layout ---- */
 
@@ -27,7 +27,7 @@ uint64_t tseed_board_layout(void)
 {
     static const uint64_t parts[] = {
         MEANING,
-        sizeof(tseed_board_t),
+        sizeof(tseed_segment_t),
         sizeof(tseed_board_slot_t),
         sizeof(tseed_board_worker_t),
         sizeof(tseed_board_blame_t),
@@ -49,45 +49,51 @@ uint64_t tseed_board_layout(void)
 
 apr_size_t tseed_board_size(unsigned slots, unsigned workers)
 {
-    return sizeof(tseed_board_t) + workers * sizeof(tseed_board_worker_t) +
+    return sizeof(tseed_segment_t) + workers * sizeof(tseed_board_worker_t) +
            slots * sizeof(tseed_board_slot_t);
 }
 
-tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers)
+static tseed_board_t *handle_make(void *memory, unsigned slots, unsigned workers, apr_pool_t *pool)
 {
-    tseed_board_t *board = memory;
+    tseed_board_t *board = apr_pcalloc(pool, sizeof(*board));
 
-    assert((uintptr_t)memory % TSEED_BOARD_LINE == 0);
+    board->segment = memory;
     board->slots = slots;
     board->workers = workers;
-    board->size = tseed_board_size(slots, workers);
-    board->layout = tseed_board_layout();
-    board->magic = TSEED_BOARD_MAGIC;
     return board;
 }
 
-tseed_board_t *tseed_board_attach(void *memory)
+tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers, apr_pool_t *pool)
 {
-    tseed_board_t *board = memory;
+    tseed_segment_t *segment = memory;
 
-    if (board->magic != TSEED_BOARD_MAGIC) {
+    assert((uintptr_t)memory % TSEED_BOARD_LINE == 0);
+    segment->size = tseed_board_size(slots, workers);
+    segment->layout = tseed_board_layout();
+    segment->magic = TSEED_BOARD_MAGIC;
+    return handle_make(memory, slots, workers, pool);
+}
+
+tseed_board_t *tseed_board_attach(void *memory, uint64_t layout, unsigned slots, unsigned workers,
+                                  apr_pool_t *pool)
+{
+    tseed_segment_t *segment = memory;
+
+    if (layout != tseed_board_layout() || segment->layout != layout) {
+        atomic_store(&segment->fence, 1);
         return NULL;
     }
-    if (board->layout != tseed_board_layout()) {
-        atomic_store(&board->fence, 1);
-        return NULL;
-    }
-    return board;
+    return handle_make(memory, slots, workers, pool);
 }
 
 int tseed_board_is_fenced(const tseed_board_t *board)
 {
-    return atomic_load(&board->fence) != 0;
+    return atomic_load(&board->segment->fence) != 0;
 }
 
 unsigned tseed_board_slots(const tseed_board_t *board)
 {
-    return (unsigned)board->slots;
+    return board->slots;
 }
 
 /* ---- the seeder's own state ---- */
@@ -95,90 +101,83 @@ unsigned tseed_board_slots(const tseed_board_t *board)
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now)
 {
     tseed_board_blame_workers(board);
-    atomic_store(&board->hint, 0); /* the last seeder may have died before it moved it back */
-    atomic_store(&board->state, TSEED_SEEDER_STARTING);
-    atomic_store(&board->heartbeat, now);
-    atomic_store(&board->pid, pid);
-    atomic_fetch_add(&board->epoch, 1);
+    atomic_store(&board->segment->hint,
+                 0); /* the last seeder may have died before it moved it back */
+    atomic_store(&board->segment->state, TSEED_SEEDER_STARTING);
+    atomic_store(&board->segment->heartbeat, now);
+    atomic_store(&board->segment->pid, pid);
+    atomic_fetch_add(&board->segment->epoch, 1);
 }
 
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state)
 {
-    atomic_store(&board->state, state);
+    atomic_store(&board->segment->state, state);
 }
 
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now)
 {
-    atomic_store_explicit(&board->heartbeat, now, memory_order_relaxed);
+    atomic_store_explicit(&board->segment->heartbeat, now, memory_order_relaxed);
 }
 
 tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid, uint64_t *epoch,
                                         apr_time_t *heartbeat)
 {
+    uint64_t state = atomic_load(&board->segment->state);
+
     if (pid) {
-        *pid = atomic_load(&board->pid);
+        *pid = atomic_load(&board->segment->pid);
     }
     if (epoch) {
-        *epoch = atomic_load(&board->epoch);
+        *epoch = atomic_load(&board->segment->epoch);
     }
     if (heartbeat) {
-        *heartbeat = atomic_load(&board->heartbeat);
+        *heartbeat = atomic_load(&board->segment->heartbeat);
     }
-    return (tseed_seeder_state_t)atomic_load(&board->state);
-}
-
-unsigned tseed_board_fast_deaths(const tseed_board_t *board)
-{
-    return (unsigned)atomic_load(&board->fast_deaths);
-}
-
-void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths)
-{
-    atomic_store(&board->fast_deaths, deaths);
+    return state <= TSEED_SEEDER_STOPPED ? (tseed_seeder_state_t)state : TSEED_SEEDER_NONE;
 }
 
 uint64_t tseed_board_generation(const tseed_board_t *board)
 {
-    return atomic_load(&board->generation);
+    return atomic_load(&board->segment->generation);
 }
 
-uint64_t tseed_board_generation_begin(tseed_board_t *board)
+void tseed_board_generation_set(tseed_board_t *board, uint64_t generation)
 {
-    return atomic_fetch_add(&board->generation, 1) + 1;
+    atomic_store(&board->segment->generation, generation);
 }
 
 /* ---- what was committed, what was acted upon ---- */
 
 void tseed_board_crowd(tseed_board_t *board, int crowded)
 {
-    atomic_store(&board->crowded, crowded != 0);
+    atomic_store(&board->segment->crowded, crowded != 0);
 }
 
 int tseed_board_is_crowded(const tseed_board_t *board)
 {
-    return atomic_load(&board->crowded) != 0;
+    return atomic_load(&board->segment->crowded) != 0;
 }
 
 uint64_t tseed_board_commit(tseed_board_t *board)
 {
-    return atomic_fetch_add(&board->committed, 1) + 1;
+    return atomic_fetch_add(&board->segment->committed, 1) + 1;
 }
 
 uint64_t tseed_board_committed(const tseed_board_t *board)
 {
-    return atomic_load(&board->committed);
+    return atomic_load(&board->segment->committed);
 }
 
 void tseed_board_apply(tseed_board_t *board, uint64_t seq)
 {
-    if (seq > atomic_load(&board->applied)) {
-        atomic_store(&board->applied, seq);
+    if (seq > atomic_load(&board->segment->applied)) {
+        atomic_store(&board->segment->applied, seq);
     }
 }
 
 uint64_t tseed_board_applied(const tseed_board_t *board)
 {
-    return atomic_load(&board->applied);
+    return atomic_load(&board->segment->applied);
 }
 
 /* ---- workers ---- */
@@ -207,11 +206,14 @@ static void identity_init(tseed_board_identity_t *identity, const tseed_task_t *
     apr_cpystrn(identity->layer, task->layer, sizeof(identity->layer));
 }
 
+/* Whatever stands behind the used ones, the next of them is free. */
 static int find_free(const tseed_board_t *board)
 {
-    unsigned slot = (unsigned)atomic_load(&board->hint);
+    unsigned slot = tseed_board_bound(board, &board->segment->hint);
+    unsigned used = tseed_board_used(board);
 
-    while (slot < board->slots && !tseed_board_slot_is_free(tseed_board_slot_at(board, slot))) {
+    slot = slot < used ? slot : used;
+    while (slot < used && !tseed_board_slot_is_free(tseed_board_slot_at(board, slot))) {
         slot++;
     }
     return slot < board->slots ? (int)slot : -1;
@@ -229,17 +231,18 @@ int tseed_board_slot_claim(tseed_board_t *board, const tseed_task_t *task,
     }
     slot = tseed_board_slot_at(board, (unsigned)found);
     identity_init(&identity, task);
+    atomic_store_explicit(&slot->id, 0, memory_order_release);
     tseed_words_store(slot->identity, &identity, TSEED_WORDS(identity));
     atomic_store_explicit(&slot->terminating, 0, memory_order_release);
     tseed_pair_write(&slot->turn, slot->progress, progress, TSEED_WORDS(*progress));
     if ((unsigned)found >= tseed_board_used(board)) {
-        atomic_store(&board->used, (uint64_t)found + 1);
+        atomic_store(&board->segment->used, (uint64_t)found + 1);
     }
-    if ((uint64_t)found >= atomic_load(&board->peak)) {
-        atomic_store(&board->peak, (uint64_t)found + 1);
+    if ((uint64_t)found >= atomic_load(&board->segment->peak)) {
+        atomic_store(&board->segment->peak, (uint64_t)found + 1);
     }
     atomic_store_explicit(&slot->id, task->id, memory_order_release);
-    atomic_store(&board->hint, (uint64_t)found + 1);
+    atomic_store(&board->segment->hint, (uint64_t)found + 1);
     return found;
 }
 
@@ -261,13 +264,13 @@ void tseed_board_slot_release(tseed_board_t *board, int slot)
     unsigned used = tseed_board_used(board);
 
     atomic_store_explicit(&tseed_board_slot_at(board, (unsigned)slot)->id, 0, memory_order_release);
-    if ((uint64_t)slot < atomic_load(&board->hint)) {
-        atomic_store(&board->hint, (uint64_t)slot);
+    if ((uint64_t)slot < atomic_load(&board->segment->hint)) {
+        atomic_store(&board->segment->hint, (uint64_t)slot);
     }
     while (used > 0 && tseed_board_slot_is_free(tseed_board_slot_at(board, used - 1))) {
         used--;
     }
-    atomic_store(&board->used, used);
+    atomic_store(&board->segment->used, used);
 }
 
 /* ---- slots, the readers' side ---- */
@@ -285,7 +288,7 @@ static int may_try(unsigned attempt)
     return attempt < SPINS * ROUNDS;
 }
 
-typedef enum { SLOT_FREE, SLOT_READ, SLOT_TORN } reading_t;
+typedef enum { SLOT_FREE, SLOT_READ, SLOT_WRONG, SLOT_TORN } reading_t;
 
 /* One attempt. SLOT_TORN: something changed meanwhile. */
 static reading_t slot_try(const tseed_board_slot_t *slot, tseed_row_t *row)
@@ -309,7 +312,7 @@ static reading_t slot_try(const tseed_board_slot_t *slot, tseed_row_t *row)
     return SLOT_READ;
 }
 
-static reading_t slot_read(const tseed_board_slot_t *slot, tseed_row_t *row)
+static reading_t slot_copy(const tseed_board_slot_t *slot, tseed_row_t *row)
 {
     reading_t reading = SLOT_TORN;
 
@@ -317,6 +320,18 @@ static reading_t slot_read(const tseed_board_slot_t *slot, tseed_row_t *row)
         reading = slot_try(slot, row);
     }
     return reading;
+}
+
+static reading_t slot_read(const tseed_board_slot_t *slot, tseed_row_t *row)
+{
+    reading_t reading = slot_copy(slot, row);
+
+    return reading == SLOT_READ && tseed_board_judge(row) ? SLOT_WRONG : reading;
+}
+
+int tseed_board_copy(const tseed_board_t *board, unsigned slot, tseed_row_t *row)
+{
+    return slot_copy(tseed_board_slot_at(board, slot), row) == SLOT_READ;
 }
 
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row)
@@ -387,7 +402,7 @@ apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *lay
         tseed_row_t row;
         reading_t reading = may_match(slot, layer) ? slot_read(slot, &row) : SLOT_FREE;
 
-        if (reading == SLOT_TORN) {
+        if (reading == SLOT_TORN || reading == SLOT_WRONG) {
             return NULL;
         }
         if (reading == SLOT_READ && (terminating || !row.terminating) &&
@@ -412,7 +427,8 @@ apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int6
     memset(&quota, 0, sizeof(quota));
     quota.version = version;
     memcpy(quota.text, saved, length);
-    tseed_pair_write(&board->quota_turn, board->quota, &quota, TSEED_WORDS(quota));
+    tseed_pair_write(&board->segment->quota_turn, board->segment->quota, &quota,
+                     TSEED_WORDS(quota));
     return APR_SUCCESS;
 }
 
@@ -420,13 +436,15 @@ const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, 
 {
     tseed_board_quota_t *quota;
 
-    if (atomic_load(&board->quota_turn) == 0) {
+    if (atomic_load(&board->segment->quota_turn) == 0) {
         return NULL;
     }
     quota = apr_palloc(pool, sizeof(*quota));
     for (unsigned attempt = 0; may_try(attempt); attempt++) {
-        if (tseed_pair_read(quota, &board->quota_turn, board->quota, TSEED_WORDS(*quota))) {
+        if (tseed_pair_read(quota, &board->segment->quota_turn, board->segment->quota,
+                            TSEED_WORDS(*quota))) {
             *version = quota->version;
+            quota->text[sizeof(quota->text) - 1] = '\0';
             return quota->text;
         }
     }

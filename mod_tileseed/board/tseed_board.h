@@ -24,6 +24,11 @@
  * valid one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and
  * generations of children; whoever attaches to one of another layout id sets the fence and makes
  * a new one. Pages of slots that were never used are never touched.
+ *
+ * Every process that has the segment may write anywhere in it, and the parent is root. So nobody
+ * believes it: how many slots and workers there are stands in private memory, an index is bounded
+ * before it is used, a row that can't be right is not handed out, texts end where their space
+ * ends. The parent reads only the seeder's pid and its heartbeat, as numbers to compare with.
  */
 #ifndef TSEED_BOARD_H
 #define TSEED_BOARD_H
@@ -34,7 +39,8 @@
 #include "layer/tseed_layer.h"
 #include "protocol/tseed_task.h"
 
-typedef struct tseed_board_t tseed_board_t; /* the segment itself */
+/* What a process knows of the segment: private memory, the same in all that are forked later. */
+typedef struct tseed_board_t tseed_board_t;
 
 typedef enum {
     TSEED_SEEDER_NONE, /* never started, or gone */
@@ -57,13 +63,18 @@ typedef struct {
 /* Bytes of a segment for that many tasks and workers. */
 apr_size_t tseed_board_size(unsigned slots, unsigned workers);
 
+/* A number that no other layout has. */
+uint64_t tseed_board_layout(void);
+
 /* Lays out a fresh board in zeroed memory of that size, 64-byte aligned. Parent, before any
  * fork. */
-tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers);
+tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers, apr_pool_t *pool);
 
-/* The board in memory that some earlier build made; NULL (and the old one's fence set) if its
- * layout is not ours. */
-tseed_board_t *tseed_board_attach(void *memory);
+/* The board that init laid out in this memory, of the layout, slots and workers that the caller
+ * has kept elsewhere. NULL (and the old one's fence set) if that layout is not ours, or the memory
+ * says another. */
+tseed_board_t *tseed_board_attach(void *memory, uint64_t layout, unsigned slots, unsigned workers,
+                                  apr_pool_t *pool);
 
 /* Whether a newer build has taken over: the state of tasks is elsewhere now, answer 503 to
  * changes. Any process. */
@@ -75,7 +86,8 @@ unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle and, after a crash, blamed
  * for what they were at. Slots stay as the last seeder left them: their progress may be ahead of
- * the database's. */
+ * the database's. After one that was killed because it hung the next one says tseed_board_crash(0)
+ * before. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
@@ -123,12 +135,12 @@ int tseed_board_is_crowded(const tseed_board_t *board);
 tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid, uint64_t *epoch,
                                         apr_time_t *heartbeat);
 
-/* Copies a slot; 0 if it is free or can't be read just now. */
+/* Copies a slot; 0 if it is free, can't be right or can't be read just now. */
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
 
 /* The rows of a layer (NULL: all), ascending by id, as an array of tseed_row_t in `pool`. With
- * `terminating` those in termination too. NULL when a row can't be read just now: ask the
- * database. */
+ * `terminating` those in termination too. NULL when a row can't be right or can't be read just
+ * now: ask the database. */
 apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *layer, int terminating,
                                      apr_pool_t *pool);
 
@@ -139,20 +151,16 @@ int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
  * there, or when it can't be read just now. */
 const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
 
-/* The seeder is about to die of its work: of a crash signal in `thread`, or killed because it hangs
- * (0: any thread may be the culprit). The next one blames what that worker is at; a plain SIGKILL
- * blames nobody. Safe in a signal handler. */
+/* The seeder is about to die of its work: of a crash signal in `thread`. Or the last one has died:
+ * it was killed because it hung (0: any thread may be the culprit). The next
+ * tseed_board_seeder_begin blames what that worker is at; a plain SIGKILL blames nobody. Seeder
+ * alone; safe in a signal handler. */
 void tseed_board_crash(tseed_board_t *board, int64_t thread);
 
-/* Supervision in the parent: deaths less than a minute after the start, for the back-off of the
- * next incarnation. */
-unsigned tseed_board_fast_deaths(const tseed_board_t *board);
-void tseed_board_fast_deaths_set(tseed_board_t *board, unsigned deaths);
-
-/* The configuration in force, counted from 1: the parent begins another with each start and
- * restart, and processes of earlier ones may live on for a while. */
+/* The configuration in force: the parent counts it with each start and restart, and processes of
+ * earlier ones may live on for a while. */
 uint64_t tseed_board_generation(const tseed_board_t *board);
-uint64_t tseed_board_generation_begin(tseed_board_t *board);
+void tseed_board_generation_set(tseed_board_t *board, uint64_t generation);
 
 /* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and
  * within the total, window bit 0 clear, applied <= committed, texts terminated. NULL or a
@@ -160,9 +168,9 @@ uint64_t tseed_board_generation_begin(tseed_board_t *board);
  * seeder does so regularly. */
 const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
 
-/* Puts one thing right that is wrong with a board that another seeder has left, and says in a
- * sentence what it was; NULL: there is no more. A slot that can't be right is free afterwards: the
- * database knows its task. Seeder, main thread, before it takes in what was left. */
+/* Puts one kind of thing right that is wrong with a board that another seeder has left, and says in
+ * a sentence what it was; NULL: there is no more. A slot that can't be right is free afterwards:
+ * the database knows its task. Seeder, main thread, before it takes in what was left. */
 const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
 
 #endif

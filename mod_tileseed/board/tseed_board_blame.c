@@ -22,10 +22,10 @@ void tseed_board_crash(tseed_board_t *board, int64_t thread)
 
 static tseed_board_blame_t *find(tseed_board_t *board, int64_t task, int64_t position)
 {
-    tseed_board_blame_t *weakest = &board->blames[0];
+    tseed_board_blame_t *weakest = &board->segment->blames[0];
 
     for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        tseed_board_blame_t *entry = &board->blames[i];
+        tseed_board_blame_t *entry = &board->segment->blames[i];
 
         if (entry->task == task && entry->position == position) {
             return entry;
@@ -83,7 +83,7 @@ void tseed_board_blame_workers(tseed_board_t *board)
 unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position)
 {
     for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        const tseed_board_blame_t *entry = &board->blames[i];
+        const tseed_board_blame_t *entry = &board->segment->blames[i];
 
         if (entry->task == task && entry->position == position) {
             return (unsigned)entry->crashes;
@@ -100,8 +100,8 @@ unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task)
 void tseed_board_crashes_forget(tseed_board_t *board, int64_t task)
 {
     for (unsigned i = 0; i < TSEED_BOARD_BLAMES; i++) {
-        if (board->blames[i].task == task) {
-            board->blames[i].task = 0;
+        if (board->segment->blames[i].task == task) {
+            board->segment->blames[i].task = 0;
         }
     }
 }

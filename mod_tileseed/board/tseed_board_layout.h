@@ -57,14 +57,11 @@ typedef struct {
     tseed_word_t count;
 } tseed_board_hit_t;
 
-struct tseed_board_t {
+typedef struct {
     /* frozen: every build finds these four at the same place */
     uint64_t magic, layout, size;
     tseed_word_t fence;
     uint64_t frozen[4];
-
-    /* set once by init */
-    uint64_t slots, workers;
 
     /* seeder, main thread */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t epoch;
@@ -77,8 +74,7 @@ struct tseed_board_t {
 
     tseed_board_blame_t blames[TSEED_BOARD_BLAMES];
 
-    /* parent */
-    tseed_word_t fast_deaths;
+    /* parent, which never reads it */
     tseed_word_t generation;
 
     /* children */
@@ -89,30 +85,50 @@ struct tseed_board_t {
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
     tseed_word_t quota_turn; /* 0: nothing yet */
     tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
-};
+} tseed_segment_t;
 
-static_assert(offsetof(tseed_board_t, slots) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
+static_assert(offsetof(tseed_segment_t, epoch) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
+
+/* Private to each process. Where the segment ends is said here alone: any process that has it may
+ * write anywhere in it. */
+struct tseed_board_t {
+    tseed_segment_t *segment;
+    unsigned slots, workers;
+};
 
 /* Makes all workers idle; those accused of a crash are blamed. */
 void tseed_board_blame_workers(tseed_board_t *board);
 
-/* A number that no other layout has. */
-uint64_t tseed_board_layout(void);
+/* What can't be right of a row, as the end of a sentence; NULL: nothing. Its texts have ends
+ * whatever it says. */
+const char *tseed_board_judge(const tseed_row_t *row);
 
-static inline tseed_board_worker_t *tseed_board_worker_at(tseed_board_t *board, unsigned worker)
+/* Copies a slot as it is, right or not; 0 if it is free or can't be read just now. */
+int tseed_board_copy(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
+
+static inline tseed_board_worker_t *tseed_board_worker_at(const tseed_board_t *board,
+                                                          unsigned worker)
 {
-    return (tseed_board_worker_t *)(board + 1) + worker;
+    return (tseed_board_worker_t *)(board->segment + 1) + worker;
 }
 
 static inline tseed_board_slot_t *tseed_board_slot_at(const tseed_board_t *board, unsigned slot)
 {
-    return (tseed_board_slot_t *)((const tseed_board_worker_t *)(board + 1) + board->workers) +
+    return (tseed_board_slot_t *)((tseed_board_worker_t *)(board->segment + 1) + board->workers) +
            slot;
+}
+
+/* A number of slots that the segment says, as far as it can be one. */
+static inline unsigned tseed_board_bound(const tseed_board_t *board, const tseed_word_t *word)
+{
+    uint64_t count = atomic_load_explicit(word, memory_order_acquire);
+
+    return count < board->slots ? (unsigned)count : board->slots;
 }
 
 static inline unsigned tseed_board_used(const tseed_board_t *board)
 {
-    return (unsigned)atomic_load_explicit(&board->used, memory_order_acquire);
+    return tseed_board_bound(board, &board->segment->used);
 }
 
 static inline int tseed_board_slot_is_free(const tseed_board_slot_t *slot)

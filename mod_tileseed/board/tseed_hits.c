@@ -15,7 +15,7 @@
 
 static tseed_board_hit_t *probe(tseed_board_t *board, uint64_t page, unsigned i)
 {
-    return &board->hits[(page + i) % TSEED_BOARD_HITS];
+    return &board->segment->hits[(page + i) % TSEED_BOARD_HITS];
 }
 
 /* Whether the counter is this page's, or has just become so. */
@@ -64,7 +64,7 @@ void tseed_hits_count(tseed_board_t *board, uint64_t page)
 void tseed_hits_drain(tseed_board_t *board, tseed_hits_take_t *take, void *baton)
 {
     for (unsigned i = 0; i < TSEED_BOARD_HITS; i++) {
-        tseed_board_hit_t *hit = &board->hits[i];
+        tseed_board_hit_t *hit = &board->segment->hits[i];
         uint64_t page = atomic_load_explicit(&hit->page, memory_order_relaxed);
 
         if (page == 0) {

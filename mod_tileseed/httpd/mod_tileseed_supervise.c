@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The parent's part: board, doorbell, and the supervision of the seeder.
+/* The parent's part: the supervision of the seeder.
  *
- * Board and doorbell belong to the process pool and are found again through retained data, so that
- * the children of two generations see one table. Everything that has to do with the seeder's
- * process belongs to a sub-pool of pconf, because its callback lives in a shared object that is
- * unloaded with pconf.
+ * Everything that has to do with the seeder's process belongs to a sub-pool of pconf, because its
+ * callback lives in a shared object that is unloaded with pconf. The parent is root, and whoever
+ * has the board may write what he likes there: what the parent acts upon stands in its own memory.
  */
 #include "mod_tileseed_supervise.h"
 
 #include <ap_listen.h>
 #include <ap_mpm.h>
-#include <apr_shm.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
 #include <mpm_common.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -28,28 +25,14 @@
 #include "base/tseed_clock.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_dirs.h"
-#include "seeder/tseed_miss.h"
+#include "mod_tileseed_retained.h"
 #include "seeder/tseed_seeder.h"
 
-#define RETAINED_KEY    "mod_tileseed-board"
-#define HATCH_KEY       "mod_tileseed-hatch"
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5                       /* at most 32 s */
 #define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
 
 APLOG_USE_MODULE(tileseed);
-
-/* Lives in the process pool across generations: plain data only, nothing of this shared object. */
-typedef struct {
-    void *segment;
-    apr_size_t size;
-    int doorbell;
-} retained_t;
-
-/* Likewise, apart from the above: builds that are older than the hatch know that one only. */
-typedef struct {
-    int ends[2];
-} retained_hatch_t;
 
 /* This generation's supervision; in pconf. */
 typedef struct {
@@ -59,86 +42,13 @@ typedef struct {
     apr_pool_t *pool; /* of the present incarnation, below pconf */
     pid_t pid;        /* -1: none */
     apr_time_t started;
-    int hatch;         /* the children's end */
-    apr_time_t looked; /* by tseed_supervise_watch; 0: not yet */
+    unsigned fast_deaths; /* less than a minute after the start, in a row */
+    int has_hung;         /* the last one was killed for it: the next one says who is to blame */
+    int hatch;            /* the children's end */
+    apr_time_t looked;    /* by tseed_supervise_watch; 0: not yet */
 } supervisor_t;
 
 static supervisor_t *current; /* of this generation; reset when the shared object is loaded again */
-
-/* ---- board and doorbell ---- */
-
-static tseed_board_t *board_make(retained_t *retained, const tseed_settings_t *settings,
-                                 server_rec *server)
-{
-    apr_pool_t *pool = server->process->pool;
-    unsigned slots = (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS;
-    apr_size_t size = tseed_board_size(slots, TSEED_WORKERS_MAX);
-    apr_shm_t *shm;
-    apr_status_t rv = apr_shm_create(&shm, size + 64, NULL, pool);
-
-    if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
-                     "tileseed: no shared memory of %" APR_SIZE_T_FMT " bytes for the task table; "
-                     "lower TileSeedMaxTasks",
-                     size);
-        return NULL;
-    }
-    /* the segment begins 8 bytes behind a cache line */
-    retained->segment = (void *)(((uintptr_t)apr_shm_baseaddr_get(shm) + 63) & ~(uintptr_t)63);
-    retained->size = size;
-    return tseed_board_init(retained->segment, slots, TSEED_WORKERS_MAX);
-}
-
-static retained_t *retained_get(server_rec *server)
-{
-    retained_t *retained = ap_retained_data_get(RETAINED_KEY);
-
-    if (!retained) {
-        retained = ap_retained_data_create(RETAINED_KEY, sizeof(*retained));
-        retained->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (retained->doorbell < 0) {
-            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, server, "tileseed: no doorbell");
-        }
-    }
-    return retained;
-}
-
-/* One end of the hatch: 0 is the seeder's, 1 the children's. -1: there is none. */
-static int hatch_get(int end, int most, server_rec *server)
-{
-    retained_hatch_t *retained = ap_retained_data_get(HATCH_KEY);
-
-    if (!retained) {
-        apr_status_t rv;
-
-        retained = ap_retained_data_create(HATCH_KEY, sizeof(*retained));
-        rv = tseed_miss_open(retained->ends, most);
-        if (rv != APR_SUCCESS) {
-            retained->ends[0] = retained->ends[1] = -1;
-            ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
-                         "tileseed: missing tiles can't be asked for; they are answered 503");
-        }
-    }
-    return retained->ends[end];
-}
-
-/* The board of an earlier generation, or a new one: on the first start, and when another build laid
- * it out. */
-static tseed_board_t *board_get(retained_t *retained, const tseed_settings_t *settings,
-                                server_rec *server)
-{
-    tseed_board_t *board = retained->segment ? tseed_board_attach(retained->segment) : NULL;
-
-    if (!board) {
-        return board_make(retained, settings, server);
-    }
-    if (tseed_board_slots(board) != (unsigned)settings->max_tasks + TSEED_SPARE_SLOTS) {
-        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     "tileseed: a changed TileSeedMaxTasks takes effect when httpd is stopped and "
-                     "started");
-    }
-    return board;
-}
 
 /* ---- the seeder's process ---- */
 
@@ -192,9 +102,9 @@ static int take_signals(void)
 }
 
 /* The first fast death is restarted at once. */
-static apr_interval_time_t back_off_time(const tseed_board_t *board)
+static apr_interval_time_t back_off_time(const supervisor_t *supervisor)
 {
-    unsigned deaths = tseed_board_fast_deaths(board);
+    const unsigned deaths = supervisor->fast_deaths;
 
     if (deaths < 2) {
         return 0;
@@ -205,7 +115,7 @@ static apr_interval_time_t back_off_time(const tseed_board_t *board)
 /* After deaths in quick succession the new incarnation waits before it touches anything. */
 static void back_off(const supervisor_t *supervisor)
 {
-    struct timespec wait = {.tv_sec = apr_time_sec(back_off_time(supervisor->setup.board))};
+    struct timespec wait = {.tv_sec = apr_time_sec(back_off_time(supervisor))};
     sigset_t stops;
 
     sigemptyset(&stops);
@@ -223,6 +133,9 @@ static void seeder_main(supervisor_t *supervisor, pid_t parent)
 
     supervisor->setup.stop = take_signals();
     note_crashes(supervisor->setup.board);
+    if (supervisor->has_hung) {
+        tseed_board_crash(supervisor->setup.board, 0);
+    }
     prctl(PR_SET_NAME, "tileseed", 0, 0, 0);
     ap_close_listeners();
     setpriority(PRIO_PROCESS, 0, settings->nice);
@@ -268,6 +181,7 @@ static void seeder_start(supervisor_t *supervisor)
         return;
     }
     supervisor->pid = process->pid;
+    supervisor->has_hung = 0;
     supervisor->started = tseed_clock_monotonic();
     apr_pool_note_subprocess(supervisor->pool, process, APR_KILL_AFTER_TIMEOUT);
     apr_proc_other_child_register(process, maintain, supervisor, NULL, supervisor->pool);
@@ -287,7 +201,6 @@ static int may_start(void)
 
 static void seeder_died(supervisor_t *supervisor)
 {
-    tseed_board_t *board = supervisor->setup.board;
     int fast = tseed_clock_monotonic() - supervisor->started < FAST_DEATH;
 
     supervisor->pid = -1;
@@ -295,8 +208,9 @@ static void seeder_died(supervisor_t *supervisor)
     if (!may_start()) {
         return;
     }
-    tseed_board_seeder_state_set(board, TSEED_SEEDER_NONE); /* a dead writer does not say so */
-    tseed_board_fast_deaths_set(board, fast ? tseed_board_fast_deaths(board) + 1 : 0);
+    /* a dead writer does not say so */
+    tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE);
+    supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
                  "tileseed: the seeder ended unexpectedly and is started again; its tasks go on");
     seeder_start(supervisor);
@@ -334,8 +248,8 @@ static void maintain(int reason, void *data, int status)
 void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                            apr_pool_t *pconf, server_rec *server)
 {
-    retained_t *retained = retained_get(server);
-    tseed_board_t *board = board_get(retained, settings, server);
+    uint64_t generation;
+    tseed_board_t *board = tseed_retained_board(&generation, settings, server, pconf);
 
     current = apr_pcalloc(pconf, sizeof(*current));
     current->server = server;
@@ -344,28 +258,28 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.settings = settings;
     current->setup.catalog = catalog;
     current->setup.board = board;
-    current->setup.generation = board ? tseed_board_generation_begin(board) : 0;
-    current->setup.doorbell = retained->doorbell;
-    current->setup.hatch = hatch_get(0, settings->miss_waiters, server);
-    current->hatch = hatch_get(1, settings->miss_waiters, server);
+    current->setup.generation = generation;
+    current->setup.doorbell = tseed_retained_doorbell(server);
+    current->setup.hatch = tseed_retained_hatch(0, settings->miss_waiters, server);
+    current->hatch = tseed_retained_hatch(1, settings->miss_waiters, server);
     tseed_dirs_make(settings, catalog, server, pconf);
-    if (board && retained->doorbell >= 0) {
-        tseed_board_fast_deaths_set(board, 0);
+    if (board && current->setup.doorbell >= 0) {
         seeder_start(current);
     }
 }
 
 /* When the seeder was last heard of. One that has not begun was heard of when it was started, and
- * may wait first. */
-static apr_time_t last_sign(const supervisor_t *supervisor, int *has_begun)
+ * may wait first. Any child can write what stands here: a sign from the future is none, and what
+ * it is good for is that a seeder is killed or not. */
+static apr_time_t last_sign(const supervisor_t *supervisor, apr_time_t now, int *has_begun)
 {
     const tseed_board_t *board = supervisor->setup.board;
     apr_time_t beat;
     int64_t pid;
 
     tseed_board_seeder(board, &pid, NULL, &beat);
-    *has_begun = pid == supervisor->pid && beat >= supervisor->started;
-    return *has_begun ? beat : supervisor->started + back_off_time(board);
+    *has_begun = pid == supervisor->pid && beat >= supervisor->started && beat <= now + LOOK_EVERY;
+    return *has_begun ? beat : supervisor->started + back_off_time(supervisor);
 }
 
 /* How long it may be silent at a look, so that it is replaced within the timeout: the next look is
@@ -377,10 +291,10 @@ static apr_interval_time_t patience_of(const supervisor_t *supervisor)
     return timeout - LOOK_EVERY > timeout / 2 ? timeout - LOOK_EVERY : timeout / 2;
 }
 
-static void judge(const supervisor_t *supervisor, apr_time_t now)
+static void judge(supervisor_t *supervisor, apr_time_t now)
 {
     int has_begun;
-    apr_interval_time_t silence = now - last_sign(supervisor, &has_begun);
+    apr_interval_time_t silence = now - last_sign(supervisor, now, &has_begun);
 
     if (silence <= patience_of(supervisor)) {
         return;
@@ -388,9 +302,7 @@ static void judge(const supervisor_t *supervisor, apr_time_t now)
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
                  "tileseed: the seeder gave no sign of life for %d s and is killed",
                  (int)apr_time_sec(silence));
-    if (has_begun) {
-        tseed_board_crash(supervisor->setup.board, 0);
-    }
+    supervisor->has_hung = has_begun;
     kill(supervisor->pid, SIGKILL);
 }
 
@@ -406,6 +318,7 @@ void tseed_supervise_watch(void)
     }
     was_still = current->looked && now - current->looked > 2 * LOOK_EVERY;
     current->looked = now;
+    tseed_board_generation_set(current->setup.board, current->setup.generation);
     if (current->pid > 0 && !was_still) {
         judge(current, now);
     } else if (current->pid <= 0 && may_start()) {

@@ -92,6 +92,13 @@ static apr_hash_t *slots_left(tseed_seeder_t *seeder)
     return left;
 }
 
+/* Whether a row can be what a seeder has shown of that task: any process may have written there. */
+static int is_of_task(const tseed_row_t *row, const tseed_task_t *task)
+{
+    return row->id == task->id && row->type == task->type &&
+           row->tiles_total == task->tiles_total && strcmp(row->layer, task->layer) == 0;
+}
+
 /* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead
  * of the database's. */
 static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_task_t *task,
@@ -107,7 +114,7 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (old && tseed_board_read(seeder->board, *old, &row) &&
+    if (old && tseed_board_read(seeder->board, *old, &row) && is_of_task(&row, task) &&
         tseed_progress_processed(&row.progress) >= tseed_progress_processed(&progress)) {
         progress = row.progress;
     }
@@ -363,7 +370,7 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
         apr_pool_destroy(pool);
         return NULL;
     }
-    if (tseed_board_read(seeder->board, (unsigned)run->slot, &row) &&
+    if (tseed_board_read(seeder->board, (unsigned)run->slot, &row) && is_of_task(&row, run->task) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }

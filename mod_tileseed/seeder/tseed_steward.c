@@ -215,8 +215,9 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 
 static void hit(void *data, uint64_t page_print, uint64_t hits)
 {
-    tseed_book_hit(((tseed_seeder_t *)data)->book, page_print, (int64_t)hits,
-                   apr_time_sec(apr_time_now()));
+    const int64_t reads = hits < INT64_MAX ? (int64_t)hits : INT64_MAX; /* children may say any */
+
+    tseed_book_hit(((tseed_seeder_t *)data)->book, page_print, reads, apr_time_sec(apr_time_now()));
 }
 
 /* Marks of levels that an earlier seeder has left, or that outlasted their job, have served when

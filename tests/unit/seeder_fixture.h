@@ -277,7 +277,8 @@ static inline int house_setup(void **state)
                                          .quota_directive = "off"};
     tseed_quota_config_init(&house->settings.quota, 4096, house->pool);
     house->board = tseed_board_init(
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2);
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2,
+        house->pool);
     house->doorbell = eventfd(0, EFD_NONBLOCK);
     assert_int_equal(tseed_miss_open(house->hatch, WAITERS), APR_SUCCESS);
     seeder_start(house);

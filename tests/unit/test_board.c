@@ -20,6 +20,9 @@
 #include <unistd.h>
 
 #include "board/tseed_board.h"
+#include "board/tseed_board_layout.h"
+#include "board/tseed_hits.h"
+#include "protocol/tseed_answer.h"
 
 #define SLOTS   64
 #define WORKERS 4
@@ -36,7 +39,7 @@ static void *map_segment(apr_size_t size)
 
 static tseed_board_t *board_new(unsigned slots)
 {
-    return tseed_board_init(map_segment(tseed_board_size(slots, WORKERS)), slots, WORKERS);
+    return tseed_board_init(map_segment(tseed_board_size(slots, WORKERS)), slots, WORKERS, pool);
 }
 
 static tseed_task_t task_of(int64_t id, const char *layer)
@@ -208,8 +211,8 @@ static void test_board__counts_changes(void **state)
     tseed_board_apply(board, 1);
     assert_int_equal(tseed_board_applied(board), 2);
     assert_int_equal(tseed_board_committed(board), 2);
-    tseed_board_fast_deaths_set(board, 3);
-    assert_int_equal(tseed_board_fast_deaths(board), 3);
+    tseed_board_generation_set(board, 3);
+    assert_int_equal(tseed_board_generation(board), 3);
 }
 
 static void test_board__keeps_the_quota_with_its_version(void **state)
@@ -240,40 +243,46 @@ static void test_board__keeps_the_quota_with_its_version(void **state)
 
 /* ---- other builds ---- */
 
+/* As the parent does it in its next generation, for a segment of that layout. */
+static tseed_board_t *attach(const tseed_board_t *board, uint64_t layout)
+{
+    return tseed_board_attach(board->segment, layout, SLOTS, WORKERS, pool);
+}
+
 static void test_board__is_found_again_by_the_same_build(void **state)
 {
-    tseed_board_t *board = board_new(SLOTS);
+    tseed_board_t *board = board_new(SLOTS), *again;
     tseed_row_t row;
 
     (void)state;
     claim(board, 1, "a", 1);
-    assert_ptr_equal(tseed_board_attach(board), board);
-    assert_int_equal(tseed_board_slots(board), SLOTS);
-    assert_false(tseed_board_is_fenced(board));
-    assert_true(tseed_board_find(board, 1, &row));
+    again = attach(board, tseed_board_layout());
+    assert_non_null(again);
+    assert_int_equal(tseed_board_slots(again), SLOTS);
+    assert_false(tseed_board_is_fenced(again));
+    assert_true(tseed_board_find(again, 1, &row));
 }
 
 static void test_board__of_another_layout_is_fenced(void **state)
 {
     tseed_board_t *board = board_new(SLOTS);
-    uint64_t *head = (uint64_t *)(void *)board;
+    uint64_t *head = (uint64_t *)(void *)board->segment;
 
     (void)state;
-    head[1] ^= 1; /* the layout id is the second word of the frozen head */
-    assert_null(tseed_board_attach(board));
+    assert_null(attach(board, tseed_board_layout() ^ 1));
     assert_true(tseed_board_is_fenced(board));
-    assert_int_equal(head[3], 1); /* the fence is the fourth */
+    assert_int_equal(head[3], 1); /* the fence is the fourth word of the frozen head */
 }
 
-static void test_board__foreign_memory_is_left_alone(void **state)
+static void test_board__that_says_another_layout_is_fenced(void **state)
 {
-    uint64_t *memory = map_segment(4096);
+    tseed_board_t *board = board_new(SLOTS);
+    uint64_t *head = (uint64_t *)(void *)board->segment;
 
     (void)state;
-    assert_null(tseed_board_attach(memory));
-    for (int i = 0; i < 8; i++) {
-        assert_int_equal(memory[i], 0);
-    }
+    head[1] ^= 1;
+    assert_null(attach(board, tseed_board_layout()));
+    assert_true(tseed_board_is_fenced(board));
 }
 
 static void test_board__touches_no_page_of_a_slot_before_it_is_used(void **state)
@@ -291,7 +300,7 @@ static void test_board__touches_no_page_of_a_slot_before_it_is_used(void **state
     }
     tseed_board_list(board, NULL, 0, pool);
     assert_valid(board);
-    assert_int_equal(mincore(board, size, there), 0);
+    assert_int_equal(mincore(board->segment, size, there), 0);
     for (size_t i = 0; i < pages; i++) {
         resident += there[i] & 1;
     }
@@ -648,6 +657,166 @@ static void test_board__full_of_blame_drops_the_least(void **state)
     assert_int_equal(tseed_board_crashes_at(board, 6, 299), 1);
 }
 
+/* ---- somebody writes nonsense ---- */
+
+/* A segment that ends where memory ends: one byte more is a crash. */
+static tseed_board_t *board_at_the_edge(unsigned slots)
+{
+    const apr_size_t size = tseed_board_size(slots, WORKERS);
+    const apr_size_t pages = (size + 4095) / 4096 * 4096;
+    char *memory = map_segment(pages + 2 * 4096);
+
+    assert_int_equal(mprotect(memory, 4096, PROT_NONE), 0);
+    assert_int_equal(mprotect(memory + 4096 + pages, 4096, PROT_NONE), 0);
+    return tseed_board_init(memory + 4096 + pages - size, slots, WORKERS, pool);
+}
+
+static uint64_t nonsense(unsigned *seed)
+{
+    static const uint64_t words[] = {0,
+                                     1,
+                                     2,
+                                     3,
+                                     SLOTS - 1,
+                                     SLOTS,
+                                     SLOTS + 1,
+                                     WORKERS,
+                                     INT32_MAX,
+                                     UINT32_MAX,
+                                     INT64_MAX,
+                                     UINT64_MAX,
+                                     UINT64_C(1) << 63,
+                                     UINT64_MAX - 4096,
+                                     UINT64_C(0x7878787878787878)};
+    const size_t count = sizeof(words) / sizeof(words[0]);
+    const size_t pick = (size_t)rand_r(seed) % (count + 4);
+
+    return pick < count ? words[pick] : (uint64_t)rand_r(seed) << 33 ^ (uint64_t)rand_r(seed);
+}
+
+/* Writes nonsense over every word, or every n-th. */
+static void scribble(tseed_board_t *board, unsigned *seed, unsigned every)
+{
+    uint64_t *words = (uint64_t *)(void *)board->segment;
+    const size_t count = tseed_board_size(board->slots, board->workers) / sizeof(*words);
+
+    for (size_t i = (size_t)rand_r(seed) % every; i < count; i += every) {
+        words[i] = nonsense(seed);
+    }
+}
+
+/* What a child does with a row: all of it must be possible. */
+static void use_row(const tseed_row_t *row)
+{
+    const tseed_task_t task = {.type = row->type,
+                               .layer = row->layer,
+                               .gridset = "g",
+                               .format = "image/png",
+                               .requested_by = "",
+                               .parameters = apr_table_make(pool, 1),
+                               .tiles_total = row->tiles_total};
+
+    assert_in_range(strlen(row->layer), 0, TSEED_NAME_MAX);
+    assert_in_range(strlen(row->progress.reason), 0, TSEED_REASON_SIZE - 1);
+    assert_non_null(tseed_task_type_name(row->type));
+    assert_true(tseed_progress_processed(&row->progress) <= row->tiles_total);
+    assert_non_null(tseed_answer_task(&task, &row->progress, pool));
+}
+
+static void live_as_a_child(tseed_board_t *board)
+{
+    apr_array_header_t *rows = tseed_board_list(board, NULL, 1, pool);
+    int64_t version;
+    const char *quota = tseed_board_quota_get(board, &version, pool);
+    tseed_row_t row;
+
+    for (int i = 0; rows && i < rows->nelts; i++) {
+        use_row(&APR_ARRAY_IDX(rows, i, tseed_row_t));
+    }
+    tseed_board_list(board, "a", 0, pool);
+    for (unsigned i = 0; i < SLOTS + 4; i++) {
+        if (tseed_board_read(board, i, &row)) {
+            use_row(&row);
+        }
+    }
+    tseed_board_find(board, 1, &row);
+    assert_true(!quota || strlen(quota) < TSEED_BOARD_QUOTA_TEXT_SIZE);
+    assert_in_range(tseed_board_seeder(board, NULL, NULL, NULL), TSEED_SEEDER_NONE,
+                    TSEED_SEEDER_STOPPED);
+    for (uint64_t page = UINT64_MAX - 64; page != 64; page++) {
+        tseed_hits_count(board, page);
+    }
+    tseed_board_commit(board);
+}
+
+static void live_as_the_parent(tseed_board_t *board)
+{
+    int64_t pid;
+    apr_time_t heartbeat;
+
+    tseed_board_seeder(board, &pid, NULL, &heartbeat);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_NONE);
+    attach(board, tseed_board_layout());
+    attach(board, tseed_board_layout() ^ 1);
+    tseed_board_generation_set(board, 2);
+}
+
+static void take_hits(void *baton, uint64_t page, uint64_t count)
+{
+    (void)page;
+    *(uint64_t *)baton += count;
+}
+
+static void live_as_a_seeder(tseed_board_t *board)
+{
+    uint64_t hits = 0;
+    int slot, first = -1;
+
+    tseed_board_crash(board, gettid());
+    tseed_board_crash(board, 0);
+    tseed_board_seeder_begin(board, getpid(), 1);
+    for (int i = 0; i < 8 && tseed_board_mend(board, pool); i++) {
+    }
+    assert_valid(board);
+    for (int64_t id = 1; (slot = claim(board, id << 40, "a", 0)) >= 0; id++) {
+        first = first < 0 ? slot : first;
+        assert_in_range(slot, 0, SLOTS - 1);
+    }
+    if (first >= 0) {
+        tseed_board_slot_release(board, first);
+    }
+    assert_valid(board);
+    tseed_board_crashes_of(board, 1);
+    tseed_board_crashes_forget(board, 1);
+    tseed_board_worker_begin(board, WORKERS - 1, 1, 1);
+    tseed_hits_drain(board, take_hits, &hits);
+}
+
+static void test_board__full_of_nonsense_harms_nobody(void **state)
+{
+    apr_pool_t *whole = pool;
+    unsigned seed = 20260102;
+
+    (void)state;
+    for (unsigned round = 0; round < 400; round++) {
+        tseed_board_t *board;
+
+        apr_pool_create(&pool, whole);
+        board = board_at_the_edge(SLOTS);
+        for (int64_t id = 1; id <= SLOTS / 2; id++) {
+            claim(board, id, "a", 1);
+        }
+        scribble(board, &seed, round % 4 == 0 ? 1 : 1 + (unsigned)rand_r(&seed) % 500);
+        live_as_a_child(board);
+        live_as_the_parent(board);
+        live_as_a_seeder(board);
+        live_as_a_child(board);
+        munmap((void *)((uintptr_t)board->segment / 4096 * 4096), tseed_board_size(SLOTS, WORKERS));
+        apr_pool_destroy(pool);
+    }
+    pool = whole;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -663,11 +832,12 @@ int main(void)
         cmocka_unit_test(test_board__keeps_the_quota_with_its_version),
         cmocka_unit_test(test_board__is_found_again_by_the_same_build),
         cmocka_unit_test(test_board__of_another_layout_is_fenced),
-        cmocka_unit_test(test_board__foreign_memory_is_left_alone),
+        cmocka_unit_test(test_board__that_says_another_layout_is_fenced),
         cmocka_unit_test(test_board__touches_no_page_of_a_slot_before_it_is_used),
         cmocka_unit_test(test_board__validator_sees_each_damage),
         cmocka_unit_test(test_board__validator_sees_a_quota_without_version),
         cmocka_unit_test(test_board__validator_sees_changes_applied_before_their_commit),
+        cmocka_unit_test(test_board__full_of_nonsense_harms_nobody),
         cmocka_unit_test(test_board__readers_in_threads_see_whole_records),
         cmocka_unit_test(test_board__readers_in_processes_survive_writers_that_are_killed),
     };

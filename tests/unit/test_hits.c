@@ -33,14 +33,14 @@ static int setup(void **state)
     apr_initialize();
     apr_pool_create(&pool, NULL);
     memset(memory, 0, size);
-    board = tseed_board_init(memory, 4, 2);
+    board = tseed_board_init(memory, 4, 2, pool);
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    free(board);
+    free(board->segment);
     apr_pool_destroy(pool);
     apr_terminate();
     return 0;
@@ -125,7 +125,7 @@ static void test_hits__counters_become_free(void **state)
     tseed_hits_drain(board, take, &seen);
     tseed_hits_drain(board, take, &seen);
     for (int i = 0; i < TSEED_BOARD_HITS; i++) {
-        assert_int_equal(board->hits[i].page, 0);
+        assert_int_equal(board->segment->hits[i].page, 0);
     }
 }
 

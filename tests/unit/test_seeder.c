@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The seeder's process without httpd: tasks. */
+#include "board/tseed_board_layout.h"
 #include "seeder_fixture.h"
 
 static void test_seeder__seeds_then_skips_then_removes(void **state)
@@ -419,6 +420,42 @@ static void test_seeder__keeps_the_counts_of_what_ends_before_it_goes_on(void **
     assert_int_equal(progress_of(house, id).made, made);
 }
 
+/* As a child that somebody has taken over could: all but the head, by a generator of its own. */
+static void scribble(house_t *house, unsigned seed)
+{
+    uint64_t *words = (uint64_t *)(void *)house->board->segment;
+    const size_t count = tseed_board_size(SLOTS, 2) / sizeof(*words);
+
+    for (size_t i = 8 + seed % 3; i < count; i += 1 + (unsigned)rand_r(&seed) % (seed % 64 + 1)) {
+        words[i] = rand_r(&seed) % 4 ? (uint64_t)rand_r(&seed) << 33 : UINT64_MAX - seed;
+    }
+}
+
+static void test_seeder__lives_with_nonsense_on_the_board(void **state)
+{
+    house_t *house = *state;
+    int64_t ids[4];
+
+    upstream->mood = SLOW;
+    for (unsigned i = 0; i < 4; i++) {
+        ids[i] = post(house, "seed", 4, 2);
+        wait_processed(house, ids[i], 1);
+        scribble(house, i);
+        sleep(1); /* in which it looks at the board; nothing says that it has */
+        assert_int_equal(waitpid(house->seeder, NULL, WNOHANG), 0);
+        seeder_stop(house, i % 2 ? SIGKILL : SIGTERM);
+        scribble(house, 100 + i);
+        seeder_start(house);
+    }
+    upstream->mood = FINE;
+    for (unsigned i = 0; i < 4; i++) {
+        tseed_progress_t progress = wait_end(house, ids[i]);
+
+        assert_int_equal(progress.state, TSEED_DONE);
+        assert_int_equal(progress.made + progress.skipped, pyramid(4));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +479,8 @@ int main(void)
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__a_metatile_that_crashes_twice_is_given_up,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__lives_with_nonsense_on_the_board, house_setup,
+                                        house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__a_task_that_crashes_thrice_is_aborted,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__runs_as_many_tasks_as_threads, house_setup,
