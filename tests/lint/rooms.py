@@ -10,6 +10,7 @@ LEVELS = (('base',), ('tiling',), ('layer',), ('protocol',),
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 OWNED = (
     (re.compile(r'libxml/|json'), 'protocol'),
+    (re.compile(r'proj\.h|proj_|geodesic\.h'), 'tiling'),
     (re.compile(r'curl/'), 'source'),
     (re.compile(r'png|jpeglib|turbojpeg|libdeflate|zlib|webp/'), 'image'),
     (re.compile(r'apr_dbd|sqlite3'), 'state'),
@@ -88,6 +89,8 @@ if __name__ == '__main__':
          'only protocol/'),
         ('curl outside source', one('mod_tileseed/seeder/a.c', '#include <curl/curl.h>'),
          'only source/'),
+        ('PROJ outside tiling', one('mod_tileseed/protocol/a.c', '#include <proj.h>'),
+         'only tiling/'),
         ('an image library in source', one('mod_tileseed/source/a.c', '#include <png.h>'),
          'only image/'),
         ('apr_dbd outside state', one('mod_tileseed/seeder/a.c', '#include <apr_dbd.h>'),
