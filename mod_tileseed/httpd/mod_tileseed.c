@@ -60,6 +60,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_CONFIG &&
         conf->catalog->order->nelts > 0) {
         tseed_config_warn(server, ptemp);
+        tseed_config_boxes(server, pconf, ptemp);
         tseed_tiles_prepare(conf, server, pconf);
         tseed_supervise_start(&conf->settings, conf->catalog, pconf, server);
     }

@@ -243,6 +243,9 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedAxisOrder", tseed_directive,
                      RULE(IN_GRIDSET, 1, 1, tseed_set_axis_order), ANYWHERE,
                      "en|ne, the reference system's own order of axes"),
+    AP_INIT_RAW_ARGS("TileSeedWGS84Box", tseed_directive,
+                     RULE(IN_GRIDSET | TSEED_IN_LAYER, 4, 4, tseed_set_wgs84_box), ANYWHERE,
+                     "west south east north, degrees, of the grid set's extent or of the layer"),
 
     AP_INIT_RAW_ARGS("<TileSeedLayer", tseed_section,
                      RULE(IN_SERVER, 1, 1, tseed_set_layer), ANYWHERE,

@@ -72,6 +72,10 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 /* Names in the log each location with TileSeedRest that seems open to anybody. post_config. */
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool);
 
+/* Works out where on the earth the layers lie, and names in the log what it can't say of their grid
+ * sets. post_config. */
+void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp);
+
 /* Whether this location may see the layer (TileSeedLayers). */
 int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer);
 

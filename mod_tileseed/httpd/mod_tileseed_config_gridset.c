@@ -28,6 +28,11 @@ static tseed_gridset_draft_t *current(void)
     return tseed_conf_main()->drafts->gridset;
 }
 
+const tseed_bounds_t **tseed_gridset_draft_degrees(tseed_gridset_draft_t *draft)
+{
+    return &draft->gridset->degrees;
+}
+
 static const char *word(const apr_array_header_t *words, int index)
 {
     return APR_ARRAY_IDX(words, index, const char *);

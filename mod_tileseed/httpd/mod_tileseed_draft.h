@@ -50,6 +50,9 @@ typedef struct {
 /* Of a <TileSeedGridSet> block; nothing of it is left when the block ends. */
 typedef struct tseed_gridset_draft_t tseed_gridset_draft_t;
 
+/* Where its extent in degrees is noted. */
+const tseed_bounds_t **tseed_gridset_draft_degrees(tseed_gridset_draft_t *draft);
+
 /* A name that something else must have: TileSeedLayers of a location. */
 typedef struct {
     const ap_directive_t *where;
@@ -82,6 +85,9 @@ tseed_directive_read_t tseed_set_upstream;
 tseed_directive_read_t tseed_set_gridset, tseed_set_srs, tseed_set_extent, tseed_set_origin,
     tseed_set_resolutions, tseed_set_scales, tseed_set_levels, tseed_set_tile_size,
     tseed_set_meters_per_unit, tseed_set_axis_order;
+
+/* mod_tileseed_config_boxes.c */
+tseed_directive_read_t tseed_set_wgs84_box;
 
 /* mod_tileseed_config_layer.c */
 tseed_directive_read_t tseed_set_layer, tseed_set_source, tseed_set_grid, tseed_set_format,

@@ -59,6 +59,12 @@ const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const 
     return NULL;
 }
 
+const char *tseed_subset_name(const tseed_subset_t *subset, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s@%d-%d", subset->gridset->name, subset->zoom_first,
+                        subset->zoom_last);
+}
+
 const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime)
 {
     for (int i = 0; i < layer->formats->nelts; i++) {

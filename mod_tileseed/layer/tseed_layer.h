@@ -134,12 +134,13 @@ typedef struct tseed_layer_t {
     int gutter;                  /* pixels on each side of a metatile */
     tseed_source_t source;
     tseed_store_config_t store;
-    int reseed_all;              /* make tiles again though their answer is as before */
-    int retries;                 /* of a metatile */
-    int64_t failure_limit;       /* failed metatiles before a task is aborted */
-    apr_interval_time_t expires; /* of served tiles, -1: nothing is said */
-    tseed_on_miss_t on_miss;     /* what is served where there is no tile */
-    uint64_t kept;               /* bit z: the disk quota never removes tiles of that level */
+    int reseed_all;                /* make tiles again though their answer is as before */
+    int retries;                   /* of a metatile */
+    int64_t failure_limit;         /* failed metatiles before a task is aborted */
+    apr_interval_time_t expires;   /* of served tiles, -1: nothing is said */
+    tseed_on_miss_t on_miss;       /* what is served where there is no tile */
+    uint64_t kept;                 /* bit z: the disk quota never removes tiles of that level */
+    const tseed_bounds_t *degrees; /* its ground in degrees, longitude first; NULL: unknown */
 } tseed_layer_t;
 
 /* NULL when the layer has none of that name. Grid sets by their exact name; formats by MIME type in
@@ -147,6 +148,10 @@ typedef struct tseed_layer_t {
 const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const char *gridset);
 const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime);
 const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const char *key);
+
+/* What the grid set is called in documents when it has the layer's levels alone: "EPSG:3857@0-12".
+ * In `pool`. */
+const char *tseed_subset_name(const tseed_subset_t *subset, apr_pool_t *pool);
 
 /* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. A
  * task whose print differs from its layer's was accepted for another store. */

@@ -65,14 +65,27 @@ static int read_style(tseed_tile_address_t *address, tseed_piece_t piece)
     return piece.length > 0;
 }
 
-/* "EPSG:4326:7" of the grid set EPSG:4326, as GeoWebCache calls its levels, or "7". */
+/* Whether a level's name begins with the `length` bytes of the grid set's and a colon. */
+static int has_front(tseed_piece_t piece, const tseed_tile_address_t *address, size_t length)
+{
+    return length > 0 && piece.length > length && piece.text[length] == ':' &&
+           memcmp(piece.text, address->gridset.text, length) == 0;
+}
+
+/* "EPSG:4326:7" of the grid set EPSG:4326, as GeoWebCache calls its levels, or "7". The levels of
+ * "EPSG:4326@0-12" are called so as well. */
 static int read_matrix(tseed_tile_address_t *address, tseed_piece_t piece)
 {
-    const size_t length = address->gridset.length;
+    const tseed_piece_t gridset = address->gridset;
+    const char *at = gridset.length ? memrchr(gridset.text, '@', gridset.length) : NULL;
+    const size_t lengths[] = {gridset.length, at ? (size_t)(at - gridset.text) : 0};
 
-    if (piece.length > length && memcmp(piece.text, address->gridset.text, length) == 0 &&
-        piece.text[length] == ':') {
-        piece = (tseed_piece_t){piece.text + length + 1, piece.length - length - 1};
+    for (int i = 0; i < 2; i++) {
+        if (has_front(piece, address, lengths[i])) {
+            piece.text += lengths[i] + 1;
+            piece.length -= lengths[i] + 1;
+            break;
+        }
     }
     return read_number(&address->z, piece);
 }

@@ -113,21 +113,21 @@ static void put_requests(const document_t *document)
 
 /* ---- tile sets of WMS-C ---- */
 
-/* Begins where the grid does, so that clients count tiles from there. */
-static void put_box(const document_t *document, const tseed_subset_t *subset, const char *key)
+static void put_box(const document_t *document, const tseed_xml_box_t *place, const char *key)
 {
     const tseed_xml_t *xml = &document->xml;
-    const tseed_bounds_t *box = &subset->extent;
-    const int is_turned = is_130(document) && subset->gridset->north_east;
+    const tseed_bounds_t *box = &place->bounds;
+    const int is_turned = is_130(document) && place->north_east;
 
-    tseed_xml_put(
-        xml, "<BoundingBox %s=\"EPSG:%d\" minx=\"%s\" miny=\"%s\" maxx=\"%s\" maxy=\"%s\"/>", key,
-        subset->gridset->srs, tseed_text_number(is_turned ? box->miny : box->minx, xml->pool),
-        tseed_text_number(is_turned ? box->minx : box->miny, xml->pool),
-        tseed_text_number(is_turned ? box->maxy : box->maxx, xml->pool),
-        tseed_text_number(is_turned ? box->maxx : box->maxy, xml->pool));
+    tseed_xml_put(xml,
+                  "<BoundingBox %s=\"EPSG:%d\" minx=\"%s\" miny=\"%s\" maxx=\"%s\" maxy=\"%s\"/>",
+                  key, place->epsg, tseed_text_number(is_turned ? box->miny : box->minx, xml->pool),
+                  tseed_text_number(is_turned ? box->minx : box->miny, xml->pool),
+                  tseed_text_number(is_turned ? box->maxy : box->maxx, xml->pool),
+                  tseed_text_number(is_turned ? box->maxx : box->maxy, xml->pool));
 }
 
+/* Its box begins where the grid does, so that clients count tiles from there. */
 static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
                          const tseed_subset_t *subset, const tseed_format_t *format)
 {
@@ -135,11 +135,10 @@ static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
     const tseed_gridset_t *gridset = subset->gridset;
     tseed_range_t corner = {subset->zoom_first, 0, 0, 0, 0};
     tseed_bounds_t ground = tseed_range_bounds(gridset, &corner);
-    tseed_subset_t whole = *subset;
+    tseed_xml_box_t whole = {gridset->srs, 0, gridset->extent};
 
-    whole.extent = gridset->extent;
-    whole.extent.minx = ground.minx;
-    whole.extent.miny = ground.miny;
+    whole.bounds.minx = ground.minx;
+    whole.bounds.miny = ground.miny;
     tseed_xml_put(xml, "      <TileSet><SRS>EPSG:%d</SRS>", gridset->srs);
     put_box(document, &whole, "SRS");
     tseed_xml_put(xml, "<Resolutions>");
@@ -168,9 +167,9 @@ static void put_tile_sets(const document_t *document, const tseed_layer_t *layer
 static void put_degrees(const document_t *document, const tseed_layer_t *layer)
 {
     const tseed_xml_t *xml = &document->xml;
-    tseed_bounds_t box;
+    const tseed_bounds_t *box = layer->degrees;
 
-    if (tseed_xml_degrees(&box, layer)) {
+    if (box) {
         tseed_xml_put(
             xml,
             is_130(document)
@@ -179,8 +178,8 @@ static void put_degrees(const document_t *document, const tseed_layer_t *layer)
                   "</southBoundLatitude><northBoundLatitude>%s</northBoundLatitude>"
                   "</EX_GeographicBoundingBox>"
                 : "<LatLonBoundingBox minx=\"%s\" maxx=\"%s\" miny=\"%s\" maxy=\"%s\"/>",
-            tseed_text_number(box.minx, xml->pool), tseed_text_number(box.maxx, xml->pool),
-            tseed_text_number(box.miny, xml->pool), tseed_text_number(box.maxy, xml->pool));
+            tseed_text_number(box->minx, xml->pool), tseed_text_number(box->maxx, xml->pool),
+            tseed_text_number(box->miny, xml->pool), tseed_text_number(box->maxy, xml->pool));
     }
 }
 
@@ -211,15 +210,16 @@ static void put_layer(const document_t *document, const tseed_layer_t *layer)
 {
     const char *name = tseed_escape_xml(layer->name, document->xml.pool);
     const char *key = is_130(document) ? "CRS" : "SRS";
+    const apr_array_header_t *boxes = tseed_xml_boxes(layer, 0, document->xml.pool);
 
     tseed_xml_put(&document->xml, "      <Layer><Name>%s</Name><Title>%s</Title>", name, name);
-    for (int i = 0; i < layer->subsets->nelts; i++) {
+    for (int i = 0; i < boxes->nelts; i++) {
         tseed_xml_put(&document->xml, "<%s>EPSG:%d</%s>", key,
-                      APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t).gridset->srs, key);
+                      APR_ARRAY_IDX(boxes, i, tseed_xml_box_t).epsg, key);
     }
     put_degrees(document, layer);
-    for (int i = 0; i < layer->subsets->nelts; i++) {
-        put_box(document, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), key);
+    for (int i = 0; i < boxes->nelts; i++) {
+        put_box(document, &APR_ARRAY_IDX(boxes, i, tseed_xml_box_t), key);
     }
     put_styles(&document->xml, layer);
     tseed_xml_put(&document->xml, "</Layer>\n");

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions.
- *
- * A tile matrix set has the levels of its grid set that some layer has tiles of. A layer that has
- * less says so in limits. They are needed rarely, and that is well: the schema's type forbids row
- * and column 0 in them, which its own documentation and the text of OGC 07-057r7
- * have them begin with, and so does whoever reads or writes them. Without limits clients would ask
- * for levels that the layer has not.
- */
-#include <apr_hash.h>
+/* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions. */
 #include <string.h>
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 #include "protocol/tseed_service.h"
+#include "protocol/tseed_wmts_matrices.h"
 #include "protocol/tseed_xml_write.h"
-
-/* Metres of the standard's pixel (OGC 07-057r7 6.1). */
-#define PIXEL 0.00028
 
 static void put_operation(const tseed_xml_t *xml, const char *name, const char *base)
 {
@@ -51,43 +41,6 @@ static void put_head(const tseed_xml_t *xml, const char *base)
     tseed_xml_put(xml, "  </ows:OperationsMetadata>\n  <Contents>\n");
 }
 
-/* ---- levels ---- */
-
-/* What is told of a grid set. */
-typedef struct {
-    int first, last;
-    int is_put;
-} extract_t;
-
-static void add_subset(apr_hash_t *extracts, const tseed_subset_t *subset, apr_pool_t *pool)
-{
-    const char *name = subset->gridset->name;
-    extract_t *extract = apr_hash_get(extracts, name, APR_HASH_KEY_STRING);
-
-    if (!extract) {
-        extract = apr_palloc(pool, sizeof(*extract));
-        *extract = (extract_t){subset->zoom_first, subset->zoom_last, 0};
-        apr_hash_set(extracts, name, APR_HASH_KEY_STRING, extract);
-    }
-    extract->first = subset->zoom_first < extract->first ? subset->zoom_first : extract->first;
-    extract->last = subset->zoom_last > extract->last ? subset->zoom_last : extract->last;
-}
-
-/* name of a grid set -> extract_t * */
-static apr_hash_t *make_extracts(const apr_array_header_t *layers, apr_pool_t *pool)
-{
-    apr_hash_t *extracts = apr_hash_make(pool);
-
-    for (int i = 0; i < layers->nelts; i++) {
-        const apr_array_header_t *subsets = APR_ARRAY_IDX(layers, i, tseed_layer_t *)->subsets;
-
-        for (int k = 0; k < subsets->nelts; k++) {
-            add_subset(extracts, &APR_ARRAY_IDX(subsets, k, tseed_subset_t), pool);
-        }
-    }
-    return extracts;
-}
-
 /* ---- layers ---- */
 
 /* OpenLayers finds a style by its title. */
@@ -114,73 +67,31 @@ static void put_styles(const tseed_xml_t *xml, const tseed_layer_t *layer)
     }
 }
 
-/* Rows from the top. A level of which the layer has nothing is left out. */
-static void put_limits(const tseed_xml_t *xml, const tseed_subset_t *subset)
+/* In degrees, if they are known, and in each system of its own: whoever reads the one and projects
+ * it to the other gets more than there is. */
+static void put_name_and_boxes(const tseed_xml_t *xml, const tseed_layer_t *layer)
 {
-    const tseed_gridset_t *gridset = subset->gridset;
+    const apr_array_header_t *boxes = tseed_xml_boxes(layer, 1, xml->pool);
 
-    tseed_xml_put(xml, "        <TileMatrixSetLimits>\n");
-    for (int z = subset->zoom_first; z <= subset->zoom_last; z++) {
-        tseed_range_t range = tseed_range_of(gridset, z, &subset->extent);
-        const int64_t top = gridset->rows[z] - 1;
-
-        if (tseed_range_count(&range) > 0) {
-            tseed_xml_put(xml,
-                          "          <TileMatrixLimits><TileMatrix>%s:%d</TileMatrix>"
-                          "<MinTileRow>%" APR_INT64_T_FMT
-                          "</MinTileRow><MaxTileRow>%" APR_INT64_T_FMT "</MaxTileRow>"
-                          "<MinTileCol>%" APR_INT64_T_FMT
-                          "</MinTileCol><MaxTileCol>%" APR_INT64_T_FMT "</MaxTileCol>"
-                          "</TileMatrixLimits>\n",
-                          tseed_escape_xml(gridset->name, xml->pool), z, top - range.maxy,
-                          top - range.miny, range.minx, range.maxx);
-        }
+    if (layer->degrees) {
+        tseed_xml_put(xml, "      <ows:WGS84BoundingBox>");
+        tseed_xml_corners(xml, layer->degrees, 0);
+        tseed_xml_put(xml, "</ows:WGS84BoundingBox>\n");
     }
-    tseed_xml_put(xml, "        </TileMatrixSetLimits>\n");
+    tseed_xml_put(xml, "      <ows:Identifier>%s</ows:Identifier>\n",
+                  tseed_escape_xml(layer->name, xml->pool));
+    for (int i = 0; i < boxes->nelts; i++) {
+        const tseed_xml_box_t *box = &APR_ARRAY_IDX(boxes, i, tseed_xml_box_t);
+
+        tseed_xml_put(xml, "      <ows:BoundingBox crs=\"urn:ogc:def:crs:EPSG::%d\">", box->epsg);
+        tseed_xml_corners(xml, &box->bounds, box->north_east);
+        tseed_xml_put(xml, "</ows:BoundingBox>\n");
+    }
 }
 
-static int is_whole(const tseed_subset_t *subset, const extract_t *extract)
+static void put_addresses(const tseed_xml_t *xml, const tseed_service_t *service,
+                          const tseed_layer_t *layer)
 {
-    return subset->zoom_first == extract->first && subset->zoom_last == extract->last &&
-           memcmp(&subset->extent, &subset->gridset->extent, sizeof(subset->extent)) == 0;
-}
-
-static void put_link(const tseed_xml_t *xml, const tseed_subset_t *subset, apr_hash_t *extracts)
-{
-    const char *name = subset->gridset->name;
-
-    tseed_xml_put(xml, "      <TileMatrixSetLink>\n        <TileMatrixSet>%s</TileMatrixSet>\n",
-                  tseed_escape_xml(name, xml->pool));
-    if (!is_whole(subset, apr_hash_get(extracts, name, APR_HASH_KEY_STRING))) {
-        put_limits(xml, subset);
-    }
-    tseed_xml_put(xml, "      </TileMatrixSetLink>\n");
-}
-
-static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
-                      const tseed_layer_t *layer, apr_hash_t *extracts)
-{
-    const char *name = tseed_escape_xml(layer->name, xml->pool);
-    tseed_bounds_t box;
-
-    tseed_xml_put(xml, "    <Layer>\n      <ows:Title>%s</ows:Title>\n", name);
-    if (tseed_xml_degrees(&box, layer)) {
-        tseed_xml_put(
-            xml,
-            "      <ows:WGS84BoundingBox><ows:LowerCorner>%s %s</ows:LowerCorner>"
-            "<ows:UpperCorner>%s %s</ows:UpperCorner></ows:WGS84BoundingBox>\n",
-            tseed_text_number(box.minx, xml->pool), tseed_text_number(box.miny, xml->pool),
-            tseed_text_number(box.maxx, xml->pool), tseed_text_number(box.maxy, xml->pool));
-    }
-    tseed_xml_put(xml, "      <ows:Identifier>%s</ows:Identifier>\n", name);
-    put_styles(xml, layer);
-    for (int i = 0; i < layer->formats->nelts; i++) {
-        tseed_xml_put(xml, "      <Format>%s</Format>\n",
-                      APR_ARRAY_IDX(layer->formats, i, tseed_format_t).mime);
-    }
-    for (int i = 0; i < layer->subsets->nelts; i++) {
-        put_link(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), extracts);
-    }
     for (int i = 0; i < layer->formats->nelts; i++) {
         const tseed_format_t *format = &APR_ARRAY_IDX(layer->formats, i, tseed_format_t);
 
@@ -190,76 +101,39 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
                       format->mime, service->base, tseed_xml_segment(layer->name, xml->pool),
                       format->extension);
     }
+}
+
+static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
+                      const tseed_layer_t *layer, apr_hash_t *matrices)
+{
+    tseed_xml_put(xml, "    <Layer>\n      <ows:Title>%s</ows:Title>\n",
+                  tseed_escape_xml(layer->name, xml->pool));
+    put_name_and_boxes(xml, layer);
+    put_styles(xml, layer);
+    for (int i = 0; i < layer->formats->nelts; i++) {
+        tseed_xml_put(xml, "      <Format>%s</Format>\n",
+                      APR_ARRAY_IDX(layer->formats, i, tseed_format_t).mime);
+    }
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        tseed_wmts_put_links(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), matrices);
+    }
+    put_addresses(xml, service, layer);
     tseed_xml_put(xml, "    </Layer>\n");
 }
 
-/* ---- grid sets ---- */
-
-/* The corner of the uppermost row, which may hang out of the extent; in the system's own axes. */
-static void put_matrix(const tseed_xml_t *xml, const tseed_gridset_t *gridset, int z)
-{
-    const int64_t top = gridset->rows[z] - 1;
-    tseed_range_t row = {z, 0, top, 0, top};
-    tseed_bounds_t ground = tseed_range_bounds(gridset, &row);
-    const char *x = tseed_text_number(ground.minx, xml->pool);
-    const char *y = tseed_text_number(ground.maxy, xml->pool);
-
-    tseed_xml_put(
-        xml,
-        "      <TileMatrix><ows:Identifier>%s:%d</ows:Identifier>"
-        "<ScaleDenominator>%s</ScaleDenominator><TopLeftCorner>%s %s</TopLeftCorner>"
-        "<TileWidth>%d</TileWidth><TileHeight>%d</TileHeight>"
-        "<MatrixWidth>%" APR_INT64_T_FMT "</MatrixWidth><MatrixHeight>%" APR_INT64_T_FMT
-        "</MatrixHeight></TileMatrix>\n",
-        tseed_escape_xml(gridset->name, xml->pool), z,
-        tseed_text_number(gridset->resolution[z] * gridset->meters_per_unit / PIXEL, xml->pool),
-        gridset->north_east ? y : x, gridset->north_east ? x : y, gridset->tile_width,
-        gridset->tile_height, gridset->columns[z], gridset->rows[z]);
-}
-
-static void put_gridset(const tseed_xml_t *xml, const tseed_gridset_t *gridset,
-                        const extract_t *extract)
-{
-    tseed_xml_put(xml,
-                  "    <TileMatrixSet>\n      <ows:Identifier>%s</ows:Identifier>\n"
-                  "      <ows:SupportedCRS>urn:ogc:def:crs:EPSG::%d</ows:SupportedCRS>\n",
-                  tseed_escape_xml(gridset->name, xml->pool), tseed_xml_epsg(gridset));
-    for (int z = extract->first; z <= extract->last; z++) {
-        put_matrix(xml, gridset, z);
-    }
-    tseed_xml_put(xml, "    </TileMatrixSet>\n");
-}
-
-/* Those of the layers, each once. */
-static void put_gridsets(const tseed_xml_t *xml, const apr_array_header_t *layers,
-                         apr_hash_t *extracts)
-{
-    for (int i = 0; i < layers->nelts; i++) {
-        const apr_array_header_t *subsets = APR_ARRAY_IDX(layers, i, tseed_layer_t *)->subsets;
-
-        for (int k = 0; k < subsets->nelts; k++) {
-            const tseed_gridset_t *gridset = APR_ARRAY_IDX(subsets, k, tseed_subset_t).gridset;
-            extract_t *extract = apr_hash_get(extracts, gridset->name, APR_HASH_KEY_STRING);
-
-            if (!extract->is_put) {
-                extract->is_put = 1;
-                put_gridset(xml, gridset, extract);
-            }
-        }
-    }
-}
+/* ---- documents ---- */
 
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool)
 {
     tseed_service_t escaped = {tseed_escape_xml(service->base, pool), service->layers};
-    apr_hash_t *extracts = make_extracts(service->layers, pool);
+    apr_hash_t *matrices = tseed_wmts_matrices(service->layers, pool);
     tseed_xml_t xml = tseed_xml_begin(pool);
 
     put_head(&xml, escaped.base);
     for (int i = 0; i < service->layers->nelts; i++) {
-        put_layer(&xml, &escaped, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *), extracts);
+        put_layer(&xml, &escaped, APR_ARRAY_IDX(service->layers, i, tseed_layer_t *), matrices);
     }
-    put_gridsets(&xml, service->layers, extracts);
+    tseed_wmts_put_matrices(&xml, service->layers, matrices);
     tseed_xml_put(&xml,
                   "  </Contents>\n  <ServiceMetadataURL"
                   " xlink:href=\"%s/wmts/1.0.0/WMTSCapabilities.xml\"/>\n</Capabilities>\n",

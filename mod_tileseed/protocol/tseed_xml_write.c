@@ -7,11 +7,8 @@
 #include <apr_strings.h>
 #include <math.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
-
-/* Radius of the sphere that web mercator takes the earth for, in metres (EPSG:3857). */
-#define MERCATOR_RADIUS 6378137.0
-#define DEGREES         (180 / 3.14159265358979323846)
 
 tseed_xml_t tseed_xml_begin(apr_pool_t *pool)
 {
@@ -42,31 +39,50 @@ int tseed_xml_epsg(const tseed_gridset_t *gridset)
     return tseed_srs_same(gridset->srs, 3857) ? 3857 : gridset->srs;
 }
 
-static double longitude(double x)
+/* The entry of a code, a new one if there is none. */
+static tseed_xml_box_t *find_box(apr_array_header_t *boxes, int epsg)
 {
-    return x / MERCATOR_RADIUS * DEGREES;
-}
+    tseed_xml_box_t *box;
 
-static double latitude(double y)
-{
-    return atan(sinh(y / MERCATOR_RADIUS)) * DEGREES;
-}
-
-int tseed_xml_degrees(tseed_bounds_t *degrees, const tseed_layer_t *layer)
-{
-    for (int i = 0; i < layer->subsets->nelts; i++) {
-        const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t);
-        const tseed_bounds_t *extent = &subset->extent;
-
-        *degrees = *extent;
-        if (subset->gridset->srs == 4326) {
-            return 1;
-        }
-        if (tseed_xml_epsg(subset->gridset) == 3857) {
-            *degrees = (tseed_bounds_t){longitude(extent->minx), latitude(extent->miny),
-                                        longitude(extent->maxx), latitude(extent->maxy)};
-            return 1;
+    for (int i = 0; i < boxes->nelts; i++) {
+        box = &APR_ARRAY_IDX(boxes, i, tseed_xml_box_t);
+        if (box->epsg == epsg) {
+            return box;
         }
     }
-    return 0;
+    box = apr_array_push(boxes);
+    *box = (tseed_xml_box_t){epsg, 0, {INFINITY, INFINITY, -INFINITY, -INFINITY}};
+    return box;
+}
+
+apr_array_header_t *tseed_xml_boxes(const tseed_layer_t *layer, int are_merged, apr_pool_t *pool)
+{
+    apr_array_header_t *boxes = apr_array_make(pool, 2, sizeof(tseed_xml_box_t));
+
+    for (int i = 0; i < layer->subsets->nelts; i++) {
+        const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t);
+        const tseed_gridset_t *gridset = subset->gridset;
+        tseed_xml_box_t *box = find_box(boxes, are_merged ? tseed_xml_epsg(gridset) : gridset->srs);
+
+        box->north_east = gridset->north_east;
+        box->bounds.minx = fmin(box->bounds.minx, subset->extent.minx);
+        box->bounds.miny = fmin(box->bounds.miny, subset->extent.miny);
+        box->bounds.maxx = fmax(box->bounds.maxx, subset->extent.maxx);
+        box->bounds.maxy = fmax(box->bounds.maxy, subset->extent.maxy);
+    }
+    return boxes;
+}
+
+void tseed_xml_corners(const tseed_xml_t *xml, const tseed_bounds_t *box, int is_turned)
+{
+    const char *west = tseed_text_number(box->minx, xml->pool);
+    const char *south = tseed_text_number(box->miny, xml->pool);
+    const char *east = tseed_text_number(box->maxx, xml->pool);
+    const char *north = tseed_text_number(box->maxy, xml->pool);
+
+    tseed_xml_put(xml,
+                  "<ows:LowerCorner>%s %s</ows:LowerCorner><ows:UpperCorner>%s %s"
+                  "</ows:UpperCorner>",
+                  is_turned ? south : west, is_turned ? west : south, is_turned ? north : east,
+                  is_turned ? east : north);
 }

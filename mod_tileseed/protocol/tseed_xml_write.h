@@ -29,7 +29,18 @@ const char *tseed_xml_segment(const char *name, apr_pool_t *pool);
 /* The system's code as others know it: 3857 for all its names. */
 int tseed_xml_epsg(const tseed_gridset_t *gridset);
 
-/* The layer's extent in degrees, longitude first; 0 when none of its grid sets says. */
-int tseed_xml_degrees(tseed_bounds_t *degrees, const tseed_layer_t *layer);
+/* What a layer has in one reference system. */
+typedef struct {
+    int epsg;
+    int north_east; /* the system's own order of axes */
+    tseed_bounds_t bounds;
+} tseed_xml_box_t;
+
+/* A layer's systems, each once, with what all its grid sets of that system have together. Array of
+ * tseed_xml_box_t. `are_merged`: by tseed_xml_epsg, else by the codes as they are configured. */
+apr_array_header_t *tseed_xml_boxes(const tseed_layer_t *layer, int are_merged, apr_pool_t *pool);
+
+/* The corners of a bounding box of OWS; `is_turned`: the northing stands first. */
+void tseed_xml_corners(const tseed_xml_t *xml, const tseed_bounds_t *box, int is_turned);
 
 #endif

@@ -71,6 +71,7 @@ static tseed_chart_t *chart_create(const tseed_layer_t *layer, const tseed_subse
 
     chart->layer = layer;
     chart->subset = subset;
+    chart->name = tseed_subset_name(subset, pool);
     if (layer->expires >= 0) {
         chart->cache_control =
             apr_psprintf(pool, "max-age=%" APR_TIME_T_FMT, apr_time_sec(layer->expires));
@@ -126,6 +127,7 @@ const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *la
 {
     const apr_array_header_t *charts =
         apr_hash_get(atlas->layers, layer, (apr_ssize_t)layer_length);
+    const tseed_chart_t *found = NULL;
 
     for (int i = 0; charts && i < charts->nelts; i++) {
         const tseed_chart_t *chart = APR_ARRAY_IDX(charts, i, tseed_chart_t *);
@@ -134,8 +136,11 @@ const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *la
             is_called(chart->subset->gridset->name, gridset, gridset_length)) {
             return chart;
         }
+        if (!found && is_called(chart->name, gridset, gridset_length)) {
+            found = chart;
+        }
     }
-    return NULL;
+    return found;
 }
 
 tseed_chart_t *const *tseed_atlas_charts(const tseed_atlas_t *atlas)

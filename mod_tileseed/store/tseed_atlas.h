@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     const tseed_layer_t *layer;
     const tseed_subset_t *subset;
+    const char *name;            /* tseed_subset_name */
     const char *cache_control;   /* of served tiles; NULL: none */
     const tseed_range_t *ranges; /* by level of the grid set; empty where the layer has no tiles */
     int count;
@@ -39,7 +40,8 @@ typedef struct {
 /* The catalog must outlive it. */
 tseed_atlas_t *tseed_atlas_create(const tseed_catalog_t *catalog, apr_pool_t *pool);
 
-/* NULL when there is none. The grid set "" of no length is the layer's first. */
+/* NULL when there is none. A grid set by its name or by that of its levels that the layer has
+ * (tseed_subset_name); "" of no length is the layer's first. */
 const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *layer,
                                       size_t layer_length, const char *gridset,
                                       size_t gridset_length);

@@ -43,6 +43,7 @@ typedef struct tseed_gridset_t {
     int tile_width, tile_height; /* pixels */
     double meters_per_unit;
     int north_east; /* the reference system's own axis order is north, east (WMS 1.3.0) */
+    const tseed_bounds_t *degrees; /* of the extent, if stated: longitude first; else NULL */
     int levels;
     double resolution[TSEED_LEVELS_MAX]; /* units a pixel, strictly decreasing */
     int64_t columns[TSEED_LEVELS_MAX];   /* tiles across and up, set by finish */

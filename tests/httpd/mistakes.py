@@ -251,6 +251,17 @@ GRIDSETS = [
      "TileSeedMetersPerUnit: '0' is not possible, a number above 0 is expected"),
     (gridset('!TileSeedAxisOrder xy'),
      "TileSeedAxisOrder: 'xy' is unknown, en or ne is expected"),
+    (gridset('!TileSeedWGS84Box 11 45 5 48'),
+     "TileSeedWGS84Box: '11 45 5 48' is not possible, west south east north in degrees with west "
+     '< east within -180 to 180 and south < north within -90 to 90 is expected'),
+    (gridset('TileSeedWGS84Box 5 45 11 48', '!TileSeedWGS84Box 5 45 11 48'),
+     'TileSeedWGS84Box: it is there twice, once is expected'),
+    ('!TileSeedWGS84Box 5 45 11 48',
+     "TileSeedWGS84Box: it can't stand outside of all sections, only in <TileSeedGridSet> or in "
+     '<TileSeedLayer>'),
+    (layer('!TileSeedWGS84Box 5 45 11 x'),
+     "TileSeedWGS84Box: '5 45 11 x' is not possible, west south east north in degrees with west "
+     '< east within -180 to 180 and south < north within -90 to 90 is expected'),
     ('!' + gridset('TileSeedSRS 4326', 'TileSeedExtent 1 0 0 1', 'TileSeedLevels 3'),
      '<TileSeedGridSet>: the extent 1 0 0 1 is empty, minx miny maxx maxy with minx < '
      'maxx and miny < maxy is expected'),

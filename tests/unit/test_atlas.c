@@ -89,6 +89,9 @@ static void test_atlas__names(void **state)
     assert_string_equal(chart->subset->gridset->name, "EPSG:4326");
     assert_ptr_equal(find("topp:states", ""), find("topp:states", "EPSG:900913"));
     assert_ptr_equal(tseed_atlas_find(atlas, "topp:states/", 11, "EPSG:4326/0", 9), chart);
+    assert_ptr_equal(find("topp:states", "EPSG:4326@0-21"), chart);
+    assert_ptr_equal(find("topp:states", "EPSG:900913@2-5"), find("topp:states", ""));
+    assert_null(find("topp:states", "EPSG:900913@2-6"));
     assert_null(find("topp:state", "EPSG:4326"));
     assert_null(find("topp:states", "EPSG:432"));
     assert_null(find("topp:states", "EPSG:43267"));

@@ -64,6 +64,10 @@ static void test_tile_address__services(void **state)
     assert_kind("/tms/1.0.0/l@g", TSEED_ADDRESS_NONE);
     assert_kind("/tms/1.0.0/@g@png", TSEED_ADDRESS_NONE);
     assert_kind("/wmts/l/s/g/g:7/2/1.png", TSEED_ADDRESS_WMTS_TILE);
+    assert_kind("/wmts/l/s/g@0-9/g:7/2/1.png", TSEED_ADDRESS_WMTS_TILE);
+    assert_kind("/wmts/l/s/g@0-9/g@0-9:7/2/1.png", TSEED_ADDRESS_WMTS_TILE);
+    assert_kind("/wmts/l/s/g@0-9/:7/2/1.png", TSEED_ADDRESS_NONE);
+    assert_kind("/wmts/l/s/@0-9/:7/2/1.png", TSEED_ADDRESS_NONE);
     assert_kind("/wmts/l/s/g/h:7/2/1.png", TSEED_ADDRESS_NONE);
     assert_kind("/wmts/l/s/g/7/2/1.", TSEED_ADDRESS_NONE);
     assert_kind("/wms/", TSEED_ADDRESS_NONE);
