@@ -34,23 +34,6 @@ int tseed_rest_fixups(request_rec *r)
 
 /* ---- address ---- */
 
-/* With SetHandler alone the location's path is not known: everything up to the last segment "rest".
- */
-static const char *find_base(request_rec *r, const tseed_dir_conf_t *dir)
-{
-    const char *last = NULL;
-
-    if (dir->rest == TSEED_ON) {
-        return dir->base;
-    }
-    for (const char *at = r->uri; (at = strstr(at, "/rest")) != NULL; at++) {
-        if (at[5] == '/' || at[5] == '\0') {
-            last = at + 5;
-        }
-    }
-    return last ? apr_pstrmemdup(r->pool, r->uri, (apr_size_t)(last - r->uri)) : NULL;
-}
-
 static tseed_method_t method_of(const request_rec *r)
 {
     switch (r->method_number) {
@@ -271,14 +254,15 @@ int tseed_rest_handler(request_rec *r)
     tseed_rest_t rest = {.r = r};
     int status;
 
-    if (!r->handler || strcmp(r->handler, HANDLER) != 0) {
+    rest.dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
+    /* a .htaccess may name the handler as well, where no location has said who may ask for what */
+    if (!r->handler || strcmp(r->handler, HANDLER) != 0 || rest.dir->rest != TSEED_ON) {
         return DECLINED;
     }
     rest.conf = tseed_conf_get(r->server);
-    rest.dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
     rest.board = tseed_supervise_board();
-    rest.base = find_base(r, rest.dir);
-    if (rest.base) {
+    rest.base = rest.dir->base;
+    if (strncmp(r->uri, rest.base, strlen(rest.base)) == 0) {
         rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
     }
     status = refuse(&rest);

@@ -23,6 +23,7 @@
 #include "board/tseed_hits.h"
 #include "image/tseed_blank.h"
 #include "mod_tileseed.h"
+#include "mod_tileseed_access.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
@@ -96,6 +97,7 @@ int tseed_tiles_translate(request_rec *r)
                    : DECLINED;
     }
     r->filename = apr_pstrdup(r->pool, wanted->path); /* httpd cuts it where nothing is */
+    r->finfo.filetype = APR_REG; /* <Directory> applies where a directory is about to be made */
     return OK;
 }
 
@@ -219,10 +221,9 @@ static int send_busy(request_rec *r, int seconds, const char *cause)
 {
     apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
     return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                             apr_pstrcat(r->pool,
-                                         "this tile is not in the cache and can't be made just "
-                                         "now, ask again later: ",
-                                         cause, NULL));
+                             "this tile is not in the cache and can't be made just now, ask again "
+                             "later: %s",
+                             cause);
 }
 
 /* The tile lies in a file without a name, because the store did not take it. */
@@ -266,11 +267,31 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
     return rv;
 }
 
+/* There is a tile where there was none, perhaps in directories that httpd has not seen. */
+static int send_made(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply,
+                     int descriptor, apr_file_t *file)
+{
+    const int is_stored = reply->outcome == TSEED_MISS_STORED;
+    const int status = tseed_access_again(r, wanted->path);
+
+    if (status == OK) {
+        return is_stored ? send_file(r, wanted, file) : send_passed(r, wanted, descriptor);
+    }
+    if (is_stored) {
+        apr_file_close(file);
+    } else {
+        close(descriptor);
+    }
+    return status == HTTP_NOT_FOUND
+               ? send_busy(r, 1, "its directory is not there, so nobody knows who may see it")
+               : status;
+}
+
 static int fetch(request_rec *r, const tseed_wanted_t *wanted)
 {
     tseed_reply_t reply;
-    apr_file_t *file;
-    int descriptor;
+    apr_file_t *file = NULL;
+    int descriptor = -1;
     apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted);
 
     if (rv != APR_SUCCESS) {
@@ -280,9 +301,8 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     }
     switch (reply.outcome) {
     case TSEED_MISS_STORED:
-        return send_file(r, wanted, file);
     case TSEED_MISS_PASSED:
-        return send_passed(r, wanted, descriptor);
+        return send_made(r, wanted, &reply, descriptor, file);
     case TSEED_MISS_FAILED:
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
                       reply.cause);
@@ -327,7 +347,8 @@ int tseed_tiles_handler(request_rec *r)
 {
     const tseed_wanted_t *wanted;
 
-    if (!r->handler || strcmp(r->handler, HANDLER) != 0) {
+    /* a .htaccess may name the handler as well, where no location has said who may ask for what */
+    if (!r->handler || strcmp(r->handler, HANDLER) != 0 || dir_of(r)->tiles != TSEED_TILES_ON) {
         return DECLINED;
     }
     wanted = tseed_wanted_get(r, dir_of(r));

@@ -165,23 +165,6 @@ def test_base_paths(httpd, upstream):
 
 
 @one_mpm
-@pytest.mark.parametrize('base', ['/rest', '/geowebcache/rest', '/rest/of/it/rest'])
-def test_handler_without_the_directive(httpd, upstream, base):
-    """SetHandler is enough below a path that ends in /rest; elsewhere nothing is there."""
-    rest = (f'TileSeedStateDir "@ROOT@/state"\n<Location "{base}">\nSetHandler tileseed\n'
-            'Require local\n</Location>\n<Location "/other">\nSetHandler tileseed\n'
-            'Require local\n</Location>\n')
-    serve(httpd, upstream, rest=rest)
-    answer = seed(httpd, 'topp:states', base=base)
-    assert answer.headers['Link'] == f'<{base}/tasks/1.json>; rel="monitor"'
-    assert listed(httpd, f'{base}/seed/topp:states.xml') == [1]
-    assert '[1: topp:states, SEED, RUNNING]' in ask(httpd, 'POST', f'{base}/seed',
-                                                    'kill_all=all').text
-    assert ask(httpd, 'OPTIONS', f'{base}/seed', status=405).headers['Allow'] == 'POST'
-    ask(httpd, 'GET', '/other/seed.json', status=404)
-
-
-@one_mpm
 def test_off_inside_on(httpd, upstream):
     """A location can be taken out again; the rest of the server is not ours."""
     serve(httpd, upstream, '<Location "/rest/seed">\nTileSeedRest off\n</Location>\n'

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Authorising again.
+ *
+ * httpd walks down to a request's file before the handler runs, and takes the rules of the
+ * <Directory> sections on its way. Where it follows symbolic links it believes
+ * tseed_tiles_translate that the file is there, and applies them all. Where it does not, it looks
+ * at each directory and ends at the first that is missing: rules of those below don't apply. Once
+ * the tile is stored the directories are there, and a subrequest of the same address is judged by
+ * all of them.
+ */
+#include "mod_tileseed_access.h"
+
+#include <apr_file_info.h>
+#include <apr_strings.h>
+#include <http_request.h>
+#include <string.h>
+
+/* Whether httpd's walk came as far as the file. httpd keeps the path without doubled slashes. */
+static int was_walked(const request_rec *r, const char *path)
+{
+    char *merged;
+
+    return strcmp(r->filename, path) == 0 ||
+           (apr_filepath_merge(&merged, NULL, path, APR_FILEPATH_NOTRELATIVE, r->pool) ==
+                APR_SUCCESS &&
+            strcmp(r->filename, merged) == 0);
+}
+
+static const char *address_of(const request_rec *r)
+{
+    return apr_pstrcat(r->pool, ap_os_escape_path(r->pool, r->uri, 1), r->args ? "?" : NULL,
+                       r->args, NULL);
+}
+
+int tseed_access_again(request_rec *r, const char *path)
+{
+    request_rec *again;
+
+    if (was_walked(r, path)) {
+        return OK;
+    }
+    again = ap_sub_req_method_uri("GET", address_of(r), r, NULL);
+    if (again->status != HTTP_OK) {
+        r->err_headers_out = apr_table_overlay(r->pool, r->err_headers_out, again->err_headers_out);
+        return again->status;
+    }
+    if (!was_walked(again, path)) {
+        return HTTP_NOT_FOUND;
+    }
+    r->per_dir_config = again->per_dir_config; /* the subrequest lives as long as the request */
+    return OK;
+}
