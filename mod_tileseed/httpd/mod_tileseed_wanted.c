@@ -307,9 +307,19 @@ static void find_tile_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
     if (wanted->chart) {
         find_sheet(wanted, r->pool);
     }
-    if (wanted->sheet) {
-        wanted->kind = TSEED_WANTED_TMS_MAP;
+    if (!wanted->sheet) {
+        return;
     }
+    if (!tseed_tms_has(wanted->chart->subset)) {
+        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
+               apr_psprintf(r->pool,
+                            "the grid set '%s' begins in the top-left corner, and its levels end "
+                            "in different places, where a tile map has one origin: WMTS has this "
+                            "layer",
+                            wanted->chart->subset->gridset->name));
+        return;
+    }
+    wanted->kind = TSEED_WANTED_TMS_MAP;
 }
 
 static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)

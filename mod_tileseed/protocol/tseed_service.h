@@ -20,7 +20,11 @@ typedef struct {
 
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool);
 
-/* All tile maps, and one of them. */
+/* Whether a tile map of TMS, or a tile set of WMS-C, can say where a layer's tiles lie: both have
+ * one origin for all levels (tseed_range_has_one_origin). */
+int tseed_tms_has(const tseed_subset_t *subset);
+
+/* All tile maps there are, and one of them. */
 const char *tseed_tms_service(const tseed_service_t *service, apr_pool_t *pool);
 const char *tseed_tms_map(const tseed_service_t *service, const tseed_layer_t *layer,
                           const tseed_subset_t *subset, const tseed_format_t *format,

@@ -9,6 +9,11 @@
 #include "protocol/tseed_service.h"
 #include "protocol/tseed_xml_write.h"
 
+int tseed_tms_has(const tseed_subset_t *subset)
+{
+    return tseed_range_has_one_origin(subset->gridset, subset->zoom_first, subset->zoom_last);
+}
+
 static const char *profile_of(const tseed_gridset_t *gridset)
 {
     if (strcmp(gridset->name, "EPSG:4326") == 0) {
@@ -54,7 +59,11 @@ const char *tseed_tms_service(const tseed_service_t *service, apr_pool_t *pool)
         const tseed_layer_t *layer = APR_ARRAY_IDX(service->layers, i, tseed_layer_t *);
 
         for (int k = 0; k < layer->subsets->nelts; k++) {
-            put_map(&xml, service, layer, &APR_ARRAY_IDX(layer->subsets, k, tseed_subset_t));
+            const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, k, tseed_subset_t);
+
+            if (tseed_tms_has(subset)) {
+                put_map(&xml, service, layer, subset);
+            }
         }
     }
     tseed_xml_put(&xml, "  </TileMaps>\n</TileMapService>\n");

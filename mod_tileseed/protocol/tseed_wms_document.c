@@ -155,8 +155,10 @@ static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
 static void put_tile_sets(const document_t *document, const tseed_layer_t *layer)
 {
     for (int i = 0; i < layer->subsets->nelts; i++) {
-        for (int k = 0; k < layer->formats->nelts; k++) {
-            put_tile_set(document, layer, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t),
+        const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t);
+
+        for (int k = 0; tseed_tms_has(subset) && k < layer->formats->nelts; k++) {
+            put_tile_set(document, layer, subset,
                          &APR_ARRAY_IDX(layer->formats, k, tseed_format_t));
         }
     }

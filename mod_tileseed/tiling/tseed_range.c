@@ -152,7 +152,7 @@ tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t 
     return common;
 }
 
-/* Of a tile, on each side. */
+/* Of a tile, on each side: what GeoWebCache's clients are used to. */
 #define ALIGNMENT 0.1
 
 static int is_ground_of(const tseed_range_t *tile, const tseed_gridset_t *gridset,
@@ -165,19 +165,45 @@ static int is_ground_of(const tseed_range_t *tile, const tseed_gridset_t *gridse
            fabs(ground.miny - bounds->miny) <= y && fabs(ground.maxy - bounds->maxy) <= y;
 }
 
+/* The tile whose lower left corner is nearest. The centre would not do: that of a tile at the
+ * border may lie outside of the extent. */
+static int find_by_corner(tseed_range_t *tile, const tseed_gridset_t *gridset, int z,
+                          const tseed_bounds_t *bounds)
+{
+    const double x = round((bounds->minx - left_of(gridset, z, 0)) /
+                           (gridset->resolution[z] * gridset->tile_width));
+    const double y = round((bounds->miny - bottom_of(gridset, z, 0)) /
+                           (gridset->resolution[z] * gridset->tile_height));
+
+    if (!(x >= 0 && x < (double)gridset->columns[z] && y >= 0 && y < (double)gridset->rows[z])) {
+        return 0;
+    }
+    *tile = (tseed_range_t){z, (int64_t)x, (int64_t)y, (int64_t)x, (int64_t)y};
+    return 1;
+}
+
 int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
                          const tseed_bounds_t *bounds)
 {
-    const double x = (bounds->minx + bounds->maxx) / 2, y = (bounds->miny + bounds->maxy) / 2;
-    const tseed_bounds_t centre = {x, y, x, y};
-
     for (int z = 0; z < gridset->levels; z++) {
-        tseed_range_t range = tseed_range_of(gridset, z, &centre);
+        tseed_range_t range;
 
-        if (tseed_range_count(&range) == 1 && is_ground_of(&range, gridset, bounds)) {
+        if (find_by_corner(&range, gridset, z, bounds) && is_ground_of(&range, gridset, bounds)) {
             *tile = (tseed_tile_t){z, range.minx, range.miny};
             return 1;
         }
     }
     return 0;
+}
+
+int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int last)
+{
+    const double side = gridset->resolution[last] * gridset->tile_height;
+    const double most = tseed_gridset_slack(gridset->extent.miny, gridset->origin_y, side) * side;
+    int is_one = 1;
+
+    for (int z = first; is_one && z < last; z++) {
+        is_one = fabs(bottom_of(gridset, z, 0) - bottom_of(gridset, last, 0)) <= most;
+    }
+    return is_one;
 }

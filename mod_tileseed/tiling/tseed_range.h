@@ -43,4 +43,8 @@ int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a,
 int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
                          const tseed_bounds_t *bounds);
 
+/* Whether the lowest rows of all these levels begin at one place, from which clients that know a
+ * single origin may count. Not so where a top-left origin lets them hang out by various lengths. */
+int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int last);
+
 #endif

@@ -199,3 +199,39 @@ def test_grid_sets_that_clients_misread(httpd):
     assert log.count('grid set europe: the first axis of EPSG:3035 goes north') == 1
     assert 'WGS84BoundingBox' in fetch(httpd, '/tiles/wmts?REQUEST=GetCapabilities').text
     httpd.expect('TileSeedWGS84Box|TileSeedAxisOrder')
+
+
+@one_mpm
+def test_tiles_at_the_border_by_wms(httpd):
+    """Every tile of a grid set whose border tiles hang out is had by its box, as by its numbers."""
+    national(httpd)
+    for z, resolution in enumerate((4000, 2000, 1000, 500)):
+        side = 256 * resolution
+        columns, rows = -(-480000 // side), -(-320000 // side)
+        for x in range(columns):
+            for y in range(rows):
+                body = f'{z} {x} {y}'.encode()
+                put(httpd, f'cache/swiss/swiss_{z:02}/0_0/{x:02}_{rows - 1 - y:02}.png', body)
+                west, north = 2420000 + x * side, 1350000 - y * side
+                for path in (f'/swiss/swiss/{z}/{x}/{y}.png',
+                             '/wms?SERVICE=WMS&VERSION=1.1.1&REQUEST=GetMap&LAYERS=swiss&STYLES=&'
+                             'SRS=EPSG:2056&FORMAT=image/png&WIDTH=256&HEIGHT=256&BBOX='
+                             f'{west},{north - side},{west + side},{north}'):
+                    assert fetch(httpd, '/tiles' + path).body == body, path
+
+
+@one_mpm
+def test_tile_maps_need_one_origin(httpd):
+    """A grid set whose levels end in different places has no tile map and no tile set of WMS-C, and
+    the module says so; one that begins in the top left corner and ends in one place has both."""
+    even = GRIDS.replace('4000 2000 1000 500', '1250 625')         # 320 km are one tile, and two
+    serve(httpd, even, layer('even', SOURCE, 'TileSeedGrid swiss'))
+    maps = tree(fetch(httpd, '/tiles/tms/1.0.0')).findall('TileMaps/TileMap')
+    assert [found.get('srs') for found in maps] == ['EPSG:2056']
+    origin = tree(fetch(httpd, '/tiles/tms/1.0.0/even@swiss@png')).find('Origin')
+    assert origin.attrib == {'x': '2420000', 'y': '1030000'}
+    httpd.restart(httpd.path('test.conf').read_text().replace('1250 625', '4000 2000 1000 500'))
+    assert tree(fetch(httpd, '/tiles/tms/1.0.0')).findall('TileMaps/TileMap') == []
+    assert 'one origin' in fetch(httpd, '/tiles/tms/1.0.0/even@swiss@png', 404).text
+    tiled = fetch(httpd, '/tiles/wms?REQUEST=GetCapabilities&VERSION=1.1.1&TILED=true')
+    assert '<TileSet>' not in tiled.text

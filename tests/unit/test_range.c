@@ -501,6 +501,45 @@ static void test_range__tile_of_its_ground(void **state)
     }
 }
 
+/* Rows hang out in the south and columns in the east; the middle of most tiles there is outside. */
+static void test_range__tile_of_its_ground_at_the_border(void **state)
+{
+    const tseed_gridset_t grid = ragged();
+
+    (void)state;
+    for (int z = 0; z < grid.levels; z++) {
+        const tseed_tile_t corners[] = {{z, 0, 0},
+                                        {z, grid.columns[z] - 1, 0},
+                                        {z, 0, grid.rows[z] - 1},
+                                        {z, grid.columns[z] - 1, grid.rows[z] - 1}};
+
+        for (size_t i = 0; i < sizeof(corners) / sizeof(corners[0]); i++) {
+            const tseed_range_t one = {z, corners[i].x, corners[i].y, corners[i].x, corners[i].y};
+            const tseed_bounds_t ground = tseed_range_bounds(&grid, &one);
+            tseed_tile_t tile;
+
+            assert_true(tseed_tile_of_bounds(&tile, &grid, &ground));
+            assert_true(tile.z == z && tile.x == corners[i].x && tile.y == corners[i].y);
+        }
+    }
+}
+
+static void test_range__origin_of_all_levels(void **state)
+{
+    const tseed_gridset_t grid = ragged();
+    const tseed_gridset_t *world = tseed_gridset_builtin("EPSG:3857");
+    tseed_gridset_t turned = *world;
+
+    (void)state;
+    turned.top_left = 1;
+    turned.origin_y = turned.extent.maxy;
+    assert_null(tseed_gridset_finish(&turned, NULL));
+    assert_true(tseed_range_has_one_origin(world, 0, 30));
+    assert_true(tseed_range_has_one_origin(&turned, 0, 30));
+    assert_false(tseed_range_has_one_origin(&grid, 0, grid.levels - 1));
+    assert_true(tseed_range_has_one_origin(&grid, 1, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +561,8 @@ int main(void)
         cmocka_unit_test(test_range__intersection_is_what_both_hold),
         cmocka_unit_test(test_range__bounds_share_ground_or_none),
         cmocka_unit_test(test_range__tile_of_its_ground),
+        cmocka_unit_test(test_range__tile_of_its_ground_at_the_border),
+        cmocka_unit_test(test_range__origin_of_all_levels),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
