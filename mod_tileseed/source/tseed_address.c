@@ -10,6 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* "." as it is, or encoded: 1 or 3 bytes; 0: something else stands there. */
+static size_t dot_at(const char *text)
+{
+    if (*text == '.') {
+        return 1;
+    }
+    return strncasecmp(text, "%2E", 3) == 0 ? 3 : 0;
+}
+
+int tseed_address_has_dots(const char *url)
+{
+    const char *host = strstr(url, "://");
+    const char *path = host ? host + 3 + strcspn(host + 3, "/?") : url;
+
+    while (*path == '/') {
+        size_t first = dot_at(++path);
+        size_t second = first ? dot_at(path + first) : 0;
+
+        if (first && (!path[first + second] || strchr("/?", path[first + second]))) {
+            return 1;
+        }
+        path += strcspn(path, "/?");
+    }
+    return 0;
+}
+
 const char *tseed_address_check(const char *url, int is_template, apr_pool_t *pool)
 {
     const char *forbidden = is_template ? "\"#<>\\^`|" : "\"#<>\\^`{|}";
@@ -31,7 +57,7 @@ const char *tseed_address_check(const char *url, int is_template, apr_pool_t *po
         return "user and password don't belong into the address: write user:password into a file "
                "and name it with auth=FILE of TileSeedUpstream";
     }
-    return NULL;
+    return tseed_address_has_dots(url) ? "the address has . or .. as a part of its path" : NULL;
 }
 
 /* The fewest digits that read back as the same double, without an exponent, which not every server

@@ -20,6 +20,10 @@ typedef struct {
  * a sentence that does not quote it: it may hold a password. */
 const char *tseed_address_check(const char *url, int is_template, apr_pool_t *pool);
 
+/* Whether a part of the path is "." or "..", encoded or not: servers take it, and the part in front
+ * of it, away (RFC 3986, 5.2.4). */
+int tseed_address_has_dots(const char *url);
+
 /* RFC 3986 2.1. All but its unreserved characters and those in `allowed` are encoded. */
 const char *tseed_address_encode(const char *text, const char *allowed, apr_pool_t *pool);
 

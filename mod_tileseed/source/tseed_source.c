@@ -37,9 +37,11 @@ const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool)
     const tseed_source_t *source = &ask->tileset->layer->source;
     const tseed_gridset_t *gridset = ask->tileset->subset->gridset;
     const tseed_range_t *whole = ask->whole;
+    const char *url;
 
     ask->width = (int)(whole->maxx - whole->minx + 1) * gridset->tile_width + 2 * ask->gutter;
     ask->height = (int)(whole->maxy - whole->miny + 1) * gridset->tile_height + 2 * ask->gutter;
     ask->url = source->addresses[address].url;
-    return kinds[source->kind].url(ask, pool);
+    url = kinds[source->kind].url(ask, pool);
+    return tseed_address_has_dots(url) ? "" : url;
 }

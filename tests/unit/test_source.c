@@ -37,6 +37,8 @@ static void set(tseed_layer_t *layer, const char *key, const char *value)
     apr_table_set((apr_table_t *)layer->source.parameters, key, value);
 }
 
+static const char *time_value = "2026-11-21 12:00"; /* of the filter */
+
 /* The tile of a grid set whose row is counted from the bottom here. */
 static const char *ask(const tseed_layer_t *layer, const char *gridset, int z, int64_t x, int64_t y)
 {
@@ -49,11 +51,39 @@ static const char *ask(const tseed_layer_t *layer, const char *gridset, int z, i
     tseed_ask_t wish = {.tileset = &tileset, .whole = &whole};
     const char *url;
 
-    apr_table_set(parameters, "TIME", "2026-11-21 12:00");
+    apr_table_set(parameters, "TIME", time_value);
     url = tseed_source_url(&wish, 0, pool);
     assert_int_equal(wish.width, 256);
     assert_int_equal(wish.height, 256);
     return url;
+}
+
+/* A client's value is one part of the path, and takes none away. */
+static void test_source__keeps_values_in_their_part_of_the_path(void **state)
+{
+    static const struct {
+        const char *template, *value, *url;
+    } cases[] = {
+        {"http://h/a/{param:TIME}/{z}/{x}/{y}", "..", ""},
+        {"http://h/a/{param:TIME}/{z}/{x}/{y}", ".", ""},
+        {"http://h/a/.{param:TIME}/{z}/{x}/{y}", ".", ""},
+        {"http://h/{z}/{x}/{y}/{param:TIME}", "..", ""},
+        {"http://h/{z}/{x}/{y}/{param:TIME}?a=b", "..", ""},
+        {"http://h/a/x{param:TIME}/{z}/{x}/{y}", "..", "http://h/a/x../3/3/5"},
+        {"http://h/a/{param:TIME}/{z}/{x}/{y}", "...", "http://h/a/.../3/3/5"},
+        {"http://h/a/{param:TIME}/{z}/{x}/{y}", "../b", "http://h/a/..%2Fb/3/3/5"},
+        {"http://h/{z}/{x}/{y}?t={param:TIME}", "..", "http://h/3/3/5?t=.."},
+        {"http://h/{z}/{x}/{y}?t=/{param:TIME}/", "..", "http://h/3/3/5?t=/../"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        time_value = cases[i].value;
+        assert_string_equal(
+            ask(layer_of(TSEED_SOURCE_XYZ, cases[i].template), "EPSG:900913", 3, 3, 2),
+            cases[i].url);
+    }
+    time_value = "2026-11-21 12:00";
 }
 
 /* The tile 3/3/5 of Microsoft's page "Bing Maps Tile System", whose quadkey is 213: five rows down
@@ -144,6 +174,8 @@ static const mistake_t mistakes[] = {
     {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y", NULL, NULL, "{y} in the address is unknown"},
     {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}}", NULL, NULL, "{} in the address is unknown"},
     {TSEED_SOURCE_XYZ, "http://h/{Z}/{x}/{y}", NULL, NULL, "{Z} in the address is unknown"},
+    {TSEED_SOURCE_XYZ, "http://h/a/%2e./{z}/{x}/{y}", NULL, NULL,
+     "the address has . or .. as a part of its path"},
     {TSEED_SOURCE_XYZ, "http://h/{z}/{x}/{y}{param:ELEVATION}", NULL, NULL,
      "{param:ELEVATION} in the address is unknown"},
     {TSEED_SOURCE_XYZ, "http://{s}.h/{z}/{x}/{y}", NULL, NULL, "is written as http://host"},
@@ -180,6 +212,7 @@ static void test_source__finds_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_source__keeps_values_in_their_part_of_the_path),
         cmocka_unit_test(test_source__fills_xyz_templates),
         cmocka_unit_test(test_source__fills_in_the_bounds),
         cmocka_unit_test(test_source__asks_a_wmts),
