@@ -111,7 +111,7 @@ static const char *read_option(uint64_t *seen, void *target, const tseed_option_
                             tseed_text_quote(name, QUOTE_MAX, pool), list_options(options, pool));
     }
     bit = UINT64_C(1) << (option - options);
-    if ((*seen & bit) && option->read != tseed_read_list) {
+    if ((*seen & bit) && option->highest != TSEED_REPEATS && option->read != tseed_read_list) {
         return apr_psprintf(pool, "%s= is there twice, once is expected", option->name);
     }
     *seen |= bit;

@@ -17,12 +17,15 @@ typedef struct tseed_option_t tseed_option_t;
 typedef const char *tseed_option_read_t(void *member, const tseed_option_t *option,
                                         const char *text, apr_pool_t *pool);
 
+#define TSEED_REPEATS INT64_MIN
+
 /* One row of a table, which a row without a name ends. */
 struct tseed_option_t {
     const char *name;
     tseed_option_read_t *read;
     size_t offset;            /* of the member in the struct that is filled */
-    int64_t lowest, highest;  /* of numbers, durations (microseconds) and sizes (bytes) */
+    int64_t lowest, highest;  /* of numbers, durations (microseconds) and sizes (bytes); highest is
+                               * TSEED_REPEATS of what may be there more than once */
     const char *const *words; /* of tseed_read_word, NULL at the end */
 };
 
