@@ -104,6 +104,26 @@ static const char *read_header(void *member, const tseed_option_t *option, const
     return tseed_read_list(member, option, text, pool);
 }
 
+/* Names of hosts, or "host" for all of them. */
+static const char *read_redirects(void *member, const tseed_option_t *option, const char *text,
+                                  apr_pool_t *pool)
+{
+    char *state;
+
+    for (char *name = apr_strtok(apr_pstrdup(pool, text), ",", &state); name;
+         name = apr_strtok(NULL, ",", &state)) {
+        if (name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789.-_:[]")]) {
+            return apr_psprintf(pool,
+                                "'%s' is no name of a host: 'host' for any other host, or names "
+                                "such as cdn.example.org with commas between them are expected",
+                                tseed_text_quote(name, 60, pool));
+        }
+        tseed_read_list(member, option, name, pool);
+    }
+    return NULL;
+}
+
 /* "20/s", "0.5/s", "30/min": kept as the time between two requests. */
 static const char *read_rate(void *member, const tseed_option_t *option, const char *text,
                              apr_pool_t *pool)
@@ -150,6 +170,7 @@ static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_
     upstream->timeout = apr_time_from_sec(60);
     upstream->connect_timeout = apr_time_from_sec(10);
     upstream->headers = apr_array_make(pool, 1, sizeof(const char *));
+    upstream->redirects = apr_array_make(pool, 1, sizeof(const char *));
     return upstream;
 }
 
@@ -184,7 +205,14 @@ static const tseed_option_t options[] = {
      .highest = 86400 * APR_USEC_PER_SEC},
     {.name = "rate", .read = read_rate, .offset = offsetof(tseed_upstream_t, interval)},
     {.name = "auth", .read = read_credentials, .offset = offsetof(tseed_upstream_t, credentials)},
-    {.name = "header", .read = read_header, .offset = offsetof(tseed_upstream_t, headers)},
+    {.name = "header",
+     .read = read_header,
+     .offset = offsetof(tseed_upstream_t, headers),
+     .highest = TSEED_REPEATS},
+    {.name = "redirect",
+     .read = read_redirects,
+     .offset = offsetof(tseed_upstream_t, redirects),
+     .highest = TSEED_REPEATS},
     {.name = "ca", .read = read_file_name, .offset = offsetof(tseed_upstream_t, ca)},
     {.name = "proxy", .read = read_proxy, .offset = offsetof(tseed_upstream_t, proxy)},
     {.name = NULL},

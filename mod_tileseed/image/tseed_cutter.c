@@ -6,7 +6,6 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "base/tseed_text.h"
 #include "image/tseed_jpeg.h"
 #include "image/tseed_palette.h"
 #include "image/tseed_png_read.h"
@@ -15,6 +14,8 @@
 
 /* Grey of up to 16 levels gets a palette, whose indices are half a byte; of more it stays grey. */
 #define GREY_PALETTE_MAX 16
+
+#define BEGIN_BYTES 4 /* named of what is no picture */
 
 typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP } answer_kind_t;
 
@@ -88,7 +89,7 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
     static const struct {
         const char *begin, *name;
     } others[] = {{"GIF8", "gif"}, {"II*", "tiff"}, {"MM", "tiff"}, {"BM", "bmp"}};
-    char begin[41];
+    char begin[3 * BEGIN_BYTES + 1];
     size_t i;
 
     if (length == 0) {
@@ -102,12 +103,11 @@ static const char *name_answer(const unsigned char *answer, size_t length, apr_p
                                 others[i].name);
         }
     }
-    for (i = 0; i < sizeof(begin) - 1 && i < length; i++) {
-        begin[i] = (char)(answer[i] < 0x7f && answer[i] ? answer[i] : '?');
+    for (i = 0; i < BEGIN_BYTES && i < length; i++) {
+        apr_snprintf(begin + 3 * i, 4, " %02x", answer[i]);
     }
-    begin[i] = '\0';
-    return apr_psprintf(pool, "neither png, jpeg nor webp: it begins with '%s'",
-                        tseed_text_quote(begin, sizeof(begin), pool));
+    return apr_psprintf(pool, "neither png, jpeg nor webp: it begins with the byte%s%s",
+                        i > 1 ? "s" : "", begin);
 }
 
 static paint_t paint_of(const tseed_picture_t *picture)

@@ -69,9 +69,10 @@ typedef struct {
     apr_interval_time_t connect_timeout;
     apr_interval_time_t first_byte_timeout; /* from the request to the answer's beginning */
     const char *credentials; /* "user:password" read from auth=FILE, or NULL; never logged */
-    const apr_array_header_t *headers; /* of const char *: "Key: value" */
-    const char *ca;                    /* PEM file, or NULL for the system's */
-    const char *proxy;                 /* URL, or NULL */
+    const apr_array_header_t *headers;   /* of const char *: "Key: value" */
+    const apr_array_header_t *redirects; /* of const char *: hosts that it may lead to, or "host" */
+    const char *ca;                      /* PEM file, or NULL for the system's */
+    const char *proxy;                   /* URL, or NULL */
 } tseed_upstream_t;
 
 typedef enum {

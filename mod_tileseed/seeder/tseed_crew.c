@@ -294,8 +294,10 @@ static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
     const char *error =
         tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
 
+    const char *words = error ? tseed_transfer_words(&job->transfer, worker->scratch) : "";
+
     if (error) {
-        bad_answer(job, error);
+        bad_answer(job, *words ? apr_psprintf(worker->scratch, "%s: %s", error, words) : error);
     } else {
         cut_tiles(worker, store, job);
     }

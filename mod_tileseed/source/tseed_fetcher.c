@@ -3,6 +3,7 @@
 /* The fetcher: letters in, transfers out, and in between one thread that waits for the network. */
 #include "source/tseed_fetcher.h"
 
+#include <apr_strings.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -130,12 +131,24 @@ static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *u
     return lane;
 }
 
+static void refuse(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
+{
+    transfer->result = TSEED_FETCH_FAILED;
+    transfer->ended = tseed_clock_monotonic();
+    apr_cpystrn(transfer->cause,
+                "not asked for: with its parameters . or .. would be a part of the address's path",
+                sizeof(transfer->cause));
+    fetcher->done(fetcher->baton, transfer);
+}
+
 static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
 {
     if (!letter->url) {
         fetcher->leaving |= !letter->owner;
         cancel(fetcher, letter->owner);
         free(letter);
+    } else if (!*letter->url) {
+        refuse(fetcher, letter);
     } else {
         tseed_lane_put(lane_of(fetcher, letter->upstream), letter);
     }
@@ -215,7 +228,9 @@ static void collect_finished(tseed_fetcher_t *fetcher)
         tseed_wire_t *wire = NULL;
 
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &wire);
-        finish(fetcher, wire, code);
+        if (!tseed_wire_follow(wire, fetcher->multi, code)) {
+            finish(fetcher, wire, code);
+        }
     }
 }
 
@@ -225,6 +240,7 @@ static void end_silent(tseed_fetcher_t *fetcher)
     tseed_wire_t *wire;
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
+        tseed_lane_listen(lane, now);
         while ((wire = tseed_lane_find_silent(lane, now))) {
             finish(fetcher, wire, CURLE_OPERATION_TIMEDOUT);
         }

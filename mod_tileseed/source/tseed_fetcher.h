@@ -42,7 +42,7 @@ typedef enum {
 
 typedef struct tseed_transfer_t {
     /* set by the caller */
-    const char *url;                  /* lives as long as the transfer */
+    const char *url; /* lives as long as the transfer; "": what is wanted has no address, FAILED */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
     const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
@@ -55,6 +55,7 @@ typedef struct tseed_transfer_t {
     tseed_fetch_result_t result;
     int http_status;                 /* 0: no answer */
     int sent;                        /* whether a request went out */
+    int is_other;                    /* the answer came from another origin, by a redirect */
     apr_time_t ended;                /* monotonic */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     char content_type[64];
@@ -68,6 +69,10 @@ typedef struct tseed_transfer_t {
     struct tseed_transfer_t *next;
     int64_t round; /* in its lane */
 } tseed_transfer_t;
+
+/* What an answer says that is called a picture but is text: one line, without secrets; "" when it
+ * is no text, or came from elsewhere. In `pool`. */
+const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *pool);
 
 /* How an upstream is doing. */
 typedef struct {

@@ -17,7 +17,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
 {
     transfer->result = TSEED_FETCH_CANCELLED;
     transfer->http_status = 0;
-    transfer->sent = 0;
+    transfer->sent = transfer->is_other = 0;
     transfer->retry_after = 0;
     transfer->content_type[0] = '\0';
     transfer->validator[0] = '\0';
@@ -195,6 +195,13 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
         }
     }
     return due;
+}
+
+void tseed_lane_listen(tseed_lane_t *lane, apr_time_t now)
+{
+    for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
+        tseed_wire_listen(wire, now);
+    }
 }
 
 tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now)

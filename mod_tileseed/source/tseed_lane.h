@@ -47,6 +47,9 @@ void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
 /* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
 apr_time_t tseed_lane_due(const tseed_lane_t *lane);
 
+/* Notes which requests have gone out; after curl has worked, before find_silent. */
+void tseed_lane_listen(tseed_lane_t *lane, apr_time_t now);
+
 /* A busy wire whose upstream has been silent for too long, or NULL. */
 tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now);
 

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #include "source/tseed_explain.h"
+#include "source/tseed_secrets.h"
 #include "source/tseed_wire.h"
 
 #define DAY          86400 /* longer pauses are not asked for in earnest */
 #define PEER_SIZE    120
 #define SECONDS_SIZE 24
 #define WORDS_SIZE   (TSEED_CAUSE_SIZE - 40) /* a document's, behind what stands before them */
+#define LONG_SIZE    4096                    /* they are cut when they hold no secret any more */
 
 typedef struct {
     int code;
@@ -66,14 +68,59 @@ static void write_status(char *text, size_t size, int code)
 
 /* ---- answers ---- */
 
+/* Ends a text so that it has less than `size` bytes and whole UTF-8 sequences. */
+static void cut(char *text, size_t size)
+{
+    size_t length = strlen(text);
+
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
+            length--;
+        }
+        text[length] = '\0';
+    }
+}
+
+/* The words of an answer, without secrets. What comes from another origin is not for our readers:
+ * the upstream chose what we should fetch there. */
+static const char *explain(char words[LONG_SIZE], const tseed_transfer_t *transfer)
+{
+    const char *kind =
+        tseed_explain(words, LONG_SIZE, transfer->content_type, transfer->body, transfer->length);
+
+    if (transfer->is_other) {
+        words[0] = '\0';
+    }
+    tseed_secrets_blank(words, strlen(words) > LONG_SIZE - 8, transfer);
+    cut(words, WORDS_SIZE);
+    return kind;
+}
+
+const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *pool)
+{
+    char words[LONG_SIZE] = "";
+    size_t looked_at = transfer->length < 64 ? transfer->length : 64;
+
+    for (size_t i = 0; i < looked_at; i++) {
+        if (transfer->body[i] < 0x20 && !strchr("\t\r\n", transfer->body[i])) {
+            return "";
+        }
+    }
+    if (!transfer->is_other) {
+        tseed_explain(words, LONG_SIZE, "text/plain", transfer->body, transfer->length);
+        tseed_secrets_blank(words, strlen(words) > LONG_SIZE - 8, transfer);
+        cut(words, WORDS_SIZE / 2);
+    }
+    return apr_pstrdup(pool, words);
+}
+
 static void judge_error_status(tseed_transfer_t *transfer)
 {
-    char status[60], words[WORDS_SIZE];
+    char status[60], words[LONG_SIZE];
 
     write_status(status, sizeof(status), transfer->http_status);
-    if (!tseed_explain(words, sizeof(words), transfer->content_type, transfer->body,
-                       transfer->length) ||
-        strncasecmp(words, status, strlen(status)) == 0) {
+    if (!explain(words, transfer) || strncasecmp(words, status, strlen(status)) == 0) {
         words[0] = '\0'; /* no document, or a page that only repeats the status */
     }
     apr_snprintf(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
@@ -88,7 +135,7 @@ static int is_away(int status)
 
 static void judge_answer(tseed_transfer_t *transfer)
 {
-    char words[WORDS_SIZE];
+    char words[LONG_SIZE];
     const char *kind;
 
     if (transfer->http_status == 304 && transfer->condition) {
@@ -99,8 +146,7 @@ static void judge_answer(tseed_transfer_t *transfer)
         judge_error_status(transfer);
     } else if (transfer->length == 0) {
         apr_cpystrn(transfer->cause, "empty answer", sizeof(transfer->cause));
-    } else if ((kind = tseed_explain(words, sizeof(words), transfer->content_type, transfer->body,
-                                     transfer->length))) {
+    } else if ((kind = explain(words, transfer))) {
         apr_snprintf(transfer->cause, sizeof(transfer->cause), "200 with %s%s%s", kind,
                      *words ? ": " : "", words);
     } else {
@@ -147,6 +193,13 @@ static void say_no_connection(char *cause, const tseed_wire_t *wire, const char 
     }
     apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s: %s", peer,
                  error ? apr_strerror((apr_status_t)error, why, sizeof(why)) : wire->detail);
+}
+
+static void say_closed(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    (void)wire;
+    apr_snprintf(cause, TSEED_CAUSE_SIZE,
+                 "redirected from a public address to one that is not, of %s", peer);
 }
 
 /* "60 s" or "0.5 s"; APR's %g leaves the zero out. */
@@ -198,20 +251,6 @@ static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer
     }
 }
 
-/* The only callback that aborts is the one that watches redirects. */
-static void say_turned_back(char *cause, const tseed_wire_t *wire, const char *peer)
-{
-    (void)wire;
-    apr_snprintf(cause, TSEED_CAUSE_SIZE, "redirected from https to http, to %s", peer);
-}
-
-static void say_redirects(char *cause, const tseed_wire_t *wire, const char *peer)
-{
-    (void)wire;
-    (void)peer;
-    apr_snprintf(cause, TSEED_CAUSE_SIZE, "more than %d redirects", TSEED_REDIRECTS_MAX);
-}
-
 /* What is said: "<begin><peer>", with curl's words behind it if they add something. */
 typedef struct {
     CURLcode code;
@@ -221,10 +260,14 @@ typedef struct {
     say_t *say;  /* instead of the words */
 } trouble_t;
 
+/* No code of curl's: it would be one that could not be connected to. */
+#define CLOSED CURLE_ABORTED_BY_CALLBACK
+
 /* The last one takes what is left. */
 static const trouble_t troubles[] = {
     {CURLE_COULDNT_RESOLVE_HOST, "no network address found for ", 0, 1, NULL},
     {CURLE_COULDNT_RESOLVE_PROXY, "no network address found for ", 0, 1, NULL},
+    {CLOSED, NULL, 0, 0, say_closed},
     {CURLE_COULDNT_CONNECT, NULL, 0, 1, say_no_connection},
     {CURLE_OPERATION_TIMEDOUT, NULL, 0, 1, say_too_late},
     {CURLE_GOT_NOTHING, "connection closed without an answer by ", 0, 1, NULL},
@@ -233,8 +276,6 @@ static const trouble_t troubles[] = {
     {CURLE_PARTIAL_FILE, NULL, 0, 0, say_cut_short},
     {CURLE_FILESIZE_EXCEEDED, NULL, 0, 0, say_too_long},
     {CURLE_WRITE_ERROR, NULL, 0, 0, say_too_long},
-    {CURLE_TOO_MANY_REDIRECTS, NULL, 0, 0, say_redirects},
-    {CURLE_ABORTED_BY_CALLBACK, NULL, 0, 0, say_turned_back},
     {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, 1, NULL},
     {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, 1, NULL},
     {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, 1, NULL},
@@ -260,6 +301,47 @@ static void judge_trouble(tseed_wire_t *wire, CURLcode code)
     }
 }
 
+/* Where an answer came from, if the upstream itself did not give it. */
+static void add_origin(tseed_wire_t *wire)
+{
+    tseed_transfer_t *transfer = wire->transfer;
+    char peer[PEER_SIZE];
+
+    if (wire->is_other && *transfer->cause && transfer->http_status) {
+        write_peer(peer, wire);
+        cut(transfer->cause, TSEED_CAUSE_SIZE - sizeof(", redirected to ") - strlen(peer));
+        strcat(strcat(transfer->cause, ", redirected to "), peer);
+    }
+}
+
+/* Names and curl's own words hold what the upstream has sent, too. */
+static void clean(tseed_transfer_t *transfer)
+{
+    char line[TSEED_CAUSE_SIZE];
+
+    tseed_explain(line, sizeof(line), "text/plain", (const unsigned char *)transfer->cause,
+                  strlen(transfer->cause));
+    apr_cpystrn(transfer->cause, line, sizeof(transfer->cause));
+    tseed_secrets_blank(transfer->cause, 0, transfer);
+}
+
+static void judge(tseed_wire_t *wire, CURLcode code)
+{
+    tseed_transfer_t *transfer = wire->transfer;
+
+    if (wire->is_refused) {
+        return; /* its cause stands there already */
+    }
+    if (code == CURLE_OK) {
+        judge_answer(transfer);
+    } else if (transfer->http_status >= 400) {
+        judge_error_status(transfer); /* says more than a body that did not come whole */
+    } else {
+        judge_trouble(wire, wire->is_closed && code == CURLE_COULDNT_CONNECT ? CLOSED : code);
+    }
+    add_origin(wire);
+}
+
 void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
 {
     tseed_transfer_t *transfer = wire->transfer;
@@ -272,15 +354,11 @@ void tseed_wire_judge(tseed_wire_t *wire, CURLcode code)
     curl_easy_getinfo(wire->easy, CURLINFO_CONTENT_TYPE, &type);
     apr_cpystrn(transfer->content_type, type ? type : "", sizeof(transfer->content_type));
     transfer->http_status = (int)status;
+    transfer->is_other = wire->is_other;
     transfer->result = is_away((int)status) ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED;
     if ((status == 429 || status == 503) && seconds > 0) {
         transfer->retry_after = apr_time_from_sec(seconds < DAY ? seconds : DAY);
     }
-    if (code == CURLE_OK) {
-        judge_answer(transfer);
-    } else if (status >= 400) {
-        judge_error_status(transfer); /* says more than a body that did not come whole */
-    } else {
-        judge_trouble(wire, code);
-    }
+    judge(wire, code);
+    clean(transfer);
 }

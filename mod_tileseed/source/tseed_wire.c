@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
+#include "source/tseed_redirect.h"
 
 #ifdef TSEED_VERSION
 #define USER_AGENT "mod_tileseed/" TSEED_VERSION
 #else
 #define USER_AGENT "mod_tileseed"
 #endif
-#define PROTOCOLS     "http,https"
 #define RECEIVE_BYTES (256 << 10)
 #define BODY_FIRST    (64 << 10)
 
@@ -69,24 +69,30 @@ static size_t take_body(char *data, size_t one, size_t count, void *baton)
 
 /* ---- what curl reports on the way ---- */
 
-/* Connected, a request is about to be sent: the first one or one to which a redirect leads. */
-static int before_request(void *baton, char *peer, char *self, int peer_port, int self_port)
+/* Where a redirect leads to is looked at here, where curl connects, for only here it is known what
+ * a name stands for. */
+static curl_socket_t open_socket(void *baton, curlsocktype purpose, struct curl_sockaddr *address)
 {
     tseed_wire_t *wire = baton;
-    const char *url = "";
 
-    (void)peer;
-    (void)self;
-    (void)peer_port;
-    (void)self_port;
-    curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &url);
-    if (strncasecmp(url, "https:", 6) == 0) {
-        wire->secure = 1;
-    } else if (wire->secure) {
-        return CURL_PREREQFUNC_ABORT;
+    (void)purpose;
+    if (wire->hops > 0 && wire->was_public && !tseed_redirect_is_public(&address->addr)) {
+        wire->is_closed = 1;
+        return CURL_SOCKET_BAD;
     }
-    wire->silent_until = tseed_clock_monotonic() + wire->transfer->upstream->first_byte_timeout;
-    return CURL_PREREQFUNC_OK;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+void tseed_wire_listen(tseed_wire_t *wire, apr_time_t now)
+{
+    curl_off_t sent = 0;
+
+    if (wire->transfer && !wire->silent_until && !wire->has_begun) {
+        curl_easy_getinfo(wire->easy, CURLINFO_PRETRANSFER_TIME_T, &sent);
+        if (sent > 0) {
+            wire->silent_until = now + wire->transfer->upstream->first_byte_timeout;
+        }
+    }
 }
 
 /* The value of a header line if it has that name, without the white space around it. */
@@ -144,6 +150,7 @@ static size_t take_header(char *data, size_t one, size_t count, void *baton)
 
     (void)one;
     wire->silent_until = 0;
+    wire->has_begun = 1;
     take_validator(wire, data, count);
     return count;
 }
@@ -172,36 +179,35 @@ static void set_basics(tseed_wire_t *wire)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, wire);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, wire);
-    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_request);
-    curl_easy_setopt(easy, CURLOPT_PREREQDATA, wire);
+    curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, wire);
     curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BYTES);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    /* a cancel must not wait for a name server */
+#if CURL_AT_LEAST_VERSION(7, 87, 0)
+    /* a cancel must not wait for a name server; with older libraries it does */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, USER_AGENT);
     curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, ""); /* all that curl can decode */
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, PROTOCOLS);
-    curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, PROTOCOLS);
-    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(easy, CURLOPT_MAXREDIRS, (long)TSEED_REDIRECTS_MAX);
+#if CURL_AT_LEAST_VERSION(7, 85, 0)
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 }
 
-/* Credentials are for the upstream's own host, curl sends them to no other. Its headers go wherever
- * it redirects to, Authorization and Cookie excepted. */
 static void set_upstream(CURL *easy, const tseed_upstream_t *upstream)
 {
-    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)apr_time_as_msec(upstream->timeout));
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
                      (long)apr_time_as_msec(upstream->connect_timeout));
     /* the configuration decides alone, whatever proxies httpd's environment names */
     curl_easy_setopt(easy, CURLOPT_PROXY, upstream->proxy ? upstream->proxy : "");
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
-    if (upstream->credentials) {
-        curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        curl_easy_setopt(easy, CURLOPT_USERPWD, upstream->credentials);
-    }
+    curl_easy_setopt(easy, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
     if (upstream->ca) {
         curl_easy_setopt(easy, CURLOPT_CAINFO, upstream->ca);
         curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
@@ -227,19 +233,98 @@ void tseed_wire_destroy(tseed_wire_t *wire)
     free(wire);
 }
 
+/* What only the upstream's own origin gets. */
+static void set_identity(tseed_wire_t *wire)
+{
+    const tseed_upstream_t *upstream = wire->transfer->upstream;
+    struct curl_slist *headers = wire->is_other ? NULL : wire->headers;
+
+    wire->condition = (struct curl_slist){(char *)wire->transfer->condition, headers};
+    curl_easy_setopt(wire->easy, CURLOPT_HTTPHEADER,
+                     wire->transfer->condition ? &wire->condition : headers);
+    curl_easy_setopt(wire->easy, CURLOPT_USERPWD, wire->is_other ? NULL : upstream->credentials);
+}
+
+/* A connection that is kept may lead anywhere: one that must not is opened anew, and looked at. */
+static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
+{
+    apr_interval_time_t left = wire->begun + wire->transfer->upstream->timeout - now;
+    long is_watched = wire->is_other && wire->was_public;
+
+    wire->silent_until = 0;
+    wire->has_begun = wire->is_closed = 0;
+    wire->detail[0] = '\0';
+    wire->answered = wire->modified = -1;
+    set_identity(wire);
+    curl_easy_setopt(wire->easy, CURLOPT_URL, url);
+    curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched);
+    curl_easy_setopt(wire->easy, CURLOPT_FORBID_REUSE, is_watched);
+    curl_easy_setopt(wire->easy, CURLOPT_TIMEOUT_MS,
+                     left > APR_USEC_PER_SEC / 1000 ? (long)apr_time_as_msec(left) : 1L);
+}
+
 void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t now)
 {
     wire->transfer = transfer;
-    wire->no_memory = wire->secure = 0;
+    wire->no_memory = wire->is_other = wire->was_public = wire->is_refused = 0;
+    wire->hops = 0;
     wire->begun = now;
-    wire->silent_until = 0;
-    wire->detail[0] = '\0';
-    wire->answered = wire->modified = -1;
-    wire->condition = (struct curl_slist){(char *)transfer->condition, wire->headers};
-    curl_easy_setopt(wire->easy, CURLOPT_HTTPHEADER,
-                     transfer->condition ? &wire->condition : wire->headers);
-    curl_easy_setopt(wire->easy, CURLOPT_URL, transfer->url);
+    aim(wire, transfer->url, now);
     curl_easy_setopt(wire->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->most);
+}
+
+/* ---- redirects ---- */
+
+/* Where the answer leads to, or NULL. RFC 9110, 15.4: these five are to be followed. */
+static const char *next_address(const tseed_wire_t *wire)
+{
+    const char *url = NULL;
+    long status = 0;
+
+    curl_easy_getinfo(wire->easy, CURLINFO_RESPONSE_CODE, &status);
+    if ((status >= 301 && status <= 303) || status == 307 || status == 308) {
+        curl_easy_getinfo(wire->easy, CURLINFO_REDIRECT_URL, &url);
+    }
+    return url;
+}
+
+static int may_follow(tseed_redirect_t *redirect, tseed_wire_t *wire, const char *to)
+{
+    const char *from = "";
+
+    if (wire->hops == TSEED_REDIRECTS_MAX) {
+        apr_snprintf(wire->transfer->cause, TSEED_CAUSE_SIZE, "more than %d redirects",
+                     TSEED_REDIRECTS_MAX);
+        return 0;
+    }
+    curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &from);
+    return tseed_redirect_judge(redirect, wire->transfer->cause, wire->transfer, from, to);
+}
+
+int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
+{
+    const char *to = code == CURLE_OK ? next_address(wire) : NULL;
+    const char *peer = NULL;
+    tseed_redirect_t redirect = {0};
+
+    if (!to) {
+        return 0;
+    }
+    wire->is_refused = !may_follow(&redirect, wire, to);
+    if (!wire->is_refused) {
+        curl_easy_getinfo(wire->easy, CURLINFO_PRIMARY_IP, &peer);
+        wire->was_public |= peer && tseed_redirect_is_public_text(peer);
+        wire->is_other |= redirect.is_other;
+        wire->hops++;
+        wire->transfer->length = 0;
+        curl_multi_remove_handle(multi, wire->easy);
+        aim(wire, redirect.url, tseed_clock_monotonic());
+        if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
+            abort();
+        }
+    }
+    free(redirect.url);
+    return !wire->is_refused;
 }
 
 tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
@@ -249,7 +334,7 @@ tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
 
     settle_validator(wire);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
-    transfer->sent = request_bytes > 0;
+    transfer->sent = request_bytes > 0 || wire->hops > 0;
     wire->transfer = NULL;
     return transfer;
 }

@@ -21,7 +21,12 @@ typedef struct tseed_wire_t {
     struct tseed_lane_t *lane;  /* whose it is */
     struct tseed_wire_t *next;
     int no_memory;                /* the body did not fit into memory */
-    int secure;                   /* an https address was asked: no way back to http */
+    int hops;                     /* redirects that were followed */
+    int is_other;                 /* one of them led to another origin */
+    int was_public;               /* who sent us on has a public address */
+    int is_closed;                /* an address was not connected to, as it is not public */
+    int is_refused;               /* a redirect that is not followed: the transfer has its cause */
+    int has_begun;                /* the answer */
     struct curl_slist *headers;   /* the upstream's own, borrowed */
     struct curl_slist condition;  /* the transfer's, in front of them */
     apr_time_t begun;             /* monotonic */
@@ -36,6 +41,13 @@ void tseed_wire_destroy(tseed_wire_t *wire);
 
 /* Prepares an idle wire for a transfer. */
 void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t now);
+
+/* Follows the redirect with which a transfer came to its end: it goes on. 0: there is none that may
+ * be followed. */
+int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code);
+
+/* Begins to wait for the first byte when the request is out; to be called after curl has worked. */
+void tseed_wire_listen(tseed_wire_t *wire, apr_time_t now);
 
 /* Makes the wire idle and returns its transfer, which knows by then whether a request went out. The
  * handle is out of the multi handle. */

@@ -137,7 +137,7 @@ UPSTREAMS = [
     ('!TileSeedUpstream ows',
      'TileSeedUpstream: too few arguments, expected is: NAME URL [connections=4] '
      '[rate=N/s] [timeout=60s] [connect-timeout=10s] [first-byte-timeout=60s] [auth=FILE] '
-     '[header="NAME: VALUE"] [ca=FILE] [proxy=URL]'),
+     '[header="NAME: VALUE"] [redirect=host|HOST,...] [ca=FILE] [proxy=URL]'),
     ('!TileSeedUpstream ows ftp://h/wms',
      'TileSeedUpstream: an address is written as http://host:port/path or '
      'https://host:port/path'),
@@ -146,7 +146,11 @@ UPSTREAMS = [
      'user:password into a file and name it with auth=FILE'),
     ('!TileSeedUpstream ows http://h/wms speed=10/s',
      'TileSeedUpstream: the option speed= is unknown, connections=, timeout=, '
-     'connect-timeout=, first-byte-timeout=, rate=, auth=, header=, ca= or proxy= is expected'),
+     'connect-timeout=, first-byte-timeout=, rate=, auth=, header=, redirect=, ca= or proxy= '
+     'is expected'),
+    ('!TileSeedUpstream ows http://h/wms redirect=http://other/',
+     "TileSeedUpstream: redirect=: 'http://other/' is no name of a host: 'host' for any other "
+     'host, or names such as cdn.example.org with commas between them are expected'),
     *((f'!TileSeedUpstream ows http://h/wms rate={rate}',
        f"TileSeedUpstream: rate=: '{rate}' is not possible, requests a second or minute such as "
        '20/s or 30/min are expected, from 1 in an hour to 10000 in a second')

@@ -136,7 +136,7 @@ def test_shipped_configuration(tmp_path):
     """conf/tileseed.conf is right as it is, and with what is commented out once."""
     shipped = (TOP / 'conf/tileseed.conf').read_text()
     (tmp_path / 'wms.auth').write_text('me:secret\n')
-    full = re.sub(r'(?m)^( *)#( *<?/?TileSeed| +header=| +first)', r'\1\2', shipped)
+    full = re.sub(r'(?m)^( *)#( *<?/?TileSeed| +header=| +redirect=| +first)', r'\1\2', shipped)
     full = full.replace('/etc/apache2/wms.auth', 'wms.auth').replace('/etc/ssl/wms.pem', 'empty')
     for text in shipped, full:
         assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')

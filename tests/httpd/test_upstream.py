@@ -217,6 +217,21 @@ def test_what_was_waited_for_is_forgotten(httpd, upstream):
 
 
 @one_mpm
+def test_an_upstream_that_repeats_a_key(httpd, upstream):
+    """Neither the record of failures nor the log shows it."""
+    httpd.expect(SUMMARY)
+    upstream.always = Fault('echo', 403)
+    httpd.start(REST + 'TileSeedRetries 0\n'
+                + stub(upstream).replace(upstream.url, upstream.url + '?apikey=s3cret'))
+    number = begin(httpd, 'stub', zoomStop=0)
+    ended(httpd, number)
+    (_, _, _, cause, _), = failures(httpd, number)
+    assert cause.startswith('403 Forbidden: no /wms?apikey=***&SERVICE=WMS'), cause
+    assert 'apikey=***' in httpd.error_log()
+    assert 's3cret' not in httpd.error_log()
+
+
+@one_mpm
 def test_concurrency_halves_and_recovers(httpd, upstream):
     """Errors make it smaller, good answers let it grow again."""
     httpd.expect(SUMMARY)

@@ -176,6 +176,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """An error status with a text."""
         self.answer(b'the stub was told to fail\n', 'text/plain', status=int(number))
 
+    def fault_echo(self, _asked, number):
+        """An error status, and what was asked."""
+        self.answer(f'no {self.path} for you'.encode(), 'text/plain', status=int(number))
+
     def fault_later(self, _asked, number):
         """429, to be asked again after some seconds."""
         self.refuse(429, str(int(number)))

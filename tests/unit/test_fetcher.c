@@ -152,17 +152,6 @@ static void refuse_until(int connection)
 }
 
 /* "localhost" is another host than "127.0.0.1", and the same server. */
-static void redirect_elsewhere(const server_t *server, int connection)
-{
-    char head[200];
-    int n = snprintf(head, sizeof(head),
-                     "HTTP/1.1 302 Found\r\nLocation: http://localhost:%d/echo\r\n"
-                     "Content-Length: 0\r\n\r\n",
-                     server->port);
-
-    server_send(connection, head, (size_t)n);
-}
-
 static int follow_script(server_t *server, int connection, const char *request)
 {
     static const char half[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
@@ -190,10 +179,6 @@ static int follow_script(server_t *server, int connection, const char *request)
     }
     if (is_at(request, "/retry-date")) {
         refuse_until(connection);
-        return 1;
-    }
-    if (is_at(request, "/elsewhere")) {
-        redirect_elsewhere(server, connection);
         return 1;
     }
     if (is_at(request, "/long") || is_at(request, "/longest")) {
@@ -643,17 +628,6 @@ static void test_fetcher__sends_headers_and_credentials(void **state)
     assert_non_null(strstr(request, "\r\nX-Key: one\r\n"));
     assert_non_null(strstr(request, "\r\nX-Other: two\r\n"));
     assert_non_null(strstr(request, "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
-}
-
-static void test_fetcher__keeps_credentials_from_other_hosts(void **state)
-{
-    house_t *house = *state;
-    const char *request;
-
-    house->upstream.credentials = "Aladdin:open sesame";
-    request = echo(house, "/elsewhere");
-    assert_non_null(strstr(request, "\r\nHost: localhost:"));
-    assert_null(strstr(request, "Authorization"));
 }
 
 static void test_fetcher__asks_a_proxy(void **state)
@@ -1153,7 +1127,6 @@ int main(void)
         TEST(names_a_proxy_that_refused),
         TEST(introduces_itself),
         TEST(sends_headers_and_credentials),
-        TEST(keeps_credentials_from_other_hosts),
         TEST(asks_a_proxy),
         TEST(keeps_connections_and_their_limit),
         TEST(limits_each_upstream_by_itself),

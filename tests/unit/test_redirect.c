@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Where redirects lead to, and what goes along. Names end in .test and stand for addresses of this
+ * test's choice; whoever connects to 203.0.113.5, a public address, comes to this host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <dlfcn.h>
+#include <netdb.h>
+#include <semaphore.h>
+
+#include "source/tseed_fetcher.h"
+#include "source/tseed_redirect.h"
+#include "upstream_fixture.h"
+
+#define PUBLIC "203.0.113.5"
+
+/* ---- the network, as libcurl sees it ---- */
+
+int connect(int file, const struct sockaddr *address, socklen_t size);
+int getpeername(int file, struct sockaddr *restrict address, socklen_t *restrict size);
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found);
+
+static _Atomic int is_public[1024]; /* by descriptor */
+
+static void *next_function(const char *name)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+
+    if (!found) {
+        abort();
+    }
+    return found;
+}
+
+int connect(int file, const struct sockaddr *address, socklen_t size)
+{
+    int (*next)(int, const struct sockaddr *, socklen_t);
+    struct sockaddr_in here;
+
+    *(void **)&next = next_function("connect");
+    atomic_store(&is_public[file], 0);
+    if (address->sa_family != AF_INET ||
+        ((const struct sockaddr_in *)address)->sin_addr.s_addr != inet_addr(PUBLIC)) {
+        return next(file, address, size);
+    }
+    memcpy(&here, address, sizeof(here));
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    atomic_store(&is_public[file], 1);
+    return next(file, (const struct sockaddr *)&here, sizeof(here));
+}
+
+int getpeername(int file, struct sockaddr *restrict address, socklen_t *restrict size)
+{
+    int (*next)(int, struct sockaddr *restrict, socklen_t *restrict);
+    int result;
+
+    *(void **)&next = next_function("getpeername");
+    result = next(file, address, size);
+    if (result == 0 && atomic_load(&is_public[file])) {
+        ((struct sockaddr_in *)address)->sin_addr.s_addr = inet_addr(PUBLIC);
+    }
+    return result;
+}
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **found)
+{
+    int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+
+    *(void **)&next = next_function("getaddrinfo");
+    name = name && strcmp(name, "inside.test") == 0    ? "127.0.0.1"
+           : name && strcmp(name, "outside.test") == 0 ? PUBLIC
+                                                       : name;
+    return next(name, service, hints, found);
+}
+
+/* ---- a server that sends on to where its address says ---- */
+
+/* "/to/PORT/HOST/path" leads to http://HOST:PORT/path, "/as/NNN" has that status and says why; all
+ * else is a picture that holds what was asked. */
+static int script(server_t *server, int connection, const char *request)
+{
+    char head[600], host[100], path[200];
+    int port, status;
+    const char *target = strchr(request, ' ') + 1;
+    const char *body = request;
+
+    (void)server;
+    if (sscanf(target, "/to/%d/%99[^/]%199[^ ]", &port, host, path) == 3) {
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 302 Found\r\nLocation: http://%s:%d%s\r\nContent-Length: 0\r\n\r\n",
+                 host, port, path);
+        body = "";
+    } else if (sscanf(target, "/as/%d", &status) == 1) {
+        body = "token of the inside";
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 %d Oh\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", status,
+                 (int)strlen(body));
+    } else {
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: %d\r\n\r\n",
+                 (int)strlen(body));
+    }
+    server_send(connection, head, strlen(head));
+    server_send(connection, body, strlen(body));
+    return 1;
+}
+
+typedef struct {
+    apr_pool_t *pool;
+    server_t server, other;
+    tseed_fetcher_t *fetcher;
+    tseed_upstream_t upstream;
+    sem_t came;
+} house_t;
+
+static void came(void *baton, tseed_transfer_t *transfer)
+{
+    house_t *house = baton;
+
+    (void)transfer;
+    sem_post(&house->came);
+}
+
+static int setup(void **state)
+{
+    house_t *house = calloc(1, sizeof(*house));
+    apr_array_header_t *headers;
+
+    apr_initialize();
+    apr_pool_create(&house->pool, NULL);
+    sem_init(&house->came, 0, 0);
+    server_start(&house->server, script);
+    server_start(&house->other, script);
+    headers = apr_array_make(house->pool, 1, sizeof(const char *));
+    APR_ARRAY_PUSH(headers, const char *) = "X-Key: sesame";
+    house->upstream = (tseed_upstream_t){
+        .name = "test",
+        .connections = 1,
+        .timeout = 200 * APR_USEC_PER_SEC,
+        .first_byte_timeout = 200 * APR_USEC_PER_SEC,
+        .connect_timeout = 200 * APR_USEC_PER_SEC,
+        .credentials = "Aladdin:open sesame",
+        .headers = headers,
+        .redirects = apr_array_make(house->pool, 1, sizeof(const char *)),
+    };
+    *state = house;
+    return tseed_fetcher_create(&house->fetcher, came, house, house->pool);
+}
+
+static int teardown(void **state)
+{
+    house_t *house = *state;
+
+    tseed_fetcher_destroy(house->fetcher);
+    server_stop(&house->server);
+    server_stop(&house->other);
+    sem_destroy(&house->came);
+    apr_pool_destroy(house->pool);
+    free(house);
+    return 0;
+}
+
+static void allow(house_t *house, const char *host)
+{
+    APR_ARRAY_PUSH((apr_array_header_t *)house->upstream.redirects, const char *) = host;
+}
+
+/* What comes of asking the first server, as `host`, for `path`; in the house's pool. */
+static tseed_transfer_t fetch(house_t *house, const char *host, const char *path)
+{
+    tseed_transfer_t transfer = {
+        .url = apr_psprintf(house->pool, "http://%s:%d%s", host, house->server.port, path),
+        .upstream = &house->upstream,
+        .owner = house,
+        .most = 100000,
+    };
+    unsigned char *body;
+
+    tseed_fetcher_submit(house->fetcher, &transfer);
+    while (sem_wait(&house->came) != 0) {
+    }
+    body = (unsigned char *)apr_pstrmemdup(house->pool, (char *)transfer.body, transfer.length);
+    free(transfer.body);
+    transfer.body = body;
+    return transfer;
+}
+
+static const char *path_to(house_t *house, int port, const char *host, const char *path)
+{
+    return apr_psprintf(house->pool, "/to/%d/%s%s", port, host, path);
+}
+
+/* ---- origins ---- */
+
+static void test_redirect__tells_its_own_origin_who_we_are(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t answer =
+        fetch(house, "127.0.0.1", path_to(house, house->server.port, "127.0.0.1", "/echo"));
+    const char *request = (char *)answer.body;
+
+    assert_string_equal(answer.cause, "");
+    assert_int_equal(answer.is_other, 0);
+    assert_non_null(strstr(request, "GET /echo "));
+    assert_non_null(strstr(request, "\r\nX-Key: sesame\r\n"));
+    assert_non_null(strstr(request, "\r\nAuthorization: Basic "));
+    assert_int_equal(atomic_load(&house->server.connections), 1);
+}
+
+static void test_redirect__tells_no_other_origin(void **state)
+{
+    house_t *house = *state;
+    const char *const hosts[] = {"127.0.0.1", "inside.test"};
+
+    allow(house, "INSIDE.test");
+    for (size_t i = 0; i < 2; i++) {
+        tseed_transfer_t answer =
+            fetch(house, "127.0.0.1", path_to(house, house->other.port, hosts[i], "/echo"));
+        const char *request = (char *)answer.body;
+
+        assert_string_equal(answer.cause, "");
+        assert_int_equal(answer.is_other, 1);
+        assert_non_null(strstr(request, "GET /echo "));
+        assert_null(strstr(request, "X-Key"));
+        assert_null(strstr(request, "Authorization"));
+    }
+}
+
+/* Nor when it leads back: who has been elsewhere may have been told where to go. */
+static void test_redirect__tells_nobody_on_the_way_back(void **state)
+{
+    house_t *house = *state;
+    const char *back = path_to(house, house->server.port, "127.0.0.1", "/echo");
+    tseed_transfer_t answer =
+        fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", back));
+
+    assert_non_null(strstr((char *)answer.body, "GET /echo "));
+    assert_null(strstr((char *)answer.body, "X-Key"));
+}
+
+static void test_redirect__goes_to_no_host_that_is_not_named(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t answer;
+
+    allow(house, "another.test");
+    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "inside.test", "/echo"));
+    assert_int_equal(answer.result, TSEED_FETCH_FAILED);
+    assert_int_equal(answer.http_status, 302);
+    assert_string_equal(answer.cause, apr_psprintf(house->pool,
+                                                   "redirected to another host, which redirect= of "
+                                                   "TileSeedUpstream does not name: inside.test:%d",
+                                                   house->other.port));
+    allow(house, TSEED_REDIRECT_ANY);
+    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "inside.test", "/echo"));
+    assert_string_equal(answer.cause, "");
+}
+
+static void test_redirect__takes_no_credentials_from_an_upstream(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t answer = fetch(
+        house, "127.0.0.1", path_to(house, house->other.port, "me:secret@127.0.0.1", "/echo"));
+
+    assert_string_equal(answer.cause, "");
+    assert_null(strstr((char *)answer.body, "Authorization"));
+}
+
+static void test_redirect__repeats_no_words_from_elsewhere(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t answer;
+
+    answer = fetch(house, "127.0.0.1", "/as/500");
+    assert_string_equal(answer.cause, "500 Internal Server Error: token of the inside");
+    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", "/as/500"));
+    assert_string_equal(answer.cause, apr_psprintf(house->pool,
+                                                   "500 Internal Server Error, redirected to "
+                                                   "127.0.0.1:%d",
+                                                   house->other.port));
+    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", "/as/200"));
+    assert_string_equal(
+        answer.cause,
+        apr_psprintf(house->pool, "200 with text, redirected to 127.0.0.1:%d", house->other.port));
+    assert_string_equal(tseed_transfer_words(&answer, house->pool), "");
+}
+
+/* ---- addresses ---- */
+
+static void assert_closed(house_t *house, const char *from, const char *to)
+{
+    tseed_transfer_t answer = fetch(house, from, path_to(house, house->other.port, to, "/echo"));
+
+    assert_string_equal(answer.cause,
+                        apr_psprintf(house->pool,
+                                     "redirected from a public address to one that is not, of "
+                                     "%s:%d",
+                                     to, house->other.port));
+    assert_int_equal(answer.result, TSEED_FETCH_FAILED);
+    assert_int_equal(atomic_load(&house->other.requests), 0);
+}
+
+static void test_redirect__leads_from_no_public_address_inside(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t answer;
+
+    allow(house, TSEED_REDIRECT_ANY);
+    assert_closed(house, PUBLIC, "127.0.0.1");
+    assert_closed(house, "outside.test", "inside.test");
+    answer = fetch(house, PUBLIC, path_to(house, house->other.port, "outside.test", "/echo"));
+    assert_string_equal(answer.cause, "");
+}
+
+/* A connection that somebody else has left open is no way in. */
+static void test_redirect__takes_no_open_connection_inside(void **state)
+{
+    house_t *house = *state;
+    tseed_upstream_t inside = house->upstream;
+    tseed_transfer_t transfer = {
+        .url = apr_psprintf(house->pool, "http://inside.test:%d/echo", house->other.port),
+        .upstream = &inside,
+        .owner = house,
+        .most = 100000,
+    };
+
+    tseed_fetcher_submit(house->fetcher, &transfer);
+    while (sem_wait(&house->came) != 0) {
+    }
+    assert_int_equal(transfer.result, TSEED_FETCH_OK);
+    free(transfer.body);
+    atomic_store(&house->other.requests, 0);
+    allow(house, TSEED_REDIRECT_ANY);
+    assert_closed(house, PUBLIC, "inside.test");
+}
+
+static void test_redirect__remembers_who_has_sent_us(void **state)
+{
+    house_t *house = *state;
+    const char *on;
+
+    allow(house, TSEED_REDIRECT_ANY);
+    on = path_to(house, house->other.port, "127.0.0.1", "/echo");
+    on = path_to(house, house->server.port, PUBLIC, on);
+    assert_int_equal(fetch(house, "127.0.0.1", on).result, TSEED_FETCH_FAILED);
+    assert_int_equal(atomic_load(&house->other.requests), 0);
+}
+
+static void test_redirect__knows_which_addresses_are_public(void **state)
+{
+    static const char *const are[] = {"8.8.8.8",         "172.15.255.255", "172.32.0.0",
+                                      "100.63.255.255",  "2001:db9::1",    "64:ff9b::808:808",
+                                      "2002:808:808::1", "::ffff:8.8.8.8"};
+    static const char *const are_not[] = {"0.0.0.0",
+                                          "10.1.2.3",
+                                          "100.64.0.1",
+                                          "127.0.0.1",
+                                          "127.255.255.255",
+                                          "169.254.169.254",
+                                          "172.16.0.1",
+                                          "172.31.255.255",
+                                          "192.168.1.1",
+                                          "198.18.0.1",
+                                          "224.0.0.1",
+                                          "255.255.255.255",
+                                          "::",
+                                          "::1",
+                                          "fe80::1",
+                                          "fd00:ec2::254",
+                                          "ff02::1",
+                                          "::ffff:127.0.0.1",
+                                          "::ffff:10.0.0.1",
+                                          "64:ff9b::a00:1",
+                                          "2002:a00:1::1",
+                                          "::127.0.0.1",
+                                          "2001:0:1::1",
+                                          "no address",
+                                          ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); i++) {
+        assert_int_equal(tseed_redirect_is_public_text(are[i]), 1);
+    }
+    for (size_t i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++) {
+        assert_int_equal(tseed_redirect_is_public_text(are_not[i]), 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_redirect__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(tells_its_own_origin_who_we_are),
+        TEST(tells_no_other_origin),
+        TEST(tells_nobody_on_the_way_back),
+        TEST(goes_to_no_host_that_is_not_named),
+        TEST(takes_no_credentials_from_an_upstream),
+        TEST(repeats_no_words_from_elsewhere),
+        TEST(leads_from_no_public_address_inside),
+        TEST(takes_no_open_connection_inside),
+        TEST(remembers_who_has_sent_us),
+        TEST(knows_which_addresses_are_public),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
