@@ -321,22 +321,42 @@ static void turn_away(int end, tseed_reply_t reply)
     tseed_miss_answer(end, &reply, -1);
 }
 
-static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
+/* The run that serves a question, and the position of its tile; NULL and a reason why not. */
+static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *question,
+                             int64_t *position, const char **problem)
 {
     const tseed_names_t names = {question->layer, question->gridset, question->format,
                                  question->parameters};
-    tseed_run_t *run = tseed_standing_get(seeder, &names);
     const tseed_tile_t *tile = &question->tile;
-    int64_t position = run ? tseed_positions_of(&run->positions, tile->z, tile->x, tile->y) : -1;
+    tseed_run_t *run;
+    apr_status_t rv = tseed_standing_get(&run, seeder, &names);
+
+    *problem = "the configuration is just being changed";
+    if (rv != APR_SUCCESS) {
+        *problem = rv == APR_NOTFOUND
+                       ? *problem
+                       : "the state database can't be written; the error log says why";
+        return NULL;
+    }
+    *position = tseed_positions_of(&run->positions, tile->z, tile->x, tile->y);
+    return *position < 0 ? NULL : run; /* asked under another configuration */
+}
+
+static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
+{
+    const char *problem;
+    int64_t position;
+    tseed_run_t *run = find_run(seeder, question, &position, &problem);
     const apr_time_t now = tseed_clock_monotonic();
-    const tseed_flight_t *failed = run ? failed_find(run, position, now) : NULL;
+    const tseed_flight_t *failed;
     tseed_guest_t *guest;
     tseed_flight_t *flight;
 
-    if (position < 0) { /* asked under another configuration */
-        turn_away(end, busy("the configuration is just being changed"));
+    if (!run) {
+        turn_away(end, busy(problem));
         return;
     }
+    failed = failed_find(run, position, now);
     if (failed) {
         turn_away(end, reply_of(TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
                                 failed->cause));
@@ -345,7 +365,7 @@ static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, in
     flight = flight_find(run, position);
     guest = tseed_memory_get(sizeof(*guest));
     guest->end = end;
-    guest->tile = *tile;
+    guest->tile = question->tile;
     guest->until = now + TSEED_MISS_PATIENCE;
     guest->next = flight->guests;
     flight->guests = guest;

@@ -255,9 +255,11 @@ void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- standing runs ---- */
 
-/* The standing run of a tile set, made if there is none. NULL: there is no such tile set, or the
- * database can't record it now. */
-tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names);
+/* The standing run of a tile set, made if there is none. APR_NOTFOUND: no such tile set is
+ * configured. Else the database can't record it now, which has been logged. */
+apr_status_t tseed_standing_get(tseed_run_t **run, tseed_seeder_t *seeder,
+                                const tseed_names_t *names);
+/* The same of a tile set in the books; NULL: not now. */
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
 /* Once a tick: forgets those that nobody uses. */
 void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);

@@ -58,22 +58,49 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
     return run;
 }
 
-tseed_run_t *tseed_standing_get(tseed_seeder_t *seeder, const tseed_names_t *names)
+/* A tile set that is new to the books must be recorded first; not each time that somebody asks
+ * while the database fails. */
+static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
+                               const tseed_tileset_t *tileset)
+{
+    apr_status_t rv;
+
+    *shelf = tseed_book_find(seeder->book, tseed_tileset_print(tileset, seeder->scratch));
+    if (*shelf) {
+        return APR_SUCCESS;
+    }
+    if (seeder->state_trouble && tseed_clock_monotonic() < seeder->retry_at) {
+        return APR_EBUSY;
+    }
+    rv = tseed_clerk_shelf(shelf, seeder, tileset);
+    if (rv != APR_SUCCESS) {
+        tseed_ledger_trouble(seeder, rv, "enter a tile set");
+    }
+    return rv;
+}
+
+apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
+                                const tseed_names_t *names)
 {
     tseed_tileset_t tileset;
     tseed_shelf_t *shelf;
     tseed_run_t *run = seeder->standing;
+    apr_status_t rv;
 
-    if (tseed_tileset_find(&tileset, seeder->setup->catalog, names, seeder->scratch) ||
-        tseed_clerk_shelf(&shelf, seeder, &tileset) != APR_SUCCESS) {
-        return NULL;
+    *found = NULL;
+    if (tseed_tileset_find(&tileset, seeder->setup->catalog, names, seeder->scratch)) {
+        return APR_NOTFOUND;
+    }
+    rv = find_shelf(&shelf, seeder, &tileset);
+    if (rv != APR_SUCCESS) {
+        return rv;
     }
     while (run && run->shelf != shelf) {
         run = run->next_run;
     }
-    run = run ? run : create(seeder, names, shelf);
-    run->used = tseed_clock_monotonic();
-    return run;
+    *found = run ? run : create(seeder, names, shelf);
+    (*found)->used = tseed_clock_monotonic();
+    return APR_SUCCESS;
 }
 
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
@@ -86,7 +113,10 @@ tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shel
     while (run && run->shelf != shelf) {
         run = run->next_run;
     }
-    return run ? run : tseed_standing_get(seeder, &names);
+    if (!run) {
+        tseed_standing_get(&run, seeder, &names);
+    }
+    return run;
 }
 
 void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
