@@ -181,8 +181,9 @@ const command_rec tseed_directives[] = {
                      SETTING(max_request_body, tseed_read_size, 1024, 64 << 20), ANYWHERE,
                      "SIZE, longest body of a request"),
     AP_INIT_RAW_ARGS("TileSeedMissWaiters", tseed_directive,
-                     SETTING(miss_waiters, tseed_read_int, 1, 100000), ANYWHERE,
-                     "N, requests that may wait for missing tiles at once"),
+                     RULE(IN_SERVER, 1, 3, tseed_set_miss_waiters), ANYWHERE,
+                     "N [layer=N] [client=N], requests that may wait for missing tiles at once, "
+                     "for one layer, of one client"),
     AP_INIT_RAW_ARGS("TileSeedNice", tseed_directive,
                      SETTING(nice, tseed_read_int, 0, 19), ANYWHERE,
                      "N, niceness of the seeder"),

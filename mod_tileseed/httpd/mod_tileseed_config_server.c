@@ -9,6 +9,8 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 
+#define MISS_WAITERS_MOST 100000
+
 static tseed_settings_t *settings_of_server(void)
 {
     return &tseed_conf_main()->settings;
@@ -52,6 +54,32 @@ const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_
     return error ? error
                  : tseed_read_duration(&settings->history_age, &age,
                                        APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
+}
+
+/* A second directive replaces the first one wholly. */
+const char *tseed_set_miss_waiters(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t most = {.lowest = 1, .highest = MISS_WAITERS_MOST};
+    static const tseed_option_t shares[] = {
+        {.name = "layer",
+         .read = tseed_read_int,
+         .offset = offsetof(tseed_settings_t, miss_of_layer),
+         .lowest = 1,
+         .highest = MISS_WAITERS_MOST},
+        {.name = "client",
+         .read = tseed_read_int,
+         .offset = offsetof(tseed_settings_t, miss_of_client),
+         .lowest = 1,
+         .highest = MISS_WAITERS_MOST},
+        {.name = NULL},
+    };
+    tseed_settings_t *settings = settings_of_server();
+    const char *error = tseed_read_int(&settings->miss_waiters, &most,
+                                       APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+
+    (void)dir;
+    settings->miss_of_layer = settings->miss_of_client = 0;
+    return error ? error : tseed_options_read(settings, shares, words, 1, cmd->pool);
 }
 
 /* ---- TileSeedDiskQuota ---- */

@@ -76,7 +76,8 @@ int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
 /* Readers of directives, by the file that has them. */
 
 /* mod_tileseed_config_server.c */
-tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_history, tseed_set_quota;
+tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_history, tseed_set_quota,
+    tseed_set_miss_waiters;
 
 /* mod_tileseed_config_upstream.c */
 tseed_directive_read_t tseed_set_upstream;

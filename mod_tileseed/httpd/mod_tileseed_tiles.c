@@ -28,6 +28,7 @@
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
 #include "mod_tileseed_wanted.h"
+#include "mod_tileseed_sentry.h"
 #include "seeder/tseed_miss.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -254,11 +255,14 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
                                        .gridset = tileset->subset->gridset->name,
                                        .format = tileset->format->mime,
                                        .parameters = tileset->parameters,
-                                       .tile = wanted->tile};
+                                       .tile = wanted->tile,
+                                       .client = r->useragent_ip};
+    tseed_sentry_t sentry;
+    const tseed_vigil_t vigil = tseed_sentry_begin(&sentry, r);
     apr_status_t rv = APR_ENOENT;
 
     for (int asks = 0; APR_STATUS_IS_ENOENT(rv) && asks < ASKS_MOST; asks++) {
-        tseed_miss_ask(reply, descriptor, tseed_supervise_hatch(), &question);
+        tseed_miss_ask(reply, descriptor, tseed_supervise_hatch(), &question, &vigil);
         if (reply->outcome != TSEED_MISS_STORED) {
             return APR_SUCCESS;
         }

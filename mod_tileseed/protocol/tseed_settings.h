@@ -25,9 +25,10 @@ typedef struct {
     apr_interval_time_t stop_timeout, hang_timeout;
     tseed_quota_config_t quota; /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */
-    const char *quota_directive; /* its arguments as written; "" when it is absent */
-    int64_t quota_files;         /* most files when the quota is on; INT64_MAX: no limit */
-    int64_t min_free;            /* bytes that writes leave free below each store root; 0: none */
+    int miss_of_layer, miss_of_client; /* those of a layer, of a client; 0: as many as are free */
+    const char *quota_directive;       /* its arguments as written; "" when it is absent */
+    int64_t quota_files;               /* most files when the quota is on; INT64_MAX: no limit */
+    int64_t min_free; /* bytes that writes leave free below each store root; 0: none */
     apr_interval_time_t quota_grace; /* before a first clean-up that would remove much */
 } tseed_settings_t;
 

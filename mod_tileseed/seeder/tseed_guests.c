@@ -11,49 +11,22 @@
  * again.
  */
 #include <apr_strings.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
-#include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
-#include "seeder/tseed_miss.h"
+#include "seeder/tseed_flight.h"
 
 #define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
 #define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
-
-/* One request that waits; malloc'd. */
-typedef struct tseed_guest_t {
-    int end; /* where its answer goes */
-    tseed_tile_t tile;
-    apr_time_t until; /* monotonic: then it has given up */
-    struct tseed_guest_t *next;
-} tseed_guest_t;
-
-/* All who wait for one metatile; malloc'd. One that failed is kept for a while, without job and
- * guests: as many as the upstream fails in that time. */
-struct tseed_flight_t {
-    int64_t position;
-    tseed_metatile_t metatile;
-    tseed_job_t *job; /* NULL: waits for a task that is at work on it */
-    tseed_guest_t *guests;
-    apr_time_t until; /* monotonic; of one that failed, which is not asked for again before this */
-    char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
-    tseed_flight_t *next;
-};
+#define LEAVERS_AT_ONCE     64
 
 /* ---- answers ---- */
-
-static void answer(tseed_seeder_t *seeder, tseed_guest_t *guest, const tseed_reply_t *reply,
-                   int tile)
-{
-    tseed_miss_answer(guest->end, reply, tile);
-    free(guest);
-    seeder->guest_count--;
-}
 
 static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const char *cause)
 {
@@ -66,85 +39,6 @@ static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const c
 static tseed_reply_t busy(const char *cause)
 {
     return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
-}
-
-/* The place of a tile among those that a worker is to encode for guests even if it can't store
- * them, -1 if nobody had asked for it when the work began. */
-static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
-{
-    const tseed_passage_t *passage = job->passage;
-
-    for (int i = 0; passage && i < passage->count; i++) {
-        if (passage->tiles[i].x == tile->x && passage->tiles[i].y == tile->y) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static void flight_unlink(tseed_run_t *run, tseed_flight_t *flight)
-{
-    tseed_flight_t **link = &run->flights;
-
-    while (*link != flight) {
-        link = &(*link)->next;
-    }
-    *link = flight->next;
-}
-
-/* Everybody hears of it; but of a tile that could not be stored only who was there when the work at
- * it began. Whoever has come since goes on waiting. */
-static void tell(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_reply_t *reply)
-{
-    const tseed_passage_t *passage = flight->job->passage;
-    tseed_guest_t **link = &flight->guests, *guest;
-
-    while ((guest = *link) != NULL) {
-        int at = passage_find(flight->job, &guest->tile);
-        int tile = at >= 0 ? passage->files[at] : -1;
-        tseed_reply_t own = *reply;
-
-        if (reply->outcome == TSEED_MISS_BUSY && passage && at < 0) {
-            link = &guest->next;
-            continue;
-        }
-        *link = guest->next;
-        if (tile >= 0) {
-            own.outcome = TSEED_MISS_PASSED;
-        }
-        answer(seeder, guest, &own, tile);
-    }
-}
-
-/* What the upstream was asked for in vain is remembered as long as the guests were told to wait.
- * Guests who still wait begin anew. */
-static void flight_end(tseed_run_t *run, tseed_flight_t *flight, const tseed_reply_t *reply)
-{
-    int was_asked = flight->job->stage != TSEED_STAGE_CHECK;
-
-    flight->job = NULL;
-    if (flight->guests) {
-        return;
-    }
-    flight_unlink(run, flight);
-    if (reply->outcome != TSEED_MISS_FAILED || !was_asked) {
-        free(flight);
-        return;
-    }
-    flight->until = tseed_clock_monotonic() + apr_time_from_sec(reply->retry_after);
-    memcpy(flight->cause, reply->cause, sizeof(flight->cause));
-    flight->next = run->failed;
-    run->failed = flight;
-}
-
-static tseed_flight_t *flight_of(const tseed_run_t *run, const tseed_job_t *job)
-{
-    tseed_flight_t *flight = run->flights;
-
-    while (flight->job != job) {
-        flight = flight->next;
-    }
-    return flight;
 }
 
 static void close_passage(tseed_job_t *job)
@@ -160,19 +54,20 @@ static void close_passage(tseed_job_t *job)
 
 static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_t outcome)
 {
-    tseed_run_t *run = job->run;
-    tseed_flight_t *flight = flight_of(run, job);
+    tseed_flight_t *flight = tseed_flight_of(job);
     tseed_reply_t reply = {.outcome = outcome};
 
     if (outcome == TSEED_MISS_FAILED) {
         reply = reply_of(outcome, FAILED_SECONDS, job->cause);
-        tseed_pump_note_error(run, job->cause, tseed_clock_monotonic());
+        tseed_pump_note_error(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                                                        : "the work at it was cut short");
     }
-    tell(seeder, flight, &reply);
-    flight_end(run, flight, &reply);
+    if (!atomic_load(&job->run->stopped)) { /* who waits when we stop asks the next seeder */
+        tseed_flight_tell(seeder, flight, &reply);
+    }
+    tseed_flight_end(flight, &reply);
     close_passage(job);
     tseed_pump_job_put_back(seeder, job);
 }
@@ -183,7 +78,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
 static void begin_cut(tseed_job_t *job)
 {
     tseed_passage_t *passage = tseed_memory_get(sizeof(*passage));
-    const tseed_guest_t *guest = flight_of(job->run, job)->guests;
+    const tseed_guest_t *guest = tseed_flight_of(job)->guests;
 
     for (; guest && passage->count < TSEED_PASSAGE_MOST; guest = guest->next) {
         passage->tiles[passage->count] = guest->tile;
@@ -219,7 +114,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
         return;
     }
     count_uses(seeder, job);
-    tell(seeder, flight_of(job->run, job), &reply);
+    tseed_flight_tell(seeder, tseed_flight_of(job), &reply);
     close_passage(job);
     begin_cut(job);
     job->due = job->run->pause_until;
@@ -229,17 +124,6 @@ static int is_there(const tseed_job_t *job)
 {
     return job->outcome == TSEED_JOB_OK &&
            tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
-}
-
-static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_pump_arrive(job);
-    if (job->transfer.result == TSEED_FETCH_OK) {
-        begin_cut(job);
-    } else {
-        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        finish(seeder, job, TSEED_MISS_FAILED);
-    }
 }
 
 /* An upstream that is away is asked no more than its pace allows: whoever comes before it is due
@@ -257,6 +141,29 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
+/* Nobody waited for it before it was asked for. Who has come since has it asked for again. */
+static void begin_anew(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    if (tseed_flight_of(job)->guests) {
+        begin_fetch(seeder, job);
+    } else {
+        finish(seeder, job, TSEED_MISS_BUSY);
+    }
+}
+
+static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_pump_arrive(job);
+    if (job->transfer.result == TSEED_FETCH_OK) {
+        begin_cut(job);
+    } else if (job->transfer.result == TSEED_FETCH_CANCELLED) {
+        begin_anew(seeder, job);
+    } else {
+        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        finish(seeder, job, TSEED_MISS_FAILED);
+    }
+}
+
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->working--;
@@ -265,7 +172,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
-        begin_fetch(seeder, job);
+        begin_anew(seeder, job);
     } else if (job->outcome == TSEED_JOB_OK) {
         finish(seeder, job, TSEED_MISS_STORED);
     } else if (job->outcome == TSEED_JOB_NO_ROOM) {
@@ -287,34 +194,6 @@ void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job)
 }
 
 /* ---- coming in ---- */
-
-static tseed_flight_t *flight_find(tseed_run_t *run, int64_t position)
-{
-    tseed_flight_t *flight = run->flights;
-
-    while (flight && flight->position != position) {
-        flight = flight->next;
-    }
-    if (!flight) {
-        flight = tseed_memory_get(sizeof(*flight));
-        flight->position = position;
-        flight->metatile = tseed_positions_at(&run->positions, position);
-        flight->next = run->flights;
-        run->flights = flight;
-    }
-    return flight;
-}
-
-/* The flight to that metatile whose failure still counts, or NULL. */
-static const tseed_flight_t *failed_find(const tseed_run_t *run, int64_t position, apr_time_t now)
-{
-    const tseed_flight_t *flight = run->failed;
-
-    while (flight && (flight->position != position || now >= flight->until)) {
-        flight = flight->next;
-    }
-    return flight;
-}
 
 static void turn_away(int end, tseed_reply_t reply)
 {
@@ -342,34 +221,40 @@ static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *que
     return *position < 0 ? NULL : run; /* asked under another configuration */
 }
 
-static void welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
+/* Returns whether it waits now; if not, it has its answer. */
+static int welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
     const char *problem;
     int64_t position;
     tseed_run_t *run = find_run(seeder, question, &position, &problem);
     const apr_time_t now = tseed_clock_monotonic();
     const tseed_flight_t *failed;
-    tseed_guest_t *guest;
-    tseed_flight_t *flight;
 
     if (!run) {
         turn_away(end, busy(problem));
-        return;
+        return 0;
     }
-    failed = failed_find(run, position, now);
+    failed = tseed_flight_failed(run, position, now);
     if (failed) {
         turn_away(end, reply_of(TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
                                 failed->cause));
-        return;
+        return 0;
     }
-    flight = flight_find(run, position);
-    guest = tseed_memory_get(sizeof(*guest));
-    guest->end = end;
-    guest->tile = question->tile;
-    guest->until = now + TSEED_MISS_PATIENCE;
-    guest->next = flight->guests;
-    flight->guests = guest;
-    seeder->guest_count++;
+    tseed_flight_board(seeder, tseed_flight_get(run, position), question, end);
+    return 1;
+}
+
+/* A place first: nothing is made for those who get none. */
+static void let_in(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
+{
+    const char *problem =
+        tseed_places_take(seeder->places, question->layer, question->client, seeder->scratch);
+
+    if (problem) {
+        turn_away(end, busy(problem));
+    } else if (!welcome(seeder, question, end)) {
+        tseed_places_leave(seeder->places, question->layer, question->client);
+    }
 }
 
 void tseed_guests_hear(tseed_seeder_t *seeder)
@@ -380,12 +265,54 @@ void tseed_guests_hear(tseed_seeder_t *seeder)
 
     do {
         rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
-        if (rv == APR_SUCCESS && seeder->guest_count >= seeder->settings->miss_waiters) {
-            turn_away(end, busy("too many requests wait for tiles"));
-        } else if (rv == APR_SUCCESS) {
-            welcome(seeder, &question, end);
+        if (rv == APR_SUCCESS) {
+            let_in(seeder, &question, end);
         }
     } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+}
+
+/* ---- going away ---- */
+
+/* Nobody waits for the flight any more: what has not begun is not begun. A request that the
+ * upstream has is awaited, and its picture stored. */
+static void call_off(tseed_seeder_t *seeder, tseed_flight_t *flight)
+{
+    if (flight->guests) {
+        return;
+    }
+    if (!flight->job) {
+        tseed_flight_forget(flight);
+    } else if (flight->job->stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_withdraw(seeder->fetcher, &flight->job->transfer);
+    }
+}
+
+void tseed_guests_part(tseed_seeder_t *seeder)
+{
+    struct epoll_event events[LEAVERS_AT_ONCE];
+    int count = epoll_wait(seeder->leavers, events, LEAVERS_AT_ONCE, 0);
+
+    for (int i = 0; i < count; i++) {
+        tseed_guest_t *guest = events[i].data.ptr;
+        tseed_flight_t *flight = guest->flight;
+
+        tseed_flight_leave(seeder, guest);
+        call_off(seeder, flight);
+    }
+}
+
+apr_status_t tseed_guests_begin(tseed_seeder_t *seeder)
+{
+    const tseed_settings_t *settings = seeder->settings;
+    int layer = settings->miss_of_layer;
+
+    if (layer == TSEED_PLACES_FREE && seeder->setup->catalog->order->nelts == 1) {
+        layer = settings->miss_waiters; /* there is nobody to leave places to */
+    }
+    seeder->places =
+        tseed_places_create(settings->miss_waiters, layer, settings->miss_of_client, seeder->pool);
+    seeder->leavers = epoll_create1(EPOLL_CLOEXEC);
+    return seeder->leavers < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
 }
 
 /* ---- under way ---- */
@@ -422,49 +349,19 @@ void tseed_guests_feed(tseed_seeder_t *seeder)
 
 /* ---- once a tick ---- */
 
-static void drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight, apr_time_t now)
-{
-    const tseed_reply_t late = busy("it takes too long");
-    tseed_guest_t **link = &flight->guests;
-
-    while (*link) {
-        tseed_guest_t *guest = *link;
-
-        if (now >= guest->until) {
-            *link = guest->next;
-            answer(seeder, guest, &late, -1);
-        } else {
-            link = &guest->next;
-        }
-    }
-}
-
-static void forget_failed(tseed_run_t *run, apr_time_t now)
-{
-    tseed_flight_t **link = &run->failed, *flight;
-
-    while ((flight = *link) != NULL) {
-        if (now < flight->until) {
-            link = &flight->next;
-        } else {
-            *link = flight->next;
-            free(flight);
-        }
-    }
-}
-
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
+    const tseed_reply_t late = busy("it takes too long");
+
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
-            drop_late(seeder, flight, now);
-            if (!flight->guests && !flight->job) {
-                flight_unlink(run, flight);
-                free(flight);
+            if (flight->guests || !flight->job) {
+                tseed_flight_drop_late(seeder, flight, &late, now);
+                call_off(seeder, flight);
             }
         }
-        forget_failed(run, now);
+        tseed_flight_forget_failed(run, now);
         tseed_pump_summarise(run, now);
     }
 }

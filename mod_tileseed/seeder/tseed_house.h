@@ -12,6 +12,7 @@
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
+ *      tseed_flight.c   who of them waits for which metatile
  *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
@@ -32,6 +33,7 @@
 #include "quota/tseed_book.h"
 #include "quota/tseed_cleaner.h"
 #include "seeder/tseed_crew.h"
+#include "seeder/tseed_places.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_state.h"
 
@@ -133,7 +135,8 @@ typedef struct tseed_seeder_t {
     size_t doubt_cursor;                /* in the book */
     tseed_walk_t *walk;                 /* NULL: none */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
-    int guest_count;                    /* requests that wait */
+    tseed_places_t *places;             /* of requests that wait, */
+    int leavers;                        /* and an epoll that hears when one has gone */
     tseed_purge_t *purges;              /* by store root */
     int must_save; /* levels are unmarked: not without all that has changed in them */
 
@@ -245,8 +248,12 @@ int tseed_feeder_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
 
 /* ---- guests ---- */
 
+/* Before the first of them. */
+apr_status_t tseed_guests_begin(tseed_seeder_t *seeder);
 /* Takes in the questions that have come. */
 void tseed_guests_hear(tseed_seeder_t *seeder);
+/* Lets those go whose child waits no more. */
+void tseed_guests_part(tseed_seeder_t *seeder);
 /* Begins what may begin, takes back a job of theirs whose stage is over. */
 void tseed_guests_feed(tseed_seeder_t *seeder);
 void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job);

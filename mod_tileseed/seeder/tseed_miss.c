@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Questions and answers: a question is one packet of strings, each closed by NUL, in this order:
- * version, layer, grid set, format, z, x, y, then the parameters, key and value in turn. */
+ * version, layer, grid set, format, client, z, x, y, then the parameters, key and value in turn. */
 #include "seeder/tseed_miss.h"
 
 #include <apr_strings.h>
@@ -11,11 +11,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define VERSION       1
+#include "base/tseed_clock.h"
+
+#define VERSION       2
 #define QUESTION_SIZE 8192
 #define PACKET_COST   768 /* what the kernel charges for a short packet */
-#define FIXED_STRINGS 7
+#define FIXED_STRINGS 8
 #define BUSY_SECONDS  1
+#define LOOK_EVERY    100 /* ms */
+#define ASKS_MOST     20
+#define PAUSE         (100 * 1000) /* before the next seeder is asked */
 
 apr_status_t tseed_miss_open(int ends[2], int most)
 {
@@ -106,6 +111,7 @@ static int write_letter(letter_t *letter, const tseed_question_t *question)
     add(letter, question->layer);
     add(letter, question->gridset);
     add(letter, question->format);
+    add(letter, question->client);
     add_number(letter, question->tile.z);
     add_number(letter, question->tile.x);
     add_number(letter, question->tile.y);
@@ -150,57 +156,108 @@ static int read_letter(tseed_question_t *question, const letter_t *letter, apr_p
         .gridset = string[2],
         .format = string[3],
         .parameters = parameters,
-        .tile = {(int)apr_atoi64(string[4]), apr_atoi64(string[5]), apr_atoi64(string[6])},
+        .client = string[4],
+        .tile = {(int)apr_atoi64(string[5]), apr_atoi64(string[6]), apr_atoi64(string[7])},
     };
     return 1;
 }
 
 /* ---- both ends ---- */
 
-static int wait_for_answer(int end)
-{
-    struct pollfd answer = {.fd = end, .events = POLLIN};
-    int ready;
+/* How a wait ended. */
+typedef enum {
+    ANSWERED,
+    CLOSED, /* the seeder has gone, or understood nothing */
+    OVER    /* the vigil's reason, or the time, or nobody took the question */
+} wait_t;
 
-    do {
-        ready = poll(&answer, 1, (int)apr_time_as_msec(TSEED_MISS_PATIENCE));
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
-}
-
-static int ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question)
-{
+/* A question on its way. */
+typedef struct {
     letter_t letter;
-    int ends[2], sent;
-    ssize_t length = 0;
+    int hatch;
+    const tseed_vigil_t *vigil;
+    apr_time_t until; /* monotonic */
+    const char *why;  /* it is over before that time; or NULL */
+} errand_t;
 
-    if (!write_letter(&letter, question) ||
-        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-        return 0;
+/* Until the descriptor is readable, or some time has come. */
+static wait_t watch(errand_t *errand, int end, apr_time_t until)
+{
+    const tseed_vigil_t *vigil = errand->vigil;
+
+    for (;;) {
+        struct pollfd fds[2] = {{.fd = end, .events = POLLIN},
+                                {.fd = vigil->client, .events = POLLRDHUP}};
+        apr_time_t left = until - tseed_clock_monotonic();
+        int millis = left > 0 ? (int)apr_time_as_msec(left) + 1 : 0;
+
+        poll(fds, 2, vigil->look && millis > LOOK_EVERY ? LOOK_EVERY : millis);
+        if (fds[0].revents) {
+            return ANSWERED;
+        }
+        errand->why = fds[1].revents ? "the client has gone"
+                      : vigil->look  ? vigil->look(vigil->baton)
+                                     : NULL;
+        if (errand->why || left <= 0) {
+            return OVER;
+        }
     }
-    sent = send_packet(hatch, letter.text, letter.length, ends[1]) == 0;
-    close(ends[1]);
-    if (sent && wait_for_answer(ends[0])) {
-        length = receive_packet(ends[0], reply, sizeof(*reply), tile);
-    }
-    close(ends[0]);
-    return length == sizeof(*reply) && reply->version == VERSION;
 }
 
-void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question)
+static wait_t hear(int end, tseed_reply_t *reply, int *tile)
 {
-    *tile = -1;
-    if (ask(reply, tile, hatch, question)) {
+    ssize_t length = receive_packet(end, reply, sizeof(*reply), tile);
+
+    if (length == sizeof(*reply) && reply->version == VERSION) {
         reply->cause[sizeof(reply->cause) - 1] = '\0';
-        return;
+        return ANSWERED;
     }
     if (*tile >= 0) {
         close(*tile);
         *tile = -1;
     }
-    *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY,
-                             .retry_after = BUSY_SECONDS,
-                             .cause = "the seeder does not answer"};
+    return CLOSED;
+}
+
+static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
+{
+    int ends[2], sent;
+    wait_t wait = OVER;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return OVER;
+    }
+    sent = send_packet(errand->hatch, errand->letter.text, errand->letter.length, ends[1]) == 0;
+    close(ends[1]);
+    if (sent) {
+        wait = watch(errand, ends[0], errand->until);
+    }
+    if (wait == ANSWERED) {
+        wait = hear(ends[0], reply, tile);
+    }
+    close(ends[0]);
+    return wait;
+}
+
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question,
+                    const tseed_vigil_t *vigil)
+{
+    errand_t errand = {
+        .hatch = hatch, .vigil = vigil, .until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE};
+    wait_t wait = write_letter(&errand.letter, question) ? CLOSED : OVER;
+
+    *tile = -1;
+    for (int asks = 0; wait == CLOSED && asks < ASKS_MOST && !errand.why; asks++) {
+        wait = ask(reply, tile, &errand);
+        if (wait == CLOSED) {
+            watch(&errand, -1, tseed_clock_monotonic() + PAUSE);
+        }
+    }
+    if (wait != ANSWERED) {
+        *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
+        apr_cpystrn(reply->cause, errand.why ? errand.why : "the seeder does not answer",
+                    sizeof(reply->cause));
+    }
 }
 
 apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool)

@@ -8,8 +8,8 @@
  *        answer (+ the tile, unstored) ◄──────   writes to the end that came with it
  *
  * The end that travels with the question makes the rest simple: nothing is named, counted or left
- * over. A child that has given up closes its end; a seeder that dies closes the other, and the
- * child knows at once.
+ * over. A child that has given up, because its client has gone for instance, closes its end; a
+ * seeder that dies closes the other, and the child asks the next one.
  */
 #ifndef TSEED_MISS_H
 #define TSEED_MISS_H
@@ -26,7 +26,16 @@ typedef struct {
     const char *layer, *gridset, *format; /* names; format is the MIME type */
     const apr_table_t *parameters;        /* as submitted: any case, accepted by the filters */
     tseed_tile_t tile;
+    const char *client; /* its address; "": nobody's */
 } tseed_question_t;
+
+/* What may end the wait before there is an answer. */
+typedef struct {
+    int client;                       /* its socket: the wait ends when it is closed; -1: none */
+    const char *(*look)(void *baton); /* asked ten times a second: NULL, or why to wait no longer;
+                                       * or NULL */
+    void *baton;
+} tseed_vigil_t;
 
 typedef enum {
     TSEED_MISS_STORED, /* it is in the store now */
@@ -49,9 +58,11 @@ typedef struct {
  * questions while no seeder reads. Parent, before any fork. */
 apr_status_t tseed_miss_open(int ends[2], int most);
 
-/* Child, any thread: asks and waits. *tile is a descriptor with PASSED, to be closed by the
- * caller, -1 otherwise. What goes wrong on the way is BUSY. */
-void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question);
+/* Child, any thread: asks and waits, for TSEED_MISS_PATIENCE at most; a seeder that ends without an
+ * answer is followed by another, which is asked again. *tile is a descriptor with PASSED, to be
+ * closed by the caller, -1 otherwise. What goes wrong on the way is BUSY. */
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question,
+                    const tseed_vigil_t *vigil);
 
 /* Seeder: the next question, in `pool`, with the end to answer to (a descriptor that the caller
  * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped. */

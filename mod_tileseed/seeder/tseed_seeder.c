@@ -77,11 +77,12 @@ static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
  */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
-    struct pollfd fds[4] = {
+    struct pollfd fds[5] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->mailbox.wake, .events = POLLIN},
         {.fd = seeder->setup->hatch, .events = POLLIN},
+        {.fd = seeder->leavers, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t due = tseed_parking_due(seeder);
@@ -89,7 +90,10 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
     apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 
-    poll(fds, 4, left > 0 ? (int)(left / 1000) + 1 : 0);
+    poll(fds, 5, left > 0 ? (int)(left / 1000) + 1 : 0);
+    if (fds[4].revents) {
+        tseed_guests_part(seeder);
+    }
     if (fds[3].revents) {
         tseed_guests_hear(seeder);
     }
@@ -201,6 +205,9 @@ static apr_status_t start_threads(tseed_seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv = tseed_crew_create(&seeder->crew, (unsigned)seeder->settings->workers, &seeder->mailbox,
                                seeder->board, seeder->pool);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_guests_begin(seeder);
     }
     return rv;
 }

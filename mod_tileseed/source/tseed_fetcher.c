@@ -49,7 +49,7 @@ static void post(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
     }
 }
 
-static void post_order(tseed_fetcher_t *fetcher, const void *owner)
+static void post_order(tseed_fetcher_t *fetcher, const void *owner, int is_for_one)
 {
     tseed_transfer_t *order = calloc(1, sizeof(*order));
 
@@ -57,6 +57,7 @@ static void post_order(tseed_fetcher_t *fetcher, const void *owner)
         abort();
     }
     order->owner = owner;
+    order->is_for_one = is_for_one;
     post(fetcher, order);
 }
 
@@ -68,7 +69,12 @@ void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner)
 {
-    post_order(fetcher, owner);
+    post_order(fetcher, owner, 0);
+}
+
+void tseed_fetcher_withdraw(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
+{
+    post_order(fetcher, transfer, 1);
 }
 
 static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
@@ -107,12 +113,16 @@ static void hand_back(tseed_fetcher_t *fetcher, tseed_transfer_t *transfers)
     }
 }
 
-static void cancel(tseed_fetcher_t *fetcher, const void *owner)
+static void carry_out(tseed_fetcher_t *fetcher, const tseed_transfer_t *order)
 {
     tseed_transfer_t *taken = NULL;
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
-        tseed_lane_withdraw(&taken, lane, fetcher->multi, owner);
+        if (order->is_for_one) {
+            tseed_lane_withdraw_one(&taken, lane, order->owner);
+        } else {
+            tseed_lane_withdraw(&taken, lane, fetcher->multi, order->owner);
+        }
     }
     hand_back(fetcher, taken);
 }
@@ -145,7 +155,7 @@ static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
 {
     if (!letter->url) {
         fetcher->leaving |= !letter->owner;
-        cancel(fetcher, letter->owner);
+        carry_out(fetcher, letter);
         free(letter);
     } else if (!*letter->url) {
         refuse(fetcher, letter);
@@ -305,7 +315,7 @@ apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t 
 
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher)
 {
-    post_order(fetcher, NULL);
+    post_order(fetcher, NULL, 0);
     pthread_join(fetcher->thread, NULL);
     while (fetcher->lanes) {
         tseed_lane_t *lane = fetcher->lanes;

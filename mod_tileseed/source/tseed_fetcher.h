@@ -67,7 +67,8 @@ typedef struct tseed_transfer_t {
 
     /* the fetcher's own */
     struct tseed_transfer_t *next;
-    int64_t round; /* in its lane */
+    int64_t round;  /* in its lane */
+    int is_for_one; /* of an order to cancel: `owner` is the transfer, if it waits */
 } tseed_transfer_t;
 
 /* What an answer says that is called a picture but is text: one line, without secrets; "" when it
@@ -98,6 +99,10 @@ void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer);
 /* Ends all transfers of that owner, waiting or under way; each comes back as CANCELLED, unless it
  * was through already. Any thread; returns at once. */
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
+
+/* Ends that transfer if it still waits for its turn: it comes back as CANCELLED. One that is under
+ * way goes on. Any thread; returns at once. */
+void tseed_fetcher_withdraw(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,

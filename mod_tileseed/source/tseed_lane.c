@@ -292,6 +292,22 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
     apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 
+void tseed_lane_withdraw_one(tseed_transfer_t **taken, tseed_lane_t *lane,
+                             const tseed_transfer_t *transfer)
+{
+    tseed_transfer_t **link = &lane->waiting;
+
+    while (*link && *link != transfer) {
+        link = &(*link)->next;
+    }
+    if (*link) {
+        tseed_transfer_t *found = *link;
+
+        *link = found->next;
+        prepend(taken, found);
+    }
+}
+
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner)
 {

@@ -69,6 +69,10 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner);
 
+/* Adds that transfer to the list if it waits. */
+void tseed_lane_withdraw_one(tseed_transfer_t **taken, tseed_lane_t *lane,
+                             const tseed_transfer_t *transfer);
+
 /* Makes a transfer as good as new, but for its body's memory. It counts as cancelled until
  * something else is known. */
 void tseed_transfer_reset(tseed_transfer_t *transfer);

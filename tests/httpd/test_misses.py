@@ -5,10 +5,12 @@ import concurrent.futures
 import os
 import signal
 import socket
-import threading
 import time
 
-from seeding import GRIDS, REST, files, geowebcache_path, halt, seeder_of, stub, world
+import pytest
+
+from seeding import (GRIDS, REST, files, geowebcache_path, halt, layer, seeder_of, stub,
+                     world)
 from test_tiles import TILES, fetch
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
@@ -34,9 +36,8 @@ def until_served(httpd, path):
 
 def held(upstream):
     """Lets the upstream answer only when the returned event is set."""
-    released = threading.Event()
-    upstream.decide = lambda _asked: released.wait(60) and None
-    return released
+    upstream.always = Fault('held')
+    return upstream.released
 
 
 def test_upstream_in_the_same_httpd(httpd, mpm):
@@ -74,19 +75,43 @@ def test_metatile_that_fails_is_asked_for_once(httpd, upstream):
 
 @one_mpm
 def test_seeder_that_dies(httpd, upstream):
-    """Who waits hears of it at once, and the next seeder makes the tile."""
+    """Who waits gets the tile from the next seeder."""
     httpd.start(REST + TILES + stub(upstream))
     released = held(upstream)
-    path = '/tiles/stub/small/3/0/0.png'
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(httpd.get, path)
+        waiting = pool.submit(httpd.get, '/tiles/stub/small/3/0/0.png')
         wait_until(lambda: upstream.requests)
         os.kill(wait_until(lambda: seeder_of(httpd)), signal.SIGKILL)
-        answer = waiting.result(15)                                 # of 30 s that it would wait
+        httpd.expect('tileseed: the seeder')
+        released.set()
+        assert waiting.result(60).status == 200
+
+
+def test_graceful_restart(httpd, upstream):
+    """Who waits in a process of before the restart gets the tile from the seeder of after it."""
+    httpd.start(REST + TILES + stub(upstream))
+    released = held(upstream)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        waiting = [pool.submit(httpd.get, f'/tiles/stub/small/3/{x}/{x}.png') for x in (0, 3, 5, 7)]
+        wait_until(lambda: len(upstream.requests) == 4)
+        httpd.graceful()
+        released.set()
+        assert [one.result(60).status for one in waiting] == [200] * 4
+
+
+def test_process_that_must_end(httpd, mpm, upstream):
+    """The only process of httpd is ending and lets nobody wait: another can't begin before."""
+    if mpm != 'event':
+        pytest.skip('a process of prefork ends between two requests; worker begins another one in '
+                    'its place before it has ended')
+    httpd.start('ServerLimit 1\nThreadsPerChild 8\nMaxRequestWorkers 8\nMaxSpareThreads 8\n'
+                'StartServers 1\nMaxConnectionsPerChild 1\n' + REST + TILES + stub(upstream))
+    held(upstream)
+    httpd.expect('AH00484|AH00161|AH03490|AH00286|AH00287|AH10159')
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(httpd.get, '/tiles/stub/small/3/0/0.png').result(25)   # of 30 s
     assert answer.status == 503 and int(answer.headers['Retry-After']) > 0
-    httpd.expect('tileseed: the seeder')
-    released.set()
-    assert until_served(httpd, path)[-1] == 200
+    assert 'this process of httpd is ending' in answer.text
 
 
 @one_mpm
@@ -107,18 +132,77 @@ def test_seeder_that_hangs(httpd, upstream):
     assert all(one.result().status in (200, 503) for one in waiting)
 
 
+class Impatient:
+    """Clients that ask for tiles and go away when they are told to, without an answer."""
+
+    def __init__(self, httpd, paths):
+        self.clients = []
+        for path in paths:
+            client = socket.create_connection(('127.0.0.1', httpd.port))
+            client.sendall(f'GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HT'.encode())
+            self.clients.append(client)
+
+    def leave(self):
+        """All of them."""
+        for client in self.clients:
+            client.close()
+
+
 @one_mpm
 def test_client_that_goes_away(httpd, upstream):
     """The tile is stored all the same, and nobody waits any more."""
     httpd.start('TileSeedMissWaiters 1\n' + REST + TILES + stub(upstream, meta='1x1'))
     released = held(upstream)
-    with socket.create_connection(('127.0.0.1', httpd.port)) as client:
-        client.sendall(b'GET /tiles/stub/small/3/0/0.png HTTP/1.0\r\n\r\n')
-        wait_until(lambda: upstream.requests)
-    fetch(httpd, '/tiles/stub/small/3/7/7.png', 503)
-    released.set()
-    wait_until(lambda: len(files(httpd)) == 1)
-    assert until_served(httpd, '/tiles/stub/small/3/7/7.png')[-1] == 200
+    client = Impatient(httpd, ['/tiles/stub/small/3/0/0.png'])
+    wait_until(lambda: upstream.requests)
+    refused = fetch(httpd, '/tiles/stub/small/3/7/7.png', 503)
+    assert 'TileSeedMissWaiters' in refused.text
+    client.leave()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(until_served, httpd, '/tiles/stub/small/3/7/7.png')
+        wait_until(lambda: len(upstream.requests) == 2)     # it has the place, nobody was answered
+        released.set()
+        assert other.result()[-1] == 200
+    wait_until(lambda: len(files(httpd)) == 2)
+
+
+@one_mpm
+def test_clients_that_go_away_from_a_layer_that_hangs(httpd, upstream):
+    """Their places are free at once, and what nobody waits for is not fetched."""
+    httpd.start('TileSeedMissWaiters 10\n' + REST + TILES +
+                stub(upstream, meta='1x1', connections=2) +
+                layer('other', f'TileSeedSource wms {upstream.url} layers=other',
+                      'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    upstream.decide = lambda asked: Fault('held') if asked['LAYERS'] == 'any' else None
+    clients = Impatient(httpd, [f'/tiles/stub/small/6/{x}/0.png' for x in range(20)])
+    wait_until(lambda: len(upstream.requests) == 2)
+    clients.leave()
+    assert until_served(httpd, '/tiles/other/small/6/0/0.png')[-1] == 200
+    upstream.released.set()
+    assert until_served(httpd, '/tiles/stub/small/6/63/63.png')[-1] == 200
+    asked = [one for one in upstream.requests if one['LAYERS'] == 'any']
+    assert len(asked) <= 4, asked           # two under way, this one, one that was met on its way
+
+
+@one_mpm
+def test_a_layer_that_hangs_leaves_places(httpd, upstream):
+    """However many wait for it, another layer's tiles are made; so for clients."""
+    httpd.start('TileSeedMissWaiters 10 client=10\n' + REST + TILES +
+                stub(upstream, meta='1x1') +
+                layer('other', f'TileSeedSource wms {upstream.url} layers=other',
+                      'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    httpd.expect('failed answers of the upstream')          # it ends before they do
+    upstream.decide = lambda asked: Fault('held') if asked['LAYERS'] == 'any' else None
+    clients = Impatient(httpd, [f'/tiles/stub/small/6/{x}/0.png' for x in range(30)])
+    wait_until(lambda: len(upstream.requests) == 5)         # half of them
+    for x in range(3):
+        fetch(httpd, f'/tiles/other/small/6/{x}/0.png')
+    refused = fetch(httpd, '/tiles/stub/small/6/63/63.png', 503)
+    assert 'TileSeedMissWaiters (layer=)' in refused.text
+    httpd.graceful('TileSeedMissWaiters 10 client=1\n' + REST + TILES + stub(upstream, meta='1x1'))
+    wait_until(lambda: 'TileSeedMissWaiters (client=)'
+               in fetch(httpd, '/tiles/stub/small/6/63/63.png', 503).text)
+    clients.leave()
 
 
 @one_mpm

@@ -134,6 +134,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.owner.ended.wait(number)
         self.answer(self.image(asked), self.mime(asked))
 
+    def fault_held(self, asked, _number):
+        """A good answer when the test releases it."""
+        self.server.owner.released.wait(60)
+        self.answer_well(asked)
+
     def fault_hang(self, _asked, _number):
         """No answer before the test ends."""
         self.server.owner.ended.wait()
@@ -308,6 +313,7 @@ class Upstream:
         self.under_way = 0
         self.decide = lambda asked: None
         self.ended = threading.Event()
+        self.released = threading.Event()
         self.lock = threading.Lock()
         self.connections = set()
         self.context = context

@@ -273,6 +273,7 @@ static inline int house_setup(void **state)
                                          .give_up = 3600 * APR_USEC_PER_SEC,
                                          .stop_timeout = APR_USEC_PER_SEC / 2,
                                          .miss_waiters = WAITERS,
+                                         .miss_of_layer = WAITERS,
                                          .quota_files = INT64_MAX,
                                          .quota_directive = "off"};
     tseed_quota_config_init(&house->settings.quota, 4096, house->pool);

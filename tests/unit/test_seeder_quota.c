@@ -1,165 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The seeder's process without httpd: missing tiles, the books and the disk quota. */
+/* The seeder's process without httpd: the books and the disk quota. */
 #include "seeder_fixture.h"
 
 #include <fcntl.h>
 #include <sys/inotify.h>
 
 #include "state/tseed_answers.h"
-
-/* ---- requests for tiles that are not there ---- */
-
-typedef struct {
-    house_t *house;
-    tseed_tile_t tile;
-    tseed_reply_t reply;
-    int file;
-    pthread_t thread;
-} guest_t;
-
-static void *ask(void *data)
-{
-    guest_t *guest = data;
-    apr_pool_t *pool;
-    tseed_question_t question = {.layer = "topp:states",
-                                 .gridset = "EPSG:900913",
-                                 .format = "image/png",
-                                 .tile = guest->tile};
-
-    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
-    question.parameters = apr_table_make(pool, 1);
-    tseed_miss_ask(&guest->reply, &guest->file, guest->house->hatch[1], &question);
-    apr_pool_destroy(pool);
-    return NULL;
-}
-
-static void guest_send(guest_t *guest, house_t *house, int z, int64_t x, int64_t y)
-{
-    *guest = (guest_t){.house = house, .tile = {z, x, y}};
-    assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
-}
-
-static int guest_hear(guest_t *guest)
-{
-    assert_int_equal(pthread_join(guest->thread, NULL), 0);
-    return guest->reply.outcome;
-}
-
-static void test_seeder_quota__guests_of_one_metatile_share_a_fetch(void **state)
-{
-    house_t *house = *state;
-    int64_t before = upstream->requests;
-    guest_t guests[4];
-
-    upstream->mood = SLOW;
-    for (int i = 0; i < 4; i++) {
-        guest_send(&guests[i], house, 3, 4 + i, 5);
-    }
-    for (int i = 0; i < 4; i++) {
-        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
-        assert_int_equal(guests[i].file, -1);
-    }
-    assert_int_equal(upstream->requests - before, 1);
-    assert_int_equal(files(house), 16); /* the metatile, not the tile */
-}
-
-static void test_seeder_quota__guest_of_a_present_tile_costs_no_fetch(void **state)
-{
-    house_t *house = *state;
-    guest_t guest;
-    int64_t before;
-
-    wait_end(house, post(house, "seed", 2, 1));
-    before = upstream->requests;
-    guest_send(&guest, house, 2, 1, 1);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    assert_int_equal(upstream->requests, before);
-}
-
-static void test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest(void **state)
-{
-    house_t *house = *state;
-    unsigned char signature[8];
-    guest_t guest;
-    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
-
-    fclose(file); /* a file where the cache should be */
-    guest_send(&guest, house, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
-    assert_int_equal(pread(guest.file, signature, 8, 0), 8);
-    assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
-    close(guest.file);
-}
-
-/* Whoever comes when the work at the metatile has begun already gets his tile as well. */
-static void test_seeder_quota__late_guests_are_passed_their_tiles(void **state)
-{
-    house_t *house = *state;
-    guest_t guests[WAITERS];
-    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
-
-    fclose(file); /* a file where the cache should be */
-    for (int round = 0; round < 40; round++) {
-        for (int i = 0; i < WAITERS; i++) {
-            guest_send(&guests[i], house, 5, 4 + i % 4, 8 + i / 4 % 4);
-            apr_sleep(500);
-        }
-        for (int i = 0; i < WAITERS; i++) {
-            assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_PASSED);
-            close(guests[i].file);
-        }
-    }
-}
-
-static void test_seeder_quota__guest_hears_why_the_upstream_fails(void **state)
-{
-    house_t *house = *state;
-    guest_t guest;
-
-    upstream->mood = EXCEPTION;
-    guest_send(&guest, house, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
-    assert_non_null(strstr(guest.reply.cause, "no such layer"));
-    assert_true(guest.reply.retry_after > 0);
-}
-
-static void test_seeder_quota__guests_beyond_the_limit_are_turned_away(void **state)
-{
-    house_t *house = *state;
-    guest_t guests[WAITERS], one_more;
-    int64_t before = upstream->requests;
-
-    upstream->mood = HANGS;
-    for (int i = 0; i < WAITERS; i++) {
-        guest_send(&guests[i], house, 9, 8 * i, 0);
-    }
-    AWAIT(upstream->requests - before == WAITERS);
-    guest_send(&one_more, house, 9, 0, 0);
-    assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
-    assert_true(one_more.reply.retry_after > 0);
-    upstream->mood = FINE;
-    for (int i = 0; i < WAITERS; i++) {
-        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
-    }
-}
-
-static void test_seeder_quota__guests_of_a_killed_seeder_know_at_once(void **state)
-{
-    house_t *house = *state;
-    int64_t before = upstream->requests;
-    guest_t guest;
-
-    upstream->mood = HANGS;
-    guest_send(&guest, house, 5, 7, 9);
-    AWAIT(upstream->requests > before);
-    seeder_stop(house, SIGKILL);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
-    upstream->mood = FINE;
-    seeder_start(house);
-    guest_send(&guest, house, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-}
 
 /* ---- the books ---- */
 
@@ -781,21 +628,6 @@ static void test_seeder_quota__shared_files_are_known_again_and_go_with_their_ti
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_of_one_metatile_share_a_fetch,
-                                        house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_quota__guest_of_a_present_tile_costs_no_fetch,
-                                        house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder_quota__what_can_not_be_stored_is_passed_to_its_guest, house_setup,
-            house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_quota__late_guests_are_passed_their_tiles,
-                                        house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_quota__guest_hears_why_the_upstream_fails,
-                                        house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_beyond_the_limit_are_turned_away,
-                                        house_setup, house_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_quota__guests_of_a_killed_seeder_know_at_once,
-                                        house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_agree_with_the_disk, house_setup,
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_an_existing_cache_in,

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The watch over a request that waits.
+ *
+ * A process of httpd that is ending holds its place until its last request is through. If it holds
+ * the last place there is, and the tile comes from this very server, the request waits for a
+ * process that waits for the request. So it goes when no other process has been serving for a
+ * moment; while others serve, it may wait as long as any.
+ */
+#include "mod_tileseed_sentry.h"
+
+#include <ap_mpm.h>
+#include <apr_portable.h>
+#include <http_core.h>
+#include <http_protocol.h>
+#include <scoreboard.h>
+
+#include "base/tseed_clock.h"
+#include "mod_tileseed_supervise.h"
+
+#define SEEDER_PATIENCE  (5 * APR_USEC_PER_SEC) /* a restart of the seeder takes far less */
+#define PROCESS_PATIENCE (2 * APR_USEC_PER_SEC) /* httpd starts processes once a second */
+
+static int is_ending(void)
+{
+    int state;
+
+    return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state == AP_MPMQ_STOPPING;
+}
+
+/* Whether some process of httpd serves and goes on doing so. */
+static int others_serve(void)
+{
+    int most = 0;
+
+    ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &most);
+    for (int i = 0; i < most; i++) {
+        const process_score *process = ap_get_scoreboard_process(i);
+
+        if (process && process->pid && !process->quiescing &&
+            process->generation == ap_scoreboard_image->global->running_generation) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int seeder_is_there(void)
+{
+    tseed_board_t *board = tseed_supervise_board();
+
+    return board && tseed_board_seeder(board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING;
+}
+
+/* Whether something has been so for longer than that. */
+static int lasts(apr_time_t *since, int is_so, apr_interval_time_t patience)
+{
+    apr_time_t now = tseed_clock_monotonic();
+
+    *since = !is_so ? 0 : *since ? *since : now;
+    return *since && now - *since >= patience;
+}
+
+static const char *look(void *baton)
+{
+    tseed_sentry_t *sentry = baton;
+
+    if (sentry->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
+        return "the client has gone";
+    }
+    if (lasts(&sentry->seeder_missed, !seeder_is_there(), SEEDER_PATIENCE)) {
+        return "the seeder is not at work";
+    }
+    if (lasts(&sentry->alone, is_ending() && !others_serve(), PROCESS_PATIENCE)) {
+        return "this process of httpd is ending";
+    }
+    return NULL;
+}
+
+/* The socket of the connection that the request came by: of HTTP/2 that of all its streams. */
+static int socket_of(const request_rec *r)
+{
+    conn_rec *connection = r->connection->master ? r->connection->master : r->connection;
+    apr_socket_t *socket = ap_get_conn_socket(connection);
+    apr_os_sock_t descriptor = -1;
+
+    return socket && apr_os_sock_get(&descriptor, socket) == APR_SUCCESS ? descriptor : -1;
+}
+
+tseed_vigil_t tseed_sentry_begin(tseed_sentry_t *sentry, request_rec *r)
+{
+    *sentry = (tseed_sentry_t){.request = r};
+    return (tseed_vigil_t){.client = socket_of(r), .look = look, .baton = sentry};
+}

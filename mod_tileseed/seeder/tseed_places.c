@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Places: a count for each name that has any, forgotten with its last place. */
+#include "seeder/tseed_places.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_memory.h"
+
+/* What one layer, or one client, has; malloc'd. */
+typedef struct {
+    char *name;
+    int count;
+} share_t;
+
+struct tseed_places_t {
+    int most, taken;
+    int most_of_layer, most_of_client;
+    apr_hash_t *layers, *clients; /* name -> share_t */
+};
+
+tseed_places_t *tseed_places_create(int most, int layer, int client, apr_pool_t *pool)
+{
+    tseed_places_t *places = apr_pcalloc(pool, sizeof(*places));
+
+    places->most = most;
+    places->most_of_layer = layer;
+    places->most_of_client = client;
+    places->layers = apr_hash_make(pool);
+    places->clients = apr_hash_make(pool);
+    return places;
+}
+
+static int count_of(apr_hash_t *shares, const char *name)
+{
+    const share_t *share = apr_hash_get(shares, name, APR_HASH_KEY_STRING);
+
+    return share ? share->count : 0;
+}
+
+/* Whether somebody who has `count` places may have another one. */
+static int may_take(const tseed_places_t *places, int count, int most)
+{
+    return count < (most == TSEED_PLACES_FREE ? places->most - places->taken : most);
+}
+
+static const char *refusal(const tseed_places_t *places, const char *layer, const char *client,
+                           apr_pool_t *scratch)
+{
+    const int of_layer = count_of(places->layers, layer);
+    const int of_client = count_of(places->clients, client);
+
+    if (places->taken >= places->most) {
+        return apr_psprintf(scratch,
+                            "%d requests wait for tiles, TileSeedMissWaiters allows no more",
+                            places->taken);
+    }
+    if (!may_take(places, of_layer, places->most_of_layer)) {
+        return apr_psprintf(scratch,
+                            "%d requests wait for tiles of layer '%.60s', TileSeedMissWaiters "
+                            "(layer=) allows no more",
+                            of_layer, layer);
+    }
+    if (!may_take(places, of_client, places->most_of_client)) {
+        return apr_psprintf(scratch,
+                            "%d requests of this client wait for tiles, TileSeedMissWaiters "
+                            "(client=) allows no more",
+                            of_client);
+    }
+    return NULL;
+}
+
+static void add(apr_hash_t *shares, const char *name)
+{
+    share_t *share = apr_hash_get(shares, name, APR_HASH_KEY_STRING);
+
+    if (*name && !share) {
+        share = tseed_memory_get(sizeof(*share));
+        share->name = tseed_memory_copy(name);
+        apr_hash_set(shares, share->name, APR_HASH_KEY_STRING, share);
+    }
+    if (share) {
+        share->count++;
+    }
+}
+
+static void subtract(apr_hash_t *shares, const char *name)
+{
+    share_t *share = apr_hash_get(shares, name, APR_HASH_KEY_STRING);
+
+    if (share && --share->count == 0) {
+        apr_hash_set(shares, share->name, APR_HASH_KEY_STRING, NULL);
+        free(share->name);
+        free(share);
+    }
+}
+
+const char *tseed_places_take(tseed_places_t *places, const char *layer, const char *client,
+                              apr_pool_t *scratch)
+{
+    const char *problem = refusal(places, layer, client, scratch);
+
+    if (!problem) {
+        places->taken++;
+        add(places->layers, layer);
+        add(places->clients, client);
+    }
+    return problem;
+}
+
+void tseed_places_leave(tseed_places_t *places, const char *layer, const char *client)
+{
+    places->taken--;
+    subtract(places->layers, layer);
+    subtract(places->clients, client);
+}

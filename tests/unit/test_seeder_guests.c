@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seeder's process without httpd: requests for missing tiles. */
+#include "seeder_fixture.h"
+
+/* ---- requests for tiles that are not there ---- */
+
+typedef struct {
+    house_t *house;
+    const char *layer;
+    tseed_tile_t tile;
+    const char *style; /* NULL: the default one */
+    int socket;        /* of its client; -1: none */
+    tseed_reply_t reply;
+    int file;
+    pthread_t thread;
+} guest_t;
+
+static void *ask(void *data)
+{
+    guest_t *guest = data;
+    apr_pool_t *pool;
+    tseed_question_t question = {.layer = guest->layer,
+                                 .gridset = "EPSG:900913",
+                                 .format = "image/png",
+                                 .tile = guest->tile,
+                                 .client = ""};
+    const tseed_vigil_t vigil = {.client = guest->socket};
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    question.parameters = apr_table_make(pool, 1);
+    if (guest->style) {
+        apr_table_setn((apr_table_t *)question.parameters, "STYLES", guest->style);
+    }
+    tseed_miss_ask(&guest->reply, &guest->file, guest->house->hatch[1], &question, &vigil);
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+static void guest_begin(guest_t *guest)
+{
+    assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
+}
+
+static void guest_send(guest_t *guest, house_t *house, int z, int64_t x, int64_t y)
+{
+    *guest = (guest_t){.house = house, .layer = "topp:states", .tile = {z, x, y}, .socket = -1};
+    guest_begin(guest);
+}
+
+static int guest_hear(guest_t *guest)
+{
+    assert_int_equal(pthread_join(guest->thread, NULL), 0);
+    return guest->reply.outcome;
+}
+
+static void test_seeder_guests__guests_of_one_metatile_share_a_fetch(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guests[4];
+
+    upstream->mood = SLOW;
+    for (int i = 0; i < 4; i++) {
+        guest_send(&guests[i], house, 3, 4 + i, 5);
+    }
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+        assert_int_equal(guests[i].file, -1);
+    }
+    assert_int_equal(upstream->requests - before, 1);
+    assert_int_equal(files(house), 16); /* the metatile, not the tile */
+}
+
+static void test_seeder_guests__guest_of_a_present_tile_costs_no_fetch(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+    int64_t before;
+
+    wait_end(house, post(house, "seed", 2, 1));
+    before = upstream->requests;
+    guest_send(&guest, house, 2, 1, 1);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(upstream->requests, before);
+}
+
+static void test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest(void **state)
+{
+    house_t *house = *state;
+    unsigned char signature[8];
+    guest_t guest;
+    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+
+    fclose(file); /* a file where the cache should be */
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
+    assert_int_equal(pread(guest.file, signature, 8, 0), 8);
+    assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
+    close(guest.file);
+}
+
+/* Whoever comes when the work at the metatile has begun already gets his tile as well. */
+static void test_seeder_guests__late_guests_are_passed_their_tiles(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS];
+    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+
+    fclose(file); /* a file where the cache should be */
+    for (int round = 0; round < 40; round++) {
+        for (int i = 0; i < WAITERS; i++) {
+            guest_send(&guests[i], house, 5, 4 + i % 4, 8 + i / 4 % 4);
+            apr_sleep(500);
+        }
+        for (int i = 0; i < WAITERS; i++) {
+            assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_PASSED);
+            close(guests[i].file);
+        }
+    }
+}
+
+static void test_seeder_guests__guest_hears_why_the_upstream_fails(void **state)
+{
+    house_t *house = *state;
+    guest_t guest;
+
+    upstream->mood = EXCEPTION;
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
+    assert_non_null(strstr(guest.reply.cause, "no such layer"));
+    assert_true(guest.reply.retry_after > 0);
+}
+
+static void test_seeder_guests__guests_beyond_the_limit_are_turned_away(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS], one_more;
+    int64_t before = upstream->requests;
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < WAITERS; i++) {
+        guest_send(&guests[i], house, 9, 8 * i, 0);
+    }
+    AWAIT(upstream->requests - before == WAITERS);
+    guest_send(&one_more, house, 9, 0, 0);
+    assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
+    assert_true(one_more.reply.retry_after > 0);
+    upstream->mood = FINE;
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+    }
+}
+
+static void asks_again_after(house_t *house, int signal_number)
+{
+    int64_t before = upstream->requests;
+    guest_t guest;
+
+    upstream->mood = HANGS;
+    guest_send(&guest, house, 5, 7, 9);
+    AWAIT(upstream->requests > before);
+    seeder_stop(house, signal_number);
+    upstream->mood = FINE;
+    seeder_start(house);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+}
+
+static void test_seeder_guests__guests_of_a_killed_seeder_ask_the_next(void **state)
+{
+    asks_again_after(*state, SIGKILL);
+}
+
+static void test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next(void **state)
+{
+    asks_again_after(*state, SIGTERM);
+}
+
+/* ---- who goes away ---- */
+
+/* The ends of as many connections as there are places; all places are taken by their guests, whom
+ * the upstream lets wait. */
+static void fill_places(house_t *house, guest_t *guests, int *clients)
+{
+    int64_t before = upstream->requests;
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < WAITERS; i++) {
+        int ends[2];
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+        clients[i] = ends[1];
+        guests[i] = (guest_t){
+            .house = house, .layer = "topp:states", .tile = {9, 8 * i, 0}, .socket = ends[0]};
+        guest_begin(&guests[i]);
+    }
+    AWAIT(upstream->requests - before == WAITERS);
+}
+
+static void test_seeder_guests__clients_that_go_give_their_places_back(void **state)
+{
+    house_t *house = *state;
+    guest_t guests[WAITERS], next;
+    int clients[WAITERS];
+
+    fill_places(house, guests, clients);
+    guest_send(&next, house, 9, 0, 0);
+    assert_int_equal(guest_hear(&next), TSEED_MISS_BUSY);
+    assert_non_null(strstr(next.reply.cause, "TileSeedMissWaiters"));
+    for (int i = 0; i < WAITERS; i++) {
+        assert_int_equal(write(clients[i], "GET", 3), 3); /* pipelined, and never read */
+        close(clients[i]);
+        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_BUSY);
+        assert_string_equal(guests[i].reply.cause, "the client has gone");
+        close(guests[i].socket);
+    }
+    do { /* the seeder hears of it a moment later */
+        guest_send(&next, house, 9, 0, 0);
+        apr_sleep(100000);
+        upstream->mood = FINE;
+        upstream->mood = guest_hear(&next) == TSEED_MISS_BUSY ? HANGS : FINE;
+    } while (next.reply.outcome == TSEED_MISS_BUSY);
+    assert_int_equal(next.reply.outcome, TSEED_MISS_STORED);
+}
+
+/* What waits for a connection to the upstream is not asked for when its client has gone. */
+static void test_seeder_guests__what_has_not_begun_is_called_off(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t first, second;
+    int ends[2];
+
+    ((tseed_upstream_t *)house->layer->source.addresses[0].upstream)->connections = 1;
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    upstream->mood = HANGS;
+    guest_send(&first, house, 9, 0, 0);
+    AWAIT(upstream->requests == before + 1);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    second =
+        (guest_t){.house = house, .layer = "topp:states", .tile = {9, 64, 0}, .socket = ends[0]};
+    guest_begin(&second);
+    apr_sleep(200000); /* it waits for its turn now, or has not even come: either is right */
+    close(ends[1]);
+    assert_int_equal(guest_hear(&second), TSEED_MISS_BUSY);
+    close(ends[0]);
+    apr_sleep(100000);
+    upstream->mood = FINE;
+    assert_int_equal(guest_hear(&first), TSEED_MISS_STORED);
+    wait_end(house, post(house, "seed", 0, 1));
+    assert_int_equal(upstream->requests, before + 2); /* the first, and the seed's */
+}
+
+/* One layer has no more places than it leaves free. */
+static void test_seeder_guests__a_layer_leaves_places_to_others(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    guest_t guests[WAITERS], other;
+
+    house->settings.miss_of_layer = 0;
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    upstream->mood = HANGS;
+    for (int i = 0; i < WAITERS; i++) {
+        guest_send(&guests[i], house, 9, 8 * i, 0);
+    }
+    AWAIT(upstream->requests - before == WAITERS / 2);
+    other = (guest_t){.house = house, .layer = "roads", .tile = {9, 0, 0}, .socket = -1};
+    guest_begin(&other);
+    AWAIT(upstream->requests - before == WAITERS / 2 + 1);
+    upstream->mood = FINE;
+    assert_int_equal(guest_hear(&other), TSEED_MISS_STORED);
+    for (int i = 0; i < WAITERS; i++) {
+        int outcome = guest_hear(&guests[i]);
+
+        assert_true(outcome == TSEED_MISS_STORED ||
+                    strstr(guests[i].reply.cause, "layer 'topp:states'"));
+    }
+}
+
+/* ---- a database that fails ---- */
+
+/* Keeps the database from being written until it is closed. */
+static apr_dbd_t *lock_database(house_t *house, const apr_dbd_driver_t **driver)
+{
+    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    apr_dbd_t *database;
+    int rows;
+
+    assert_int_equal(apr_dbd_init(house->pool), APR_SUCCESS);
+    assert_int_equal(apr_dbd_get_driver(house->pool, "sqlite3", driver), APR_SUCCESS);
+    assert_int_equal(apr_dbd_open(*driver, house->pool, path, &database), APR_SUCCESS);
+    AWAIT(apr_dbd_query(*driver, database, &rows, "BEGIN IMMEDIATE") == 0);
+    return database;
+}
+
+/* A tile set that is not in the books can't be entered: the guest hears why. */
+static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
+{
+    house_t *house = *state;
+    tseed_filter_t *filter = apr_array_push(house->layer->filters);
+    const apr_dbd_driver_t *driver;
+    apr_dbd_t *database;
+    guest_t guest;
+
+    filter->name = "STYLES";
+    filter->default_value = "";
+    filter->values = apr_array_make(house->pool, 1, sizeof(char *));
+    APR_ARRAY_PUSH(filter->values, const char *) = "dark";
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    database = lock_database(house, &driver);
+    guest = (guest_t){
+        .house = house, .layer = "topp:states", .style = "dark", .tile = {5, 7, 9}, .socket = -1};
+    guest_begin(&guest);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
+    assert_non_null(strstr(guest.reply.cause, "state database"));
+    apr_dbd_close(driver, database);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_one_metatile_share_a_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guest_of_a_present_tile_costs_no_fetch,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest, house_setup,
+            house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__late_guests_are_passed_their_tiles,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guest_hears_why_the_upstream_fails,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_beyond_the_limit_are_turned_away,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_killed_seeder_ask_the_next,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__what_has_not_begun_is_called_off,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__a_layer_leaves_places_to_others,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__a_database_that_fails_is_called_so,
+                                        house_setup, house_teardown),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
