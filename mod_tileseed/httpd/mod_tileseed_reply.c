@@ -18,20 +18,32 @@
 
 APLOG_USE_MODULE(tileseed);
 
-int tseed_reply_send(request_rec *r, int status, const char *type, const char *body)
+/* Expires says to caches of HTTP/1.0 what Cache-Control says, and keeps mod_expires away. */
+static int send_whole(request_rec *r, int status, const char *type, const char *body)
 {
     apr_size_t length = strlen(body);
 
     r->status = status;
     r->content_encoding = NULL; /* mod_mime may have seen one in a layer's name */
     r->content_languages = NULL;
-    ap_set_content_type(r, apr_pstrcat(r->pool, type, ";charset=ISO-8859-1", NULL));
+    ap_set_content_type(r, type);
     ap_set_content_length(r, (apr_off_t)length);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    apr_table_setn(r->headers_out, "Expires", "0");
     if (!r->header_only) {
         ap_rwrite(body, (int)length, r);
     }
     return OK;
+}
+
+int tseed_reply_send(request_rec *r, int status, const char *type, const char *body)
+{
+    return send_whole(r, status, apr_pstrcat(r->pool, type, ";charset=ISO-8859-1", NULL), body);
+}
+
+int tseed_reply_service(request_rec *r, int status, const char *type, const char *body)
+{
+    return send_whole(r, status, apr_pstrcat(r->pool, type, ";charset=UTF-8", NULL), body);
 }
 
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body)

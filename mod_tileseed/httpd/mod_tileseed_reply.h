@@ -15,6 +15,9 @@ int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const ch
 int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* The same for a document of a map service, which declares UTF-8 and is labelled so. */
+int tseed_reply_service(request_rec *r, int status, const char *type, const char *body);
+
 /* 503 or 507 with Retry-After and a sentence, after the reason has been logged, the same one once a
  * minute: `what` could not be done to the state. */
 int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what);

@@ -11,7 +11,12 @@
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_service.h"
 
-#define SE_XML "application/vnd.ogc.se_xml"
+#define XML "application/xml"
+
+/* What the standards of WMS ask for (OGC 01-068r3 6.5, 06-042 6.6). */
+#define WMS_130_XML "text/xml"
+#define WMS_111_XML "application/vnd.ogc.wms_xml"
+#define SE_XML      "application/vnd.ogc.se_xml"
 
 /* The base is escaped as httpd got it: decoded. */
 static tseed_service_t describe(request_rec *r, const tseed_dir_conf_t *dir)
@@ -53,9 +58,8 @@ static int send_wms_capabilities(request_rec *r, const tseed_wanted_t *wanted,
 {
     tseed_wms_dialect_t dialect = dialect_of(wanted);
 
-    return tseed_reply_send(r, HTTP_OK,
-                            dialect == TSEED_WMS_130 ? "text/xml" : "application/vnd.ogc.wms_xml",
-                            tseed_wms_capabilities(service, dialect, r->pool));
+    return tseed_reply_service(r, HTTP_OK, dialect == TSEED_WMS_130 ? WMS_130_XML : WMS_111_XML,
+                               tseed_wms_capabilities(service, dialect, r->pool));
 }
 
 static int send_problem(request_rec *r, const tseed_wanted_t *wanted)
@@ -64,11 +68,11 @@ static int send_problem(request_rec *r, const tseed_wanted_t *wanted)
 
     switch (wanted->face) {
     case TSEED_FACE_WMTS:
-        return tseed_reply_send(r, wanted->status, "text/xml",
-                                tseed_wmts_exception(&wanted->detail, wanted->problem, r->pool));
+        return tseed_reply_service(r, wanted->status, XML,
+                                   tseed_wmts_exception(&wanted->detail, wanted->problem, r->pool));
     case TSEED_FACE_WMS:
-        return tseed_reply_send(
-            r, wanted->status, dialect == TSEED_WMS_130 ? "text/xml" : SE_XML,
+        return tseed_reply_service(
+            r, wanted->status, dialect == TSEED_WMS_130 ? WMS_130_XML : SE_XML,
             tseed_wms_exception(dialect, &wanted->detail, wanted->problem, r->pool));
     default:
         return tseed_reply_error(r, wanted->status, "%s", wanted->problem);
@@ -81,15 +85,16 @@ int tseed_services_answer(request_rec *r, const tseed_dir_conf_t *dir, const tse
 
     switch (wanted->kind) {
     case TSEED_WANTED_WMTS_CAPABILITIES:
-        return tseed_reply_send(r, HTTP_OK, "text/xml", tseed_wmts_capabilities(&service, r->pool));
+        return tseed_reply_service(r, HTTP_OK, XML, tseed_wmts_capabilities(&service, r->pool));
     case TSEED_WANTED_WMS_CAPABILITIES:
         return send_wms_capabilities(r, wanted, &service);
     case TSEED_WANTED_TMS_SERVICE:
-        return tseed_reply_send(r, HTTP_OK, "text/xml", tseed_tms_service(&service, r->pool));
+        return tseed_reply_service(r, HTTP_OK, XML, tseed_tms_service(&service, r->pool));
     case TSEED_WANTED_TMS_MAP:
-        return tseed_reply_send(r, HTTP_OK, "text/xml",
-                                tseed_tms_map(&service, wanted->chart->layer, wanted->chart->subset,
-                                              wanted->sheet->tileset.format, r->pool));
+        return tseed_reply_service(r, HTTP_OK, XML,
+                                   tseed_tms_map(&service, wanted->chart->layer,
+                                                 wanted->chart->subset,
+                                                 wanted->sheet->tileset.format, r->pool));
     default:
         return send_problem(r, wanted);
     }

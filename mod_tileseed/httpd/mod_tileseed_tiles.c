@@ -38,9 +38,14 @@ APLOG_USE_MODULE(tileseed);
 
 /* What caches may do with a blank tile: the seed that makes the real one may be under way. */
 #define BLANK_CACHE_CONTROL "max-age=60"
+#define BLANK_AGE           apr_time_from_sec(60)
 
 /* And with one that the store did not take, which costs the upstream a request each time. */
 #define UNSTORED_CACHE_CONTROL "max-age=60"
+#define UNSTORED_AGE           apr_time_from_sec(60)
+
+/* Within the second of its time, which is all that HTTP tells, a file may still be replaced. */
+#define SETTLED apr_time_from_sec(2)
 
 /* ---- preparation ---- */
 
@@ -138,6 +143,16 @@ static int pass(request_rec *r, apr_bucket_brigade *brigade)
     return AP_FILTER_ERROR;
 }
 
+/* mod_expires keeps away from answers that have Expires, and adds to Cache-Control of others. */
+static void set_caching(request_rec *r, const char *cache_control, apr_interval_time_t age)
+{
+    char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
+
+    apr_rfc822_date(date, r->request_time + age);
+    apr_table_setn(r->headers_out, "Cache-Control", cache_control);
+    apr_table_setn(r->headers_out, "Expires", date);
+}
+
 /* A tile that is in memory, and will be as long as the request. */
 static int send_bytes(request_rec *r, const tseed_wanted_t *wanted, const char *data,
                       apr_size_t length)
@@ -170,6 +185,46 @@ static void count(uint64_t page)
     }
 }
 
+static int is_settled(const request_rec *r)
+{
+    return r->finfo.mtime <= r->request_time - SETTLED;
+}
+
+static void tell_time(request_rec *r, apr_time_t time)
+{
+    char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
+
+    apr_rfc822_date(date, time);
+    apr_table_setn(r->headers_out, "Last-Modified", date);
+}
+
+/* Of a file that is not settled another time is told, so that a client that asks by it gets what
+ * has replaced the file: a second before its own, and before the answer's Date, which is when the
+ * request came (RFC 9110 8.8.2). */
+static apr_time_t earlier_time(const request_rec *r)
+{
+    return (r->finfo.mtime < r->request_time ? r->finfo.mtime : r->request_time) - APR_USEC_PER_SEC;
+}
+
+/* Tells time and ETag. A file that is not settled counts as modified since any time. httpd compares
+ * with the Last-Modified that is told, and where none is told with r->mtime. */
+static int judge_conditions(request_rec *r)
+{
+    int status;
+
+    r->mtime = r->finfo.mtime;
+    ap_set_etag(r);
+    if (is_settled(r)) {
+        tell_time(r, r->mtime);
+        return ap_meets_conditions(r);
+    }
+    r->mtime = r->request_time + APR_USEC_PER_SEC;
+    status = ap_meets_conditions(r);
+    r->mtime = r->finfo.mtime;
+    tell_time(r, earlier_time(r));
+    return status;
+}
+
 static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
@@ -183,14 +238,11 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
     }
     set_type(r, wanted, &begin);
     if (wanted->chart->cache_control) {
-        apr_table_setn(r->headers_out, "Cache-Control", wanted->chart->cache_control);
+        set_caching(r, wanted->chart->cache_control, wanted->chart->layer->expires);
     }
-    ap_update_mtime(r, r->finfo.mtime);
-    ap_set_last_modified(r);
-    ap_set_etag(r);
     ap_set_accept_ranges(r);
     ap_set_content_length(r, r->finfo.size);
-    status = ap_meets_conditions(r);
+    status = judge_conditions(r);
     if (status == OK || status == HTTP_NOT_MODIFIED) {
         count(tseed_sheet_page(wanted->sheet, &wanted->tile));
     }
@@ -241,7 +293,7 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
     if (!data) {
         return send_busy(r, 1, "what was made of it can't be read");
     }
-    apr_table_setn(r->headers_out, "Cache-Control", UNSTORED_CACHE_CONTROL);
+    set_caching(r, UNSTORED_CACHE_CONTROL, UNSTORED_AGE);
     return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
 }
 
@@ -323,7 +375,7 @@ static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
         return fetch(r, wanted);
     }
     if (wanted->sheet->blank) {
-        apr_table_setn(r->headers_out, "Cache-Control", BLANK_CACHE_CONTROL);
+        set_caching(r, BLANK_CACHE_CONTROL, BLANK_AGE);
         return send_bytes(r, wanted, wanted->sheet->blank, wanted->sheet->blank_length);
     }
     return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");

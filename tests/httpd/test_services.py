@@ -185,6 +185,28 @@ def test_documents(httpd):
 
 
 @one_mpm
+def test_types_of_documents(httpd):
+    """XML in UTF-8, of the type that the service's standard names."""
+    rich(httpd)
+    for path, kind in (('/wmts?REQUEST=GetCapabilities', 'application/xml'),
+                       ('/wmts/1.0.0/WMTSCapabilities.xml', 'application/xml'),
+                       ('/wmts?REQUEST=x', 'application/xml'),
+                       ('/tms/1.0.0', 'application/xml'),
+                       ('/tms/1.0.0/part@EPSG:3857@png8', 'application/xml'),
+                       ('/wms?REQUEST=GetCapabilities', 'text/xml'),
+                       ('/wms?REQUEST=x', 'text/xml'),
+                       ('/wms?REQUEST=GetCapabilities&VERSION=1.1.1',
+                        'application/vnd.ogc.wms_xml'),
+                       ('/wms?REQUEST=x&VERSION=1.1.1', 'application/vnd.ogc.se_xml')):
+        answer = httpd.get('/geowebcache' + path)
+        assert answer.headers['Content-Type'] == f'{kind};charset=UTF-8', path
+        assert tree(answer) is not None
+    for path in ('/nowhere', '/tms/2.0.0'):
+        assert httpd.get('/geowebcache' + path).headers['Content-Type'] == (
+            'text/plain;charset=ISO-8859-1')
+
+
+@one_mpm
 def test_documents_name_what_is_seen(httpd):
     """TileSeedLayers holds in documents, and the server is called as the client calls it."""
     more = GWC.replace('Require', 'TileSeedLayers b\n    Require')

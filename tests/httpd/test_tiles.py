@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from seeding import GRIDS, REST, SMALL_GRID, done, geowebcache_path, layer, stub
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import MODULES, one_mpm, wait_until
 from upstream import Fault
 
 TILES = '''
@@ -87,7 +87,8 @@ def test_headers(httpd):
 def test_conditions_ranges_and_methods(httpd):
     """304, 206, 412, 416, HEAD, and 405 for everything else."""
     serve(httpd, quiet('a'))
-    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'0123456789')
+    file = put(httpd, 'cache/a/small_00/0_0/00_00.png', b'0123456789')
+    os.utime(file, (1_700_000_000, 1_700_000_000))
     path = '/tiles/a/small/0/0/0.png'
     etag = fetch(httpd, path).headers['ETag']
     since = fetch(httpd, path).headers['Last-Modified']
@@ -102,6 +103,67 @@ def test_conditions_ranges_and_methods(httpd):
     for method in ('POST', 'PUT', 'DELETE', 'OPTIONS'):
         answer = httpd.request(method, path)
         assert (answer.status, answer.headers['Allow']) == (405, 'GET, HEAD'), method
+
+
+def time_of(answer, name):
+    """A header that is a time, in seconds."""
+    return email.utils.parsedate_to_datetime(answer.headers[name]).timestamp()
+
+
+@one_mpm
+def test_a_tile_that_is_replaced_within_a_second(httpd):
+    """Nobody who asks by time misses the new one: its time is told when the second is over."""
+    serve(httpd, quiet('a'))
+    file = put(httpd, 'cache/a/small_00/0_0/00_00.png', b'old')
+    path = '/tiles/a/small/0/0/0.png'
+    first = fetch(httpd, path)
+    moment = os.stat(file).st_mtime_ns
+    file.write_bytes(b'new')
+    os.utime(file, ns=(moment, moment))
+    assert time_of(first, 'Last-Modified') < moment // 10**9
+    for since in (first.headers['Last-Modified'],
+                  email.utils.formatdate(moment // 10**9, usegmt=True)):
+        answer = fetch(httpd, path, headers={'If-Modified-Since': since})
+        assert answer.body == b'new'
+        fetch(httpd, path, 304, headers={'If-None-Match': answer.headers['ETag']})
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    settled = fetch(httpd, path)
+    assert time_of(settled, 'Last-Modified') == 1_700_000_000
+    fetch(httpd, path, 304, headers={'If-Modified-Since': settled.headers['Last-Modified']})
+
+
+@one_mpm
+def test_times_of_tiles_just_made(httpd, upstream):
+    """No tile says that it was modified after the answer's Date (RFC 9110 8.8.2.1)."""
+    httpd.start(REST + TILES + stub(upstream))
+    upstream.always = Fault('delay', 1)
+    made = fetch(httpd, '/tiles/stub/small/0/0/0.png')
+    assert time_of(made, 'Last-Modified') <= time_of(made, 'Date')
+
+
+@one_mpm
+@pytest.mark.parametrize('policy', ['404', 'empty'])
+def test_beside_mod_expires(httpd, policy):
+    """What the module says of caching is said once, and mod_expires says it where it does not."""
+    expires = (f'LoadModule expires_module "{MODULES}/mod_expires.so"\n'
+               'ExpiresActive on\nExpiresDefault "access plus 1 hour"\n')
+    serve(httpd, quiet('a', f'TileSeedOnMiss {policy}', 'TileSeedExpires 1d'),
+          quiet('b'), tiles=TILES + expires)
+    for name in 'ab':
+        put(httpd, f'cache/{name}/small_00/0_0/00_00.png', b'tile')
+    for path, status, caching, age in (
+            ('/tiles/a/small/0/0/0.png', 200, 'max-age=86400', 86400),
+            ('/tiles/b/small/0/0/0.png', 200, 'max-age=3600', 3600),
+            ('/tiles/a/small/1/0/0.png', 200, 'max-age=60', 60),
+            ('/tiles/wmts?REQUEST=GetCapabilities', 200, 'no-store', None),
+            ('/rest/seed.json', 200, 'no-store', None)):
+        missing = policy == '404' and age == 60
+        answer = fetch(httpd, path, 404 if missing else status)
+        assert answer.headers['Cache-Control'] == ('no-store' if missing else caching), path
+        if age and not missing:
+            assert time_of(answer, 'Expires') - time_of(answer, 'Date') == age
+        else:
+            assert answer.headers['Expires'] == '0'
 
 
 @one_mpm
