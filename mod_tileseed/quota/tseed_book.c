@@ -333,6 +333,26 @@ void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels)
     }
 }
 
+static int is_of(const tseed_cell_t *cell, const tseed_shelf_t *shelf, int z)
+{
+    return cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number && cell->z == z;
+}
+
+void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed_shelf_t *shelf,
+                      int z)
+{
+    *sum = (tseed_effect_t){0};
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+
+        if (is_of(cell, shelf, z)) {
+            const tseed_effect_t usage = tseed_cell_usage(cell);
+
+            tseed_effect_add(sum, &usage);
+        }
+    }
+}
+
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z)
 {
     static const tseed_effect_t nothing;
@@ -341,7 +361,7 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t 
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
-        if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number && cell->z == z) {
+        if (is_of(cell, shelf, z)) {
             set_usage(shelf, cell, &nothing);
             trust(shelf, cell);
             tseed_book_note(book, i);
@@ -349,6 +369,18 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t 
     }
     *moved = minus(&before, &shelf->holding.paged);
     tseed_effect_add(&shelf->holding.detached, moved);
+}
+
+void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
+                        const tseed_effect_t *usage)
+{
+    tseed_effect_t moved, more;
+
+    tseed_book_detach(&moved, book, shelf, z);
+    more = minus(usage, &moved);
+    tseed_effect_add(&shelf->holding.detached, &more);
+    tseed_account_correct(&shelf->chain, amount_of(&more));
+    tseed_book_doubt(book, shelf, UINT64_C(1) << z);
 }
 
 /* What one count says can't be more than what was moved; the rest is for others. */

@@ -139,9 +139,18 @@ void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels);
  * marks away when shelf->in_doubt is 0. */
 void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels);
 
+/* What the pages of a level hold, by the book. One pass over all pages. */
+void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed_shelf_t *shelf,
+                      int z);
+
 /* Books the pages of a level that was renamed away: *moved goes from its pages, in which no job may
  * be at work, to holding.detached. */
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z);
+
+/* The same of a level that an earlier seeder has renamed away without a record of it, when its
+ * pages held `usage`. What they hold now is in doubt. */
+void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
+                        const tseed_effect_t *usage);
 
 /* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */
 void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone);

@@ -229,6 +229,9 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv = load_notes(seeder);
     }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_heritage_take(seeder);
+    }
     if (rv != APR_SUCCESS) {
         seeder->book = NULL;
         apr_pool_destroy(pool);

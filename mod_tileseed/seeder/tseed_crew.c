@@ -375,16 +375,15 @@ static int must_pause(void *data)
 static apr_status_t detach(tseed_store_t *store, tseed_job_t *job)
 {
     const tseed_stop_t stop = {must_stop, job->run};
-    int64_t tiles;
     apr_status_t rv;
 
     if (!job->is_whole) {
         return APR_ENOTIMPL;
     }
-    rv = tseed_store_detach(&tiles, store, &job->metatile.wanted, &stop);
+    rv = tseed_store_detach(&job->remnant, store, &job->metatile.wanted, &stop);
     if (rv == APR_SUCCESS) {
         job->is_detached = 1;
-        atomic_fetch_add(&job->run->unlinked, tiles);
+        atomic_fetch_add(&job->run->unlinked, job->remnant.usage.names);
     }
     return rv;
 }

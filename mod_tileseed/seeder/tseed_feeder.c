@@ -126,6 +126,16 @@ static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
     return 1;
 }
 
+/* What is to stand in the name of a level that is renamed away. */
+static void describe(const tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    const tseed_run_t *run = job->run;
+
+    job->remnant.print = run->shelf->holding.print;
+    job->remnant.task = run->task->id;
+    tseed_book_level(&job->remnant.usage, seeder->book, run->shelf, job->metatile.wanted.z);
+}
+
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */
 static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
 {
@@ -134,6 +144,9 @@ static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
 
         job->is_whole = job->is_whole && is_alone(seeder, run);
         if (tseed_steward_may_work(seeder, job)) {
+            if (job->is_whole) {
+                describe(seeder, job);
+            }
             tseed_pump_work(seeder, job, job->stage);
             return 1;
         }

@@ -22,6 +22,7 @@
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
  *      tseed_purge.c    what truncates have renamed away
+ *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -359,6 +360,12 @@ void tseed_purge_feed(tseed_seeder_t *seeder);
 void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Once a tick: gives back to the accounts what is gone. */
 void tseed_purge_tick(tseed_seeder_t *seeder);
+
+/* ---- heritage ---- */
+
+/* At the start, when the books are loaded: books and counts what was renamed away and is not
+ * recorded. */
+apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

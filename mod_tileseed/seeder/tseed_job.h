@@ -19,6 +19,7 @@
 #include "quota/tseed_account.h"
 #include "seeder/tseed_tally.h"
 #include "source/tseed_fetcher.h"
+#include "store/tseed_remnant.h"
 #include "tiling/tseed_positions.h"
 
 /* Most tiles of a metatile: 32 x 32, a page of the quota's books. */
@@ -73,7 +74,8 @@ typedef struct tseed_job_t {
     int holds;       /* pages of the books */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
     uint64_t levels; /* whose mark must be durable before it begins */
-    int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away */
+    int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */
+    tseed_remnant_t remnant; /* as this */
 
     /* of FETCH and CUT; see tseed_archive.c */
     uint64_t seed;   /* of the digests: which tiles are wanted */

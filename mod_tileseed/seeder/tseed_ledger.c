@@ -180,9 +180,9 @@ static apr_status_t write_terminations(tseed_seeder_t *seeder)
     return rv;
 }
 
-static tseed_save_t save_of(const tseed_seeder_t *seeder, int checkpoint)
+static tseed_save_t save_of(int checkpoint)
 {
-    return checkpoint || seeder->must_save ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
+    return checkpoint ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
 }
 
 static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
@@ -202,9 +202,9 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = write_terminations(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_clerk_write(seeder, save_of(seeder, checkpoint));
+        rv = tseed_clerk_write(seeder, save_of(checkpoint));
     }
-    if (rv == APR_SUCCESS && save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
+    if (rv == APR_SUCCESS && save_of(checkpoint) == TSEED_SAVE_ALL) {
         rv = tseed_archive_write(seeder);
     }
     if (rv == APR_SUCCESS) {
@@ -335,13 +335,14 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
         dirty |= run->dirty;
     }
     return seeder->must_record || (checkpoint && dirty) ||
-           tseed_clerk_has_changes(seeder, save_of(seeder, checkpoint));
+           tseed_clerk_has_changes(seeder, save_of(checkpoint));
 }
 
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv;
 
+    checkpoint |= seeder->must_save; /* what levels held, and how far those tasks are that say so */
     if (tseed_clock_monotonic() < seeder->retry_at || !has_something(seeder, checkpoint)) {
         return;
     }
@@ -352,8 +353,8 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     works_again(seeder);
     seeder->must_record = 0;
-    tseed_clerk_saved(seeder, save_of(seeder, checkpoint));
-    if (save_of(seeder, checkpoint) == TSEED_SAVE_ALL) {
+    tseed_clerk_saved(seeder, save_of(checkpoint));
+    if (save_of(checkpoint) == TSEED_SAVE_ALL) {
         tseed_archive_saved(seeder);
     }
     seeder->must_save = 0;

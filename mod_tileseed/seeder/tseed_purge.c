@@ -5,6 +5,9 @@
  * By threads of their own, so that no worker is kept from seeding; one store root after the other.
  * A seeder that starts purges every root: its predecessor may not have come to the end.
  *
+ * Nothing is removed before the database has that it was renamed away: until then its name is the
+ * only record of it (tseed_heritage.c).
+ *
  * What was renamed away stays charged until it is gone. The threads count names, no sizes, which
  * would take them half as long again. So while they are at it the books give back only what is
  * certain: a block for each file that must have been among the names; and the rest at the end.
@@ -106,6 +109,9 @@ void tseed_purge_feed(tseed_seeder_t *seeder)
     apr_time_t now = tseed_clock_monotonic();
     tseed_purge_t *due = NULL;
 
+    if (seeder->must_save) {
+        return;
+    }
     for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
         if (purge->at_work > 0) {
             return;

@@ -167,6 +167,7 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
 
     tseed_book_detach(&moved, seeder->book, shelf, job->metatile.wanted.z);
     tseed_purge_want(seeder, shelf->holding.root);
+    seeder->must_save = seeder->must_record = 1;
     job->is_detached = 0;
 }
 

@@ -34,6 +34,9 @@
 /* What is no tile but the store's own stands below this directory of the root. */
 #define TSEED_HIDDEN ".tileseed"
 
+/* Levels that were renamed away (tseed_remnant.h) stand below this one. */
+#define TSEED_REMOVED TSEED_HIDDEN "/removed"
+
 typedef struct tseed_pattern_t tseed_pattern_t;
 
 /* The pattern of a tile set whose configuration has been checked. In `pool`; `tileset` outlives

@@ -18,6 +18,7 @@
 
 #include "layer/tseed_effect.h"
 #include "layer/tseed_tileset.h"
+#include "store/tseed_remnant.h"
 #include "tiling/tseed_range.h"
 
 typedef struct tseed_store_t tseed_store_t;
@@ -123,13 +124,14 @@ apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
                               const tseed_witness_t *witness, const tseed_stop_t *stop);
 
 /* Takes all tiles of a range out of sight at once: renames the directory of their level away, to
- * be purged. *tiles: how many they were. Nobody puts or removes tiles of the range meanwhile; what
- * else is done in the process may go on. APR_ENOTIMPL: remove them instead, nothing changed; the
- * layout has no such directory, or something else is in it (tiles outside of the range, other
+ * be purged. `remnant` says whose they are and what the books have of them, and is told how many
+ * they were; it becomes the directory's name. Nobody puts or removes tiles of the range meanwhile;
+ * what else is done in the process may go on. APR_ENOTIMPL: remove them instead, nothing changed;
+ * the layout has no such directory, or something else is in it (tiles outside of the range, other
  * formats, other people's files, links) or came into it meanwhile, or it can't be renamed. Nothing
  * there is success. */
-apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tseed_range_t *range,
-                                const tseed_stop_t *stop);
+apr_status_t tseed_store_detach(tseed_remnant_t *remnant, tseed_store_t *store,
+                                const tseed_range_t *range, const tseed_stop_t *stop);
 
 /* Removes what was detached below a root, whenever and by whomever. *removed counts tiles up. Up to
  * `parts` threads share the work, by calling with the numbers below that; which directory is whose

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Whole levels: renamed away at once, then removed at the disk's pace.
  *
- *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-0
+ *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-…   (tseed_remnant.h)
  *
  * The names below are read before, which takes a small part of the time of removing them: only a
  * directory of which every name would be removed anyway may go as a whole.
@@ -17,7 +17,6 @@
 #include "store/tseed_scan.h"
 #include "store/tseed_watch.h"
 
-#define REMOVED      TSEED_HIDDEN "/removed"
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 static int is_dots(const char *name)
@@ -91,13 +90,14 @@ static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
 }
 
 /* Names of earlier ones that are not purged yet are passed over. */
-static apr_status_t rename_away(int root, const char *path, int removed, int z)
+static apr_status_t rename_away(int root, const char *path, int removed,
+                                const tseed_remnant_t *remnant)
 {
-    char name[32];
+    char name[TSEED_REMNANT_NAME_SIZE];
     int rc = -1;
 
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
-        snprintf(name, sizeof(name), "%d-%d", z, i);
+        tseed_remnant_name(name, remnant, i);
         rc = renameat(root, path, removed, name);
         if (rc != 0 && errno != EEXIST && errno != ENOTEMPTY) {
             break;
@@ -132,24 +132,26 @@ static void prune_above(tseed_store_t *store)
 
 /* A purge that comes to its end removes the directory that it is moved to, yet not meanwhile. What
  * others have put below since the survey began must not go with it. */
-static apr_status_t move(tseed_store_t *store, int root, int z, const tseed_watch_t *watch)
+static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *remnant,
+                         const tseed_watch_t *watch)
 {
     int removed;
     apr_status_t rv;
 
     tseed_view_hold_alone();
-    rv = tseed_folders_make(&removed, &store->folders, REMOVED, strlen(REMOVED));
+    rv = tseed_folders_make(&removed, &store->folders, TSEED_REMOVED, strlen(TSEED_REMOVED));
     if (rv == APR_SUCCESS && !tseed_watch_is_quiet_locked(watch, root, store->path)) {
         rv = APR_ENOTIMPL;
     }
     if (rv == APR_SUCCESS) {
-        rv = rename_away(root, store->path, removed, z);
+        rv = rename_away(root, store->path, removed, remnant);
     }
     tseed_view_release();
     return rv;
 }
 
-static apr_status_t detach_folder(survey_t *survey, int root, int level, const tseed_range_t *range)
+static apr_status_t detach_folder(tseed_remnant_t *remnant, survey_t *survey, int root, int level,
+                                  const tseed_range_t *range)
 {
     tseed_store_t *store = survey->store;
     tseed_watch_t watch;
@@ -159,8 +161,9 @@ static apr_status_t detach_folder(survey_t *survey, int root, int level, const t
         return APR_FROM_OS_ERROR(errno);
     }
     rv = survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
+    remnant->usage.names = survey->tiles;
     if (rv == APR_SUCCESS) {
-        rv = move(store, root, range->z, &watch);
+        rv = move(store, root, remnant, &watch);
     }
     tseed_watch_end(&watch);
     if (rv == APR_SUCCESS) {
@@ -169,8 +172,8 @@ static apr_status_t detach_folder(survey_t *survey, int root, int level, const t
     return rv;
 }
 
-apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tseed_range_t *range,
-                                const tseed_stop_t *stop)
+apr_status_t tseed_store_detach(tseed_remnant_t *remnant, tseed_store_t *store,
+                                const tseed_range_t *range, const tseed_stop_t *stop)
 {
     survey_t survey = {
         .store = store, .stop = stop, .last = tseed_layout_depth(store->pattern) - 1};
@@ -178,7 +181,8 @@ apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tsee
     int root, level;
     apr_status_t rv;
 
-    *tiles = 0;
+    remnant->z = range->z;
+    remnant->usage.names = 0;
     if (depth < 0) {
         return APR_ENOTIMPL;
     }
@@ -192,9 +196,8 @@ apr_status_t tseed_store_detach(int64_t *tiles, tseed_store_t *store, const tsee
     if (level < 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_ENOTIMPL;
     }
-    rv = detach_folder(&survey, root, level, range);
+    rv = detach_folder(remnant, &survey, root, level, range);
     close(level);
-    *tiles = rv == APR_SUCCESS ? survey.tiles : 0;
     return rv;
 }
 
@@ -282,7 +285,7 @@ static apr_status_t purge_folder(purge_t *purge, int folder)
 
 static apr_status_t purge_all(purge_t *purge, int top)
 {
-    int folder = openat(top, REMOVED, FOLDER_FLAGS);
+    int folder = openat(top, TSEED_REMOVED, FOLDER_FLAGS);
     apr_status_t rv;
 
     if (folder < 0) {
@@ -297,7 +300,7 @@ static apr_status_t purge_all(purge_t *purge, int top)
 static void remove_hidden(int top)
 {
     tseed_view_hold_alone();
-    unlinkat(top, REMOVED, AT_REMOVEDIR);
+    unlinkat(top, TSEED_REMOVED, AT_REMOVEDIR);
     unlinkat(top, TSEED_HIDDEN, AT_REMOVEDIR);
     tseed_view_release();
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Preloaded into a test's httpd: a clock that can be set, a disk that takes no more, and a worker
- * that runs out of stack. What is to go wrong stands in a file that all processes map. */
+/* Preloaded into a test's httpd: a clock that can be set, a disk that takes no more or is slow, a
+ * worker that runs out of stack, and a death in the middle of a truncate. What is to go wrong
+ * stands in a file that all processes map. */
+#include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -21,6 +25,8 @@ typedef struct {
     _Atomic int64_t seconds;    /* that the wall clock is ahead */
     _Atomic int64_t full;       /* what a write below `directory` fails with; 0: it does not */
     _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
+    _Atomic int64_t slow;       /* microseconds that a closedir, rename or unlink below it takes */
+    _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     char directory[256];
 } mischief_t;
 
@@ -121,12 +127,53 @@ static int sink(volatile char *above)
     return sink(frame) + frame[0];
 }
 
+/* ---- names ---- */
+
+static int ends_with(int directory, const char *name)
+{
+    char link[64], path[256];
+    ssize_t length, tail = (ssize_t)strlen(name);
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", directory);
+    length = readlink(link, path, sizeof(path));
+    return length >= tail && memcmp(path + length - tail, name, (size_t)tail) == 0;
+}
+
+static void dawdle(int directory)
+{
+    if (mischief->slow && is_below(directory)) {
+        usleep((useconds_t)mischief->slow);
+    }
+}
+
 int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
 {
+    int failed;
+
     if (mischief->is_shallow && is_below(to)) {
         return sink(NULL);
     }
-    return (int)syscall(SYS_renameat2, from, name, to, target, flags);
+    dawdle(to);
+    failed = (int)syscall(SYS_renameat2, from, name, to, target, flags);
+    if (!failed && mischief->is_deadly && ends_with(to, "/.tileseed/removed")) {
+        kill(getpid(), SIGKILL);
+    }
+    return failed;
+}
+
+int unlinkat(int directory, const char *name, int flags)
+{
+    dawdle(directory);
+    return (int)syscall(SYS_unlinkat, directory, name, flags);
+}
+
+/* A cold disk is waited for while a directory is read. */
+int closedir(DIR *stream)
+{
+    int (*next)(DIR *) = (int (*)(DIR *))dlsym(RTLD_NEXT, "closedir");
+
+    dawdle(dirfd(stream));
+    return next(stream);
 }
 
 int renameat(int from, const char *name, int to, const char *target)

@@ -142,12 +142,12 @@ def session_processes(session):
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqq256s')
+    LAYOUT = struct.Struct('qqqqq256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0, 0, 0]
+        self.numbers = [0] * 5
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -175,6 +175,14 @@ class Mischief:
     def overflow(self, directory, on):
         """Whether a worker that writes below a directory runs out of stack."""
         self.write(2, int(on), directory)
+
+    def slow(self, directory, seconds):
+        """A closedir, rename or unlink below a directory takes that long from now on."""
+        self.write(3, int(seconds * 1e6), directory)
+
+    def kill_at_truncate(self, on):
+        """Whether a seeder dies when it has renamed a level away."""
+        self.write(4, int(on))
 
 
 def sanitizer_environment(root):

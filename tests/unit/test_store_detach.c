@@ -12,10 +12,12 @@ static const tseed_range_t all = {4, 0, 0, 15, 15};
 
 static apr_status_t detach(house_t *house, tseed_range_t range, int64_t expected)
 {
-    int64_t tiles;
-    apr_status_t rv = tseed_store_detach(&tiles, house->store, &range, NULL);
+    tseed_remnant_t remnant = {.print = 0xfeed, .task = 7, .usage = {0, 3, 2, 1}};
+    apr_status_t rv = tseed_store_detach(&remnant, house->store, &range, NULL);
 
-    assert_int_equal(tiles, expected);
+    if (rv == APR_SUCCESS) {
+        assert_int_equal(remnant.usage.names, expected);
+    }
     return rv;
 }
 
@@ -66,7 +68,7 @@ static void test_detach__hides_a_level_and_purge_removes_it(void **state)
             tseed_store_put(&effect, house->store, &(tseed_tile_t){5, 1, 1}, "other", 5, NULL), 0);
         assert_int_equal(detach(house, all, 256), APR_SUCCESS);
         assert_int_equal(count(house), 0);
-        assert_true(is_there(full(house, ".tileseed/removed/4-0")));
+        assert_true(is_there(full(house, ".tileseed/removed/4-000000000000feed-7-256-3-2-1-0")));
         assert_int_equal(purge(house, 0, 1), 256);
         assert_false(is_there(full(house, ".tileseed")));
         assert_true(is_there(tile(house, 5, 1, 1)));
@@ -74,6 +76,28 @@ static void test_detach__hides_a_level_and_purge_removes_it(void **state)
         assert_int_equal(purge(house, 0, 1), 1);
         assert_int_equal(rmdir(house->f.layer.store.root), 0);
     }
+}
+
+/* Whoever comes later reads from the name what went away with it. */
+static void test_detach__leaves_a_note(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const tseed_remnant_t *remnant;
+    apr_array_header_t *remnants;
+    const char *foreign = full(house, ".tileseed/removed/4-0");
+
+    assert_int_equal(tseed_remnant_list(&remnants, house->f.layer.store.root, house->pool), 0);
+    assert_int_equal(remnants->nelts, 0);
+    fill(house);
+    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    assert_int_equal(mkdir(foreign, 0755), 0);
+    assert_int_equal(tseed_remnant_list(&remnants, house->f.layer.store.root, house->pool), 0);
+    assert_int_equal(remnants->nelts, 1);
+    remnant = &APR_ARRAY_IDX(remnants, 0, tseed_remnant_t);
+    assert_int_equal(remnant->z, 4);
+    assert_int_equal(remnant->print, 0xfeed);
+    assert_int_equal(remnant->task, 7);
+    assert_effect(remnant->usage, 256, 3, 2, 1);
 }
 
 static void test_detach__twice_before_a_purge(void **state)
@@ -216,15 +240,15 @@ static void spare_what_came(house_t *house, const char *root)
     intruder_t intruder = {.view = neighbour(house, &other, root)};
     const tseed_stop_t stop = {intrude, &intruder};
     const tseed_witness_t nobody = {ignore, NULL};
-    int64_t tiles;
+    tseed_remnant_t remnant = {0};
 
     fill(house);
-    assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &stop), APR_SUCCESS);
+    assert_int_equal(tseed_store_detach(&remnant, house->store, &all, &stop), APR_SUCCESS);
     for (intruder.when = intruder.asked; intruder.when > 0; intruder.when -= 50) {
         fill(house);
         intruder.asked = 0;
         intruder.tile = (tseed_tile_t){4, intruder.when % 16, 3};
-        assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &stop), APR_ENOTIMPL);
+        assert_int_equal(tseed_store_detach(&remnant, house->store, &all, &stop), APR_ENOTIMPL);
         assert_true(is_present(intruder.view, &intruder.tile));
         assert_int_equal(count(house), 256);
         assert_int_equal(tseed_store_remove(intruder.view, &all, &nobody, NULL), APR_SUCCESS);
@@ -304,12 +328,13 @@ static void test_detach__a_stopped_purge_is_resumed(void **state)
 {
     house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
     _Atomic int64_t removed = 0;
-    int64_t tiles;
+    tseed_remnant_t remnant = {0};
     int asked = 0;
 
     fill(house);
-    assert_int_equal(tseed_store_detach(&tiles, house->store, &all, &(tseed_stop_t){third, &asked}),
-                     APR_EINTR);
+    assert_int_equal(
+        tseed_store_detach(&remnant, house->store, &all, &(tseed_stop_t){third, &asked}),
+        APR_EINTR);
     assert_int_equal(count(house), 256);
     assert_int_equal(detach(house, all, 256), APR_SUCCESS);
     asked = 0;
@@ -392,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOUSE_TEST(test_detach__hides_a_level_and_purge_removes_it),
+        HOUSE_TEST(test_detach__leaves_a_note),
         HOUSE_TEST(test_detach__twice_before_a_purge),
         HOUSE_TEST(test_detach__nothing_is_success),
         HOUSE_TEST(test_detach__not_where_levels_share_a_directory),

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The heritage: levels that a seeder has renamed away when it died before the database had it.
+ *
+ * The name of such a directory says what went with it. Its truncate is unfinished at that level in
+ * the database: both are brought together in one transaction, as the dead seeder would have done
+ * it. Nothing is purged before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_log.h"
+#include "protocol/tseed_seed_request.h"
+#include "seeder/tseed_house.h"
+
+typedef struct {
+    tseed_remnant_t remnant;
+    const char *root; /* below which it lies */
+} find_t;
+
+/* A truncate that has a remnant; in scratch. */
+typedef struct {
+    tseed_task_t *task;
+    tseed_progress_t progress;
+    tseed_tileset_t tileset;
+    uint64_t print; /* of that */
+    tseed_positions_t positions;
+    int is_ended; /* by a client, and not confirmed yet */
+} heir_t;
+
+/* APR_NOTFOUND: the database has no such truncate that might not know of the remnant. */
+static apr_status_t heir_get(heir_t *heir, tseed_seeder_t *seeder, int64_t id,
+                             const apr_array_header_t *terminations)
+{
+    apr_status_t rv =
+        tseed_state_task_get(seeder->state, &heir->task, &heir->progress, id, seeder->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    heir->is_ended = 0;
+    for (int i = 0; i < terminations->nelts; i++) {
+        heir->is_ended |= APR_ARRAY_IDX(terminations, i, int64_t) == id;
+    }
+    if (heir->task->type != TSEED_TRUNCATE || !heir->task->has_area ||
+        (!heir->is_ended && heir->progress.state != TSEED_PENDING &&
+         heir->progress.state != TSEED_RUNNING) ||
+        tseed_task_tileset(&heir->tileset, heir->task, seeder->setup->catalog, seeder->scratch)) {
+        return APR_NOTFOUND;
+    }
+    heir->print = tseed_tileset_print(&heir->tileset, seeder->scratch);
+    tseed_positions_init(&heir->positions, heir->tileset.subset->gridset, &heir->task->bounds,
+                         &(tseed_shape_t){heir->task->zoom_start, heir->task->zoom_stop,
+                                          heir->task->meta_width, heir->task->meta_height});
+    return APR_SUCCESS;
+}
+
+static int is_owed(const heir_t *heir, const tseed_remnant_t *remnant)
+{
+    return heir->print == remnant->print && remnant->z >= heir->task->zoom_start &&
+           remnant->z <= heir->task->zoom_stop &&
+           !tseed_progress_is_done(&heir->progress, remnant->z - heir->task->zoom_start);
+}
+
+/* What the level and those before it did not have is skipped. */
+static void count_level(heir_t *heir, const tseed_remnant_t *remnant)
+{
+    tseed_progress_t *progress = &heir->progress;
+    int64_t tiles = 0, left;
+
+    for (int z = heir->task->zoom_start; z <= remnant->z; z++) {
+        tiles += tseed_range_count(&heir->positions.range[z]);
+    }
+    left = tiles - tseed_progress_processed(progress);
+    progress->removed += remnant->usage.names < left ? remnant->usage.names : left;
+    progress->skipped += tiles - tseed_progress_processed(progress);
+    tseed_progress_finish(progress, remnant->z - heir->task->zoom_start);
+}
+
+static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
+                            const apr_array_header_t *terminations)
+{
+    const tseed_remnant_t *remnant = &find->remnant;
+    tseed_shelf_t *shelf = tseed_book_find(seeder->book, remnant->print);
+    heir_t heir;
+    int won;
+    apr_status_t rv;
+
+    if (!shelf || strcmp(shelf->holding.root, find->root) != 0) {
+        return APR_SUCCESS;
+    }
+    rv = heir_get(&heir, seeder, remnant->task, terminations);
+    if (rv != APR_SUCCESS || !is_owed(&heir, remnant)) {
+        return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+    }
+    tseed_book_inherit(seeder->book, shelf, remnant->z, &remnant->usage);
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
+              " tiles was renamed away when the seeder died",
+              remnant->task, heir.task->layer, remnant->z, remnant->usage.names);
+    if (heir.is_ended) {
+        return APR_SUCCESS;
+    }
+    count_level(&heir, remnant);
+    return tseed_state_task_checkpoint(seeder->state, heir.task->id, &heir.progress, &won);
+}
+
+static int by_level(const void *a, const void *b)
+{
+    return ((const find_t *)a)->remnant.z - ((const find_t *)b)->remnant.z;
+}
+
+/* All remnants, lower levels first; of find_t in scratch. */
+static apr_array_header_t *look(tseed_seeder_t *seeder)
+{
+    apr_array_header_t *finds = apr_array_make(seeder->scratch, 4, sizeof(find_t));
+    const char *root;
+
+    for (unsigned r = 0; (root = tseed_cleaner_root(seeder->cleaner, r)) != NULL; r++) {
+        apr_array_header_t *remnants;
+        apr_status_t rv = tseed_remnant_list(&remnants, root, seeder->scratch);
+
+        if (rv != APR_SUCCESS) {
+            tseed_log(TSEED_LOG_WARNING, rv,
+                      "can't read what was truncated below %s and is not removed yet", root);
+        }
+        for (int i = 0; i < remnants->nelts; i++) {
+            APR_ARRAY_PUSH(finds, find_t) =
+                (find_t){APR_ARRAY_IDX(remnants, i, tseed_remnant_t), root};
+        }
+    }
+    qsort(finds->elts, (size_t)finds->nelts, sizeof(find_t), by_level);
+    return finds;
+}
+
+static apr_status_t inherit_all(tseed_seeder_t *seeder, const apr_array_header_t *finds,
+                                const apr_array_header_t *terminations)
+{
+    apr_status_t rv = tseed_state_begin(seeder->state);
+
+    for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
+        rv = inherit(seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_clerk_write(seeder, TSEED_SAVE_ALL);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(seeder->state);
+    }
+    tseed_state_rollback(seeder->state);
+    return rv;
+}
+
+apr_status_t tseed_heritage_take(tseed_seeder_t *seeder)
+{
+    const apr_array_header_t *finds = look(seeder);
+    apr_array_header_t *terminations;
+    apr_status_t rv;
+
+    if (finds->nelts == 0) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_state_terminations(seeder->state, &terminations, seeder->scratch);
+    if (rv == APR_SUCCESS) {
+        rv = inherit_all(seeder, finds, terminations);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_clerk_saved(seeder, TSEED_SAVE_ALL);
+    }
+    return rv;
+}
