@@ -116,7 +116,7 @@ int tseed_handle_estimate(tseed_rest_t *rest)
     tseed_estimate_t estimate = {0};
     tseed_measure_t measures[TSEED_LEVELS_MAX];
     const tseed_layer_t *layer = tseed_rest_find_layer(rest);
-    const char *why, *error;
+    const char *why, *error, *warning;
     apr_status_t rv;
     tseed_state_t *state;
 
@@ -138,6 +138,10 @@ int tseed_handle_estimate(tseed_rest_t *rest)
     why = tseed_child_release(state, r->pool);
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read what was measured");
+    }
+    warning = tseed_seed_document_warning(&document, &task, tileset.subset, r->pool);
+    if (warning) {
+        tseed_reply_warn(r, warning);
     }
     fill(&estimate, rest, &task, &tileset, measures);
     return tseed_reply_document(

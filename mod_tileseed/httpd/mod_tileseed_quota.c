@@ -143,9 +143,9 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
                                  "%s", change.error);
     }
     if (change.quota.ignored) {
-        const char *warning = apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL);
-
-        apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
+        tseed_reply_warn(r, apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL));
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: disk quota: ignored: %s",
+                      tseed_escape_plain(change.quota.ignored, r->pool));
     }
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: disk quota changed by %s: %s",
                   r->user ? r->user : "anybody",

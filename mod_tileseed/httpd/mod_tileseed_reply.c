@@ -63,6 +63,11 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
 }
 
+void tseed_reply_warn(request_rec *r, const char *warning)
+{
+    apr_table_setn(r->headers_out, "TileSeed-Warning", tseed_escape_plain(warning, r->pool));
+}
+
 /* The same reason is an error once a minute and child, and not worth a line a request. */
 static int level_of(const char *why)
 {

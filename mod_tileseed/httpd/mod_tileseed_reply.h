@@ -18,6 +18,10 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
 /* The same for a document of a map service, which declares UTF-8 and is labelled so. */
 int tseed_reply_service(request_rec *r, int status, const char *type, const char *body);
 
+/* Sets the header TileSeed-Warning of an answer that is sent later; `warning` is one line of UTF-8.
+ */
+void tseed_reply_warn(request_rec *r, const char *warning);
+
 /* 503 or 507 with Retry-After and a sentence, after the reason has been logged, the same one once a
  * minute: `what` could not be done to the state. */
 int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const char *what);

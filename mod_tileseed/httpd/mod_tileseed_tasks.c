@@ -24,7 +24,6 @@ APLOG_USE_MODULE(tileseed);
 
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
 #define POLL           500 /* microseconds */
-#define QUOTE_MAX      200 /* of what the client sent, in a header */
 
 /* ---- terminating ---- */
 
@@ -54,21 +53,16 @@ static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
 
 /* ---- seed ---- */
 
-/* The address decides; a document that says another layer is told so. */
-static void warn_of_name(const tseed_rest_t *rest, const char *asked, const tseed_task_t *task)
+/* What is odd about an accepted request stands in the answer and in the log. */
+static void warn(const tseed_rest_t *rest, const tseed_task_t *task, const char *warning)
 {
     request_rec *r = rest->r;
-    const char *name, *warning;
 
-    if (!asked || strcmp(asked, task->layer) == 0) {
-        return;
+    if (warning) {
+        tseed_reply_warn(r, warning);
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %" APR_INT64_T_FMT ": %s",
+                      task->id, tseed_escape_plain(warning, r->pool));
     }
-    name = tseed_text_quote(tseed_escape_plain(asked, r->pool), QUOTE_MAX, r->pool);
-    warning = apr_psprintf(r->pool, "name %s ignored, layer is %s", name,
-                           tseed_escape_plain(task->layer, r->pool));
-    ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %" APR_INT64_T_FMT ": %s",
-                  task->id, warning);
-    apr_table_setn(r->headers_out, "TileSeed-Warning", warning);
 }
 
 /* Judges a document for the route's layer and records its task. DECLINED: the answer's body is
@@ -87,7 +81,7 @@ static int accept_document(tseed_rest_t *rest, tseed_task_t *task,
     }
     status = tseed_rest_accept(rest, task, NULL);
     if (status == DECLINED) {
-        warn_of_name(rest, document->name, task);
+        warn(rest, task, tseed_seed_document_warning(document, task, tileset.subset, r->pool));
     }
     return status;
 }
@@ -121,13 +115,16 @@ static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
     request_rec *r = rest->r;
     tseed_seed_document_t document;
     tseed_task_t task;
-    const char *address;
+    const char *address, *error;
     int status;
 
     if (!tseed_rest_find_layer(rest)) {
         return tseed_rest_unknown_layer(rest);
     }
-    tseed_form_seed(&document, form, r->pool);
+    error = tseed_form_seed(&document, form, r->pool);
+    if (error) {
+        return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
+    }
     status = accept_document(rest, &task, &document);
     if (status != DECLINED) {
         return status;

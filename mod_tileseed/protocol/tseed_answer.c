@@ -167,6 +167,22 @@ static void add_counts(apr_array_header_t *pieces, const tseed_task_t *task,
     add_number(pieces, "upstreamRequests", progress->requests);
 }
 
+/* A list of names, whether there are any or not. */
+static void add_ignored(apr_array_header_t *pieces, const tseed_task_t *task)
+{
+    apr_pool_t *pool = pieces->pool;
+
+    add(pieces, ",\"ignored\":[");
+    for (const char *line = task->ignored; *line;) {
+        const size_t length = strcspn(line, "\n");
+
+        add(pieces, line == task->ignored ? "" : ",");
+        add(pieces, tseed_escape_json(apr_pstrmemdup(pool, line, length), pool));
+        line += length + (line[length] == '\n');
+    }
+    add(pieces, "]");
+}
+
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_pool_t *pool)
 {
@@ -179,6 +195,7 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
     add_counts(pieces, task, progress);
     add_pace(pieces, task, progress);
     add_string(pieces, "requestedBy", task->requested_by);
+    add_ignored(pieces, task);
     add_time(pieces, "created", task->created);
     add_time(pieces, "started", progress->started);
     add_time(pieces, "finished", progress->finished);

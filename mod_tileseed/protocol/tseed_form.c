@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_members.h"
 #include "protocol/tseed_task.h"
 
 #define QUOTE_MAX 200
@@ -115,23 +116,79 @@ static apr_array_header_t *read_coords(const apr_table_t *form, apr_pool_t *pool
     return is_filled ? coords : NULL;
 }
 
+#define PREFIX "parameter_"
+
+static int is_parameter(const char *field)
+{
+    return strncasecmp(field, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
 static apr_table_t *read_parameters(const apr_table_t *form, apr_pool_t *pool)
 {
-    static const char prefix[] = "parameter_";
     const apr_array_header_t *fields = apr_table_elts(form);
     apr_table_t *parameters = apr_table_make(pool, 4);
 
     for (int i = 0; i < fields->nelts; i++) {
         const apr_table_entry_t *field = &APR_ARRAY_IDX(fields, i, apr_table_entry_t);
 
-        if (strncasecmp(field->key, prefix, sizeof(prefix) - 1) == 0 && *field->val) {
-            apr_table_addn(parameters, field->key + sizeof(prefix) - 1, field->val);
+        if (is_parameter(field->key) && *field->val) {
+            apr_table_addn(parameters, field->key + sizeof(PREFIX) - 1, field->val);
         }
     }
     return parameters;
 }
 
-void tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form, apr_pool_t *pool)
+/* A field that is none of a seed request. NULL, and it is noted, or a sentence. */
+static const char *read_unknown(const char **ignored, const char *field, apr_pool_t *pool)
+{
+    static const char *const fields[] = {"threadCount",
+                                         "type",
+                                         "gridSetId",
+                                         "tileFormat",
+                                         "format",
+                                         "zoomStart",
+                                         "zoomStop",
+                                         "minX",
+                                         "minY",
+                                         "maxX",
+                                         "maxY",
+                                         "tileFailureRetryCount",
+                                         "tileFailureRetryWaitTime",
+                                         "totalFailuresBeforeAborting",
+                                         NULL};
+    static const char *const prefixes[] = {PREFIX, NULL};
+    const size_t first = strcspn(field, "_");
+
+    for (int i = 0; fields[i]; i++) {
+        if (strcasecmp(field, fields[i]) == 0) { /* fields are looked up in any case */
+            return NULL;
+        }
+    }
+    if (field[first] && tseed_name_meant(apr_pstrmemdup(pool, field, first), prefixes)) {
+        return apr_psprintf(pool, "Unknown field: '%s'. Is %s%s meant?",
+                            tseed_text_quote(field, QUOTE_MAX, pool), PREFIX,
+                            tseed_text_quote(field + first + 1, QUOTE_MAX, pool));
+    }
+    return tseed_member_unknown(ignored, "", field, fields, pool);
+}
+
+static const char *check_fields(const char **ignored, const apr_table_t *form, apr_pool_t *pool)
+{
+    const apr_array_header_t *fields = apr_table_elts(form);
+    const char *problem = NULL;
+
+    for (int i = 0; i < fields->nelts && !problem; i++) {
+        const char *field = APR_ARRAY_IDX(fields, i, apr_table_entry_t).key;
+
+        if (!is_parameter(field)) {
+            problem = read_unknown(ignored, field, pool);
+        }
+    }
+    return problem;
+}
+
+const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
+                            apr_pool_t *pool)
 {
     const char *format = filled(form, "tileFormat", pool);
 
@@ -148,6 +205,7 @@ void tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form, a
         .coords = read_coords(form, pool),
         .parameters = read_parameters(form, pool),
     };
+    return check_fields(&document->ignored, form, pool);
 }
 
 /* ---- a code ---- */

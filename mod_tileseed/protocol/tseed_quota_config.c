@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_members.h"
 
 #define QUOTE_MAX 200 /* of a submitted value in a message */
 
@@ -67,7 +68,7 @@ typedef struct {
     const tseed_catalog_t *catalog;
     const apr_array_header_t *only;
     const char *forbidden; /* as in tseed_quota_change_t */
-    const char *ignored;   /* unknown members, or NULL */
+    const char *ignored;   /* unknown members, one a line, or NULL */
     apr_pool_t *pool;
 } merge_t;
 
@@ -147,40 +148,31 @@ static int count_bytes(int64_t *bytes, const char *value, int64_t factor)
     return 0;
 }
 
-/* An unknown member, for the warning; a long list of them is cut. */
-static void note_unknown(merge_t *merge, const char *prefix, const char *name)
-{
-    const char *quoted = tseed_text_quote(name, 100, merge->pool);
-
-    if (!merge->ignored) {
-        merge->ignored = apr_pstrcat(merge->pool, prefix, quoted, NULL);
-    } else if (strlen(merge->ignored) < 500) {
-        merge->ignored = apr_pstrcat(merge->pool, merge->ignored, ", ", prefix, quoted, NULL);
-    }
-}
-
 static const char *stands_twice(const tseed_node_t *node, apr_pool_t *pool)
 {
     return apr_psprintf(pool, "%s stands twice, again in line %d", node->name, node->line);
 }
 
-/* Whether each member of a part stands once; those that are none of `known` are noted. */
+/* Whether each member of a part stands once and is spelt right; those that are none of `known` are
+ * noted. */
 static const char *check_members(merge_t *merge, const tseed_node_t *part, const char *const *known)
 {
+    const char *problem = NULL;
     unsigned seen = 0;
 
-    for (const tseed_node_t *node = part->children; node; node = node->next) {
+    for (const tseed_node_t *node = part->children; node && !problem; node = node->next) {
         int place = find_word(known, node->name);
 
         if (place < 0) {
-            note_unknown(merge, apr_pstrcat(merge->pool, part->name, ".", NULL), node->name);
+            problem =
+                tseed_member_unknown(&merge->ignored, part->name, node->name, known, merge->pool);
         } else if (seen & 1u << place) {
-            return stands_twice(node, merge->pool);
+            problem = stands_twice(node, merge->pool);
         } else {
             seen |= 1u << place;
         }
     }
-    return NULL;
+    return problem;
 }
 
 /* value and units; `whose` names them in messages: "globalQuota". */
@@ -191,8 +183,12 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
     const tseed_node_t *value = node ? tseed_node_find(node, "value") : NULL;
     const tseed_node_t *unit = node ? tseed_node_find(node, "units") : NULL;
     apr_pool_t *pool = merge->pool;
+    const char *problem = node ? check_members(merge, node, known) : NULL;
     int power;
 
+    if (problem) {
+        return problem;
+    }
     if (!value || !unit || tseed_node_is_empty(value) || tseed_node_is_empty(unit)) {
         return apr_psprintf(pool, "%s needs value and units", whose);
     }
@@ -209,7 +205,7 @@ static const char *read_quota(merge_t *merge, tseed_quota_t *quota, const tseed_
                             "all, not %s %s",
                             whose, shown(value, pool), quota->units);
     }
-    return check_members(merge, node, known);
+    return NULL;
 }
 
 /* ---- members ---- */
@@ -315,8 +311,11 @@ static const char *read_layer_quota(merge_t *merge, const tseed_node_t *node)
     const tseed_node_t *layer = tseed_node_find(node, "layer");
     const tseed_node_t *policy = tseed_node_find(node, "expirationPolicyName");
     tseed_layer_quota_t entry = {.has_policy = policy && !tseed_node_is_empty(policy)};
-    const char *problem;
+    const char *problem = check_members(merge, node, known);
 
+    if (problem) {
+        return problem;
+    }
     if (!layer || tseed_node_is_empty(layer)) {
         return apr_psprintf(merge->pool, "A LayerQuota needs layer, that of line %d has none",
                             node->line);
@@ -332,7 +331,6 @@ static const char *read_layer_quota(merge_t *merge, const tseed_node_t *node)
     }
     if (!problem) {
         APR_ARRAY_PUSH(merge->config->layers, tseed_layer_quota_t) = entry;
-        problem = check_members(merge, node, known);
     }
     return problem;
 }
@@ -340,19 +338,22 @@ static const char *read_layer_quota(merge_t *merge, const tseed_node_t *node)
 /* Members <LayerQuota>, or one entry itself: an array of JSON comes as siblings. */
 static const char *merge_layer_quotas(merge_t *merge, const tseed_node_t *node)
 {
+    static const char *const known[] = {"LayerQuota", NULL};
     const char *problem = NULL;
 
     if (tseed_node_is_empty(node)) {
         return NULL;
     }
-    if (!tseed_node_find(node, "LayerQuota")) {
+    if (!tseed_node_find(node, "LayerQuota") &&
+        !tseed_name_meant(node->children ? node->children->name : "", known)) {
         return read_layer_quota(merge, node);
     }
     for (const tseed_node_t *entry = node->children; entry && !problem; entry = entry->next) {
         if (strcmp(entry->name, "LayerQuota") == 0) {
             problem = read_layer_quota(merge, entry);
         } else {
-            note_unknown(merge, "layerQuotas.", entry->name);
+            problem =
+                tseed_member_unknown(&merge->ignored, node->name, entry->name, known, merge->pool);
         }
     }
     return problem;
@@ -378,6 +379,16 @@ static const struct {
     {"layerQuotas", merge_layer_quotas, 1},
 };
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
+
+static const char *merge_unknown(merge_t *merge, const tseed_node_t *node)
+{
+    const char *known[MEMBERS + 1] = {NULL};
+
+    for (size_t i = 0; i < MEMBERS; i++) {
+        known[i] = members[i].name;
+    }
+    return tseed_member_unknown(&merge->ignored, "", node->name, known, merge->pool);
+}
 
 /* Whether all but the quotas of layers is the same. */
 static int is_same(const tseed_quota_config_t *a, const tseed_quota_config_t *b)
@@ -413,8 +424,7 @@ static const char *merge_member(merge_t *merge, const tseed_node_t *node, unsign
         i++;
     }
     if (i == MEMBERS) {
-        note_unknown(merge, "", node->name);
-        return NULL;
+        return merge_unknown(merge, node);
     }
     if (!members[i].is_list && *seen & 1u << i) {
         return stands_twice(node, merge->pool);
@@ -454,7 +464,7 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
     if (!problem) {
         change->config = next;
         change->root = top->name;
-        change->ignored = merge.ignored;
+        change->ignored = merge.ignored ? tseed_members_joined(merge.ignored, pool) : NULL;
     }
     return problem;
 }

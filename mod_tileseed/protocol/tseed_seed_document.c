@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_members.h"
 #include "protocol/tseed_seed_request.h"
 
 #define QUOTE_MAX 100
@@ -33,12 +34,31 @@ static const char *read_plain(const char **field, const tseed_node_t *node, int 
     return NULL;
 }
 
+/* Judges all children of `part` but those called `known`; `path` says where they stand. */
+static const char *check_children(tseed_seed_document_t *document, const tseed_node_t *part,
+                                  const char *path, const char *known, apr_pool_t *pool)
+{
+    const char *problem = NULL;
+
+    for (const tseed_node_t *node = part->children; node && !problem; node = node->next) {
+        if (strcmp(node->name, known) != 0) {
+            problem = tseed_member_unknown(&document->ignored, path, node->name,
+                                           (const char *[]){known, NULL}, pool);
+        }
+    }
+    return problem;
+}
+
 /* <srs><number>4326</number></srs>; a text in place of `number` is judged like one. */
 static const char *read_srs(tseed_seed_document_t *document, const tseed_node_t *node,
                             apr_pool_t *pool)
 {
     const tseed_node_t *number = node->children ? tseed_node_find(node, "number") : node;
+    const char *problem = check_children(document, node, "srs", "number", pool);
 
+    if (problem) {
+        return problem;
+    }
     if (!number) {
         return apr_psprintf(pool, "srs must hold number, an EPSG code, not %s",
                             tseed_text_quote(node->children->name, QUOTE_MAX, pool));
@@ -50,7 +70,14 @@ static const char *read_bounds(tseed_seed_document_t *document, const tseed_node
                                apr_pool_t *pool)
 {
     const tseed_node_t *coords = tseed_node_find(node, "coords");
+    const char *problem = check_children(document, node, "bounds", "coords", pool);
 
+    if (!problem && coords) {
+        problem = check_children(document, coords, "bounds.coords", "double", pool);
+    }
+    if (problem) {
+        return problem;
+    }
     if (tseed_node_is_empty(node) || (coords && tseed_node_is_empty(coords))) {
         return NULL;
     }
@@ -138,10 +165,23 @@ static const struct {
     {"totalFailuresBeforeAborting", NULL, FIELD(failure_limit), 0},
 };
 
+#define MEMBERS (sizeof(members) / sizeof(members[0]))
+
+static const char *read_unknown(tseed_seed_document_t *document, const tseed_node_t *node,
+                                apr_pool_t *pool)
+{
+    const char *known[MEMBERS + 1] = {NULL};
+
+    for (size_t i = 0; i < MEMBERS; i++) {
+        known[i] = members[i].name;
+    }
+    return tseed_member_unknown(&document->ignored, "", node->name, known, pool);
+}
+
 static const char *read_member(tseed_seed_document_t *document, const tseed_node_t *node,
                                apr_pool_t *pool)
 {
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+    for (size_t i = 0; i < MEMBERS; i++) {
         if (strcmp(members[i].name, node->name) != 0) {
             continue;
         }
@@ -151,7 +191,7 @@ static const char *read_member(tseed_seed_document_t *document, const tseed_node
         return read_plain((const char **)((char *)document + members[i].field), node,
                           members[i].keep_empty, pool);
     }
-    return NULL;
+    return read_unknown(document, node, pool);
 }
 
 const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,

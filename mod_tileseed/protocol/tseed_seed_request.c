@@ -292,6 +292,7 @@ static void take_snapshot(request_t *request)
     task->gridset_print = tseed_gridset_print(gridset, request->pool);
     task->store_print = tseed_store_print(&layer->store, request->pool);
     task->requested_by = "";
+    task->ignored = request->document->ignored ? request->document->ignored : "";
     if (task->has_area) {
         tseed_positions_init(&positions, gridset, &task->bounds, &shape);
         task->tiles_total = positions.tiles;

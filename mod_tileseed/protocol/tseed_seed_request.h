@@ -20,6 +20,7 @@ typedef struct {
     const char *retry_count, *retry_wait, *failure_limit;
     apr_array_header_t *coords; /* of const char *; NULL: no bounds */
     apr_table_t *parameters;    /* NULL: none; a key may be there twice */
+    const char *ignored;        /* members that are unknown, one a line; NULL: none */
 } tseed_seed_document_t;
 
 /* Reads a document. NULL or a sentence (always 400). Everything lands in `pool`. Any thread. */
@@ -32,6 +33,12 @@ const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_form
 const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *tileset,
                                         const tseed_seed_document_t *document,
                                         const tseed_layer_t *layer, apr_pool_t *pool);
+
+/* What is odd about a request that was resolved: members and a name that were ignored, bounds that
+ * lie outside. One line in UTF-8, or NULL: nothing is. `subset` is the task's. */
+const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
+                                        const tseed_task_t *task, const tseed_subset_t *subset,
+                                        apr_pool_t *pool);
 
 /* The tile set of an accepted task in today's configuration. NULL, or a sentence that says what is
  * gone or has changed since (layer, grid set, format, parameter filter, store): the task can't go

@@ -39,6 +39,7 @@ typedef struct {
     const char *gridset_print;      /* tseed_gridset_print of the grid set */
     const char *store_print;        /* tseed_store_print of the layer's store */
     const char *requested_by;       /* user name, or "" */
+    const char *ignored;            /* members of the request that are unknown, one a line, or "" */
     apr_time_t created;
     int64_t retry_of; /* 0, or the task whose failed metatiles this one is about: a list in the
                        * database, positions count through it */

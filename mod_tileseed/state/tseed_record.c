@@ -105,6 +105,7 @@ apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *
         task->requested_by,
         &task->created,
         &task->retry_of,
+        task->ignored,
     };
 
     return tseed_database_change(db, NULL, TSEED_SQL_TASK_INSERT, args);
@@ -144,6 +145,7 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
     task->requested_by = apr_pstrdup(pool, tseed_rows_text(rows));
     task->created = tseed_rows_int64(rows);
     task->retry_of = tseed_rows_int64(rows);
+    task->ignored = apr_pstrdup(pool, tseed_rows_text(rows));
     return task;
 }
 

@@ -183,8 +183,13 @@ static const char *const version_7[] = {
     NULL,
 };
 
+static const char *const version_8[] = {
+    "ALTER TABLE task ADD COLUMN ignored TEXT NOT NULL DEFAULT ''",
+    NULL,
+};
+
 static const char *const *const migrations[] = {version_1, version_2, version_3, version_4,
-                                                version_5, version_6, version_7};
+                                                version_5, version_6, version_7, version_8};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -404,6 +404,72 @@ def test_headers_of_an_accepted_task(httpd, upstream):
     assert 'name Z?rich ignored' in httpd.error_log()
 
 
+MISSPELT = {
+    '{"seedRequest":{"zoomstop":3,"Type":"truncate"}}': 'zoomStop',
+    '{"seedRequest":{"gridSetID":"EPSG:3857"}}': 'gridSetId',
+    '{"seedRequest":{"thread_count":3}}': 'threadCount',
+    '{"seedRequest":{"srs":{"nummer":4326}}}': 'srs.number',
+    '<seedRequest><zoom-start>3</zoom-start></seedRequest>': 'zoomStart',
+    '<seedRequest><parameter/></seedRequest>': 'parameters',
+    '<seedRequest><bounds><coord/></bounds></seedRequest>': 'bounds.coords',
+    'minX=&zoom_stop=3': 'zoomStop',
+    'minX=&paramter_STYLES=3': 'parameter_STYLES',
+}
+
+
+@one_mpm
+def test_misspelt_members_are_refused(httpd, upstream):
+    """By the name that is meant, and nothing is seeded."""
+    serve(httpd, upstream)
+    for body, meant in MISSPELT.items():
+        suffix = {'{': '.json', '<': '.xml'}.get(body[0], '')
+        for address in ('seed', 'estimate') if suffix else ('seed',):
+            sentence = refused(httpd, 400, 'POST', f'/rest/{address}/topp:states{suffix}', body)
+            assert sentence.endswith(f"Is {meant} meant?"), (body, sentence)
+    for body, meant in (('{"cacheQuotaConfiguration":{"enabld":true}}', 'enabled'),
+                        ('{"cacheQuotaConfiguration":{"globalQuota":{"Value":1,"units":"B"}}}',
+                         'globalQuota.value'),
+                        ('{"cacheQuotaConfiguration":{"layerQuotas":[{"layers":"roads"}]}}',
+                         'layerQuotas.layer'),
+                        ('{"cacheQuotaConfiguration":{"layerQuotas":{"layerquota":[]}}}',
+                         'layerQuotas.LayerQuota')):
+        sentence = refused(httpd, 400, 'PUT', '/rest/diskquota.json', body)
+        assert sentence.endswith(f'Is {meant} meant?'), (body, sentence)
+
+
+@one_mpm
+def test_unknown_members_are_named(httpd, upstream):
+    """In the answer, in the log, and in the task's document, also after a restart."""
+    serve(httpd, upstream)
+    body = '{"seedRequest":{"zoomStop":1,"priority":"LOW","größe":{"a":1}}}'
+    answer = seed(httpd, 'roads', body)
+    assert answer.headers['TileSeed-Warning'] == 'ignored: priority, gr??e'
+    assert 'task 1: ignored: priority, gr??e' in httpd.error_log()
+    assert seed(httpd, 'roads').headers['TileSeed-Warning'] is None
+    estimate = ask(httpd, 'POST', '/rest/estimate/roads.json', body)
+    assert estimate.headers['TileSeed-Warning'] == 'ignored: priority, gr??e'
+    form = ask(httpd, 'POST', '/rest/seed/roads', 'minX=&zoomStop=1&submit=Submit')
+    assert form.headers['TileSeed-Warning'] == 'ignored: submit'
+    httpd.restart()
+    assert [task(httpd, number)['ignored'] for number in (1, 2, 3)] == [
+        ['priority', 'größe'], [], ['submit']]
+
+
+@one_mpm
+def test_bounds_outside(httpd, upstream):
+    """No tile is there: a task that is done at once, and a warning that says where the box lies."""
+    serve(httpd, upstream)
+    box = '{"seedRequest":{"zoomStop":9,"gridSetId":"%s","bounds":{"coords":{"double":[%s]}}}}'
+    answer = seed(httpd, 'roads', box % ('EPSG:3857', '3e7,0,3.1e7,1'))
+    assert 'lie outside' in answer.headers['TileSeed-Warning']
+    assert '-20037508.34,-20037508.34,20037508.34,20037508.34' in answer.headers['TileSeed-Warning']
+    document = ended(httpd, number_of(answer))
+    assert (document['state'], document['tilesTotal']) == ('DONE', 0)
+    answer = seed(httpd, 'roads', box % ('EPSG:3857', '5.9,45.8,10.5,47.8'))
+    assert 'look like degrees' in answer.headers['TileSeed-Warning']
+    assert 'look like degrees' in httpd.error_log()
+
+
 def test_every_child_lists_what_was_accepted(httpd, upstream, mpm):
     """Connections stay open, so that on prefork each has its own child: the very next list on
     any of them has the task, and the list after a termination has it no more."""
@@ -562,7 +628,8 @@ def test_requests_as_people_send_them(httpd, upstream):
 TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
         'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
         'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'bytes',
-        'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
+        'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',
+        'created',
         'started', 'finished', 'retryOf')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
 

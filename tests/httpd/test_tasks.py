@@ -21,7 +21,8 @@ one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
            'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
            'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'bytes',
-           'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'created',
+           'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',
+           'created',
            'started', 'finished', 'retryOf']
 
 

@@ -333,6 +333,7 @@ static int64_t post_document(house_t *house, const tseed_layer_t *layer, const c
         tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), house->pool));
     assert_null(tseed_seed_document_resolve(&task, &tileset, &document, layer, house->pool));
     task.requested_by = "test";
+    task.ignored = "";
     task.created = apr_time_now();
     assert_int_equal(tseed_state_task_insert(house->state, &task, 2 * SLOTS), APR_SUCCESS);
     ring(house);

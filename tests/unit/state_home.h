@@ -101,6 +101,7 @@ static inline tseed_task_t task_of(const home_t *home, const char *layer)
                           .gridset_print = "g",
                           .store_print = "s",
                           .requested_by = "",
+                          .ignored = "",
                           .created = 1};
 }
 

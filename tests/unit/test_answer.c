@@ -159,6 +159,7 @@ static tseed_task_t task_of(void)
         .thread_count = 4,
         .tiles_total = 1000,
         .requested_by = "seeder",
+        .ignored = "",
         .created = STARTED - APR_USEC_PER_SEC,
     };
 }
@@ -188,7 +189,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
         "\"tilesFailed\":2,"
         "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
-        "\"secondsRemaining\":300,\"requestedBy\":\"seeder\","
+        "\"secondsRemaining\":300,\"requestedBy\":\"seeder\",\"ignored\":[],"
         "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","
         "\"finished\":null,\"retryOf\":null}");
 }
@@ -257,6 +258,17 @@ static void test_answer__empty_members_are_null(void **state)
     task.retry_of = INT64_C(4999999999);
     document = tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, pool);
     assert_non_null(strstr(document, ",\"retryOf\":4999999999}"));
+}
+
+static void test_answer__ignored_members_are_a_list(void **state)
+{
+    tseed_task_t task = task_of();
+
+    (void)state;
+    task.ignored = "priority\nbounds.\"x\"\ngr\303\266\303\237e";
+    assert_non_null(strstr(
+        tseed_answer_task(&task, &(tseed_progress_t){.state = TSEED_DONE}, pool),
+        ",\"ignored\":[\"priority\",\"bounds.\\\"x\\\"\",\"gr\\u00f6\\u00dfe\"],\"created\""));
 }
 
 static void test_answer__tasks_are_a_list_of_documents(void **state)
@@ -349,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_answer__what_is_not_known_is_null),
         cmocka_unit_test(test_answer__a_done_task_has_no_rest),
         cmocka_unit_test(test_answer__empty_members_are_null),
+        cmocka_unit_test(test_answer__ignored_members_are_a_list),
         cmocka_unit_test(test_answer__tasks_are_a_list_of_documents),
         cmocka_unit_test(test_answer__failures_have_a_cause_and_a_next_page),
         cmocka_unit_test(test_answer__parameters_survive_the_database),

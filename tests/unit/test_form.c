@@ -120,6 +120,20 @@ static void test_form__what_must_not_be_empty_is_kept(void **state)
     assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "");
 }
 
+static void test_form__fields_that_nobody_knows(void **state)
+{
+    tseed_seed_document_t document;
+
+    (void)state;
+    assert_null(tseed_form_seed(
+        &document, form_of("minX=&TYPE=seed&submit=Submit&parameter_STYLE=a&PARAMETER_X=b"), pool));
+    assert_string_equal(document.ignored, "submit");
+    assert_string_equal(tseed_form_seed(&document, form_of("minX=&zoomstopp=3"), pool),
+                        "Unknown member: 'zoomstopp'. Is zoomStop meant?");
+    assert_string_equal(tseed_form_seed(&document, form_of("minX=&parameters_STYLES=a"), pool),
+                        "Unknown field: 'parameters_STYLES'. Is parameter_STYLES meant?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +142,7 @@ int main(void)
         cmocka_unit_test(test_form__a_filled_one_has_every_member),
         cmocka_unit_test(test_form__an_empty_one_has_none),
         cmocka_unit_test(test_form__what_must_not_be_empty_is_kept),
+        cmocka_unit_test(test_form__fields_that_nobody_knows),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

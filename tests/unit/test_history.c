@@ -65,6 +65,7 @@ static tseed_task_t task_of(const home_t *home, const char *layer)
                           .gridset_print = "g",
                           .store_print = "s",
                           .requested_by = "",
+                          .ignored = "",
                           .created = 1};
 }
 

@@ -380,6 +380,81 @@ static void test_seed_request__an_added_filter_stops_a_task(void **state)
                         "accepted: send the request again");
 }
 
+/* What a request with these members is warned of. */
+static const char *warning_of(const char *members)
+{
+    const char *body = apr_pstrcat(pool, "<seedRequest>", members, "</seedRequest>", NULL);
+    tseed_seed_document_t document;
+
+    assert_null(tseed_seed_document_read(&document, TSEED_BODY_XML, body, strlen(body), pool));
+    assert_null(
+        tseed_seed_document_resolve(&task, &tileset, &document, layer_of("topp:states"), pool));
+    return tseed_seed_document_warning(&document, &task, tileset.subset, pool);
+}
+
+static void test_seed_request__a_misspelt_member_is_refused(void **state)
+{
+    static const struct {
+        const char *members, *message;
+    } rows[] = {
+        {"<zoomstop>3</zoomstop>", "Unknown member: 'zoomstop'. Is zoomStop meant?"},
+        {"<Type>truncate</Type>", "Unknown member: 'Type'. Is type meant?"},
+        {"<gridSetID/>", "Unknown member: 'gridSetID'. Is gridSetId meant?"},
+        {"<bounds><cords><double>1</double></cords></bounds>",
+         "Unknown member: 'bounds.cords'. Is bounds.coords meant?"},
+        {"<bounds><coords><Double>1</Double></coords></bounds>",
+         "Unknown member: 'bounds.coords.Double'. Is bounds.coords.double meant?"},
+        {"<srs><Number>4326</Number></srs>", "Unknown member: 'srs.Number'. Is srs.number meant?"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(submit_members(rows[i].members), rows[i].message);
+    }
+}
+
+static void test_seed_request__an_unknown_member_is_named(void **state)
+{
+    (void)state;
+    assert_string_equal(warning_of("<name>roads</name><priority><x/></priority><srs><number>4326"
+                                   "</number><title>WGS84</title></srs>"),
+                        "ignored: priority, srs.title; name roads ignored, layer is topp:states");
+    assert_string_equal(task.ignored, "priority\nsrs.title");
+    assert_null(warning_of("<name>topp:states</name>"));
+    assert_string_equal(task.ignored, "");
+}
+
+static const char *warning_of_box(const char *gridset, const char *box)
+{
+    char *rest, *number = apr_strtok(apr_pstrdup(pool, box), ",", &rest);
+    const char *members =
+        apr_pstrcat(pool, "<gridSetId>", gridset, "</gridSetId><bounds><coords>", NULL);
+
+    for (; number; number = apr_strtok(NULL, ",", &rest)) {
+        members = apr_pstrcat(pool, members, "<double>", number, "</double>", NULL);
+    }
+    return warning_of(apr_pstrcat(pool, members, "</coords></bounds>", NULL));
+}
+
+static void test_seed_request__odd_bounds_are_said(void **state)
+{
+    (void)state;
+    assert_string_equal(warning_of_box("EPSG:4326", "200,95,300,99"),
+                        "bounds 200,95,300,99 lie outside of layer topp:states in grid set "
+                        "EPSG:4326, which has -180,-90,180,90; no tiles");
+    assert_int_equal(task.tiles_total, 0);
+    assert_string_equal(warning_of_box("EPSG:900913", "5.9,45.8,10.5,47.8"),
+                        "bounds 5.9,45.8,10.5,47.8 look like degrees, grid set EPSG:900913 has "
+                        "other units and the extent "
+                        "-20037508.34,-20037508.34,20037508.34,20037508.34");
+    assert_string_equal(warning_of_box("EPSG:4326", "-1000000,-1000000,1000000,1000000"),
+                        "bounds -1000000,-1000000,1000000,1000000 reach beyond the extent "
+                        "-180,-90,180,90 of grid set EPSG:4326 and were cut");
+    assert_null(warning_of_box("EPSG:4326", "-124,22,66,72"));
+    assert_null(warning_of_box("EPSG:4326", "-180.0001,-90,180,90.0001"));
+    assert_null(warning_of_box("EPSG:900913", "0,0,1000,1000"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +471,9 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__failures_are_the_requests_to_decide, setup),
         cmocka_unit_test_setup(test_seed_request__parameters_choose_the_tile_set, setup),
         cmocka_unit_test_setup(test_seed_request__a_name_is_kept_for_the_warning, setup),
+        cmocka_unit_test_setup(test_seed_request__a_misspelt_member_is_refused, setup),
+        cmocka_unit_test_setup(test_seed_request__an_unknown_member_is_named, setup),
+        cmocka_unit_test_setup(test_seed_request__odd_bounds_are_said, setup),
         cmocka_unit_test_setup(test_seed_request__malformed_ones_are_refused_in_these_words, setup),
         cmocka_unit_test_setup(test_seed_request__an_accepted_task_finds_its_tile_set, setup),
         cmocka_unit_test_setup(test_seed_request__what_is_gone_stops_a_task, setup),

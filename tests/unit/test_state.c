@@ -88,6 +88,7 @@ static void test_state__gives_a_task_back_as_it_was(void **data)
     apr_table_set(parameters, "STYLES", nasty);
     task.type = TSEED_TRUNCATE;
     task.gridset = task.format = task.gridset_print = task.store_print = task.requested_by = nasty;
+    task.ignored = nasty;
     task.parameters = parameters;
     task.bounds = (tseed_bounds_t){-20037508.342789244, 0.1 + 0.2, 1e-300, 1.7976931348623157e308};
     task.zoom_start = 3;
@@ -111,6 +112,7 @@ static void test_state__gives_a_task_back_as_it_was(void **data)
     assert_string_equal(back->gridset_print, nasty);
     assert_string_equal(back->store_print, nasty);
     assert_string_equal(back->requested_by, nasty);
+    assert_string_equal(back->ignored, nasty);
     assert_string_equal(apr_table_get(back->parameters, "STYLES"), nasty);
     assert_string_equal(apr_table_get(back->parameters, "CQL_FILTER"),
                         "name = 'O''Brien' AND \"a\" > 1");
@@ -488,7 +490,7 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
     execute(home, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
                   " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
                   " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
-                  " '', 0, 0, 0"
+                  " '', 0, 0, 0, ''"
                   " FROM n");
     assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(home, "SELECT COUNT(*) FROM task"), 1100, 1900);
@@ -682,7 +684,7 @@ static void test_state__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(home, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 7);
+    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 8);
 }
 
 static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)

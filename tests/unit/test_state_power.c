@@ -122,7 +122,8 @@ static apr_status_t insert_into(life_t *life, tseed_state_t *state, const char *
                          .tiles_total = 100,
                          .gridset_print = "",
                          .store_print = "",
-                         .requested_by = ""};
+                         .requested_by = "",
+                         .ignored = ""};
     apr_status_t rv = tseed_state_task_insert(state, &task, 1000);
 
     if (rv == APR_SUCCESS) {

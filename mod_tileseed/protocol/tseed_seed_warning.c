@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The seed request, third part: what is odd about one that is accepted. */
+#include <apr_strings.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "protocol/tseed_members.h"
+#include "protocol/tseed_seed_request.h"
+
+#define QUOTE_MAX 200
+#define SLACK     0.01 /* of the extent: a box this far beyond is somebody's rounding */
+#define DEGREES   180  /* no degree is greater */
+#define WIDE      100  /* times 360: an extent so wide is not in degrees */
+
+static const char *say_bounds(const tseed_bounds_t *bounds, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "%s,%s,%s,%s", tseed_text_number(bounds->minx, pool),
+                        tseed_text_number(bounds->miny, pool),
+                        tseed_text_number(bounds->maxx, pool),
+                        tseed_text_number(bounds->maxy, pool));
+}
+
+static int read_box(tseed_bounds_t *box, const apr_array_header_t *coords)
+{
+    double *const fields[] = {&box->minx, &box->miny, &box->maxx, &box->maxy};
+
+    for (int i = 0; i < 4; i++) {
+        if (!coords || coords->nelts != 4 ||
+            tseed_text_double(fields[i], APR_ARRAY_IDX(coords, i, const char *)) != 0) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether a box is so small and so near 0,0 that its numbers are degrees, and the grid set's are
+ * not. */
+static int is_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *extent)
+{
+    return fabs(box->minx) <= DEGREES && fabs(box->miny) <= DEGREES && fabs(box->maxx) <= DEGREES &&
+           fabs(box->maxy) <= DEGREES && extent->maxx - extent->minx > WIDE * 2.0 * DEGREES;
+}
+
+static int reaches_beyond(const tseed_bounds_t *box, const tseed_bounds_t *extent)
+{
+    const double x = SLACK * (extent->maxx - extent->minx);
+    const double y = SLACK * (extent->maxy - extent->miny);
+
+    return box->minx < extent->minx - x || box->miny < extent->miny - y ||
+           box->maxx > extent->maxx + x || box->maxy > extent->maxy + y;
+}
+
+/* Where a box lies, if that is odd. A box that reaches beyond the extent of the layer alone is
+ * usual: many ask for the whole world. NULL: there is nothing to say. */
+static const char *warn_of_box(const tseed_bounds_t *box, const tseed_task_t *task,
+                               const tseed_subset_t *subset, apr_pool_t *pool)
+{
+    const tseed_gridset_t *gridset = subset->gridset;
+    const char *where = apr_psprintf(pool, "bounds %s", say_bounds(box, pool));
+    const char *extent = say_bounds(&gridset->extent, pool);
+
+    if (is_in_degrees(box, &gridset->extent)) {
+        return apr_psprintf(pool,
+                            "%s look like degrees, grid set %s has other units and the extent %s",
+                            where, gridset->name, extent);
+    }
+    if (!task->has_area) {
+        return apr_psprintf(pool, "%s lie outside of layer %s in grid set %s, which has %s%s",
+                            where, task->layer, gridset->name, say_bounds(&subset->extent, pool),
+                            "; no tiles");
+    }
+    return reaches_beyond(box, &gridset->extent)
+               ? apr_psprintf(pool, "%s reach beyond the extent %s of grid set %s and were cut",
+                              where, extent, gridset->name)
+               : NULL;
+}
+
+static const char *warn_of_name(const char *name, const tseed_task_t *task, apr_pool_t *pool)
+{
+    return name && strcmp(name, task->layer) != 0
+               ? apr_psprintf(pool, "name %s ignored, layer is %s",
+                              tseed_text_quote(name, QUOTE_MAX, pool), task->layer)
+               : NULL;
+}
+
+static const char *warn_of_members(const char *ignored, apr_pool_t *pool)
+{
+    return ignored ? apr_pstrcat(pool, "ignored: ", tseed_members_joined(ignored, pool), NULL)
+                   : NULL;
+}
+
+const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
+                                        const tseed_task_t *task, const tseed_subset_t *subset,
+                                        apr_pool_t *pool)
+{
+    tseed_bounds_t box;
+    const char *warning = NULL;
+    const char *const parts[] = {
+        warn_of_members(document->ignored, pool),
+        warn_of_name(document->name, task, pool),
+        read_box(&box, document->coords) ? warn_of_box(&box, task, subset, pool) : NULL,
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (parts[i]) {
+            warning = warning ? apr_pstrcat(pool, warning, "; ", parts[i], NULL) : parts[i];
+        }
+    }
+    return warning;
+}
