@@ -177,6 +177,14 @@ static const struct {
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
 
+/* Once the body is read: an input filter of httpd may have decoded it, and says so. */
+static int is_encoded(const request_rec *r)
+{
+    const char *coding = apr_table_get(r->headers_in, "Content-Encoding");
+
+    return coding && *coding && strcasecmp(coding, "identity") != 0;
+}
+
 static int run_action(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
@@ -194,6 +202,15 @@ static int run_action(tseed_rest_t *rest)
         }
         if (status != OK) {
             return status;
+        }
+        if (is_encoded(r)) {
+            apr_table_setn(r->headers_out, "Accept-Encoding", "identity");
+            return tseed_reply_error(
+                r, HTTP_UNSUPPORTED_MEDIA_TYPE,
+                "Content-Encoding '%s' is not understood, send the body as it "
+                "is; SetInputFilter DEFLATE makes httpd decode gzip",
+                tseed_text_quote(apr_table_get(r->headers_in, "Content-Encoding"), QUOTE_MAX,
+                                 r->pool));
         }
     }
     return actions[action].handle(rest);

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Addresses, methods, statuses and headers of the REST interface, and who may do what."""
 import contextlib
+import gzip
 import html
 import http.client
 import itertools
@@ -683,6 +684,22 @@ def test_bounds_on_tile_edges_add_no_neighbours(httpd, upstream):
             httpd, 'topp:states', f'{{"seedRequest":{{"zoomStart":3,"zoomStop":3,"bounds":'
             f'{{"coords":{{"double":{bounds}}}}}}}}}'))
         assert task(httpd, number)['tilesTotal'] == tiles, bounds
+
+
+@one_mpm
+def test_encoded_bodies(httpd, upstream):
+    """A body in a coding is 415, unless httpd decodes it."""
+    serve(httpd, upstream, location('/plain/rest', 'Require local', 'SetInputFilter DEFLATE'),
+          'LoadModule deflate_module "${MODULES}/mod_deflate.so"\n')
+    body = gzip.compress(b'{"seedRequest":{}}')
+    for coding in 'gzip', 'x-gzip', 'br', 'deflate, gzip':
+        for method, address in (('POST', 'seed/roads.json'), ('POST', 'seed'),
+                                ('PUT', 'diskquota.json'), ('POST', 'estimate/roads.xml')):
+            text = refused(httpd, 415, method, f'/rest/{address}', body,
+                           headers={'Content-Encoding': coding})
+            assert coding in text
+    seed(httpd, 'roads', body, base='/plain/rest', headers={'Content-Encoding': 'gzip'})
+    seed(httpd, 'roads', headers={'Content-Encoding': 'identity'})
 
 
 @one_mpm
