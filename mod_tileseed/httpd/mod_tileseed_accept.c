@@ -11,6 +11,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_child.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -149,7 +150,7 @@ static void set_headers(const tseed_rest_t *rest, const tseed_task_t *task)
     apr_table_setn(r->headers_out, "TileSeed-Task", id);
     apr_table_setn(r->headers_out, "Link",
                    apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
-                                ap_escape_uri(r->pool, rest->base), id));
+                                tseed_public_path(rest->dir, rest->base, r->pool), id));
 }
 
 int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry)

@@ -304,6 +304,9 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedCheckOrigin", tseed_directive,
                      RULE(IN_LOCATION, 1, -1, tseed_set_check_origin), ANYWHERE,
                      "on|off|ORIGIN ..., whether pages of other sites may send requests"),
+    AP_INIT_RAW_ARGS("TileSeedPublicURL", tseed_directive,
+                     RULE(IN_LOCATION, 1, 1, tseed_set_public_url), ANYWHERE,
+                     "URL, the address by which clients call this location"),
     {.name = NULL},
 };
 /* clang-format on */

@@ -54,6 +54,8 @@ typedef struct {
     const apr_array_header_t *layers;  /* of const char *; NULL: all */
     tseed_switch_t check_origin;       /* unset is as good as on */
     const apr_array_header_t *origins; /* of const char *, allowed besides our own; NULL: none */
+    const char *public_url;            /* without slash at its end; NULL: as the client calls us */
+    const char *public_base;           /* path of the section that says it, as `base` */
 } tseed_dir_conf_t;
 
 extern const command_rec tseed_directives[];

@@ -52,6 +52,10 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
         merged->check_origin = above->check_origin;
         merged->origins = above->origins;
     }
+    if (above->public_url) {
+        merged->public_url = above->public_url;
+        merged->public_base = above->public_base;
+    }
     return merged;
 }
 
@@ -183,21 +187,79 @@ const char *tseed_set_check_origin(cmd_parms *cmd, void *dir, const apr_array_he
     return error;
 }
 
+/* It stands in documents and headers as it is written here. */
+const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const char *url = APR_ARRAY_IDX(words, 0, const char *);
+    tseed_dir_conf_t *conf = dir;
+    size_t length = strlen(url);
+    apr_uri_t uri;
+    const char *error = tseed_url_check(&uri, url, cmd->pool);
+
+    if (!error && (uri.query || url[strcspn(url, " \"<>\\^`{|}")])) {
+        error = "the address ends in front of a '?' and has none of the characters that an address "
+                "escapes";
+    }
+    for (size_t i = 0; !error && i < length; i++) {
+        error = url[i] > ' ' && url[i] < 0x7F ? NULL : "the address is not pure ASCII";
+    }
+    while (length > 0 && url[length - 1] == '/') {
+        length--;
+    }
+    conf->public_url = apr_pstrmemdup(cmd->pool, url, length);
+    conf->public_base = path_without_slash(cmd);
+    return error ? apr_psprintf(cmd->pool, "'%s': %s", url, error) : NULL;
+}
+
 /* ---- open locations ---- */
 
-/* Whether a list of directives keeps anybody away. Reads what is written, decides nothing: who gets
- * in is up to httpd's access control, and that alone. */
-static int restricts(const ap_directive_t *directive)
+/* Methods that change something. */
+static const char *const changes[] = {"POST", "PUT", "DELETE"};
+#define CHANGES     3
+#define ALL_CHANGES ((1u << CHANGES) - 1)
+
+/* The changes that a <Limit> or <LimitExcept> names, as bits of their places above. */
+static unsigned methods_named(const char *args, apr_pool_t *pool)
 {
+    char *state, *words = apr_pstrdup(pool, args);
+    unsigned named = 0;
+
+    for (char *word = apr_strtok(words, " \t>", &state); word;
+         word = apr_strtok(NULL, " \t>", &state)) {
+        for (unsigned i = 0; i < CHANGES; i++) {
+            named |= strcmp(word, changes[i]) == 0 ? 1u << i : 0;
+        }
+    }
+    return named;
+}
+
+/* The changes that a section applies to. */
+static unsigned changes_of(const ap_directive_t *section, apr_pool_t *pool)
+{
+    if (apr_cstr_casecmp(section->directive, "<Limit") == 0) {
+        return methods_named(section->args, pool);
+    }
+    if (apr_cstr_casecmp(section->directive, "<LimitExcept") == 0) {
+        return ALL_CHANGES & ~methods_named(section->args, pool);
+    }
+    return ALL_CHANGES;
+}
+
+/* The changes from which a list of directives keeps anybody away. Reads what is written, decides
+ * nothing: who gets in is up to httpd's access control, and that alone. */
+static unsigned restricted(const ap_directive_t *directive, apr_pool_t *pool)
+{
+    unsigned kept = 0;
+
     for (; directive; directive = directive->next) {
         if (apr_cstr_casecmp(directive->directive, "Deny") == 0 ||
             (apr_cstr_casecmp(directive->directive, "Require") == 0 &&
-             apr_cstr_casecmp(directive->args, "all granted") != 0) ||
-            restricts(directive->first_child)) {
-            return 1;
+             apr_cstr_casecmp(directive->args, "all granted") != 0)) {
+            return ALL_CHANGES;
         }
+        kept |= changes_of(directive, pool) & restricted(directive->first_child, pool);
     }
-    return 0;
+    return kept;
 }
 
 /* The path of a <Location>, without quotes and '>'; NULL for other sections. */
@@ -225,17 +287,19 @@ static int is_within(const char *path, const char *around)
            (around[length - 1] == '/' || path[length] == '/' || !path[length]);
 }
 
-/* Whether one of these sections applies to the path and keeps anybody away. */
-static int is_guarded_by(const ap_directive_t *section, const char *path, apr_pool_t *pool)
+/* The changes from which those of these sections keep anybody away that apply to the path. */
+static unsigned restricted_by(const ap_directive_t *section, const char *path, apr_pool_t *pool)
 {
+    unsigned kept = 0;
+
     for (; section; section = section->next) {
         const char *around = location_path(section, pool);
 
-        if (around && *around && is_within(path, around) && restricts(section->first_child)) {
-            return 1;
+        if (around && *around && is_within(path, around)) {
+            kept |= restricted(section->first_child, pool);
         }
     }
-    return 0;
+    return kept;
 }
 
 /* By its own section, or one around it in its virtual host or outside of all. */
@@ -243,9 +307,9 @@ static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
 {
     const ap_directive_t *host = rest->parent->parent;
     const char *path = location_path(rest->parent, pool);
+    unsigned kept = restricted_by(ap_conftree, path, pool);
 
-    return is_guarded_by(ap_conftree, path, pool) ||
-           (host && is_guarded_by(host->first_child, path, pool));
+    return (kept | (host ? restricted_by(host->first_child, path, pool) : 0)) == ALL_CHANGES;
 }
 
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool)

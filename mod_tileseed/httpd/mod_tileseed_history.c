@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "mod_tileseed_child.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
@@ -76,9 +77,9 @@ static const char *next_tasks(const tseed_rest_t *rest, const tseed_task_query_t
                                  NULL);
         }
     }
-    return apr_psprintf(pool,
-                        "%s/tasks.json?limit=%" APR_INT64_T_FMT "&before=%" APR_INT64_T_FMT "%s%s",
-                        ap_escape_uri(pool, rest->base), query->limit, before, states, layer);
+    return apr_psprintf(
+        pool, "%s/tasks.json?limit=%" APR_INT64_T_FMT "&before=%" APR_INT64_T_FMT "%s%s",
+        tseed_public_path(rest->dir, rest->base, pool), query->limit, before, states, layer);
 }
 
 /* One more than a page was asked for: if it is there, it goes and there is a next page. */
@@ -199,8 +200,8 @@ static const char *next_failures(const tseed_rest_t *rest, int64_t limit,
     return apr_psprintf(pool,
                         "%s/tasks/%" APR_INT64_T_FMT "/failures.json?limit=%" APR_INT64_T_FMT
                         "&after=%d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
-                        ap_escape_uri(pool, rest->base), last->task, limit, last->z, last->x,
-                        last->y);
+                        tseed_public_path(rest->dir, rest->base, pool), last->task, limit, last->z,
+                        last->x, last->y);
 }
 
 int tseed_handle_failures(tseed_rest_t *rest)

@@ -15,6 +15,7 @@
 
 #include "base/tseed_text.h"
 #include "mod_tileseed_handlers.h"
+#include "mod_tileseed_origin.h"
 #include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -81,47 +82,6 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
     }
     return tseed_reply_error(r, HTTP_METHOD_NOT_ALLOWED, "%s is not possible here, only %s",
                              r->method, allow);
-}
-
-static const char *without_port(const char *authority, const char *port, apr_pool_t *pool)
-{
-    size_t length = strlen(authority), behind = strlen(port);
-
-    return length > behind && strcmp(authority + length - behind, port) == 0
-               ? apr_pstrmemdup(pool, authority, length - behind)
-               : authority;
-}
-
-/* Whether a page comes from the host that the client calls us by. Its scheme does not count: a
- * proxy may have ended TLS before us. */
-static int is_own_origin(const request_rec *r, const char *origin)
-{
-    const char *host = apr_table_get(r->headers_in, "Host");
-    const char *authority = strstr(origin, "://");
-    const char *usual = strncasecmp(origin, "https:", 6) == 0 ? ":443" : ":80";
-
-    return host && authority &&
-           strcasecmp(without_port(authority + 3, usual, r->pool),
-                      without_port(host, usual, r->pool)) == 0;
-}
-
-/* Browsers send Origin with cross-site requests and replay Basic credentials: a page elsewhere
- * could terminate everything. */
-static int origin_is_fine(const tseed_rest_t *rest)
-{
-    const request_rec *r = rest->r;
-    const tseed_dir_conf_t *dir = rest->dir;
-    const char *origin = apr_table_get(r->headers_in, "Origin");
-
-    if (!origin || dir->check_origin == TSEED_OFF || r->method_number == M_GET) {
-        return 1;
-    }
-    for (int i = 0; dir->origins && i < dir->origins->nelts; i++) {
-        if (strcasecmp(origin, APR_ARRAY_IDX(dir->origins, i, const char *)) == 0) {
-            return 1;
-        }
-    }
-    return is_own_origin(r, origin);
 }
 
 int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
@@ -242,6 +202,7 @@ static int refuse(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const tseed_route_t *route = &rest->route;
+    const char *problem;
     int status;
 
     if (route->action == TSEED_ACTION_NONE) {
@@ -259,11 +220,8 @@ static int refuse(tseed_rest_t *rest)
     if (status != DECLINED) {
         return status;
     }
-    return origin_is_fine(rest) ? DECLINED
-                                : tseed_reply_error(r, HTTP_FORBIDDEN,
-                                                    "a page of another site (%s) may not do this; "
-                                                    "TileSeedCheckOrigin can allow it",
-                                                    apr_table_get(r->headers_in, "Origin"));
+    problem = tseed_origin_refusal(r, rest->dir);
+    return problem ? tseed_reply_error(r, HTTP_FORBIDDEN, "%s", problem) : DECLINED;
 }
 
 int tseed_rest_handler(request_rec *r)

@@ -8,6 +8,7 @@
 #include <http_core.h>
 #include <string.h>
 
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_service.h"
 
@@ -18,11 +19,9 @@
 #define WMS_111_XML "application/vnd.ogc.wms_xml"
 #define SE_XML      "application/vnd.ogc.se_xml"
 
-/* The base is escaped as httpd got it: decoded. */
 static tseed_service_t describe(request_rec *r, const tseed_dir_conf_t *dir)
 {
     const apr_array_header_t *all = tseed_conf_get(r->server)->catalog->order;
-    const char *path = ap_os_escape_path(r->pool, dir->tiles_base, 1);
     apr_array_header_t *layers = apr_array_make(r->pool, all->nelts, sizeof(tseed_layer_t *));
 
     for (int i = 0; i < all->nelts; i++) {
@@ -32,7 +31,7 @@ static tseed_service_t describe(request_rec *r, const tseed_dir_conf_t *dir)
             APR_ARRAY_PUSH(layers, tseed_layer_t *) = layer;
         }
     }
-    return (tseed_service_t){ap_construct_url(r->pool, path, r), layers};
+    return (tseed_service_t){tseed_public_url(r, dir, dir->tiles_base), layers};
 }
 
 static int is(const tseed_wanted_t *wanted, const char *key, const char *expected)

@@ -16,6 +16,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_child.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
@@ -130,7 +131,7 @@ static int seed_form(tseed_rest_t *rest, const apr_table_t *form)
         return status;
     }
     address = apr_psprintf(r->pool, "%s/tasks/%" APR_INT64_T_FMT ".json",
-                           ap_escape_uri(r->pool, rest->base), task.id);
+                           tseed_public_path(rest->dir, rest->base, r->pool), task.id);
     return tseed_reply_send(r, HTTP_OK, "text/html", tseed_answer_seed(&task, address, r->pool));
 }
 

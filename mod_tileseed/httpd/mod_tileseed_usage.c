@@ -11,6 +11,7 @@
 #include <http_log.h>
 
 #include "mod_tileseed_child.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_usage.h"
 #include "state/tseed_books.h"
@@ -113,8 +114,8 @@ static const char *next_part(const tseed_rest_t *rest, part_t *part)
         pool,
         "%s/diskquota/usage.json?tileset=%" APR_INT64_T_FMT "&limit=%" APR_INT64_T_FMT
         "&after=%d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT,
-        ap_escape_uri(pool, rest->base), part->query.tileset, part->query.from.limit, last->z,
-        last->x * TSEED_PAGE_SIDE, last->y * TSEED_PAGE_SIDE);
+        tseed_public_path(rest->dir, rest->base, pool), part->query.tileset, part->query.from.limit,
+        last->z, last->x * TSEED_PAGE_SIDE, last->y * TSEED_PAGE_SIDE);
 }
 
 static int send_part(const tseed_rest_t *rest, part_t *part)

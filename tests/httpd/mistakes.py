@@ -510,6 +510,15 @@ LOCATIONS = [
      "TileSeedDialect: 'mapcache' is unknown, document or geowebcache is expected"),
     (location('!TileSeedLayers a'),
      "TileSeedLayers: the layer 'a' is unknown, the name of a <TileSeedLayer> is expected"),
+    (location('!TileSeedPublicURL maps.example.org'),
+     "TileSeedPublicURL: 'maps.example.org': an address is written as http://host:port/path or "
+     'https://host:port/path'),
+    (location('!TileSeedPublicURL https://a.example/tiles?map=x'),
+     "TileSeedPublicURL: 'https://a.example/tiles?map=x': the address ends in front of a '?' and "
+     'has none of the characters that an address escapes'),
+    (location('!TileSeedPublicURL https://a.example/<tiles>'),
+     "TileSeedPublicURL: 'https://a.example/<tiles>': the address ends in front of a '?' and has "
+     'none of the characters that an address escapes'),
     (location('!TileSeedCheckOrigin maybe'),
      "TileSeedCheckOrigin: 'maybe' is unknown, on, off or origins such as "
      'https://maps.example.org are expected'),

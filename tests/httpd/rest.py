@@ -21,6 +21,9 @@ STATES = ('TileSeedGrid EPSG:4326', 'TileSeedGrid EPSG:900913 zoom=2-20',
           'TileSeedParameter STYLES "default=" value=population value=outline')
 ROADS = ('TileSeedGrid EPSG:900913', 'TileSeedGrid EPSG:3857')
 
+BASIC = ('AuthType Basic', 'AuthName tiles', 'AuthBasicProvider file',
+         'AuthUserFile "@ROOT@/users"')
+
 EMPTY_LIST = '{"long-array-array":[]}'
 
 # What a seed request needs at least, by suffix.

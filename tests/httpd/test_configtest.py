@@ -101,6 +101,7 @@ def test_mistake(tmp_path, marked, message):
     'TileSeedDiskQuota off\nTileSeedDiskQuota on 1.5TiB policy=lru every=0 blocksize=4KiB\n',
     layer() + '<VirtualHost *:80>\n' + location('TileSeedRest on', 'TileSeedLayers a',
                                                 'TileSeedDialect GeoWebCache') + '</VirtualHost>\n',
+    location('TileSeedPublicURL https://a.example:8443/x%20y/', 'TileSeedPublicURL http://b'),
     location('TileSeedCheckOrigin http://a.example https://b.example:8443', 'TileSeedRest off'),
     '<IfModule tileseed_module>\n' + layer() + '</IfModule>\n',
 ])

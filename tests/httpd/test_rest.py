@@ -12,8 +12,8 @@ import urllib.parse
 
 import pytest
 
-from rest import (EMPTY_LIST, HTML, JSON, LEAST, PLAIN, ROADS, XML, Client, ask, checked, kind,
-                  layers, listed, location, number_of, refused, seed, serve)
+from rest import (BASIC, EMPTY_LIST, HTML, JSON, LEAST, PLAIN, ROADS, XML, Client, ask, checked,
+                  kind, layers, listed, location, number_of, refused, seed, serve)
 from seeding import GRIDS, REST, ended, layer, task, terminate
 from tileseed_httpd import one_mpm, wait_until
 
@@ -198,10 +198,6 @@ def test_configured_layers_of_a_location(httpd, upstream):
 
 # Who
 
-BASIC = ('AuthType Basic', 'AuthName tiles', 'AuthBasicProvider file',
-         'AuthUserFile "@ROOT@/users"')
-
-
 @one_mpm
 def test_authentication_comes_first(httpd, upstream):
     """401 before 400, 403, 404, 405 and 413, and whoever asked is on the task's record."""
@@ -247,63 +243,6 @@ def test_readers_may_watch_alone(httpd, upstream):
         assert httpd.request(method, address, '', **reader).status == 401
     assert listed(httpd, **seeder) == [number]
     httpd.expect('AH01631')     # authorization failure
-
-
-CHANGES = (('POST', '/rest/seed/roads.json', LEAST['json']), ('POST', '/rest/seed', 'kill_all=all'),
-           ('POST', '/rest/seed/roads', 'kill_all=all'),
-           ('PUT', '/rest/diskquota.json', '{"cacheQuotaConfiguration":{"enabled":true}}'))
-
-
-@one_mpm
-def test_other_sites_are_kept_out(httpd, upstream):
-    """A page of another site cannot change anything with the browser's credentials; reading it
-    would not be allowed to, and so is no harm."""
-    serve(httpd, upstream)
-    number = number_of(seed(httpd, 'roads'))
-    for origin in ('http://evil.example', 'https://evil.example:8443', 'null', '', 'file://',
-                   'http://localhost.evil.example', f'http://evil.example/127.0.0.1:{httpd.port}',
-                   f'http://127.0.0.1:{httpd.port}@evil.example', 'nonsense',
-                   f'http://127.0.0.1:{httpd.port}.evil.example'):
-        headers = {'Origin': origin}
-        for method, address, body in CHANGES:
-            assert 'TileSeedCheckOrigin' in refused(httpd, 403, method, address, body,
-                                                    headers=headers), origin
-        assert listed(httpd, headers=headers) == [number]
-
-
-@one_mpm
-def test_our_own_pages_may(httpd, upstream):
-    """The server's own host as the client calls it, also behind a proxy that ends TLS."""
-    serve(httpd, upstream)
-    own = f'127.0.0.1:{httpd.port}'
-    for origin, host in ((f'http://{own}', own), (f'https://{own}', own),
-                         ('http://maps.example.org', 'maps.example.org'),
-                         ('https://maps.example.org', 'maps.example.org'),
-                         ('https://Maps.Example.org', 'maps.example.org'),
-                         ('https://maps.example.org', 'maps.example.org:443'),
-                         ('http://maps.example.org:80', 'maps.example.org'),
-                         ('https://maps.example.org:8443', 'maps.example.org:8443'),
-                         ('http://[::1]:8080', '[::1]:8080')):
-        seed(httpd, 'roads', headers={'Origin': origin, 'Host': host})
-    for origin, host in (('https://maps.example.org:8443', 'maps.example.org'),
-                         ('http://example.org', 'maps.example.org')):
-        seed(httpd, 'roads', headers={'Origin': origin, 'Host': host}, status=403)
-
-
-@one_mpm
-def test_origins_that_are_let_in(httpd, upstream):
-    """TileSeedCheckOrigin names more, or switches the check off."""
-    serve(httpd, upstream, location('/open/rest', 'Require local', 'TileSeedCheckOrigin off'),
-          location('/two/rest', 'Require local',
-                   'TileSeedCheckOrigin https://maps.example.org http://b.example:8080'))
-    for origin, base, status in (('http://evil.example', '/open/rest', 200),
-                                 ('https://maps.example.org', '/two/rest', 200),
-                                 ('http://b.example:8080', '/two/rest', 200),
-                                 ('http://b.example', '/two/rest', 403),
-                                 ('http://maps.example.org', '/two/rest', 403),
-                                 (f'http://127.0.0.1:{httpd.port}', '/two/rest', 200),
-                                 ('https://maps.example.org', '/rest', 403)):
-        seed(httpd, 'roads', base=base, headers={'Origin': origin}, status=status)
 
 
 # Layers

@@ -219,6 +219,22 @@ def test_documents_name_what_is_seen(httpd):
         assert '>a<' not in text and '"a"' not in text
 
 
+@one_mpm
+def test_documents_behind_a_proxy(httpd):
+    """TileSeedPublicURL is in every address that a document has."""
+    public = 'https://maps.example.org/x%20y/gwc'
+    serve(httpd, quiet('a'),
+          tiles=GWC.replace('Require', f'TileSeedPublicURL {public}\n    Require'))
+    for path in ('/wmts?REQUEST=GetCapabilities', '/tms/1.0.0', '/service/tms/1.0.0/a@small@png',
+                 '/wms?REQUEST=GetCapabilities',
+                 '/wms?REQUEST=GetCapabilities&VERSION=1.1.1&TILED=true'):
+        text = fetch(httpd, '/geowebcache' + path).text
+        found = re.findall(r'(?:href|template|onlineResource)="(http[^"]*)"', text)
+        assert found or 'service/tms' in path, path
+        assert all(address.startswith(public + '/') for address in found), found
+        assert '/geowebcache' not in text and '127.0.0.1' not in text
+
+
 @pytest.fixture
 def judge(httpd, tmp_path):
     """What xmllint has to say of the answer at a path: errors, none when it is valid."""
