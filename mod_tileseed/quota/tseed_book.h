@@ -8,7 +8,8 @@
  *
  * A page is changed on the disk under a hold, and after its mark is durable:
  *
- *      hold ──► mark committed ──► charge, write or remove, release ──► apply ──► drop
+ *      hold ──► mark committed ──► pin ──► charge, write or remove, release ──► apply ──► unpin ──►
+ * drop
  *
  * So a crash leaves pages in doubt that are marked, and no others. A page in doubt is counted on
  * the disk before it is used: by its only holder, who counts and hands the result in before
@@ -56,7 +57,8 @@ typedef struct {
     int64_t accessed; /* 0: never */
     tseed_heat_t heat;
     int writing;  /* a running task was the last to write there */
-    int held;     /* jobs are under way there */
+    int held;     /* jobs are under way there, */
+    int pinned;   /* and just now a thread is at work: it is no victim */
     int in_doubt; /* to be counted before use */
 } tseed_leaf_t;
 
@@ -87,13 +89,20 @@ enum {
     TSEED_PAGE_IN_DOUBT = 2  /* it must be counted first */
 };
 
-/* Holds a page, which is no victim then; one drop for each hold. Both say what stands in the way
- * (0: nothing), find again after a commit or a count. A page that is not in the book is empty, or,
- * if the tile set is not complete, in doubt. */
+/* Holds a page, which goes after all that nobody holds; one drop for each hold. Both say what
+ * stands in the way (0: nothing), find again after a commit or a count. A page that is not in the
+ * book is empty, or, if the tile set is not complete, in doubt. */
 unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
                         const tseed_place_t *place);
 void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+
+/* A thread begins or ends to work in a page that is held: only then it is no victim. Whoever waits,
+ * for whatever, has no pin. */
+void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+/* Whether there are pages which are pinned. */
+int tseed_book_has_pins(const tseed_book_t *book);
 
 /* Who has written, and when; the page counts as used once. */
 typedef struct {
@@ -193,14 +202,15 @@ int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_sh
 int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
 
 /* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
- * among equals least recently used. Not what is held or kept, and not what has no file of its own,
- * which would make no room; what running tasks have written only behind all else. At most `most`
- * (up to TSEED_VICTIMS_MAX), the first to go first; returns how many. One pass over all pages. */
+ * among equals least recently used. Not what is pinned or kept, and not what has no file of its
+ * own, which would make no room; what running tasks have written only behind all else, and last of
+ * all what jobs hold. At most `most` (up to TSEED_VICTIMS_MAX), the first to go first; returns how
+ * many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);
 
-/* Whether a victim is as it was when it was chosen: there, not held, not used since. */
+/* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */
 int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim);
 
 /* Adds everything up anew. NULL or a sentence that says what does not agree. */

@@ -23,6 +23,7 @@ struct tseed_book_t {
     uint32_t *changed; /* numbers of cells that are CHANGED */
     size_t changed_count, changed_room;
     size_t wanted;          /* how many of them are WANTED */
+    size_t pinned;          /* cells with pins */
     uint64_t writing[1024]; /* a bit for each value of tseed_cell_t.writer: that task runs */
 };
 

@@ -21,6 +21,7 @@ static void look(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_cell_
                            .heat = cell->heat,
                            .writing = is_writing(book, cell),
                            .held = cell->holds > 0,
+                           .pinned = cell->pins > 0,
                            .in_doubt = (cell->flags & TSEED_CELL_IN_DOUBT) != 0};
 }
 
@@ -111,18 +112,19 @@ static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
 {
     const tseed_chain_t *chain = &shelf->chain;
 
-    return cell->files > 0 && cell->holds == 0 && !shelf->spared && !(shelf->kept >> cell->z & 1) &&
+    return cell->files > 0 && cell->pins == 0 && !shelf->spared && !(shelf->kept >> cell->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
-/* One number to compare by: what a running task has written behind all else, then the policy's
- * measure, then, with one bit less, the other one. */
+/* One number to compare by: what jobs hold behind all else, before it what a running task has
+ * written, then the policy's measure, then, with two bits less, the other one. */
 static uint64_t rank_of(const tseed_book_t *book, const tseed_cell_t *cell, tseed_policy_t policy)
 {
     uint64_t first = policy == TSEED_POLICY_LRU ? cell->accessed : cell->heat;
     uint64_t second = policy == TSEED_POLICY_LRU ? cell->heat : cell->accessed;
 
-    return (uint64_t)is_writing(book, cell) << 63 | first << 31 | second >> 1;
+    return (uint64_t)(cell->holds > 0) << 63 | (uint64_t)is_writing(book, cell) << 62 |
+           first << 30 | second >> 2;
 }
 
 size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
@@ -154,7 +156,7 @@ int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim)
     tseed_leaf_t now;
 
     return !victim->shelf->spared && tseed_book_page(&now, book, victim->shelf, &victim->place) &&
-           !now.held && now.usage.files > 0 && now.accessed == victim->accessed &&
+           !now.pinned && now.usage.files > 0 && now.accessed == victim->accessed &&
            now.heat == victim->heat;
 }
 

@@ -79,6 +79,21 @@ void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place
     }
 }
 
+void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place))->pins++ == 0;
+}
+
+void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place))->pins == 0;
+}
+
+int tseed_book_has_pins(const tseed_book_t *book)
+{
+    return book->pinned > 0;
+}
+
 void tseed_book_sweep(tseed_book_t *book)
 {
     for (uint32_t i = 0; i < book->cells.end; i++) {

@@ -36,6 +36,7 @@ typedef struct {
     uint16_t holds;
     uint16_t writer; /* the task that was the last to write; 0: none */
     uint8_t z, flags;
+    uint16_t pins;
 } tseed_cell_t;
 
 /* What identifies a page in the book; `print` is tseed_page_print of the rest. */

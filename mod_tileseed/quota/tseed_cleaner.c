@@ -193,27 +193,38 @@ void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t 
 
 /* ---- what must go ---- */
 
-static int is_over(tseed_duty_t *duty, const entry_t *entry)
+static int is_over(tseed_duty_t *duty, const entry_t *entry, unsigned number)
 {
-    *duty = (tseed_duty_t){entry->account, entry->policy, tseed_account_excess(entry->account)};
+    *duty =
+        (tseed_duty_t){entry->account, entry->policy, tseed_account_excess(entry->account), number};
     return duty->excess.bytes > 0 || duty->excess.files > 0;
 }
 
-static int any_is_over(tseed_duty_t *duty, const apr_array_header_t *entries)
+/* Layers, roots, the global one; NULL behind it. */
+static const entry_t *entry_at(const tseed_cleaner_t *cleaner, unsigned number)
 {
-    for (int i = 0; i < entries->nelts; i++) {
-        if (is_over(duty, &APR_ARRAY_IDX(entries, i, entry_t))) {
+    const unsigned layers = (unsigned)cleaner->layers->nelts,
+                   roots = (unsigned)cleaner->roots->nelts;
+
+    if (number < layers) {
+        return &APR_ARRAY_IDX(cleaner->layers, number, entry_t);
+    }
+    if (number < layers + roots) {
+        return &APR_ARRAY_IDX(cleaner->roots, number - layers, entry_t);
+    }
+    return number == layers + roots ? &cleaner->global : NULL;
+}
+
+int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsigned skip)
+{
+    const entry_t *entry;
+
+    for (unsigned i = skip; cleaner->may_remove && (entry = entry_at(cleaner, i)) != NULL; i++) {
+        if (is_over(duty, entry, i)) {
             return 1;
         }
     }
     return 0;
-}
-
-int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty)
-{
-    return cleaner->may_remove &&
-           (any_is_over(duty, cleaner->layers) || any_is_over(duty, cleaner->roots) ||
-            is_over(duty, &cleaner->global));
 }
 
 tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account)

@@ -47,11 +47,12 @@ typedef struct {
     tseed_account_t *account; /* the victims' */
     tseed_policy_t policy;
     tseed_amount_t excess;
+    unsigned number; /* of the account among all of them */
 } tseed_duty_t;
 
-/* What is over its limit: layers first, then store roots, then all together. 0: nothing, or nothing
- * may be removed at all (the quota is off, or the books are not complete). */
-int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty);
+/* What is over its limit: layers first, then store roots, then all together; the first `skip`
+ * accounts are passed over. 0: nothing, or nothing may be removed at all (the quota is off). */
+int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsigned skip);
 
 /* By which policy room is made in an account that refused a charge. */
 tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account);

@@ -56,6 +56,7 @@ static void begin_page(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_pla
 
     job->metatile.wanted = tiles_of(run, place);
     tseed_steward_hold(seeder, job);
+    tseed_steward_pin(seeder, job);
     tseed_queue_put(&run->ready, job);
     seeder->chores++;
 }
@@ -378,13 +379,13 @@ static void walk_next(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-/* The next page in doubt that nobody holds. */
+/* The next page in doubt in which nobody is at work. */
 static void count_next(tseed_seeder_t *seeder)
 {
     tseed_leaf_t leaf;
 
     while (tseed_book_next(&leaf, seeder->book, &seeder->doubt_cursor)) {
-        if (leaf.in_doubt && !leaf.held) {
+        if (leaf.in_doubt && !leaf.pinned) {
             tseed_chores_count(seeder, leaf.shelf, &leaf.place);
             return;
         }

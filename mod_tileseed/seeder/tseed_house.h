@@ -53,8 +53,9 @@ typedef struct tseed_entry_t {
  */
 typedef struct tseed_loss_t {
     tseed_run_t *run;
-    int64_t position, skipped, failed; /* tiles */
-    tseed_failure_t record;            /* its cause points to `cause` */
+    int64_t position, skipped, made, failed; /* tiles */
+    int64_t bytes;                           /* of those made */
+    tseed_failure_t record;                  /* its cause points to `cause` */
     char cause[TSEED_CAUSE_SIZE];
     struct tseed_loss_t *next;
 } tseed_loss_t;
@@ -63,10 +64,11 @@ typedef struct tseed_inquiry_t tseed_inquiry_t;
 typedef struct tseed_walk_t tseed_walk_t;   /* tseed_chores.c */
 typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
 
-/* What a refused write would have needed. */
+/* What refused writes would have needed. */
 typedef struct {
     tseed_account_t *account;
-    tseed_amount_t amount;
+    tseed_amount_t amount; /* for all that the metatile lacks, */
+    tseed_amount_t least;  /* and for a single tile of it */
 } tseed_want_t;
 
 #define TSEED_VICTIMS 64 /* chosen at once */
@@ -82,7 +84,9 @@ typedef struct {
     tseed_want_t want;
     int removing;           /* pages under way, */
     tseed_amount_t leaving; /* and what they hold */
+    unsigned skip;          /* so many duties of this clean-up can't be done */
     apr_time_t not_before;  /* monotonic */
+    apr_time_t stuck_since; /* monotonic: what may go is being written; 0: it is not so */
     apr_time_t spare_until; /* monotonic; 0: nothing is spared */
     tseed_leaf_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
@@ -277,6 +281,10 @@ void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);
 /* A job is about to go to work in the pages of its tiles; it does no more. */
 void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job);
 void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job);
+/* It goes to work in them, and comes back from work: in between nothing is removed there for the
+ * disk quota. */
+void tseed_steward_pin(tseed_seeder_t *seeder, tseed_job_t *job);
+void tseed_steward_unpin(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Instead of pages: it is about to remove from a whole level. */
 void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Whether a CUT, REMOVE or COUNT may be given to a worker now. If not, what is in the way has been
@@ -386,6 +394,11 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 void tseed_janitor_configure(tseed_seeder_t *seeder);
 /* A job was refused what it needed: its run waits until there is room, or a second. */
 void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job);
+/* What is wrong with a job that was refused more than its quota allows for at all, in scratch;
+ * NULL: it waits, as room may come. */
+const char *tseed_janitor_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job);
+/* When it looks again for something to remove, monotonic; INT64_MAX: at the next turn. */
+apr_time_t tseed_janitor_due(const tseed_seeder_t *seeder);
 /* Begins to remove what must go now, takes back a page that was removed. */
 void tseed_janitor_feed(tseed_seeder_t *seeder);
 void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job);

@@ -16,9 +16,10 @@
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 
-#define RETRY     (10 * APR_USEC_PER_SEC)
-#define SAY_EVERY (60 * APR_USEC_PER_SEC)
-#define BREAK     (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
+#define RETRY      (10 * APR_USEC_PER_SEC)
+#define SAY_EVERY  (60 * APR_USEC_PER_SEC)
+#define BREAK      (60 * APR_USEC_PER_SEC) /* without removals: the next clean-up is another one */
+#define LOOK_AGAIN (APR_USEC_PER_SEC / 50)
 
 /* ---- limits ---- */
 
@@ -122,37 +123,13 @@ static void look_at_roots(tseed_seeder_t *seeder)
 /* ---- who waits for room ---- */
 
 /* Whether there is room once `leaving` has gone. */
-static int has_room(const tseed_want_t *want, tseed_amount_t leaving)
+static int has_room(const tseed_account_t *account, tseed_amount_t amount, tseed_amount_t leaving)
 {
-    tseed_amount_t used = tseed_account_used(want->account);
-    tseed_amount_t limit = tseed_account_limit(want->account);
+    tseed_amount_t used = tseed_account_used(account);
+    tseed_amount_t limit = tseed_account_limit(account);
 
-    return used.bytes - leaving.bytes <= limit.bytes - want->amount.bytes &&
-           used.files - leaving.files <= limit.files - want->amount.files;
-}
-
-/* Tiles of the metatile that are still to be written may each want as much as the refused one. */
-static tseed_amount_t amount_of(const tseed_job_t *job)
-{
-    int64_t tiles = tseed_range_count(&job->metatile.wanted) - job->made - job->skipped;
-
-    return (tseed_amount_t){job->needed * tiles, tiles};
-}
-
-void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_want_t *want = &seeder->janitor.want;
-    tseed_amount_t amount = amount_of(job);
-
-    if (!seeder->janitor.wanted || want->account != job->refused) {
-        *want = (tseed_want_t){job->refused, amount};
-    } else {
-        want->amount.bytes = amount.bytes > want->amount.bytes ? amount.bytes : want->amount.bytes;
-        want->amount.files = amount.files > want->amount.files ? amount.files : want->amount.files;
-    }
-    seeder->janitor.wanted = 1;
-    job->run->short_of = job->refused;
-    job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+    return used.bytes - leaving.bytes <= limit.bytes - amount.bytes &&
+           used.files - leaving.files <= limit.files - amount.files;
 }
 
 static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
@@ -171,13 +148,14 @@ static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
     return apr_psprintf(seeder->scratch, "disk quota of %s reached", size);
 }
 
-/* Nothing may go: whoever waits says so, and goes on by itself when that changes. */
-static void say_stuck(tseed_seeder_t *seeder, const char *why)
+/* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
+ * when that changes. */
+static void say_stuck(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why)
 {
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         const char *reason;
 
-        if (!run->short_of) {
+        if (!run->short_of || (account && run->short_of != account)) {
             continue;
         }
         reason = apr_psprintf(seeder->scratch, "paused: %s and %s", say_limit(seeder, run), why);
@@ -189,6 +167,76 @@ static void say_stuck(tseed_seeder_t *seeder, const char *why)
             tseed_pump_show(seeder, run);
         }
     }
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t greater(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Tiles of the metatile that are still to be written may each want as much as the refused one; but
+ * no more than there may ever be. */
+static tseed_amount_t amount_of(const tseed_job_t *job)
+{
+    const tseed_amount_t limit = tseed_account_limit(job->refused);
+    int64_t tiles = tseed_range_count(&job->metatile.wanted) - job->made - job->skipped;
+
+    return (tseed_amount_t){lesser(job->needed * tiles, limit.bytes), lesser(tiles, limit.files)};
+}
+
+/* Whether not even an empty account takes one tile. */
+static int is_too_large(const tseed_job_t *job)
+{
+    const tseed_amount_t limit = tseed_account_limit(job->refused);
+
+    return limit.bytes < job->needed || limit.files < 1;
+}
+
+static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
+{
+    amount->bytes = greater(amount->bytes, other.bytes);
+    amount->files = greater(amount->files, other.files);
+}
+
+/* Nothing goes for what can't be stored even then. */
+void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_want_t *want = &seeder->janitor.want;
+
+    job->run->short_of = job->refused;
+    job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+    if (is_too_large(job)) {
+        say_stuck(seeder, job->refused, "nothing may be expired");
+        return;
+    }
+    if (!seeder->janitor.wanted || want->account != job->refused) {
+        *want = (tseed_want_t){.account = job->refused};
+    }
+    enlarge(&want->amount, amount_of(job));
+    enlarge(&want->least, (tseed_amount_t){job->needed, 1});
+    seeder->janitor.wanted = 1;
+}
+
+/* With a limit of nothing, or none but the floor of free space, there may be room some day: the
+ * tile is not what is wrong. */
+const char *tseed_janitor_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    const tseed_chain_t *chain = &job->run->shelf->chain;
+    const int64_t limit = tseed_account_limit(job->refused).bytes;
+
+    if (job->refused == chain->root || limit == 0 || limit >= job->needed) {
+        return NULL;
+    }
+    return apr_psprintf(seeder->scratch, "a tile needs %s, and the disk quota%s%s is %s",
+                        tseed_text_amount(job->needed, seeder->scratch),
+                        job->refused == chain->layer ? " of layer " : "",
+                        job->refused == chain->layer ? job->run->task->layer : "",
+                        tseed_text_amount(limit, seeder->scratch));
 }
 
 /* ---- victims ---- */
@@ -243,11 +291,13 @@ static int is_covered(const tseed_duty_t *duty, const tseed_janitor_t *janitor)
 static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
+    const tseed_want_t *want = &janitor->want;
 
-    if (janitor->wanted && has_room(&janitor->want, (tseed_amount_t){0, 0})) {
+    if (janitor->wanted && has_room(want->account, want->amount, (tseed_amount_t){0, 0})) {
         wake_all(seeder);
     }
-    if (janitor->wanted && janitor->removing > 0 && has_room(&janitor->want, janitor->leaving)) {
+    if (janitor->wanted && janitor->removing > 0 &&
+        has_room(want->account, want->amount, janitor->leaving)) {
         return 0;
     }
     if (janitor->wanted) {
@@ -256,7 +306,7 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
                            .policy = tseed_cleaner_policy(seeder->cleaner, janitor->want.account)};
         return 1;
     }
-    janitor->is_due = janitor->is_due && tseed_cleaner_next(seeder->cleaner, duty);
+    janitor->is_due = janitor->is_due && tseed_cleaner_next(seeder->cleaner, duty, janitor->skip);
     return janitor->is_due && !is_covered(duty, janitor);
 }
 
@@ -270,11 +320,12 @@ static int may_remove(tseed_seeder_t *seeder)
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
     }
     if (may == TSEED_CLEAN_LATER) {
-        say_stuck(seeder, apr_psprintf(seeder->scratch, "nothing is removed before %s",
-                                       tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner),
-                                                          seeder->scratch)));
+        say_stuck(seeder, NULL,
+                  apr_psprintf(
+                      seeder->scratch, "nothing is removed before %s",
+                      tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner), seeder->scratch)));
     } else if (may == TSEED_CLEAN_NEVER) {
-        say_stuck(seeder, "nothing may be expired");
+        say_stuck(seeder, NULL, "nothing may be expired");
     }
     return may == TSEED_CLEAN_NOW;
 }
@@ -289,29 +340,79 @@ static void say_removal(const tseed_leaf_t *page)
               page->usage.names, page->usage.allocated);
 }
 
+static int begin_removal(tseed_seeder_t *seeder, const tseed_duty_t *duty)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    tseed_leaf_t victim;
+
+    if (!next_victim(&victim, seeder, duty) || !tseed_chores_remove(seeder, &victim)) {
+        return 0;
+    }
+    say_removal(&victim);
+    janitor->stuck_since = 0;
+    janitor->removing++;
+    janitor->leaving.bytes += victim.usage.allocated;
+    janitor->leaving.files += victim.usage.files;
+    return 1;
+}
+
+/* Whether what is left may just be at work, which has an end. It is looked at again by and by, as
+ * each look goes over all pages. */
+static int may_come(tseed_seeder_t *seeder)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    const apr_time_t now = tseed_clock_monotonic();
+
+    if (janitor->removing == 0 && !tseed_book_has_pins(seeder->book)) {
+        return 0;
+    }
+    janitor->stuck_since = janitor->stuck_since ? janitor->stuck_since : now;
+    janitor->not_before = janitor->removing > 0 ? 0 : now + LOOK_AGAIN;
+    return janitor->removing > 0 || now - janitor->stuck_since < APR_USEC_PER_SEC;
+}
+
+/* Nothing more may go for a duty: whoever waits takes what there is, or says so and asks again in a
+ * second; other duties have their turn. */
+static void give_up(tseed_seeder_t *seeder, const tseed_duty_t *duty)
+{
+    tseed_janitor_t *janitor = &seeder->janitor;
+    const tseed_want_t *want = &janitor->want;
+
+    janitor->stuck_since = 0;
+    if (!janitor->wanted) {
+        janitor->skip = duty->number + 1;
+    } else if (has_room(want->account, want->least, (tseed_amount_t){0, 0})) {
+        wake_all(seeder);
+    } else {
+        say_stuck(seeder, want->account, "nothing may be expired");
+        janitor->wanted = 0;
+    }
+}
+
+apr_time_t tseed_janitor_due(const tseed_seeder_t *seeder)
+{
+    const apr_time_t due = seeder->janitor.not_before;
+
+    return due > tseed_clock_monotonic() ? due : INT64_MAX;
+}
+
 void tseed_janitor_feed(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_duty_t duty;
-    tseed_leaf_t victim;
 
     if (tseed_clock_monotonic() < janitor->not_before) {
         return;
     }
     while (janitor->removing < tseed_cleaner_workers(seeder->cleaner) && next_duty(&duty, seeder) &&
            may_remove(seeder)) {
-        if (next_victim(&victim, seeder, &duty) && tseed_chores_remove(seeder, &victim)) {
-            say_removal(&victim);
-            janitor->removing++;
-            janitor->leaving.bytes += victim.usage.allocated;
-            janitor->leaving.files += victim.usage.files;
-        } else {
-            if (janitor->removing == 0) {
-                say_stuck(seeder, "nothing may be expired");
-                janitor->not_before = tseed_clock_monotonic() + APR_USEC_PER_SEC;
-            }
+        if (begin_removal(seeder, &duty)) {
+            continue;
+        }
+        if (may_come(seeder)) {
             return;
         }
+        give_up(seeder, &duty);
     }
 }
 
@@ -423,6 +524,9 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
     if (janitor->spare_until && tseed_clock_monotonic() >= janitor->spare_until) {
         spare_no_longer(seeder);
     }
-    janitor->is_due |= tseed_cleaner_due(seeder->cleaner, apr_time_now());
+    if (tseed_cleaner_due(seeder->cleaner, apr_time_now())) {
+        janitor->is_due = 1;
+        janitor->skip = 0;
+    }
     say_removed(seeder);
 }

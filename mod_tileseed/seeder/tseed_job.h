@@ -71,7 +71,8 @@ typedef struct tseed_job_t {
     apr_time_t due;          /* monotonic; while it is parked, or a guest's waits for room */
     tseed_stage_t stage;
     int at_work;     /* with a worker */
-    int holds;       /* pages of the books */
+    int holds;       /* pages of the books, */
+    int pins;        /* and pins them: a worker is at it */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
     uint64_t levels; /* whose mark must be durable before it begins */
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */

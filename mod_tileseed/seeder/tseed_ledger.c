@@ -268,6 +268,8 @@ static void settle_losses(tseed_seeder_t *seeder)
         run->losses--;
         run->progress.failures++;
         run->progress.skipped += loss->skipped;
+        run->progress.made += loss->made;
+        run->progress.bytes += loss->bytes;
         run->progress.failed += loss->failed;
         tseed_progress_finish(&run->progress, loss->position);
         if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&

@@ -83,6 +83,9 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     job->at_work = 1;
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
+    if (stage == TSEED_STAGE_CUT) {
+        tseed_steward_pin(seeder, job);
+    }
     if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
@@ -212,7 +215,9 @@ void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     loss->run = run;
     loss->position = job->position;
     loss->skipped = tseed_job_present(job);
-    loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped;
+    loss->made = tseed_job_written(job);
+    loss->bytes = job->bytes;
+    loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped - loss->made;
     memcpy(loss->cause, job->cause, sizeof(loss->cause));
     loss->record = (tseed_failure_t){
         .task = run->task->id,
@@ -354,11 +359,21 @@ static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
 static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_queue_put(&job->run->ready, job);
-    if (job->outcome == TSEED_JOB_NO_ROOM) {
-        tseed_janitor_want(seeder, job);
-    } else {
-        tseed_pump_pause(seeder, job->run, job->rv);
+    tseed_pump_pause(seeder, job->run, job->rv);
+}
+
+/* Likewise, but for a tile that is larger than the whole quota. */
+static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    const char *cause = tseed_janitor_refuse(seeder, job);
+
+    if (cause) {
+        apr_cpystrn(job->cause, cause, sizeof(job->cause));
+        tseed_pump_give_up(seeder, job);
+        return;
     }
+    tseed_queue_put(&job->run->ready, job);
+    tseed_janitor_want(seeder, job);
 }
 
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -382,6 +397,8 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     } else if (job->outcome == TSEED_JOB_MORE) { /* it could not be renamed away */
         job->is_whole = 0;
         tseed_queue_put(&run->ready, job);
+    } else if (job->outcome == TSEED_JOB_NO_ROOM) {
+        wait_for_room(seeder, job);
     } else {
         wait_for_store(seeder, job);
     }
@@ -392,6 +409,9 @@ void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     job->at_work = 0;
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_steward_unpin(seeder, job);
+    }
     if (run->is_standing) {
         if (tseed_run_is_chore(job)) {
             tseed_chores_take(seeder, job);

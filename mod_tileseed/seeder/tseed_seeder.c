@@ -72,8 +72,13 @@ static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
     return poll(&stop, 1, milliseconds) > 0 || parent_is_gone(seeder);
 }
 
-/* Waits for the doorbell, the mailbox, a parked metatile or the next tick. Returns nonzero when it
- * is time to leave.
+static apr_time_t earlier(apr_time_t a, apr_time_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Waits for the doorbell, the mailbox, a parked metatile, the janitor or the next tick. Returns
+ * nonzero when it is time to leave.
  */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
@@ -85,8 +90,8 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
         {.fd = seeder->leavers, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
-    apr_time_t due = tseed_parking_due(seeder);
-    apr_time_t next = due < seeder->next_tick ? due : seeder->next_tick;
+    apr_time_t due = earlier(tseed_parking_due(seeder), tseed_janitor_due(seeder));
+    apr_time_t next = earlier(due, seeder->next_tick);
     apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 

@@ -7,6 +7,10 @@
  * there; what it has changed is booked when it comes back. Marks and changes are saved in the
  * transactions of the ledger.
  *
+ * A hold says that the job will come here, no more. Only while a worker is at it the pages are
+ * pinned: whoever waits, for room above all, keeps nothing from being removed to make room. What it
+ * had written there before counts as made, and is not made again.
+ *
  * Only one kind of work at a time goes on in a page: cutting, or counting, or removing. That is
  * what keeps the effects of files that are replaced or removed exact.
  */
@@ -36,6 +40,18 @@ static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_pl
     return obstacles;
 }
 
+static unsigned pin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    tseed_book_pin(seeder->book, shelf, place);
+    return 0;
+}
+
+static unsigned unpin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    tseed_book_unpin(seeder->book, shelf, place);
+    return 0;
+}
+
 static unsigned drop(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
     tseed_book_drop(seeder->book, shelf, place);
@@ -63,6 +79,22 @@ void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job)
     job->holds = 1;
     if (for_pages(seeder, job, hold) & TSEED_PAGE_UNMARKED) {
         seeder->must_record = 1;
+    }
+}
+
+void tseed_steward_pin(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    if (job->holds && !job->pins) {
+        for_pages(seeder, job, pin);
+        job->pins = 1;
+    }
+}
+
+void tseed_steward_unpin(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    if (job->pins) {
+        for_pages(seeder, job, unpin);
+        job->pins = 0;
     }
 }
 
@@ -104,6 +136,7 @@ static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job
 
 void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
 {
+    tseed_steward_unpin(seeder, job);
     if (job->holds) {
         for_pages(seeder, job, drop);
         job->holds = 0;

@@ -468,17 +468,21 @@ static void test_book__lru_and_lfu_have_an_order_of_their_own(void **state)
     assert_victims(TSEED_POLICY_LFU, chain.root, 4, 0, 1, 2, 3);
 }
 
-static void test_book__what_is_held_or_kept_or_empty_does_not_go(void **state)
+static void test_book__what_is_pinned_or_kept_or_empty_does_not_go(void **state)
 {
-    const tseed_place_t held = column(9), empty = column(8), kept = {3, 0, 0};
+    const tseed_place_t pinned = column(9), empty = column(8), kept = {3, 0, 0};
 
     (void)state;
     fill();
     write_at(&kept, &(tseed_writer_t){1, NOW - 5000});
-    tseed_book_hold(book, shelf, &held);
+    tseed_book_hold(book, shelf, &pinned);
+    tseed_book_pin(book, shelf, &pinned);
+    assert_true(tseed_book_has_pins(book));
     assert_int_equal(change(&empty, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 7, 6, 5, 4);
-    tseed_book_drop(book, shelf, &held);
+    tseed_book_unpin(book, shelf, &pinned);
+    assert_false(tseed_book_has_pins(book));
+    tseed_book_drop(book, shelf, &pinned);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 7, 6, 5);
 }
 
@@ -517,6 +521,27 @@ static void test_book__what_running_tasks_have_written_goes_last(void **state)
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 5, 1, 0, 9);
 }
 
+/* Whoever holds it may wait for the very room that it takes. */
+static void test_book__what_jobs_hold_goes_last_of_all(void **state)
+{
+    const tseed_place_t held = column(9);
+
+    (void)state;
+    fill();
+    for (int64_t task = 0; task < 8; task++) {
+        tseed_book_writing(book, task, 1);
+    }
+    tseed_book_hold(book, shelf, &held);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 8, 7, 6, 5);
+    for (int x = 0; x < 9; x++) {
+        const tseed_place_t other = column(x);
+
+        tseed_book_hold(book, shelf, &other);
+        tseed_book_pin(book, shelf, &other);
+    }
+    assert_victims(TSEED_POLICY_LRU, chain.global, 1, 9);
+}
+
 static void test_book__only_what_is_charged_to_the_account_goes(void **state)
 {
     tseed_chain_t other = chain;
@@ -543,6 +568,8 @@ static void test_book__a_victim_that_was_used_since_is_none(void **state)
     tseed_book_hit(book, tseed_page_print(shelf->holding.print, 5, 9, 0), 1, NOW);
     assert_false(tseed_book_is_victim(book, &victims[0]));
     tseed_book_hold(book, shelf, &victims[1].place);
+    assert_true(tseed_book_is_victim(book, &victims[1]));
+    tseed_book_pin(book, shelf, &victims[1].place);
     assert_false(tseed_book_is_victim(book, &victims[1]));
     assert_true(tseed_book_is_victim(book, &victims[2]));
 }
@@ -712,10 +739,11 @@ int main(void)
         TEST(a_marked_level_is_in_doubt_after_a_crash),
         TEST(tile_sets_are_found_by_print),
         TEST(lru_and_lfu_have_an_order_of_their_own),
-        TEST(what_is_held_or_kept_or_empty_does_not_go),
+        TEST(what_is_pinned_or_kept_or_empty_does_not_go),
         TEST(what_can_not_be_removed_does_not_go),
         TEST(what_has_no_files_of_its_own_does_not_go),
         TEST(what_running_tasks_have_written_goes_last),
+        TEST(what_jobs_hold_goes_last_of_all),
         TEST(only_what_is_charged_to_the_account_goes),
         TEST(a_victim_that_was_used_since_is_none),
         TEST(the_best_of_many_are_chosen),

@@ -76,7 +76,7 @@ static void assert_duty(const tseed_account_t *account, tseed_policy_t policy, i
 {
     tseed_duty_t duty;
 
-    assert_true(tseed_cleaner_next(cleaner, &duty));
+    assert_true(tseed_cleaner_next(cleaner, &duty, 0));
     assert_ptr_equal(duty.account, account);
     assert_int_equal(duty.policy, policy);
     assert_int_equal(duty.excess.bytes, mib * MIB);
@@ -122,7 +122,7 @@ static void test_cleaner__layers_go_first_then_the_rest_with_a_policy_each(void 
     use(&rivers, -50);
     assert_duty(roads.global, TSEED_POLICY_LFU, 100);
     use(&roads, -100);
-    assert_false(tseed_cleaner_next(cleaner, &duty));
+    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
 }
 
 static void test_cleaner__a_layer_without_a_policy_has_the_global_one(void **state)
@@ -143,7 +143,7 @@ static void test_cleaner__a_quota_taken_away_limits_no_more(void **state)
     use(&rivers, 350);
     config.layers = apr_array_make(pool, 1, sizeof(tseed_layer_quota_t));
     configure();
-    assert_false(tseed_cleaner_next(cleaner, &duty));
+    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
     assert_int_equal(tseed_account_limit(rivers.layer).bytes, TSEED_NO_LIMIT);
 }
 
@@ -155,7 +155,7 @@ static void test_cleaner__off_or_incomplete_nothing_is_limited(void **state)
     limit_layer("roads", 10, 0, TSEED_POLICY_LFU);
     use(&roads, 2000);
     tseed_cleaner_configure(cleaner, &config, 0);
-    assert_false(tseed_cleaner_next(cleaner, &duty));
+    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
     assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
     assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
     assert_false(tseed_cleaner_due(cleaner, NOW));
@@ -176,7 +176,7 @@ static void test_cleaner__files_are_limited_while_the_quota_is_on(void **state)
     settings.quota_files = 100;
     restart();
     use(&roads, 103);
-    assert_true(tseed_cleaner_next(cleaner, &duty));
+    assert_true(tseed_cleaner_next(cleaner, &duty, 0));
     assert_int_equal(duty.excess.files, 3);
     assert_int_equal(duty.excess.bytes, 0);
     config.enabled = 0;

@@ -389,12 +389,83 @@ static void test_seeder_quota__a_lowered_quota_is_reached_by_and_by(void **state
     assert_true(disk_bytes > 3 << 20);
 }
 
+/* However small the quota: who waits for room keeps none from being made, and what was evicted
+ * meanwhile is not made again. */
+static void get_on_with_20_tiles(house_t *house, const char *policy)
+{
+    pthread_t watcher;
+    int64_t ids[2];
+
+    set_quota(house, apr_psprintf(house->pool,
+                                  "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{"
+                                  "'value':80,'units':'KiB'},'globalExpirationPolicyName':'%s'}}",
+                                  policy));
+    house->watched = 1;
+    pthread_create(&watcher, NULL, watch_disk, house);
+    ids[0] = post(house, "seed", 5, 4);
+    ids[1] = post(house, "reseed", 4, 2);
+    assert_int_equal(wait_end(house, ids[0]).state, TSEED_DONE);
+    assert_int_equal(wait_end(house, ids[1]).state, TSEED_DONE);
+    house->watched = 0;
+    pthread_join(watcher, NULL);
+    assert_in_range(house->most_seen, 16 << 10, 80 << 10);
+    assert_int_equal(progress_of(house, ids[0]).made + progress_of(house, ids[0]).skipped, 1365);
+    assert_int_equal(progress_of(house, ids[1]).made + progress_of(house, ids[1]).skipped, 341);
+    assert_int_equal(progress_of(house, ids[1]).failed, 0);
+    await_agreement(house);
+}
+
+static void test_seeder_quota__gets_on_with_20_tiles_by_lru(void **state)
+{
+    get_on_with_20_tiles(*state, "LRU");
+}
+
+static void test_seeder_quota__gets_on_with_20_tiles_by_lfu(void **state)
+{
+    get_on_with_20_tiles(*state, "LFU");
+}
+
+static void test_seeder_quota__a_metatile_may_be_larger_than_the_quota(void **state)
+{
+    house_t *house = *state;
+    int64_t id;
+
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':12,"
+                     "'units':'KiB'}}}");
+    id = post(house, "seed", 3, 1);
+    assert_int_equal(wait_end(house, id).state, TSEED_DONE);
+    assert_int_equal(progress_of(house, id).made, 85);
+    await_agreement(house);
+    assert_in_range(disk_bytes, 4 << 10, 12 << 10);
+}
+
+static void test_seeder_quota__a_tile_larger_than_the_quota_is_a_failure(void **state)
+{
+    house_t *house = *state;
+    int64_t id;
+
+    set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':3,"
+                     "'units':'KiB'}}}");
+    id = post(house, "seed", 1, 1);
+    assert_int_equal(wait_end(house, id).failed, 5);
+    assert_int_equal(progress_of(house, id).failures, 2);
+}
+
+/* The levels that the tasks below are about never go. */
+static void keep_levels(house_t *house)
+{
+    seeder_stop(house, SIGTERM);
+    house->layer->kept = 7;
+    seeder_start(house);
+}
+
 static void test_seeder_quota__a_task_waits_when_nothing_may_go(void **state)
 {
     house_t *house = *state;
     tseed_row_t row;
     int64_t id;
 
+    keep_levels(house);
     set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':4,"
                      "'units':'KiB'}}}");
     id = post(house, "seed", 1, 1);
@@ -425,6 +496,7 @@ static void test_seeder_quota__what_was_written_before_a_pause_counts(void **sta
     int64_t id;
 
     wait_end(house, post(house, "truncate", 2, 1));
+    keep_levels(house);
     set_quota(house, ten_tiles);
     id = post(house, "seed", 2, 1);
     AWAIT(is_stuck(house, id) && files(house) == 10);
@@ -440,6 +512,7 @@ static void test_seeder_quota__what_was_written_counts_in_a_terminated_task(void
     apr_array_header_t *terminated;
     int64_t id;
 
+    keep_levels(house);
     set_quota(house, ten_tiles);
     id = post(house, "seed", 2, 1);
     AWAIT(is_stuck(house, id) && files(house) == 10);
@@ -447,7 +520,7 @@ static void test_seeder_quota__what_was_written_counts_in_a_terminated_task(void
                      APR_SUCCESS);
     ring(house);
     AWAIT(unconfirmed(house) == 0);
-    assert_int_equal(progress_of(house, id).made, 5 + 10);
+    assert_int_equal(progress_of(house, id).made, 10);
 }
 
 /* ---- truncates ---- */
@@ -658,6 +731,15 @@ int main(void)
                                         house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_lowered_quota_is_reached_by_and_by,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__gets_on_with_20_tiles_by_lru,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__gets_on_with_20_tiles_by_lfu,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__a_metatile_may_be_larger_than_the_quota,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_quota__a_tile_larger_than_the_quota_is_a_failure, house_setup,
+            house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_task_waits_when_nothing_may_go,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__what_was_written_before_a_pause_counts,
