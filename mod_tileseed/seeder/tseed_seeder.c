@@ -15,12 +15,14 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
+#include "seeder/tseed_miss.h"
 
 #define TICK              APR_USEC_PER_SEC
-#define PRUNE_EVERY       60 /* ticks */
-#define VALIDATE_EVERY    10 /* ticks */
-#define LOCK_PATIENCE     (10 * APR_USEC_PER_SEC)
+#define PRUNE_EVERY       60                     /* ticks */
+#define VALIDATE_EVERY    10                     /* ticks */
+#define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond the time that the last one takes to stop */
 #define LOCK_RETRY_MILLIS 100
+#define RETRY_AFTER       30 /* seconds: told to those who ask for what can't be made */
 
 /* ---- the state directory is ours ---- */
 
@@ -64,12 +66,17 @@ static int parent_is_gone(const tseed_seeder_t *seeder)
     return seeder->setup->parent > 0 && getppid() != (pid_t)seeder->setup->parent;
 }
 
-/* Waits for at most that long. Returns nonzero when it is time to leave. */
-static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds)
+/* Waits for at most that long, or until somebody asks for a missing tile if `hears`. Returns
+ * nonzero when it is time to leave. */
+static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds, int hears)
 {
-    struct pollfd stop = {.fd = seeder->setup->stop, .events = POLLIN};
+    struct pollfd fds[2] = {
+        {.fd = seeder->setup->stop, .events = POLLIN},
+        {.fd = hears ? seeder->setup->hatch : -1, .events = POLLIN},
+    };
 
-    return poll(&stop, 1, milliseconds) > 0 || parent_is_gone(seeder);
+    poll(fds, 2, milliseconds);
+    return fds[0].revents || parent_is_gone(seeder);
 }
 
 static apr_time_t earlier(apr_time_t a, apr_time_t b)
@@ -169,24 +176,49 @@ static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, 
               seeder->settings->state_dir);
 }
 
+/* Nobody waits for a tile that can't be made. */
+static void send_guests_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle)
+{
+    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = RETRY_AFTER};
+    tseed_question_t question;
+    apr_status_t rv;
+    int end;
+
+    apr_cpystrn(reply.cause,
+                obstacle == TSEED_SEEDER_LOCKED_OUT
+                    ? "another httpd works on this server's state directory"
+                    : "the state directory can't be used",
+                sizeof(reply.cause));
+    do {
+        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
+        if (rv == APR_SUCCESS) {
+            tseed_miss_answer(end, &reply, -1);
+        }
+    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+}
+
 /* Begins, however long it takes. Returns nonzero when it is time to leave. */
 static int begin(tseed_seeder_t *seeder)
 {
-    apr_time_t patience = tseed_clock_monotonic() + LOCK_PATIENCE;
+    apr_time_t patience = tseed_clock_monotonic() + seeder->settings->stop_timeout + LOCK_PATIENCE;
     tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
     apr_status_t rv;
 
     while ((rv = try_to_begin(seeder, &obstacle)) != APR_SUCCESS) {
         /* the last seeder may just be leaving */
-        int early = obstacle == TSEED_SEEDER_LOCKED_OUT && tseed_clock_monotonic() < patience;
+        int is_young = tseed_clock_monotonic() < patience;
+        int early = obstacle == TSEED_SEEDER_LOCKED_OUT && is_young;
 
         if (!early && obstacle != said) {
             say_obstacle(seeder, obstacle, rv);
             said = obstacle;
         }
         tseed_board_heartbeat(seeder->board, tseed_clock_monotonic());
+        if (!is_young) {
+            send_guests_away(seeder, obstacle);
+        }
         apr_pool_clear(seeder->scratch);
-        if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000)) {
+        if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
             return 1;
         }
     }
