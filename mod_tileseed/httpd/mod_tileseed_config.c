@@ -5,11 +5,13 @@
 
 #include <ap_mpm.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_log.h>
 #include <http_main.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <unixd.h>
 
 #include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
@@ -116,6 +118,19 @@ static int mpm_forks(void)
     return ap_mpm_query(AP_MPMQ_IS_FORKED, &forks) == APR_SUCCESS && forks != AP_MPMQ_NOT_SUPPORTED;
 }
 
+/* Seeder and children change their root before they open anything. */
+static void warn_of_chroot(const tseed_server_conf_t *conf, const server_rec *server)
+{
+    if (ap_unixd_config.chroot_dir && conf->catalog->order->nelts > 0 &&
+        ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, server,
+                     "tileseed: ChrootDir %s: TileSeedStateDir and the stores lie below it, and so "
+                     "must what is loaded and read later: APR's database driver with its library, "
+                     "what finds hosts by name, certificates of authorities",
+                     ap_unixd_config.chroot_dir);
+    }
+}
+
 int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
     tseed_server_conf_t *conf = tseed_conf_get(server);
@@ -131,6 +146,7 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     if (mistakes) {
         return HTTP_INTERNAL_SERVER_ERROR;
     }
+    warn_of_chroot(conf, server);
     settle_block_size(conf, ptemp);
     return OK;
 }

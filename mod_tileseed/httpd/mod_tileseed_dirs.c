@@ -6,6 +6,7 @@
 
 #include <apr_file_io.h>
 #include <apr_hash.h>
+#include <apr_strings.h>
 #include <fcntl.h>
 #include <http_log.h>
 #include <sys/stat.h>
@@ -47,9 +48,12 @@ static apr_status_t hand_over(const char *path, mode_t mode)
     return rv;
 }
 
-/* Whoever made it in the same moment has made it for the same purpose. */
-static apr_status_t make(const char *path, mode_t mode, apr_pool_t *pool)
+/* Whoever made it in the same moment has made it for the same purpose. With ChrootDir it is made
+ * where seeder and children will see it. */
+static apr_status_t make(const char *name, mode_t mode, apr_pool_t *pool)
 {
+    const char *root = ap_unixd_config.chroot_dir;
+    const char *path = root ? apr_pstrcat(pool, root, name, NULL) : name;
     struct stat there;
     apr_status_t rv;
 
@@ -81,7 +85,7 @@ static apr_hash_t *stores_of(const tseed_catalog_t *catalog, apr_pool_t *pool)
 }
 
 void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
-                        server_rec *server, apr_pool_t *pool)
+                     server_rec *server, apr_pool_t *pool)
 {
     apr_hash_t *stores = stores_of(catalog, pool);
     apr_status_t rv = make(settings->state_dir, STATE_MODE, pool);

@@ -19,15 +19,18 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <unixd.h>
 
 #include "base/tseed_clock.h"
 #include "mod_tileseed.h"
+#include "mod_tileseed_descriptors.h"
 #include "mod_tileseed_dirs.h"
 #include "mod_tileseed_retained.h"
 #include "seeder/tseed_seeder.h"
 
+#define STOP_GRACE      (3 * APR_USEC_PER_SEC)  /* beyond TileSeedStopTimeout, to record */
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5                       /* at most 32 s */
 #define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
@@ -41,6 +44,7 @@ typedef struct {
     apr_pool_t *pconf;
     apr_pool_t *pool; /* of the present incarnation, below pconf */
     pid_t pid;        /* -1: none */
+    pid_t parent;     /* which supervises */
     apr_time_t started;
     unsigned fast_deaths; /* less than a minute after the start, in a row */
     int has_hung;         /* the last one was killed for it: the next one says who is to blame */
@@ -126,7 +130,7 @@ static void back_off(const supervisor_t *supervisor)
     }
 }
 
-static void seeder_main(supervisor_t *supervisor, pid_t parent)
+static void seeder_main(supervisor_t *supervisor)
 {
     const tseed_settings_t *settings = supervisor->setup.settings;
     apr_pool_t *pool;
@@ -138,6 +142,7 @@ static void seeder_main(supervisor_t *supervisor, pid_t parent)
     }
     prctl(PR_SET_NAME, "tileseed", 0, 0, 0);
     ap_close_listeners();
+    tseed_descriptors_leave(supervisor->server);
     setpriority(PRIO_PROCESS, 0, settings->nice);
     apr_pool_create(&pool, supervisor->server->process->pool);
     if (ap_run_drop_privileges(pool, supervisor->server) != OK) {
@@ -146,22 +151,61 @@ static void seeder_main(supervisor_t *supervisor, pid_t parent)
         _exit(TSEED_EXIT_SETUP);
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* the change of user would have cleared it */
-    if (getppid() != parent) {
+    if (getppid() != supervisor->parent) {
         _exit(TSEED_EXIT_STOPPED);
     }
     tseed_dirs_check(supervisor->setup.catalog, supervisor->server, pool);
     back_off(supervisor);
-    supervisor->setup.parent = parent;
+    supervisor->setup.parent = supervisor->parent;
     tseed_log_sink_set(tseed_httpd_log, supervisor->server);
     _exit((int)tseed_seeder_run(&supervisor->setup, pool));
 }
 
 static void maintain(int reason, void *data, int status);
 
+/* Waits until a process of ours has ended, at most that long; returns nonzero when it has. */
+static int wait_for_end(pid_t pid, apr_interval_time_t most)
+{
+    const apr_time_t deadline = tseed_clock_monotonic() + most;
+    apr_interval_time_t pause = 1000;
+    int is_over = 0;
+
+    for (;;) {
+        pid_t ended = waitpid(pid, NULL, WNOHANG);
+
+        if (ended == pid || (ended < 0 && errno == ECHILD) || is_over) {
+            return !is_over;
+        }
+        apr_sleep(pause);
+        pause = pause < 32000 ? pause * 2 : pause;
+        is_over = tseed_clock_monotonic() >= deadline;
+    }
+}
+
+/* A restart, or the end of httpd: SIGTERM has been sent. APR itself would give a noted subprocess
+ * three seconds; the seeder gets what the administrator has said. The present incarnation alone has
+ * the supervisor's pid. */
+static apr_status_t seeder_end(void *data)
+{
+    supervisor_t *supervisor = data;
+    const apr_interval_time_t most = supervisor->setup.settings->stop_timeout + STOP_GRACE;
+    const pid_t pid = supervisor->pid;
+
+    if (pid <= 0 || getpid() != supervisor->parent) {
+        return APR_SUCCESS;
+    }
+    supervisor->pid = -1;
+    kill(pid, SIGTERM);
+    if (!wait_for_end(pid, most)) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    return APR_SUCCESS;
+}
+
 static void seeder_start(supervisor_t *supervisor)
 {
     apr_pool_t *last = supervisor->pool;
-    pid_t parent = getpid();
     apr_proc_t *process;
     apr_status_t rv;
 
@@ -170,7 +214,7 @@ static void seeder_start(supervisor_t *supervisor)
     process = apr_pcalloc(supervisor->pool, sizeof(*process));
     rv = apr_proc_fork(process, supervisor->pool);
     if (rv == APR_INCHILD) {
-        seeder_main(supervisor, parent);
+        seeder_main(supervisor);
     }
     if (rv != APR_INPARENT) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, supervisor->server,
@@ -183,7 +227,6 @@ static void seeder_start(supervisor_t *supervisor)
     supervisor->pid = process->pid;
     supervisor->has_hung = 0;
     supervisor->started = tseed_clock_monotonic();
-    apr_pool_note_subprocess(supervisor->pool, process, APR_KILL_AFTER_TIMEOUT);
     apr_proc_other_child_register(process, maintain, supervisor, NULL, supervisor->pool);
     if (last) {
         apr_pool_destroy(last);
@@ -255,6 +298,8 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->server = server;
     current->pconf = pconf;
     current->pid = -1;
+    current->parent = getpid();
+    apr_pool_cleanup_register(pconf, current, seeder_end, apr_pool_cleanup_null);
     current->setup.settings = settings;
     current->setup.catalog = catalog;
     current->setup.board = board;

@@ -20,7 +20,7 @@
 #define TICK              APR_USEC_PER_SEC
 #define PRUNE_EVERY       60                     /* ticks */
 #define VALIDATE_EVERY    10                     /* ticks */
-#define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond the time that the last one takes to stop */
+#define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
 #define LOCK_RETRY_MILLIS 100
 #define RETRY_AFTER       30 /* seconds: told to those who ask for what can't be made */
 

@@ -110,6 +110,13 @@ def test_right(tmp_path, right):
     assert configtest(tmp_path, right.encode()) == (0, 'Syntax OK\n')
 
 
+def test_chroot_is_warned_of(tmp_path):
+    """What a changed root means for seeder and children is said, and no mistake."""
+    status, said = configtest(tmp_path, (layer() + f'ChrootDir {tmp_path}\n').encode())
+    assert status == 0
+    assert f'ChrootDir {tmp_path}: TileSeedStateDir and the stores lie below it' in said, said
+
+
 def test_all_wrong_layers_are_named(tmp_path):
     """Mistakes that show when all is read are named together."""
     wrong = layer('TileSeedGrid x') + layer('TileSeedGrid y', name='b') + location(

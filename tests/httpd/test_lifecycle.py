@@ -4,17 +4,21 @@
 under way."""
 import collections
 import os
+import pathlib
 import signal
+import threading
 import time
 
 import pytest
 
 from seeding import (GRIDS, REST, Watch, begin, counts, done, ended, failures, files, rows,
                      seeder_of, stub, task, terminate)
+from test_tiles import TILES as TILES_LOCATION
 from tileseed_httpd import Httpd, one_mpm, wait_until
 from upstream import Fault
 
 THREADS = 2
+LONGER_THAN_APR = 4                             # seconds that it gives a subprocess, and some
 LAST = 4                                        # zoom levels 0 to 4
 TILES = GRIDS['small'].between(0, LAST)
 METATILES = GRIDS['small'].metatiles(TILES, (2, 2))
@@ -235,12 +239,59 @@ def test_configtest_leaves_no_trace(httpd, upstream):
     assert not upstream.requests
 
 
+@one_mpm
+def test_stop_waits_as_long_as_it_is_told(httpd, upstream):
+    """A seeder that needs longer than httpd would give it is not killed within its time."""
+    httpd.start(REST + stub(upstream) + 'TileSeedStopTimeout 10s\n')
+    done(httpd, 'stub', zoomStop=1)
+    seeder = seeder_of(httpd)
+    os.kill(seeder, signal.SIGSTOP)
+    stopping = threading.Thread(target=httpd.stop)
+    stopping.start()
+    time.sleep(LONGER_THAN_APR)         # nothing says that it has not been killed
+    state = pathlib.Path(f'/proc/{seeder}/stat').read_text(encoding='ascii').split()[2]
+    os.kill(seeder, signal.SIGCONT)
+    stopping.join()
+    assert state == 'T' and not httpd.leftovers, (state, httpd.leftovers)
+
+
+@one_mpm
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can change its root')
+def test_directories_below_another_root(httpd, upstream):
+    """They are made where seeder and children see them; there is no database driver there."""
+    httpd.expect('ChrootDir|state da|state directory|record the task')
+    jail = httpd.folder('jail')
+    jail.chmod(0o755)
+    httpd.start(f'ChrootDir {jail}\n' + REST.replace('@ROOT@', '/var') +
+                stub(upstream).replace('@ROOT@', '/var'))
+    assert (jail / 'var/state').stat().st_uid and (jail / 'var/cache').is_dir()
+    wait_until(lambda: 'APR\'s database driver sqlite3 can\'t be loaded' in httpd.error_log())
+    assert httpd.post('/rest/seed/stub.json', '{"seedRequest":{}}').status == 503
+
+
+@one_mpm
+def test_seeder_lets_go_of_what_is_not_its_own(httpd, upstream):
+    """Neither pipes of the MPM nor logs of requests nor sockets that listen."""
+    httpd.start(REST + stub(upstream) +
+                'CustomLog "@ROOT@/access_log" "%h"\nCustomLog "|/bin/cat" "%h"\n')
+    number = begin(httpd, 'stub', zoomStop=1)
+    assert ended(httpd, number)['state'] == 'DONE'
+    with open('/proc/net/tcp', encoding='ascii') as table:
+        listening = {line.split()[9] for line in table if line.split()[3] == '0A'}
+    links = {int(path.name): os.readlink(path)
+             for path in pathlib.Path(f'/proc/{seeder_of(httpd)}/fd').iterdir()}
+    inherited = {at: link for at, link in links.items() if at > 2 and (
+        link.startswith('pipe:') or link.endswith('access_log') or link[8:-1] in listening)}
+    assert not inherited, links
+    assert any(link.endswith('error.log') for link in links.values()), links
+
+
 def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
     """It says that the place is taken, does no harm, and takes over when it is free."""
     other_httpd.expect('another seeder holds the state directory')
     number = start(httpd, slow)
     shared = (REST + stub(slow)).replace('@ROOT@', str(httpd.root))
-    other_httpd.start(shared)
+    other_httpd.start(shared + TILES_LOCATION)
 
     def refusal():
         answer = other_httpd.put('/rest/diskquota.json', '{"cacheQuotaConfiguration":{}}')
@@ -251,6 +302,8 @@ def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
     assert 'state directory' in answer.text and str(httpd.root) not in answer.text
     answer = other_httpd.post('/rest/seed/stub.json', '{"seedRequest":{}}')
     assert answer.status == 503
+    answer = other_httpd.get('/tiles/tms/stub/small/5/0/0.png')
+    assert answer.status == 503 and 'another httpd' in answer.text, answer.text
     check_end(httpd, slow, number, interruptions=0)
     httpd.stop()
     wait_until(lambda: other_httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}')
