@@ -224,17 +224,22 @@ static void add_count(const writer_t *writer, const char *name, int64_t count)
     add_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->pieces->pool, I64, count));
 }
 
+static const char *write_range(const writer_t *writer, const tseed_interval_t *range, int digits)
+{
+    apr_pool_t *pool = writer->pieces->pool;
+
+    if (writer->format == TSEED_BODY_JSON) {
+        return apr_psprintf(pool, "{\"expected\":%.*f,\"low\":%.*f,\"high\":%.*f}", digits,
+                            range->expected, digits, range->low, digits, range->high);
+    }
+    return apr_psprintf(pool, "<expected>%.*f</expected><low>%.*f</low><high>%.*f</high>", digits,
+                        range->expected, digits, range->low, digits, range->high);
+}
+
 static void add_range(const writer_t *writer, const char *name, const tseed_interval_t *range,
                       int digits)
 {
-    const char *form = writer->format == TSEED_BODY_JSON
-                           ? "{\"expected\":%.*f,\"low\":%.*f,\"high\":%.*f}"
-                           : "<expected>%.*f</expected><low>%.*f</low><high>%.*f</high>";
-
-    add_raw(writer, name,
-            range->known ? apr_psprintf(writer->pieces->pool, form, digits, range->expected, digits,
-                                        range->low, digits, range->high)
-                         : NULL);
+    add_raw(writer, name, range->known ? write_range(writer, range, digits) : NULL);
 }
 
 const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,

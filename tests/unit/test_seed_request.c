@@ -248,8 +248,8 @@ static void test_seed_request__failures_are_the_requests_to_decide(void **state)
 static void test_seed_request__parameters_choose_the_tile_set(void **state)
 {
     static const char *const bodies[] = {
-        "<seedRequest><parameters><entry><string>styles</string><string>population</string>"
-        "</entry></parameters></seedRequest>",
+        ("<seedRequest><parameters><entry><string>styles</string><string>population</string>"
+         "</entry></parameters></seedRequest>"),
         "{'seedRequest':{'parameters':{'entry':{'string':['STYLES','population']}}}}",
         "{'seedRequest':{'parameters':{'entry':[{'string':['Styles','population']}]}}}",
     };
