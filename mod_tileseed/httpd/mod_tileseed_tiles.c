@@ -323,17 +323,17 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
     return rv;
 }
 
-/* There is a tile where there was none, perhaps in directories that httpd has not seen. */
-static int send_made(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply,
-                     int descriptor, apr_file_t *file)
+/* There is a tile, perhaps in directories that were not there when httpd looked. `file` NULL: in
+ * the descriptor. */
+static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file,
+                       int descriptor)
 {
-    const int is_stored = reply->outcome == TSEED_MISS_STORED;
     const int status = tseed_access_again(r, wanted->path);
 
     if (status == OK) {
-        return is_stored ? send_file(r, wanted, file) : send_passed(r, wanted, descriptor);
+        return file ? send_file(r, wanted, file) : send_passed(r, wanted, descriptor);
     }
-    if (is_stored) {
+    if (file) {
         apr_file_close(file);
     } else {
         close(descriptor);
@@ -346,8 +346,8 @@ static int send_made(request_rec *r, const tseed_wanted_t *wanted, const tseed_r
 static int fetch(request_rec *r, const tseed_wanted_t *wanted)
 {
     tseed_reply_t reply;
-    apr_file_t *file = NULL;
-    int descriptor = -1;
+    apr_file_t *file;
+    int descriptor;
     apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted);
 
     if (rv != APR_SUCCESS) {
@@ -357,8 +357,9 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     }
     switch (reply.outcome) {
     case TSEED_MISS_STORED:
+        return send_judged(r, wanted, file, -1);
     case TSEED_MISS_PASSED:
-        return send_made(r, wanted, &reply, descriptor, file);
+        return send_judged(r, wanted, NULL, descriptor);
     case TSEED_MISS_FAILED:
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
                       reply.cause);
@@ -389,7 +390,7 @@ static int serve(request_rec *r, const tseed_wanted_t *wanted)
     apr_status_t rv = open_file(r, wanted->path, &file);
 
     if (rv == APR_SUCCESS && r->finfo.filetype == APR_REG && r->finfo.size > 0) {
-        return send_file(r, wanted, file);
+        return send_judged(r, wanted, file, -1);
     }
     if (rv == APR_SUCCESS || APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv)) {
         return answer_miss(r, wanted);
