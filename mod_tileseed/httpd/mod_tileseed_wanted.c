@@ -11,16 +11,20 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_options.h"
+#include "mod_tileseed_values.h"
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_service.h"
 
-#define QUOTE_MAX 200
+#define QUOTE_MAX    200
+#define WMTS_VERSION "1.0.0"
 
-static void refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
-                   const char *problem)
+void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
+                         const char *problem)
 {
     wanted->kind = TSEED_WANTED_NOTHING;
-    wanted->status = wanted->face == TSEED_FACE_PLAIN ? status : HTTP_BAD_REQUEST;
+    wanted->status = wanted->face == TSEED_FACE_PLAIN || status == HTTP_NOT_IMPLEMENTED
+                         ? status
+                         : HTTP_BAD_REQUEST;
     wanted->detail = (tseed_query_problem_t){code, locator};
     wanted->problem = problem;
 }
@@ -35,68 +39,40 @@ static const char *quote(tseed_piece_t piece, apr_pool_t *pool)
     return tseed_text_quote(copy(piece, pool), QUOTE_MAX, pool);
 }
 
-/* ---- parameters ---- */
-
-/* WMTS has a style in its own parameter or segment, which may name the default one. */
-static const char *style_of(const tseed_wanted_t *wanted, const tseed_filter_t *filter,
-                            apr_pool_t *pool)
-{
-    const char *style = copy(wanted->address.style, pool);
-    const char *unused;
-
-    return strcmp(style, TSEED_STYLE_DEFAULT) == 0 &&
-                   tseed_filter_accept(&unused, filter, style, pool) != NULL
-               ? ""
-               : style;
-}
-
-/* The parameters that the layer knows; of a query's the first of each counts. */
-static const apr_table_t *take_parameters(const tseed_wanted_t *wanted, apr_pool_t *pool)
-{
-    const apr_array_header_t *filters = wanted->chart->layer->filters;
-    apr_table_t *known = apr_table_make(pool, filters->nelts);
-
-    for (int i = 0; i < filters->nelts; i++) {
-        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
-        const char *value = wanted->face == TSEED_FACE_WMTS && strcmp(filter->name, "STYLES") == 0
-                                ? style_of(wanted, filter, pool)
-                                : apr_table_get(wanted->query, filter->name);
-
-        if (value) {
-            apr_table_setn(known, filter->name, value);
-        }
-    }
-    return known;
-}
-
-static const char *choose_parameters(tseed_wanted_t *wanted, apr_pool_t *pool)
-{
-    return wanted->chart->layer->filters->nelts > 0 &&
-                   (wanted->address.style.length > 0 || !apr_is_empty_table(wanted->query))
-               ? tseed_sheet_choose(&wanted->sheet, wanted->sheet, take_parameters(wanted, pool),
-                                    pool)
-               : NULL;
-}
-
 /* ---- tiles ---- */
+
+/* Says which number of a tile is none that the layer has (OGC 07-057r7 table 30). */
+static void refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_chart_t *chart = wanted->chart;
+    const tseed_tile_t *tile = &wanted->tile;
+    const char *locator;
+
+    if (tile->z < chart->subset->zoom_first || tile->z > chart->subset->zoom_last) {
+        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
+                            wanted->face == TSEED_FACE_WMS ? "BBOX" : "TILEMATRIX",
+                            apr_psprintf(pool, "the layer has no such level, it has %d to %d",
+                                         chart->subset->zoom_first, chart->subset->zoom_last));
+        return;
+    }
+    locator = tile->x < chart->ranges[tile->z].minx || tile->x > chart->ranges[tile->z].maxx
+                  ? "TILECOL"
+                  : "TILEROW";
+    tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
+                        wanted->face == TSEED_FACE_WMS ? "BBOX" : locator,
+                        "the layer has no tile there");
+}
 
 static void find_file(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
     const tseed_tile_t *tile = &wanted->tile;
-    const char *problem;
 
     if (!tseed_chart_has(wanted->chart, tile->z, tile->x, tile->y)) {
-        refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
-               wanted->face == TSEED_FACE_WMS ? "BBOX" : "TILEROW", "the layer has no tile there");
-        return;
+        refuse_place(wanted, pool);
+    } else if (tseed_values_choose(wanted, pool)) {
+        wanted->kind = TSEED_WANTED_TILE;
+        wanted->path = tseed_sheet_path(wanted->sheet, tile, pool);
     }
-    problem = choose_parameters(wanted, pool);
-    if (problem) {
-        refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "STYLE", problem);
-        return;
-    }
-    wanted->kind = TSEED_WANTED_TILE;
-    wanted->path = tseed_sheet_path(wanted->sheet, tile, pool);
 }
 
 /* By the extension in the address, else by FORMAT. */
@@ -113,13 +89,21 @@ static void find_sheet(tseed_wanted_t *wanted, apr_pool_t *pool)
         wanted->sheet = &wanted->chart->sheets[0];
     }
     if (!wanted->sheet) {
-        refuse(
+        tseed_wanted_refuse(
             wanted, HTTP_NOT_FOUND,
             extension.length || mime ? "InvalidParameterValue" : "MissingParameterValue", "FORMAT",
             apr_psprintf(pool, "the layer has no tiles of the format '%s'",
                          extension.length ? quote(extension, pool)
                                           : tseed_text_quote(mime ? mime : "", QUOTE_MAX, pool)));
     }
+}
+
+static int is_layer(tseed_piece_t name, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const tseed_chart_t *chart =
+        tseed_atlas_find(tseed_conf_get(r->server)->atlas, name.text, name.length, "", 0);
+
+    return chart && tseed_dir_conf_sees(dir, chart->layer->name);
 }
 
 static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
@@ -133,9 +117,11 @@ static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, requ
         wanted->chart = chart;
         return;
     }
-    refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue", "LAYER",
-           apr_psprintf(r->pool, "there is no layer '%s' with the grid set '%s'",
-                        quote(address->layer, r->pool), quote(address->gridset, r->pool)));
+    tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
+                        is_layer(address->layer, dir, r) ? "TILEMATRIXSET" : "LAYER",
+                        apr_psprintf(r->pool, "there is no layer '%s' with the grid set '%s'",
+                                     quote(address->layer, r->pool),
+                                     quote(address->gridset, r->pool)));
 }
 
 static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
@@ -214,38 +200,77 @@ static int is_tile_of(tseed_wanted_t *wanted, const tseed_chart_t *chart, const 
            tseed_tile_of_bounds(&wanted->tile, gridset, &bounds);
 }
 
-static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+/* The chart of the layer in whose grid set the picture is a tile. Sets `*is_known` when the layer
+ * has the reference system. */
+static const tseed_chart_t *find_map_chart(tseed_wanted_t *wanted, int *is_known, const char *srs,
+                                           int is_130, request_rec *r)
 {
-    const char *version = apr_table_get(wanted->query, "VERSION");
-    const int is_130 = version && strcmp(version, "1.3.0") == 0;
-    const char *srs = apr_table_get(wanted->query, is_130 ? "CRS" : "SRS");
+    const tseed_layer_t *layer = wanted->chart->layer;
+    int unused;
+
+    *is_known = 0;
+    for (int i = 0; srs && i < layer->subsets->nelts; i++) {
+        const tseed_gridset_t *gridset = APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t).gridset;
+        const tseed_chart_t *chart =
+            tseed_atlas_find(tseed_conf_get(r->server)->atlas, layer->name, strlen(layer->name),
+                             gridset->name, strlen(gridset->name));
+
+        *is_known |= is_system(srs, gridset, &unused);
+        if (is_tile_of(wanted, chart, srs, is_130, r->pool)) {
+            return chart;
+        }
+    }
+    return NULL;
+}
+
+/* Layer and format, which all charts of a layer have; the chart is the layer's first. */
+static int find_map_layer(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
     const char *layer = apr_table_get(wanted->query, "LAYERS");
-    const apr_array_header_t *subsets;
 
     wanted->address.layer = (tseed_piece_t){layer ? layer : "", layer ? strlen(layer) : 0};
     find_chart(wanted, dir, r);
     if (!wanted->chart) {
         wanted->detail = (tseed_query_problem_t){"LayerNotDefined", "LAYERS"};
+        return 0;
+    }
+    find_sheet(wanted, r->pool);
+    if (!wanted->sheet) {
+        wanted->detail = (tseed_query_problem_t){"InvalidFormat", "FORMAT"};
+        return 0;
+    }
+    return tseed_values_check_style(wanted, r->pool);
+}
+
+static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const char *version = apr_table_get(wanted->query, "VERSION");
+    const int is_130 = version && strcmp(version, "1.3.0") == 0;
+    const char *key = is_130 ? "CRS" : "SRS";
+    const char *srs = apr_table_get(wanted->query, key);
+    const tseed_chart_t *chart;
+    int is_known;
+
+    if (!find_map_layer(wanted, dir, r)) {
         return;
     }
-    subsets = wanted->chart->layer->subsets;
-    for (int i = 0; srs && i < subsets->nelts; i++) {
-        const char *name = APR_ARRAY_IDX(subsets, i, tseed_subset_t).gridset->name;
-        const tseed_chart_t *chart = tseed_atlas_find(tseed_conf_get(r->server)->atlas, layer,
-                                                      strlen(layer), name, strlen(name));
-
-        if (is_tile_of(wanted, chart, srs, is_130, r->pool)) {
-            wanted->chart = chart;
-            find_sheet(wanted, r->pool);
-            if (wanted->sheet) {
-                find_file(wanted, r->pool);
-            }
-            return;
-        }
+    chart = find_map_chart(wanted, &is_known, srs, is_130, r);
+    if (chart) {
+        wanted->chart = chart;
+        find_sheet(wanted, r->pool);
+        find_file(wanted, r->pool);
+    } else if (srs && !is_known) {
+        tseed_wanted_refuse(
+            wanted, HTTP_BAD_REQUEST, is_130 ? "InvalidCRS" : "InvalidSRS", key,
+            apr_psprintf(r->pool,
+                         "the layer has no tiles in %s '%s', GetCapabilities names its systems",
+                         key, tseed_text_quote(srs, QUOTE_MAX, r->pool)));
+    } else {
+        tseed_wanted_refuse(
+            wanted, HTTP_BAD_REQUEST, NULL, NULL,
+            "only whole tiles can be had here: SRS (CRS), BBOX, WIDTH and HEIGHT must be those "
+            "of a tile of one of the layer's grid sets, which GetCapabilities names");
     }
-    refuse(wanted, HTTP_BAD_REQUEST, NULL, NULL,
-           "only whole tiles can be had here: SRS (CRS), BBOX, WIDTH and HEIGHT must be those of "
-           "a tile of one of the layer's grid sets, which GetCapabilities names");
 }
 
 /* ---- addresses ---- */
@@ -261,36 +286,99 @@ static void refuse_request(tseed_wanted_t *wanted, const char *expected, apr_poo
 {
     const char *request = apr_table_get(wanted->query, "REQUEST");
 
-    refuse(wanted, HTTP_BAD_REQUEST, request ? "InvalidParameterValue" : "MissingParameterValue",
-           "REQUEST",
-           apr_psprintf(pool, "REQUEST '%s' is not possible, GetCapabilities or %s is expected",
-                        tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
+    tseed_wanted_refuse(
+        wanted, HTTP_BAD_REQUEST, request ? "InvalidParameterValue" : "MissingParameterValue",
+        "REQUEST",
+        apr_psprintf(pool, "REQUEST '%s' is not possible, GetCapabilities or %s is expected",
+                     tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
+}
+
+/* Which service is meant the address says already, so SERVICE may be missing; wrong it may not be.
+ */
+static int check_service(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool)
+{
+    const char *service = apr_table_get(wanted->query, "SERVICE");
+
+    if (!service || apr_cstr_casecmp(service, expected) == 0) {
+        return 1;
+    }
+    tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "SERVICE",
+                        apr_psprintf(pool, "SERVICE '%s' is not here, %s is expected",
+                                     tseed_text_quote(service, QUOTE_MAX, pool), expected));
+    return 0;
+}
+
+/* Whether a list of versions has ours (OGC 06-121r3 7.3.2). Without a list any will do. */
+static int accepts_version(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *accepted = apr_table_get(wanted->query, "ACCEPTVERSIONS");
+    char *state, *version;
+
+    if (!accepted || !*accepted) {
+        return 1;
+    }
+    version = apr_strtok(apr_pstrdup(pool, accepted), ",", &state);
+    while (version && strcmp(version, WMTS_VERSION) != 0) {
+        version = apr_strtok(NULL, ",", &state);
+    }
+    return version != NULL;
+}
+
+static void find_wmts_capabilities(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    if (accepts_version(wanted, pool)) {
+        wanted->kind = TSEED_WANTED_WMTS_CAPABILITIES;
+    } else {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "VersionNegotiationFailed", NULL,
+                            "none of AcceptVersions is possible, " WMTS_VERSION " is");
+    }
+}
+
+static void find_wmts_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
+{
+    const char *version = apr_table_get(wanted->query, "VERSION");
+    const tseed_query_problem_t problem = tseed_tile_address_query(&wanted->address, wanted->query);
+    const int is_missing = problem.code && strcmp(problem.code, "MissingParameterValue") == 0;
+
+    if (version && strcmp(version, WMTS_VERSION) != 0) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "VERSION",
+                            "this version is not possible, " WMTS_VERSION " is");
+        return;
+    }
+    if (problem.code && !is_missing) {
+        find_chart(wanted, dir, r); /* level, row and column are those of a grid set */
+    }
+    if (!problem.code) {
+        find_tile(wanted, dir, r);
+    } else if (is_missing || wanted->chart) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, problem.code, problem.locator,
+                            apr_psprintf(r->pool, "the parameter %s is missing or no value of it",
+                                         problem.locator));
+    }
 }
 
 static void find_wmts(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
 {
-    tseed_query_problem_t problem;
-
+    if (!check_service(wanted, "WMTS", r->pool)) {
+        return;
+    }
     if (request_is(wanted, "GetCapabilities")) {
-        wanted->kind = TSEED_WANTED_WMTS_CAPABILITIES;
-        return;
-    }
-    if (!request_is(wanted, "GetTile")) {
+        find_wmts_capabilities(wanted, r->pool);
+    } else if (request_is(wanted, "GetTile")) {
+        find_wmts_tile(wanted, dir, r);
+    } else if (request_is(wanted, "GetFeatureInfo")) {
+        tseed_wanted_refuse(wanted, HTTP_NOT_IMPLEMENTED, "OperationNotSupported", "GetFeatureInfo",
+                            "there are tiles alone here, GetCapabilities or GetTile is expected");
+    } else {
         refuse_request(wanted, "GetTile", r->pool);
-        return;
     }
-    problem = tseed_tile_address_query(&wanted->address, wanted->query);
-    if (problem.code) {
-        refuse(wanted, HTTP_BAD_REQUEST, problem.code, problem.locator,
-               apr_psprintf(r->pool, "the parameter %s is missing or no value of it",
-                            problem.locator));
-        return;
-    }
-    find_tile(wanted, dir, r);
 }
 
 static void find_wms(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
 {
+    if (!check_service(wanted, "WMS", r->pool)) {
+        return;
+    }
     if (request_is(wanted, "GetCapabilities")) {
         wanted->kind = TSEED_WANTED_WMS_CAPABILITIES;
     } else if (request_is(wanted, "GetMap")) {
@@ -311,12 +399,13 @@ static void find_tile_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
         return;
     }
     if (!tseed_tms_has(wanted->chart->subset)) {
-        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
-               apr_psprintf(r->pool,
-                            "the grid set '%s' begins in the top-left corner, and its levels end "
-                            "in different places, where a tile map has one origin: WMTS has this "
-                            "layer",
-                            wanted->chart->subset->gridset->name));
+        tseed_wanted_refuse(
+            wanted, HTTP_NOT_FOUND, NULL, NULL,
+            apr_psprintf(r->pool,
+                         "the grid set '%s' begins in the top-left corner, and its levels end "
+                         "in different places, where a tile map has one origin: WMTS has this "
+                         "layer",
+                         wanted->chart->subset->gridset->name));
         return;
     }
     wanted->kind = TSEED_WANTED_TMS_MAP;
@@ -350,7 +439,7 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
         find_wms(wanted, dir, r);
         break;
     default:
-        refuse(wanted, HTTP_NOT_FOUND, NULL, NULL, "there is nothing at this address");
+        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, NULL, NULL, "there is nothing at this address");
     }
 }
 

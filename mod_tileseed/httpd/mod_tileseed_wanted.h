@@ -42,4 +42,9 @@ typedef struct {
 /* Looks it up at the first call. `dir` has tiles on. */
 const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir);
 
+/* Makes it nothing, for a reason. Faces of OGC answer 400 or 501 with code and locator, the plain
+ * one `status`. */
+void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
+                         const char *problem);
+
 #endif

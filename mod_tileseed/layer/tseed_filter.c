@@ -3,6 +3,7 @@
 /* Parameter filters: a value is folded, looked for among the values there are, then matched. */
 #include "layer/tseed_filter.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <regex.h>
 #include <string.h>
@@ -117,4 +118,15 @@ const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter
     }
     *value = folded;
     return passes(filter, folded, pool) ? NULL : refusal(filter, submitted, pool);
+}
+
+int tseed_filter_means_default(const tseed_filter_t *filter, const char *value)
+{
+    int is_own = apr_cstr_casecmp(filter->default_value, TSEED_DEFAULT_NAME) == 0;
+
+    for (int i = 0; !is_own && i < filter->values->nelts; i++) {
+        is_own = apr_cstr_casecmp(APR_ARRAY_IDX(filter->values, i, const char *),
+                                  TSEED_DEFAULT_NAME) == 0;
+    }
+    return !is_own && strcmp(value, TSEED_DEFAULT_NAME) == 0;
 }

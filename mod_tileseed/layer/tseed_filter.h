@@ -28,4 +28,10 @@ const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool);
 const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter,
                                 const char *submitted, apr_pool_t *pool);
 
+/* What documents call a default that is empty, and the style of a layer that has none to choose. */
+#define TSEED_DEFAULT_NAME "default"
+
+/* Whether a value is that name and none of the filter's own: it stands for the default then. */
+int tseed_filter_means_default(const tseed_filter_t *filter, const char *value);
+
 #endif

@@ -10,9 +10,6 @@
 #include "layer/tseed_layer.h"
 #include "protocol/tseed_tile_address.h"
 
-/* Name of the style of a layer that has none to choose from, and of a default without a name. */
-#define TSEED_STYLE_DEFAULT "default"
-
 typedef struct {
     const char *base;                 /* address of the location, no slash at its end */
     const apr_array_header_t *layers; /* of const tseed_layer_t *: what is described */

@@ -222,18 +222,22 @@ tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
     const char *style = apr_table_get(query, "STYLE");
 
     *address = (tseed_tile_address_t){.kind = TSEED_ADDRESS_WMTS_TILE, .from_top = 1};
+    if (style) {
+        address->style = (tseed_piece_t){style, strlen(style)};
+    }
     for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
         const char *value = apr_table_get(query, parameters[i].name);
 
         if (!value || !*value) {
             return (tseed_query_problem_t){"MissingParameterValue", parameters[i].name};
         }
+    }
+    for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
+        const char *value = apr_table_get(query, parameters[i].name);
+
         if (!parameters[i].read(address, (tseed_piece_t){value, strlen(value)})) {
             return (tseed_query_problem_t){"InvalidParameterValue", parameters[i].name};
         }
-    }
-    if (style) {
-        address->style = (tseed_piece_t){style, strlen(style)};
     }
     return (tseed_query_problem_t){NULL, NULL};
 }

@@ -48,7 +48,8 @@ typedef struct {
 } tseed_query_problem_t;
 
 /* GetTile of WMTS 1.0.0 (OGC 07-057r7 8.2), but for its format, which is left as a MIME type. The
- * pieces are those of the query's values. */
+ * pieces are those of the query's values. When it is a value that is wrong, layer, grid set and
+ * style have been read: the caller knows better what is wrong if there is none of that name. */
 tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
                                                const apr_table_t *query);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* WMTS: capabilities in the order of wmtsGetCapabilities_response.xsd, and exceptions. */
+#include <apr_strings.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -46,7 +47,7 @@ static void put_head(const tseed_xml_t *xml, const char *base)
 /* OpenLayers finds a style by its title. */
 static void put_style(const tseed_xml_t *xml, const char *name, int is_default)
 {
-    name = *name ? tseed_escape_xml(name, xml->pool) : TSEED_STYLE_DEFAULT;
+    name = *name ? tseed_escape_xml(name, xml->pool) : TSEED_DEFAULT_NAME;
     tseed_xml_put(xml,
                   "      <Style%s><ows:Title>%s</ows:Title><ows:Identifier>%s</ows:Identifier>"
                   "</Style>\n",
@@ -89,17 +90,77 @@ static void put_name_and_boxes(const tseed_xml_t *xml, const tseed_layer_t *laye
     }
 }
 
+static int is_dimension(const tseed_filter_t *filter)
+{
+    return strcmp(filter->name, "STYLES") != 0;
+}
+
+static void put_value(const tseed_xml_t *xml, const char *element, const char *value)
+{
+    tseed_xml_put(xml, "<%s>%s</%s>", element,
+                  *value ? tseed_escape_xml(value, xml->pool) : TSEED_DEFAULT_NAME, element);
+}
+
+/* What a client may choose beside the style (OGC 07-057r7 table 7). Values that only an
+ * expression describes can't be listed. */
+static void put_dimension(const tseed_xml_t *xml, const tseed_filter_t *filter)
+{
+    tseed_xml_put(xml, "      <Dimension><ows:Identifier>%s</ows:Identifier>",
+                  tseed_escape_xml(filter->name, xml->pool));
+    put_value(xml, "Default", filter->default_value);
+    put_value(xml, "Value", filter->default_value);
+    for (int i = 0; i < filter->values->nelts; i++) {
+        const char *value = APR_ARRAY_IDX(filter->values, i, const char *);
+
+        if (strcmp(value, filter->default_value) != 0) {
+            put_value(xml, "Value", value);
+        }
+    }
+    tseed_xml_put(xml, "</Dimension>\n");
+}
+
+static void put_dimensions(const tseed_xml_t *xml, const tseed_layer_t *layer)
+{
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+
+        if (is_dimension(filter)) {
+            put_dimension(xml, filter);
+        }
+    }
+}
+
+/* "?TIME={TIME}&ELEVATION={ELEVATION}": the dimensions follow a tile's path, as with GeoWebCache.
+ */
+static const char *dimensions_query(const tseed_layer_t *layer, apr_pool_t *pool)
+{
+    const char *query = "";
+
+    for (int i = 0; i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+
+        if (is_dimension(filter)) {
+            query = apr_pstrcat(pool, query, *query ? "&amp;" : "?",
+                                tseed_xml_segment(filter->name, pool), "={",
+                                tseed_escape_xml(filter->name, pool), "}", NULL);
+        }
+    }
+    return query;
+}
+
 static void put_addresses(const tseed_xml_t *xml, const tseed_service_t *service,
                           const tseed_layer_t *layer)
 {
+    const char *query = dimensions_query(layer, xml->pool);
+
     for (int i = 0; i < layer->formats->nelts; i++) {
         const tseed_format_t *format = &APR_ARRAY_IDX(layer->formats, i, tseed_format_t);
 
         tseed_xml_put(xml,
                       "      <ResourceURL format=\"%s\" resourceType=\"tile\" template=\"%s/wmts/"
-                      "%s/{style}/{TileMatrixSet}/{TileMatrix}/{TileRow}/{TileCol}.%s\"/>\n",
+                      "%s/{style}/{TileMatrixSet}/{TileMatrix}/{TileRow}/{TileCol}.%s%s\"/>\n",
                       format->mime, service->base, tseed_xml_segment(layer->name, xml->pool),
-                      format->extension);
+                      format->extension, query);
     }
 }
 
@@ -114,6 +175,7 @@ static void put_layer(const tseed_xml_t *xml, const tseed_service_t *service,
         tseed_xml_put(xml, "      <Format>%s</Format>\n",
                       APR_ARRAY_IDX(layer->formats, i, tseed_format_t).mime);
     }
+    put_dimensions(xml, layer);
     for (int i = 0; i < layer->subsets->nelts; i++) {
         tseed_wmts_put_links(xml, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), matrices);
     }

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The values that a request for a tile chooses: style, and whatever else its layer has. */
+#include "mod_tileseed_values.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define QUOTE_MAX 200
+
+static const char *style_of(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const tseed_piece_t style = wanted->address.style;
+
+    return apr_pstrmemdup(pool, style.length ? style.text : "", style.length);
+}
+
+/* WMTS has a style in its own parameter or segment. */
+static const char *submitted(const tseed_wanted_t *wanted, const tseed_filter_t *filter,
+                             apr_pool_t *pool)
+{
+    const int is_wmts = wanted->face == TSEED_FACE_WMTS;
+    const char *text = is_wmts && strcmp(filter->name, "STYLES") == 0
+                           ? style_of(wanted, pool)
+                           : apr_table_get(wanted->query, filter->name);
+
+    return text && is_wmts && tseed_filter_means_default(filter, text) ? "" : text;
+}
+
+/* The parameters that the layer knows; of a query's the first of each counts. */
+static const apr_table_t *take_parameters(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+    apr_table_t *known = apr_table_make(pool, filters->nelts);
+
+    for (int i = 0; i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *value = submitted(wanted, filter, pool);
+
+        if (value) {
+            apr_table_setn(known, filter->name, value);
+        }
+    }
+    return known;
+}
+
+/* In the words of the face: which parameter has a value that the layer does not take. */
+static void refuse_parameter(tseed_wanted_t *wanted, const char *name, const char *problem)
+{
+    const int is_style = strcmp(name, "STYLES") == 0;
+
+    if (wanted->face == TSEED_FACE_WMS) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST,
+                            is_style ? "StyleNotDefined" : "InvalidDimensionValue", name, problem);
+    } else {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue",
+                            is_style ? "STYLE" : name, problem);
+    }
+}
+
+static int refuse_unknown_value(tseed_wanted_t *wanted, const apr_table_t *values, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+
+    for (int i = 0; i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *unused,
+            *problem =
+                tseed_filter_accept(&unused, filter, apr_table_get(values, filter->name), pool);
+
+        if (problem) {
+            refuse_parameter(wanted, filter->name, problem);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *style = wanted->face == TSEED_FACE_WMTS  ? style_of(wanted, pool)
+                        : wanted->face == TSEED_FACE_WMS ? apr_table_get(wanted->query, "STYLES")
+                                                         : NULL;
+
+    if (!style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0 ||
+        tseed_layer_find_filter(wanted->chart->layer, "STYLES")) {
+        return 1;
+    }
+    refuse_parameter(wanted, "STYLES",
+                     apr_psprintf(pool, "the layer has no style '%s', it has '%s' alone",
+                                  tseed_text_quote(style, QUOTE_MAX, pool), TSEED_DEFAULT_NAME));
+    return 0;
+}
+
+int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_table_t *values;
+    const char *problem;
+
+    if (!tseed_values_check_style(wanted, pool)) {
+        return 0;
+    }
+    if (wanted->chart->layer->filters->nelts == 0 ||
+        (wanted->address.style.length == 0 && apr_is_empty_table(wanted->query))) {
+        return 1;
+    }
+    values = take_parameters(wanted, pool);
+    if (refuse_unknown_value(wanted, values, pool)) {
+        return 0;
+    }
+    problem = tseed_sheet_choose(&wanted->sheet, wanted->sheet, values, pool);
+    if (problem) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", NULL, problem);
+    }
+    return !problem;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The values that a request for a tile chooses. Private to mod_tileseed_wanted.c. */
+#ifndef MOD_TILESEED_VALUES_H
+#define MOD_TILESEED_VALUES_H
+
+#include "mod_tileseed_wanted.h"
+
+/* Whether the layer has the style that a WMTS or WMS is asked for: one that lets nobody choose a
+ * style has the default one alone. Addresses by number ignore what a layer does not know. 0: it is
+ * refused. `wanted` has its chart. */
+int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool);
+
+/* The same for all values; finds the sheet of them. `wanted` has a sheet of its format. */
+int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool);
+
+#endif
