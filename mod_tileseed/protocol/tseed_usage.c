@@ -374,7 +374,7 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
 
     qsort(usage->rows->elts, (size_t)usage->rows->nelts, sizeof(tseed_usage_row_t), by_layer);
     add(pieces, usage->config->enabled ? "{\"enabled\":true" : "{\"enabled\":false");
-    add_flag(pieces, "enforced", usage->config->enabled && complete);
+    add_flag(pieces, "enforced", usage->config->enabled);
     add_flag(pieces, "complete", complete);
     add_effect(pieces, &sum);
     add_limit(pieces, usage);

@@ -89,9 +89,33 @@ tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *hold
     shelf->marked = own->doubtful;
     shelf->number = (unsigned)book->shelves->nelts;
     APR_ARRAY_PUSH(book->shelves, tseed_shelf_t *) = shelf;
+    book->incomplete += !own->complete;
     tseed_account_correct(chain, amount_of(&own->shared));
     tseed_account_correct(chain, amount_of(&own->detached));
     return shelf;
+}
+
+void tseed_book_complete(tseed_book_t *book, tseed_shelf_t *shelf)
+{
+    book->incomplete -= !shelf->holding.complete;
+    shelf->holding.complete = 1;
+    shelf->changed = 1;
+    shelf->unread = 0;
+}
+
+int64_t tseed_book_pages(const tseed_book_t *book)
+{
+    return book->pages;
+}
+
+int64_t tseed_book_in_doubt(const tseed_book_t *book)
+{
+    return book->in_doubt;
+}
+
+unsigned tseed_book_incomplete(const tseed_book_t *book)
+{
+    return book->incomplete;
 }
 
 tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number)
@@ -129,15 +153,21 @@ uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
     return tseed_cells_find(&book->cells, &key);
 }
 
-static void doubt(tseed_shelf_t *shelf, tseed_cell_t *cell)
+static void doubt(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell)
 {
-    shelf->in_doubt += !(cell->flags & TSEED_CELL_IN_DOUBT);
+    const int more = !(cell->flags & TSEED_CELL_IN_DOUBT);
+
+    shelf->in_doubt += more;
+    book->in_doubt += more;
     cell->flags |= TSEED_CELL_IN_DOUBT;
 }
 
-static void trust(tseed_shelf_t *shelf, tseed_cell_t *cell)
+static void trust(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell)
 {
-    shelf->in_doubt -= (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
+    const int less = (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
+
+    shelf->in_doubt -= less;
+    book->in_doubt -= less;
     cell->flags &= (uint8_t)~TSEED_CELL_IN_DOUBT;
 }
 
@@ -150,14 +180,14 @@ uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tse
         number = tseed_cells_add(&book->cells, &key);
         tseed_cells_get(&book->cells, number)->heat = tseed_ghosts_take(&book->ghosts, key.print);
         if (!shelf->holding.complete) {
-            doubt(shelf, tseed_cells_get(&book->cells, number));
+            doubt(book, shelf, tseed_cells_get(&book->cells, number));
         }
     }
     return number;
 }
 
 /* Gives a cell its usage, and the tile set the difference. */
-static tseed_effect_t set_usage(tseed_shelf_t *shelf, tseed_cell_t *cell,
+static tseed_effect_t set_usage(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell,
                                 const tseed_effect_t *usage)
 {
     const tseed_effect_t old = tseed_cell_usage(cell);
@@ -165,6 +195,7 @@ static tseed_effect_t set_usage(tseed_shelf_t *shelf, tseed_cell_t *cell,
 
     tseed_effect_add(&shelf->holding.paged, &change);
     shelf->holding.pages += (usage->names > 0) - (old.names > 0);
+    book->pages += (usage->names > 0) - (old.names > 0);
     shelf->changed = 1;
     cell->names = (uint16_t)usage->names;
     cell->files = (uint16_t)usage->files;
@@ -188,13 +219,13 @@ void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_
     cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
     cell->accessed = (uint32_t)page->accessed;
     cell->heat = (uint32_t)page->heat;
-    set_usage(shelf, cell, usage);
+    set_usage(book, shelf, cell, usage);
     tseed_account_correct(&shelf->chain, amount_of(usage));
     if (page->dirty) {
         cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
     }
     if (page->dirty || !is_good || shelf->holding.doubtful >> page->place.z & 1) {
-        doubt(shelf, cell);
+        doubt(book, shelf, cell);
     }
 }
 
@@ -233,10 +264,10 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const ts
     }
     tseed_effect_add(&usage, change);
     if (!was_in_doubt && fits_page(&usage)) {
-        set_usage(shelf, cell, &usage);
+        set_usage(book, shelf, cell, &usage);
         return APR_SUCCESS;
     }
-    doubt(shelf, cell);
+    doubt(book, shelf, cell);
     tseed_account_release(&shelf->chain, amount_of(change));
     return was_in_doubt ? APR_SUCCESS : APR_EINVAL;
 }
@@ -248,9 +279,9 @@ void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shel
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     assert(fits_page(counted));
-    *difference = set_usage(shelf, cell, counted);
+    *difference = set_usage(book, shelf, cell, counted);
     tseed_account_correct(&shelf->chain, amount_of(difference));
-    trust(shelf, cell);
+    trust(book, shelf, cell);
     tseed_book_note(book, number);
 }
 
@@ -328,7 +359,7 @@ void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels)
 
         if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number &&
             levels >> cell->z & 1) {
-            doubt(shelf, cell);
+            doubt(book, shelf, cell);
         }
     }
 }
@@ -362,8 +393,8 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t 
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
         if (is_of(cell, shelf, z)) {
-            set_usage(shelf, cell, &nothing);
-            trust(shelf, cell);
+            set_usage(book, shelf, cell, &nothing);
+            trust(book, shelf, cell);
             tseed_book_note(book, i);
         }
     }

@@ -42,6 +42,7 @@ typedef struct {
     tseed_chain_t chain;
     uint64_t kept;    /* bit z: nothing of that level is ever a victim */
     int spared;       /* nothing is one now: its files can't be removed; may be set from outside */
+    int unread;       /* its last walk has failed; likewise */
     uint64_t marked;  /* those bits of holding.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
     unsigned number;  /* 0, 1, 2, … */
@@ -77,6 +78,14 @@ tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
 
 /* All of them: number 0, 1, …, NULL behind the last. */
 tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number);
+
+/* All that the tile set has is in the book now. */
+void tseed_book_complete(tseed_book_t *book, tseed_shelf_t *shelf);
+
+/* Sums over all tile sets, in constant time: pages, pages in doubt, tile sets not complete. */
+int64_t tseed_book_pages(const tseed_book_t *book);
+int64_t tseed_book_in_doubt(const tseed_book_t *book);
+unsigned tseed_book_incomplete(const tseed_book_t *book);
 
 /* Puts in a page that the database has; once each. The accounts get it. */
 void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
@@ -202,10 +211,10 @@ int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_sh
 int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
 
 /* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
- * among equals least recently used. Not what is pinned or kept, and not what has no file of its
- * own, which would make no room; what running tasks have written only behind all else, and last of
- * all what jobs hold. At most `most` (up to TSEED_VICTIMS_MAX), the first to go first; returns how
- * many. One pass over all pages. */
+ * among equals least recently used. Not what is pinned, kept or of a tile set that is not complete,
+ * and not what has no file of its own, which would make no room; what running tasks have written
+ * only behind all else, and last of all what jobs hold. At most `most` (up to TSEED_VICTIMS_MAX),
+ * the first to go first; returns how many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);

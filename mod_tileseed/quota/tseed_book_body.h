@@ -22,9 +22,11 @@ struct tseed_book_t {
     tseed_ghosts_t ghosts;
     uint32_t *changed; /* numbers of cells that are CHANGED */
     size_t changed_count, changed_room;
-    size_t wanted;          /* how many of them are WANTED */
-    size_t pinned;          /* cells with pins */
-    uint64_t writing[1024]; /* a bit for each value of tseed_cell_t.writer: that task runs */
+    size_t wanted;           /* how many of them are WANTED */
+    size_t pinned;           /* cells with pins */
+    int64_t pages, in_doubt; /* sums of all shelves */
+    unsigned incomplete;     /* shelves */
+    uint64_t writing[1024];  /* a bit for each value of tseed_cell_t.writer: that task runs */
 };
 
 static inline tseed_shelf_t *tseed_book_shelf_of(const tseed_book_t *book, const tseed_cell_t *cell)

@@ -112,7 +112,8 @@ static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
 {
     const tseed_chain_t *chain = &shelf->chain;
 
-    return cell->files > 0 && cell->pins == 0 && !shelf->spared && !(shelf->kept >> cell->z & 1) &&
+    return cell->files > 0 && cell->pins == 0 && shelf->holding.complete && !shelf->spared &&
+           !(shelf->kept >> cell->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
@@ -179,6 +180,7 @@ static int agrees(const tseed_shelf_t *shelf, const tally_t *tally)
 const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
 {
     tally_t *tallies = apr_pcalloc(pool, (size_t)(book->shelves->nelts + 1) * sizeof(*tallies));
+    int64_t pages = 0, in_doubt = 0;
     uint32_t count = 0, changed = 0;
 
     for (uint32_t i = 0; i < book->cells.end; i++) {
@@ -194,10 +196,15 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
             }
             tseed_effect_add(&tally->paged, &usage);
             tally->pages += usage.names > 0;
+            pages += usage.names > 0;
+            in_doubt += (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
             tally->in_doubt += (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
             changed += (cell->flags & TSEED_CELL_CHANGED) != 0;
             count++;
         }
+    }
+    if (book->pages != pages || book->in_doubt != in_doubt) {
+        return "the sums of all tile sets do not agree";
     }
     if (count != book->cells.count || changed != book->changed_count) {
         return "the number of pages or of changes does not agree";

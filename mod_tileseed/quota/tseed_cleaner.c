@@ -26,7 +26,7 @@ struct tseed_cleaner_t {
     apr_array_header_t *layers, *roots; /* of entry_t */
     entry_t global;
 
-    int may_remove; /* the quota is on and the books are complete */
+    int is_known; /* all that was there at the start is booked */
     apr_interval_time_t period;
     int64_t workers;
     apr_time_t last; /* when the last periodic clean-up began */
@@ -146,7 +146,7 @@ static void limit_layer(const tseed_cleaner_t *cleaner, entry_t *entry,
             entry->policy = quota->has_policy ? quota->policy : config->policy;
         }
     }
-    limit_set(entry, cleaner->may_remove ? bytes : TSEED_NO_LIMIT, TSEED_NO_LIMIT);
+    limit_set(entry, cleaner->enabled ? bytes : TSEED_NO_LIMIT, TSEED_NO_LIMIT);
 }
 
 /* What was removed, or announced, before the quota was off is of no account when it is on again. */
@@ -160,10 +160,10 @@ static void remember(tseed_cleaner_t *cleaner, int enabled)
 }
 
 void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_t *config,
-                             int complete)
+                             int known)
 {
     remember(cleaner, config->enabled);
-    cleaner->may_remove = config->enabled && complete;
+    cleaner->is_known = known;
     cleaner->period = period_of(config);
     cleaner->workers = config->concurrent_cleanups;
     for (int i = 0; i < cleaner->layers->nelts; i++) {
@@ -173,7 +173,7 @@ void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_
         APR_ARRAY_IDX(cleaner->roots, i, entry_t).policy = config->policy;
     }
     cleaner->global.policy = config->policy;
-    if (cleaner->may_remove) {
+    if (cleaner->enabled) {
         limit_set(&cleaner->global, config->quota.bytes, cleaner->most_files);
     } else {
         limit_set(&cleaner->global, TSEED_NO_LIMIT, TSEED_NO_LIMIT);
@@ -219,7 +219,7 @@ int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsig
 {
     const entry_t *entry;
 
-    for (unsigned i = skip; cleaner->may_remove && (entry = entry_at(cleaner, i)) != NULL; i++) {
+    for (unsigned i = skip; cleaner->enabled && (entry = entry_at(cleaner, i)) != NULL; i++) {
         if (is_over(duty, entry, i)) {
             return 1;
         }
@@ -243,7 +243,7 @@ int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now)
 {
     int waits = now >= cleaner->last && now - cleaner->last < cleaner->period;
 
-    if (!cleaner->may_remove || cleaner->period == 0 || waits) {
+    if (!cleaner->enabled || cleaner->period == 0 || waits) {
         return 0;
     }
     cleaner->last = now;
@@ -307,8 +307,11 @@ tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence,
     tseed_amount_t used = tseed_account_used(cleaner->global.account);
 
     *sentence = NULL;
-    if (!cleaner->may_remove) {
+    if (!cleaner->enabled) {
         return TSEED_CLEAN_NEVER;
+    }
+    if (!cleaner->has_removed && !cleaner->is_known) {
+        return TSEED_CLEAN_UNKNOWN;
     }
     if (!cleaner->has_removed && is_large(removal, used)) {
         if (cleaner->until == 0) {

@@ -27,11 +27,11 @@ tseed_cleaner_t *tseed_cleaner_create(const tseed_settings_t *settings, apr_pool
  * and what they limit is said by tseed_cleaner_configure from then on. */
 tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root);
 
-/* Puts a configuration into effect: after a PUT, when tile sets have come, and when `complete` has
- * changed: whether all that is there is booked. As long as it is not, or the quota is off, only the
- * floor of free space holds. */
+/* Puts a configuration into effect: after a PUT, when tile sets have come, and when `known` has
+ * changed: whether all that was there at the start is booked. The limits hold by what is booked,
+ * whether it is all or not; while the quota is off only the floor of free space holds. */
 void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_t *config,
-                             int complete);
+                             int known);
 
 /* The store roots: number 0, 1, …, NULL behind the last. */
 const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number);
@@ -64,8 +64,9 @@ int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now);
 int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner);
 
 typedef enum {
-    TSEED_CLEAN_NEVER, /* the quota is off, or the books are not complete */
-    TSEED_CLEAN_LATER, /* not before the time of grace is over */
+    TSEED_CLEAN_NEVER,   /* the quota is off */
+    TSEED_CLEAN_UNKNOWN, /* the first time not before it can be said how much would go */
+    TSEED_CLEAN_LATER,   /* not before the time of grace is over */
     TSEED_CLEAN_NOW
 } tseed_clean_t;
 

@@ -20,17 +20,6 @@
 
 /* ---- begin and end ---- */
 
-static int64_t in_doubt(const tseed_seeder_t *seeder)
-{
-    const tseed_shelf_t *shelf;
-    int64_t pages = 0;
-
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        pages += shelf->in_doubt;
-    }
-    return pages;
-}
-
 static void begin(tseed_seeder_t *seeder, apr_time_t requested)
 {
     tseed_shelf_t *shelf;
@@ -45,7 +34,7 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
               " pages in %u tile sets",
-              in_doubt(seeder), i);
+              tseed_book_in_doubt(seeder->book), i);
 }
 
 static void end(tseed_seeder_t *seeder)
@@ -145,7 +134,7 @@ void tseed_audit_feed(tseed_seeder_t *seeder)
     if (!audit->is_going) {
         return;
     }
-    if (!shelf && in_doubt(seeder) == 0) {
+    if (!shelf && tseed_book_in_doubt(seeder->book) == 0) {
         end(seeder);
     } else if (shelf && audit->is_walked && !audit->is_counting &&
                tseed_clock_monotonic() >= seeder->count_after) {
@@ -159,7 +148,7 @@ const char *tseed_audit_status(const tseed_seeder_t *seeder)
 {
     tseed_usage_status_t status = seeder->status;
 
-    status.in_doubt = in_doubt(seeder);
+    status.in_doubt = tseed_book_in_doubt(seeder->book);
     status.grace = tseed_cleaner_grace(seeder->cleaner);
     if (seeder->block_saved != 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
         status.block = seeder->block;

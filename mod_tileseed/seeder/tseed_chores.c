@@ -290,14 +290,14 @@ static void walk_end(tseed_seeder_t *seeder)
     tseed_shelf_t *shelf = job->run->shelf;
 
     if (job->outcome == TSEED_JOB_OK && !shelf->holding.complete) {
-        shelf->holding.complete = 1;
-        shelf->changed = 1;
+        tseed_book_complete(seeder->book, shelf);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
                   " bytes",
                   shelf->holding.key, shelf->holding.paged.names,
                   shelf->holding.paged.allocated + shelf->holding.shared.allocated);
     } else if (job->outcome != TSEED_JOB_OK) {
+        shelf->unread = 1;
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "the cache of %s below %s can't be read; it is tried again in a minute",
                   shelf->holding.key, shelf->holding.root);
@@ -356,17 +356,28 @@ static int walk_feed(tseed_seeder_t *seeder)
 
 /* ---- in the background ---- */
 
-/* A tile set that is not known yet, or is compared with the disk. */
-static tseed_shelf_t *next_to_walk(tseed_seeder_t *seeder)
+/* Tile sets that are not known yet, in turn: one that can't be read keeps no other waiting. */
+static tseed_shelf_t *next_unknown(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        if (!shelf->holding.complete) {
-            return shelf;
-        }
+    if (tseed_book_incomplete(seeder->book) == 0) {
+        return NULL;
     }
-    return tseed_audit_next(seeder);
+    while ((shelf = tseed_book_shelf(seeder->book, seeder->walk_cursor)) != NULL &&
+           shelf->holding.complete) {
+        seeder->walk_cursor++;
+    }
+    seeder->walk_cursor = shelf ? seeder->walk_cursor + 1 : 0;
+    return shelf;
+}
+
+/* A tile set that is not known yet, or is compared with the disk. */
+static tseed_shelf_t *next_to_walk(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf = next_unknown(seeder);
+
+    return shelf ? shelf : tseed_audit_next(seeder);
 }
 
 static void walk_next(tseed_seeder_t *seeder, apr_time_t now)

@@ -23,7 +23,9 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
     return tseed_cleaner_chain(seeder->cleaner, layer->name, layer->store.root);
 }
 
-/* What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
+/* A tile set that the disk has nothing of is known at once.
+ *
+ * What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
  * its files are taken in as those of any other program. */
 static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset, uint64_t print)
@@ -37,6 +39,7 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
         .format = tileset->format->mime,
         .parameters = tseed_parameters_save(tileset->parameters, seeder->scratch),
         .root = tileset->layer->store.root,
+        .complete = tseed_scout_is_absent(seeder, tileset),
     };
     apr_status_t rv = tseed_books_add(seeder->state, &holding);
 

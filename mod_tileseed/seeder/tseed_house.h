@@ -78,9 +78,9 @@ typedef struct {
 
 /* Removals for the disk quota (tseed_janitor.c). */
 typedef struct {
-    int complete; /* all that is there is booked */
-    int is_due;   /* the periodic clean-up goes on until nothing is over its limit */
-    int wanted;   /* somebody waits for `want` */
+    int known;  /* all that was there at the start is booked */
+    int is_due; /* the periodic clean-up goes on until nothing is over its limit */
+    int wanted; /* somebody waits for `want` */
     tseed_want_t want;
     int removing;           /* pages under way, */
     tseed_amount_t leaving; /* and what they hold */
@@ -139,6 +139,7 @@ typedef struct tseed_seeder_t {
     int recounts;                       /* of the chores: nothing is written before they are done */
     size_t doubt_cursor;                /* in the book */
     tseed_walk_t *walk;                 /* NULL: none */
+    unsigned walk_cursor;               /* number of a tile set */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
     tseed_places_t *places;             /* of requests that wait, */
     int leavers;                        /* and an epoll that hears when one has gone */
@@ -315,6 +316,8 @@ void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
 /* Enters the tile sets with parameters that the disk has, as far as they can be told from their
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
+/* Whether the disk has nothing of a tile set; 0 as well if that would take long to find out. */
+int tseed_scout_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
 
 /* ---- archive ---- */
 

@@ -23,12 +23,15 @@
 
 /* ---- limits ---- */
 
-static int is_complete(const tseed_book_t *book)
+/* Whether all is known that was there when the seeder started, as far as it can be read. Once it is
+ * nothing that comes later changes that. */
+static int is_known(const tseed_seeder_t *seeder)
 {
     const tseed_shelf_t *shelf;
+    int known = seeder->janitor.known || tseed_book_incomplete(seeder->book) == 0;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        if (!shelf->holding.complete) {
+    for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        if (!shelf->holding.complete && !shelf->unread) {
             return 0;
         }
     }
@@ -85,8 +88,8 @@ static void wake_all(tseed_seeder_t *seeder)
 void tseed_janitor_configure(tseed_seeder_t *seeder)
 {
     change_block(seeder);
-    seeder->janitor.complete = is_complete(seeder->book);
-    tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.complete);
+    seeder->janitor.known = is_known(seeder);
+    tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.known);
     wake_all(seeder);
 }
 
@@ -244,12 +247,8 @@ const char *tseed_janitor_refuse(const tseed_seeder_t *seeder, const tseed_job_t
 /* How many to choose at once: what has come since is not among them, so they must be few of all. */
 static size_t choice_of(const tseed_book_t *book)
 {
-    const tseed_shelf_t *shelf;
-    int64_t pages = 0;
+    const int64_t pages = tseed_book_pages(book);
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        pages += shelf->holding.pages;
-    }
     return pages < TSEED_VICTIMS * TSEED_VICTIMS ? (size_t)(1 + pages / TSEED_VICTIMS)
                                                  : TSEED_VICTIMS;
 }
@@ -324,6 +323,8 @@ static int may_remove(tseed_seeder_t *seeder)
                   apr_psprintf(
                       seeder->scratch, "nothing is removed before %s",
                       tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner), seeder->scratch)));
+    } else if (may == TSEED_CLEAN_UNKNOWN) {
+        say_stuck(seeder, NULL, "nothing is removed before the cache is known");
     } else if (may == TSEED_CLEAN_NEVER) {
         say_stuck(seeder, NULL, "nothing may be expired");
     }
@@ -515,7 +516,7 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
 
-    if (janitor->complete != is_complete(seeder->book)) {
+    if (janitor->known != is_known(seeder)) {
         tseed_janitor_configure(seeder);
     }
     if (seeder->settings->min_free > 0) {

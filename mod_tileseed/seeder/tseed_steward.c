@@ -235,14 +235,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
 
 int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 {
-    const tseed_shelf_t *shelf;
-
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        if (shelf->in_doubt > 0) {
-            return 1;
-        }
-    }
-    return 0;
+    return tseed_book_in_doubt(seeder->book) > 0;
 }
 
 /* ---- once a tick ---- */

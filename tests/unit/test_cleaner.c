@@ -147,25 +147,40 @@ static void test_cleaner__a_quota_taken_away_limits_no_more(void **state)
     assert_int_equal(tseed_account_limit(rivers.layer).bytes, TSEED_NO_LIMIT);
 }
 
-static void test_cleaner__off_or_incomplete_nothing_is_limited(void **state)
+static void test_cleaner__off_nothing_is_limited(void **state)
 {
     tseed_duty_t duty;
 
     (void)state;
     limit_layer("roads", 10, 0, TSEED_POLICY_LFU);
     use(&roads, 2000);
-    tseed_cleaner_configure(cleaner, &config, 0);
-    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
-    assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
-    assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
-    assert_false(tseed_cleaner_due(cleaner, NOW));
     config.enabled = 0;
     configure();
+    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
+    assert_false(tseed_cleaner_due(cleaner, NOW));
     assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
     assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
     config.enabled = 1;
     configure();
     assert_ptr_equal(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}), roads.global);
+}
+
+/* Nobody knows how much the first clean-up would take before that; later ones need not wait. */
+static void test_cleaner__limits_hold_before_all_is_known(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    tseed_cleaner_configure(cleaner, &config, 0);
+    use(&roads, 1001);
+    assert_ptr_equal(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}), roads.global);
+    assert_true(tseed_cleaner_next(cleaner, &duty, 0));
+    assert_true(tseed_cleaner_due(cleaner, NOW));
+    assert_int_equal(ask(NOW), TSEED_CLEAN_UNKNOWN);
+    configure();
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+    tseed_cleaner_configure(cleaner, &config, 0);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
 }
 
 static void test_cleaner__files_are_limited_while_the_quota_is_on(void **state)
@@ -347,7 +362,8 @@ int main(void)
         TEST(layers_go_first_then_the_rest_with_a_policy_each),
         TEST(a_layer_without_a_policy_has_the_global_one),
         TEST(a_quota_taken_away_limits_no_more),
-        TEST(off_or_incomplete_nothing_is_limited),
+        TEST(off_nothing_is_limited),
+        TEST(limits_hold_before_all_is_known),
         TEST(files_are_limited_while_the_quota_is_on),
         TEST(the_floor_holds_whatever_the_quota),
         TEST(is_due_once_a_period),
