@@ -117,6 +117,22 @@ def test_tiles_that_are_not_stored(httpd, upstream):
 
 
 @one_mpm
+@pytest.mark.parametrize('options', ['FollowSymLinks', 'None'])
+def test_links_in_a_store(httpd, options):
+    """Symbolic links are followed where httpd's own files would be."""
+    serve(httpd, quiet('open', store='xyz'), tiles=TILES + RULES % options)
+    put(httpd, 'cache/open/small/7/0/127.png', b'tile')
+    put(httpd, 'elsewhere/127.png', b'else')
+    (httpd.path('cache/open/small/7/1')).symlink_to('../../../../elsewhere')
+    (httpd.path('cache/open/small/7/0/126.png')).symlink_to('../../../../../elsewhere/127.png')
+    status = 200 if options == 'FollowSymLinks' else 403
+    fetch(httpd, '/tiles/open/small/7/0/127.png')
+    fetch(httpd, '/tiles/open/small/7/0/126.png', status)
+    fetch(httpd, '/tiles/open/small/7/1/127.png', status)
+    httpd.expect('AH00037')     # symbolic link not allowed
+
+
+@one_mpm
 def test_layers_of_a_location_by_every_address(httpd):
     """A location with TileSeedLayers knows no other layer, whichever way it is asked."""
     few = TILES.replace('/tiles', '/few').replace('AuthMerging And', 'TileSeedLayers open')
