@@ -71,7 +71,8 @@ tseed_server_conf_t *tseed_conf_main(void);
 int tseed_config_pre(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp);
 int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server);
 
-/* Names in the log each location with TileSeedRest that seems open to anybody. post_config. */
+/* Names in the log each location with TileSeedRest that seems open to anybody, and each that guards
+ * one of a layer's many addresses. post_config. */
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool);
 
 /* Works out where on the earth the layers lie, and names in the log what it can't say of their grid

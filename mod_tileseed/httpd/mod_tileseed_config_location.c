@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Directives of a <Location>, and whether anybody may POST there. */
+/* Directives of a <Location>. */
 #include "mod_tileseed.h"
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
-#include <http_log.h>
 #include <string.h>
 
 #include "mod_tileseed_config_upstream.h"
 #include "mod_tileseed_draft.h"
-
-APLOG_USE_MODULE(tileseed);
 
 /* ---- create and merge ---- */
 
@@ -123,6 +120,10 @@ const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t 
                            : "on is for a <Location>, count or off is expected";
     }
     conf->tiles_base = path_without_slash(cmd);
+    if (conf->tiles == TSEED_TILES_ON) {
+        APR_ARRAY_PUSH(tseed_conf_main()->drafts->locations, const ap_directive_t *) =
+            cmd->directive;
+    }
     return error;
 }
 
@@ -209,121 +210,4 @@ const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_head
     conf->public_url = apr_pstrmemdup(cmd->pool, url, length);
     conf->public_base = path_without_slash(cmd);
     return error ? apr_psprintf(cmd->pool, "'%s': %s", url, error) : NULL;
-}
-
-/* ---- open locations ---- */
-
-/* Methods that change something. */
-static const char *const changes[] = {"POST", "PUT", "DELETE"};
-#define CHANGES     3
-#define ALL_CHANGES ((1u << CHANGES) - 1)
-
-/* The changes that a <Limit> or <LimitExcept> names, as bits of their places above. */
-static unsigned methods_named(const char *args, apr_pool_t *pool)
-{
-    char *state, *words = apr_pstrdup(pool, args);
-    unsigned named = 0;
-
-    for (char *word = apr_strtok(words, " \t>", &state); word;
-         word = apr_strtok(NULL, " \t>", &state)) {
-        for (unsigned i = 0; i < CHANGES; i++) {
-            named |= strcmp(word, changes[i]) == 0 ? 1u << i : 0;
-        }
-    }
-    return named;
-}
-
-/* The changes that a section applies to. */
-static unsigned changes_of(const ap_directive_t *section, apr_pool_t *pool)
-{
-    if (apr_cstr_casecmp(section->directive, "<Limit") == 0) {
-        return methods_named(section->args, pool);
-    }
-    if (apr_cstr_casecmp(section->directive, "<LimitExcept") == 0) {
-        return ALL_CHANGES & ~methods_named(section->args, pool);
-    }
-    return ALL_CHANGES;
-}
-
-/* The changes from which a list of directives keeps anybody away. Reads what is written, decides
- * nothing: who gets in is up to httpd's access control, and that alone. */
-static unsigned restricted(const ap_directive_t *directive, apr_pool_t *pool)
-{
-    unsigned kept = 0;
-
-    for (; directive; directive = directive->next) {
-        if (apr_cstr_casecmp(directive->directive, "Deny") == 0 ||
-            (apr_cstr_casecmp(directive->directive, "Require") == 0 &&
-             apr_cstr_casecmp(directive->args, "all granted") != 0)) {
-            return ALL_CHANGES;
-        }
-        kept |= changes_of(directive, pool) & restricted(directive->first_child, pool);
-    }
-    return kept;
-}
-
-/* The path of a <Location>, without quotes and '>'; NULL for other sections. */
-static const char *location_path(const ap_directive_t *section, apr_pool_t *pool)
-{
-    const char *args = section->args;
-    char *path;
-
-    if (apr_cstr_casecmp(section->directive, "<Location") != 0) {
-        return NULL;
-    }
-    path = ap_getword_conf(pool, &args);
-    if (strlen(path) > 1 && path[strlen(path) - 1] == '>') {
-        path[strlen(path) - 1] = '\0';
-    }
-    return path;
-}
-
-/* Whether requests for `path` pass a <Location> for `around`. */
-static int is_within(const char *path, const char *around)
-{
-    size_t length = strlen(around);
-
-    return strncmp(path, around, length) == 0 &&
-           (around[length - 1] == '/' || path[length] == '/' || !path[length]);
-}
-
-/* The changes from which those of these sections keep anybody away that apply to the path. */
-static unsigned restricted_by(const ap_directive_t *section, const char *path, apr_pool_t *pool)
-{
-    unsigned kept = 0;
-
-    for (; section; section = section->next) {
-        const char *around = location_path(section, pool);
-
-        if (around && *around && is_within(path, around)) {
-            kept |= restricted(section->first_child, pool);
-        }
-    }
-    return kept;
-}
-
-/* By its own section, or one around it in its virtual host or outside of all. */
-static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
-{
-    const ap_directive_t *host = rest->parent->parent;
-    const char *path = location_path(rest->parent, pool);
-    unsigned kept = restricted_by(ap_conftree, path, pool);
-
-    return (kept | (host ? restricted_by(host->first_child, path, pool) : 0)) == ALL_CHANGES;
-}
-
-void tseed_config_warn(const server_rec *server, apr_pool_t *pool)
-{
-    const apr_array_header_t *locations = tseed_conf_get(server)->drafts->locations;
-
-    for (int i = 0; i < locations->nelts; i++) {
-        const ap_directive_t *rest = APR_ARRAY_IDX(locations, i, const ap_directive_t *);
-
-        if (!is_guarded(rest, pool)) {
-            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                         "tileseed: %s: nothing in <Location %s says who may seed and truncate: "
-                         "add AuthType and Require, as conf/tileseed.conf shows",
-                         tseed_directive_place(rest, pool), rest->parent->args);
-        }
-    }
 }

@@ -64,7 +64,8 @@ struct tseed_drafts_t {
     tseed_draft_t *current;         /* whose block is being read, or NULL */
     apr_array_header_t *layers;     /* of tseed_draft_t *, as configured */
     apr_array_header_t *references; /* of tseed_layer_reference_t */
-    apr_array_header_t *locations;  /* of const ap_directive_t *: TileSeedRest on */
+    apr_array_header_t
+        *locations; /* of const ap_directive_t *: TileSeedRest on, TileSeedTiles on */
     tseed_gridset_draft_t *gridset; /* whose block is being read, or NULL */
 };
 

@@ -3,6 +3,7 @@
 """Who may see which tile, by every address of it, and what names a handler without a location."""
 import io
 import itertools
+import re
 import urllib.parse
 
 import pytest
@@ -147,6 +148,18 @@ def test_layers_of_a_location_by_every_address(httpd):
         text = fetch(httpd, '/few' + document).text
         assert 'open' in text and 'secret' not in text
     fetch(httpd, '/few/tms/1.0.0/secret@small@png', 404)
+
+
+@one_mpm
+def test_one_address_of_many(httpd):
+    """A location that guards a layer by one of its addresses is named at the start."""
+    closed = ''.join(f'<Location "{path}">\nRequire all denied\n</Location>\n' for path in (
+        '/tiles/secret', '/tiles/open/small/', '/tiles/tms', '/tiles/none', '/secret', '/tilesx'))
+    serve(httpd, quiet('open'), quiet('secret'), tiles=TILES + closed)
+    found = set(re.findall(r'<Location "([^"]*)"> guards one address of the layer (\w+)',
+                           httpd.error_log()))
+    assert found == {('/tiles/secret', 'secret'), ('/tiles/open/small/', 'open')}
+    httpd.expect('guards one address')
 
 
 # Handlers
