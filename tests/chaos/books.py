@@ -7,7 +7,7 @@ import datetime
 import re
 import sqlite3
 
-from clients import EXTENSIONS, TILESETS
+from clients import ALL_TILESETS, EXTENSIONS
 from seeding import parameter_hash
 
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
@@ -21,7 +21,7 @@ def key_of(tileset):
     return f'{tileset.layer}/small/{EXTENSIONS[tileset.format]}/{parameters}'
 
 
-OWNERS = {key_of(tileset): tileset for tileset in TILESETS}
+OWNERS = {key_of(tileset): tileset for tileset in ALL_TILESETS}
 
 
 class Books:
@@ -46,10 +46,11 @@ class Books:
         """As Disk.pages() finds them."""
         found = {(OWNERS[key], (z, x, y)): numbers for key, z, x, y, *numbers in self.ask(
             'SELECT tileset.name, z, x, y, page.names, page.files, page.bytes, page.allocated '
-            'FROM page JOIN tileset ON tileset.id = page.tileset WHERE page.names > 0')}
+            'FROM page JOIN tileset ON tileset.id = page.tileset WHERE page.names > 0')
+                 if key in OWNERS}
         found.update({(OWNERS[key], None): [0, *numbers] for key, *numbers in self.ask(
             'SELECT name, shared_files, shared_bytes, shared_allocated FROM tileset '
-            'WHERE shared_files > 0')})
+            'WHERE shared_files > 0') if key in OWNERS})
         return found
 
     def wrong_sums(self):
@@ -65,7 +66,12 @@ class Books:
         """(time, tile set, page) of all removals that were begun."""
         lines = map(EVICTION.search, self.httpd.error_log().splitlines())
         return [(datetime.datetime.strptime(line[1], STAMP).timestamp(), OWNERS[line[5]],
-                 tuple(map(int, line.group(2, 3, 4)))) for line in lines if line]
+                 tuple(map(int, line.group(2, 3, 4)))) for line in lines
+                if line and line[5] in OWNERS]
+
+    def open_tilesets(self):
+        """How many tile sets the layer with the open parameter has."""
+        return self.ask("SELECT COUNT(*) FROM tileset WHERE name LIKE 'open/%'")[0][0]
 
 
 def misbooked(books, disk):

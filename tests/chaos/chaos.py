@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Chaos: clients that do at random what clients do, while a killer does what can happen to httpd.
 
-    make chaos CHAOS_MINUTES=5 CHAOS_SEED=7
+    make chaos CHAOS_MINUTES=5 CHAOS_SEED=7 CHAOS_ACTORS=painter,leavers
 
 When the time is over and all tasks have ended, what was answered is compared with what there is. It
 prints what it did and a line for each violation; with one or more of them it ends with status 1 and
@@ -25,6 +25,7 @@ import time
 sys.path[:0] = [str(pathlib.Path(__file__).parent),
                 str(pathlib.Path(__file__).parents[1] / 'httpd')]
 
+import actors                                                            # noqa: E402
 from books import Books, misbooked                                       # noqa: E402
 from checker import processed, violations                                # noqa: E402
 from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
@@ -35,6 +36,7 @@ from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa:
 from source import Source                                                # noqa: E402
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
 
+SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
@@ -53,8 +55,8 @@ TileSeedDiskQuotaGrace 0s
 '''
 
 
-def layers(url):
-    """The layers of clients.TILESETS over the stub upstream."""
+def layers(url, names):
+    """The layers of clients.TILESETS, and of some actors, over the stub upstream."""
     lines = collections.defaultdict(list)
     for tileset in TILESETS:
         own = lines[tileset.layer]
@@ -63,7 +65,9 @@ def layers(url):
         own.append(f'TileSeedFormat {tileset.format}')
         if tileset.style:
             own.append(f'TileSeedParameter STYLES "default=" value={tileset.style}')
-    return SMALL_GRID + f'TileSeedUpstream stub {url} connections=8\n' + ''.join(
+    lines.update(actors.layers(names))
+    return SMALL_GRID + (f'TileSeedUpstream stub {url} connections=8\n'
+                         f'TileSeedUpstream sleepy {url} connections=8\n') + ''.join(
         layer(name, 'TileSeedGrid small', 'TileSeedMetatile 4x4', *dict.fromkeys(own))
         for name, own in lines.items())
 
@@ -72,8 +76,9 @@ class Run:
     """One run: a private httpd, its clients, its killer, and the journal of it all."""
     HANG_SECONDS = 5
 
-    def __init__(self, seed, mpm=None, verbose=False):
+    def __init__(self, seed, mpm=None, verbose=False, names=()):
         self.seed = seed
+        self.actors = names
         self.verbose = verbose
         self.begun = time.time()
         self.journal = Journal()
@@ -86,9 +91,12 @@ class Run:
         self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
         self.httpd = Httpd(self.mpms[0])
         self.httpd.folder('cache')
+        if 'neighbours' in names:       # directories of a cold disk are read slowly
+            self.httpd.make_mischief().slow(self.httpd.path('cache'), SLOW_SECONDS)
         self.disk = Disk(self.httpd.path('cache'))
         self.books = Books(self.httpd)
-        self.config = (REST + TILES + layers(self.source.url) + f'TileSeedThreads {THREADS}\n'
+        self.config = (REST + TILES + layers(self.source.url, names) +
+                       f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
                        'LogLevel tileseed:debug\n')
 
@@ -107,7 +115,7 @@ class Run:
         """The whole run, from the first start to the last stop."""
         self.start()
         killer = Killer(self)
-        clients = crowd(self)
+        clients = crowd(self) + actors.cast(self, self.actors)
         try:
             for client in clients:
                 client.start()
@@ -158,6 +166,8 @@ class Run:
         self.boards = BOARD.findall(self.httpd.error_log())
         journal.tiles = self.disk.tiles()
         journal.evictions = self.books.evictions()
+        journal.painted = self.disk.painted()
+        journal.open_tilesets = self.books.open_tilesets()
         journal.misbooked = misbooked(self.books, self.disk)
         journal.damaged = self.disk.damaged()
         journal.strays = self.disk.strays()
@@ -188,7 +198,8 @@ class Run:
         failed = collections.Counter(str(failure.status or 'cut') for failure in journal.failures)
         taken = [request[1] for request in journal.requests] or [0]
         return [
-            f'seed {self.seed}, {time.time() - self.begun:.0f} s',
+            f'seed {self.seed}, {time.time() - self.begun:.0f} s, '
+            f'actors {", ".join(self.actors) or "none"}',
             f'requests {len(journal.requests)}, without success {counted(failed)}, '
             f'median {statistics.median(taken) * 1000:.1f} ms, slowest {max(taken):.1f} s',
             f'kills by kind {counted(kinds)}',
@@ -225,16 +236,28 @@ def segments(creators):
     return [f'segment {line[1]}' for line in lines if int(line[creator]) in creators]
 
 
+def names_of(text):
+    """Names of actors, from the command line."""
+    names = [name for name in text.split(',') if name]
+    unknown = {*names} - actors.ACTORS.keys()
+    if unknown:
+        raise argparse.ArgumentTypeError(f'no actor is called {", ".join(sorted(unknown))}')
+    return names
+
+
 def main():
     """The command."""
     parser = argparse.ArgumentParser(description='Disturbs httpd at random and checks all promises')
     parser.add_argument('--minutes', type=float, default=5)
     parser.add_argument('--seed', type=int, default=int(time.time()))
     parser.add_argument('--mpm', choices=MPMS, help='default: all in turn')
+    parser.add_argument('--actors', default=actors.USUAL, type=names_of,
+                        help=f'those of {",".join(actors.ACTORS)} that take part beside the usual '
+                             'clients, by default %(default)s')
     parser.add_argument('--verbose', action='store_true', help='say what is disturbed when')
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    run = Run(options.seed, options.mpm, options.verbose)
+    run = Run(options.seed, options.mpm, options.verbose, options.actors)
     found = ['the run was interrupted']
     try:
         run.play(options.minutes * 60)

@@ -8,7 +8,7 @@ import collections
 import datetime
 import itertools
 
-from clients import LIMITS
+from clients import LIMITS, OPEN_MOST
 from disk import PAGE
 from journal import GRID
 
@@ -22,6 +22,7 @@ REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
 MISSES = ENDS_OF_SEEDER + CUTS + ('graceful', 'state_removed', 'state_readonly')
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
+CLEAN_UPS = 5               # seconds in which there are two and some
 
 
 def accepted(journal):
@@ -361,6 +362,74 @@ def limit_was_passed(journal):
             yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} MiB were allowed'
 
 
+def highest_limit(puts, begun, ended):
+    """The highest limit that may have been in force in a span; None: none was set before it."""
+    may = []
+    for put in sorted(puts, key=lambda put: put[1]):
+        limit, sent, answered, status = put
+        if sent > ended or status not in (200, None):
+            continue
+        if answered and answered < begun:
+            may = []
+        may.append(limit)
+    return max(may, default=None)
+
+
+def too_much(journal, puts, samples):
+    """Samples over what was allowed, although there was time to get down to it in peace."""
+    for sample in samples:
+        begun = sample.begun - CLEAN_UPS
+        highest = highest_limit(puts, begun, sample.ended)
+        if highest and sample.used > highest and not any(
+                event.begun <= sample.ended and begun <= (event.ended or begun) + BACK_OFF
+                for event in journal.disturbances):
+            yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} were allowed'
+
+
+def lowered_limit_was_not_reached(journal):
+    """Two clean-ups after a change the cache takes no more than it says, whatever waits."""
+    yield from too_much(journal, [(put.value << 20, put.sent, put.answered, put.status)
+                                  for put in journal.puts], journal.samples)
+    for words in too_much(journal, [(put.limit, put.sent, put.answered, put.status)
+                                    for put in journal.layer_puts], journal.layer_samples):
+        yield f'of one layer {words}'
+
+
+def limits_were_lifted(journal):
+    """No client can make that limits are not in force."""
+    for enforcement in journal.enforcements:
+        if not enforcement.is_on:
+            yield f'at {enforcement.sent:.3f}'
+
+
+def too_many_tilesets(journal):
+    """Reading makes no more tile sets than a layer may have, beside the default one."""
+    if journal.open_tilesets > OPEN_MOST + 1:
+        yield f'{journal.open_tilesets}, {OPEN_MOST} were allowed'
+
+
+def newest_truncated(journal, tile, before=float('inf')):
+    """The epoch of the data of which nothing older may be there."""
+    return max((repaint.epoch for repaint in journal.repaints
+                if repaint.start <= tile[0] <= repaint.stop and repaint.done < before), default=0)
+
+
+def old_data_was_served(journal):
+    """What is served after a truncate is of the data that there were before it, or younger."""
+    for seen in journal.seen:
+        newest = newest_truncated(journal, seen.tile, seen.sent)
+        if seen.epoch is not None and seen.epoch < newest:
+            yield f'{seen.tile} of epoch {seen.epoch} at {seen.sent:.3f}, after {newest}'
+
+
+def old_data_was_left(journal):
+    """Nor is there older data in the end."""
+    for tile, epoch in sorted(journal.painted.items()):
+        newest = newest_truncated(journal, tile)
+        if epoch is not None and epoch < newest:
+            yield f'{tile} of epoch {epoch}, after {newest}'
+
+
 def books_are_wrong(journal):
     """When all has come to rest the books say of each page what lies on the disk."""
     yield from journal.misbooked
@@ -408,8 +477,9 @@ CHECKS = (accepted_task_is_lost, task_has_no_good_end, id_is_wrong, task_from_no
           terminated_task_came_back, terminated_task_wrote, counts_went_back, counts_do_not_add_up,
           unfinished_task_is_not_listed, end_was_taken_back, tile_of_finished_seed_is_missing,
           tile_outlived_its_truncate, tile_is_damaged, file_is_no_tile, quota_is_wrong,
-          limit_was_passed, books_are_wrong, usage_does_not_add_up, served_tile_is_wrong,
-          request_failed_for_no_reason, process_crashed, something_is_left)
+          limit_was_passed, lowered_limit_was_not_reached, limits_were_lifted, too_many_tilesets,
+          old_data_was_served, old_data_was_left, books_are_wrong, usage_does_not_add_up,
+          served_tile_is_wrong, request_failed_for_no_reason, process_crashed, something_is_left)
 
 
 def violations(journal):

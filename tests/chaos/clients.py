@@ -14,13 +14,19 @@ from PIL import Image
 from journal import (GRID, Failure, Kill, Look, Post, Put, QuotaReading, Read, Reading, Sample,
                      Tileset, Write)
 
-# red has two formats, green a parameter, blue shares its name's beginning with nobody, plain is of
-# one colour
+# red has two formats, green two and a parameter, blue shares its name's beginning with nobody,
+# plain is of one colour
 TILESETS = (Tileset('red'), Tileset('red', 'image/jpeg'), Tileset('green'),
-            Tileset('green', style='dark'), Tileset('blue'), Tileset('plain', uniform=True))
+            Tileset('green', style='dark'), Tileset('green', 'image/jpeg', style='dark'),
+            Tileset('blue'), Tileset('plain', uniform=True))
 LAYERS = sorted({tileset.layer for tileset in TILESETS})
+ALL_TILESETS = TILESETS + tuple(map(Tileset, ('mood', 'tight', 'slow')))     # those of actors too
+ALL_LAYERS = sorted({tileset.layer for tileset in ALL_TILESETS})
 TYPES = ('seed',) * 5 + ('reseed',) * 2 + ('truncate',) * 3
 LAST = 6
+OPEN_MOST = 12              # tile sets by reading that the layer `open` may have
+TIGHT_LIMITS = (128 << 10, 192 << 10, 256 << 10, 1 << 20)       # bytes, of one layer
+TINY_LIMITS = (1, 2, 4)     # MiB: less than what is at work
 LIMITS = (16, 32)           # MiB, of which all tiles but the plain ones would take 107
 EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg'}
 SIDE = 1000                 # of the grid set's extent, in units
@@ -164,6 +170,8 @@ class Accountant(Client):
     def act(self):
         if self.random.random() < 0.5:
             value = self.random.randint(*LIMITS)
+            if 'squeezer' in self.run_of.actors and self.random.random() < 0.3:
+                value = self.random.choice(TINY_LIMITS)
             body = {'cacheQuotaConfiguration':
                     {'globalQuota': {'value': str(value), 'units': 'MiB'}}}
             sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))

@@ -6,8 +6,8 @@ import os
 
 from PIL import Image
 
-from clients import EXTENSIONS, LAST, LAYERS, TILESETS
-from journal import GRID, tiles_between
+from clients import ALL_LAYERS, ALL_TILESETS, EXTENSIONS, LAST
+from journal import GRID, epoch_of, tiles_between
 from seeding import geowebcache_path
 
 LEFTOVER = '.tseed-'        # what a worker that was killed leaves; the next one takes it over
@@ -28,7 +28,7 @@ class Disk:
     def __init__(self, cache):
         self.cache = str(cache)
         self.owner = {path_of(tileset, tile): (tileset, tile)
-                      for tileset in TILESETS for tile in tiles_between(0, LAST, None)}
+                      for tileset in ALL_TILESETS for tile in tiles_between(0, LAST, None)}
 
     def files(self, layers):
         """(path, file system's record) of every file of some layers."""
@@ -43,44 +43,54 @@ class Disk:
 
     def tiles(self, layer=None):
         """{(tile set, tile): when it got its name}"""
-        layers = [layer] if layer else LAYERS
+        layers = [layer] if layer else ALL_LAYERS
         return {self.owner[path]: status.st_ctime for path, status in self.files(layers)
                 if path in self.owner}
 
-    def used(self):
+    def used(self, layer=None):
         """Bytes of files that were all there at one instant: those that are found twice."""
-        first = self.allocated()
-        return sum(bytes_ for file, bytes_ in self.allocated().items() if file in first)
+        first = self.allocated(layer)
+        return sum(bytes_ for file, bytes_ in self.allocated(layer).items() if file in first)
 
-    def allocated(self):
+    def allocated(self, layer):
         """{what tells a file from one that comes after it: bytes on the disk}"""
         return {(status.st_ino, status.st_mtime_ns): status.st_blocks * 512
-                for _, status in self.files(os.listdir(self.cache))}
+                for _, status in self.files([layer] if layer else os.listdir(self.cache))}
+
+    def painted(self):
+        """{tile: epoch} of the data that changes."""
+        found = {}
+        for path, _ in self.files(['mood']):
+            if path in self.owner:
+                with open(os.path.join(self.cache, path), 'rb') as file:
+                    found[self.owner[path][1]] = epoch_of(file.read())
+        return found
 
     def pages(self):
         """What the books should have: {(tile set, page): [tiles, files, bytes, in blocks]}, for
         the files that tiles share with page None."""
         found = collections.defaultdict(lambda: [0, 0, 0, 0])
-        for path, status in self.files(LAYERS):
+        for path, status in self.files(ALL_LAYERS):
             if path in self.owner:
                 tileset, (z, x, y) = self.owner[path]
                 found[tileset, (z, x // PAGE, y // PAGE)][0] += 1
                 if status.st_nlink == 1:
                     add_file(found[tileset, (z, x // PAGE, y // PAGE)], status)
         for path, status in self.files([HIDDEN + '/links']):
-            tileset = next(tileset for tileset in TILESETS if f'/{tileset.layer}/' in path)
+            tileset = next((tileset for tileset in ALL_TILESETS
+                            if f'/{tileset.layer}/' in path), None)
             add_file(found[tileset, None], status)
         return dict(found)
 
     def strays(self):
         """What is no tile and nothing that a killed worker may leave."""
-        return [path for path, _ in self.files(sorted({*os.listdir(self.cache)} - {HIDDEN}))
+        return [path for path, _ in self.files(sorted({*os.listdir(self.cache)} - {HIDDEN, 'open'}))
                 if path not in self.owner and not os.path.basename(path).startswith(LEFTOVER)]
 
     def damaged(self):
         """Tiles that do not decode, or have another size."""
         found = []
-        for path, _ in self.files(LAYERS):
+        for path, _ in self.files(ALL_LAYERS):
             if path in self.owner:
                 try:
                     with Image.open(os.path.join(self.cache, path)) as image:

@@ -8,6 +8,9 @@ threads may do without a lock.
 """
 import dataclasses
 import functools
+import io
+
+from PIL import Image
 
 from seeding import GRIDS
 
@@ -116,6 +119,54 @@ class Write:
 
 
 @dataclasses.dataclass
+class Repaint:
+    """The data changed to an epoch, then a truncate of those levels was seen to be done."""
+    epoch: int
+    start: int
+    stop: int
+    done: float
+
+
+@dataclasses.dataclass
+class Seen:
+    """A tile of the data that changes was served with that epoch."""
+    tile: tuple
+    epoch: int
+    sent: float
+
+
+@dataclasses.dataclass
+class LayerPut:
+    """A change of a layer's quota to so many bytes."""
+    limit: int
+    sent: float
+    answered: float = None
+    status: int = None
+
+
+class LayerSample(Sample):
+    """Likewise, of that layer."""
+
+
+@dataclasses.dataclass
+class Enforcement:
+    """Whether the usage said that the limits are in force."""
+    sent: float
+    answered: float
+    is_on: bool
+
+
+def epoch_of(body):
+    """Which epoch a picture of the upstream's changing data is of; None: it is no picture."""
+    try:
+        with Image.open(io.BytesIO(body)) as image:
+            _, high, low = image.convert('RGB').getpixel((0, 0))
+            return high << 8 | low
+    except (OSError, SyntaxError):
+        return None
+
+
+@dataclasses.dataclass
 class Failure:
     """A request without an answer (status None) or with one that refused it."""
     what: str
@@ -146,6 +197,11 @@ class Journal:
     usages: list = dataclasses.field(default_factory=list)  # (bytes, files, [those of tile sets])
     samples: list = dataclasses.field(default_factory=list)
     writes: list = dataclasses.field(default_factory=list)
+    repaints: list = dataclasses.field(default_factory=list)
+    seen: list = dataclasses.field(default_factory=list)
+    layer_puts: list = dataclasses.field(default_factory=list)
+    layer_samples: list = dataclasses.field(default_factory=list)
+    enforcements: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)
     disturbances: list = dataclasses.field(default_factory=list)
     requests: list = dataclasses.field(default_factory=list)       # (sent, seconds, what)
@@ -159,4 +215,6 @@ class Journal:
     strays: list = dataclasses.field(default_factory=list)         # paths of no tile at all
     crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused
     leftovers: list = dataclasses.field(default_factory=list)      # processes, sockets, segments
+    painted: dict = dataclasses.field(default_factory=dict)        # {tile: epoch}
+    open_tilesets: int = 0                                         # of the open parameter
     quota: int = None

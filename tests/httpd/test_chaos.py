@@ -11,9 +11,10 @@ CHAOS = pathlib.Path(__file__).resolve().parents[1] / 'chaos'
 sys.path.insert(0, str(CHAOS))
 
 import checker                                                           # noqa: E402
-from clients import LIMITS                                               # noqa: E402
-from journal import (Disturbance, Failure, Journal, Kill, Look, Post, Put,  # noqa: E402
-                     QuotaReading, Read, Reading, Sample, Tileset, Write)
+from clients import LIMITS, OPEN_MOST                                    # noqa: E402
+from journal import (Disturbance, Enforcement, Failure, Journal, Kill, LayerPut,  # noqa: E402
+                     LayerSample, Look, Post, Put, QuotaReading, Read, Reading, Repaint, Sample,
+                     Seen, Tileset, Write)
 
 RED = Tileset('red')
 
@@ -57,7 +58,16 @@ def peace():
     journal.evictions = [(51, RED, (0, 0, 0))]
     del journal.tiles[RED, (0, 0, 0)]
     journal.usages = [(5, 2, [(4, 1), (1, 1)]), (0, 0, [])]
-    journal.samples = [Sample(52, 53, LIMITS[1] << 20)]
+    journal.samples = [Sample(30, 31, LIMITS[1] << 20)]
+    journal.layer_puts = [LayerPut(5000, 120, 121, 200), LayerPut(3000, 130, 131, 200),
+                          LayerPut(1000, 132, 133, 503)]
+    journal.layer_samples = [LayerSample(122, 123, 5000), LayerSample(134, 135, 5000),
+                             LayerSample(139, 140, 3000)]
+    journal.enforcements = [Enforcement(122, 123, True)]
+    journal.repaints = [Repaint(300, 1, 2, 20), Repaint(301, 2, 3, 30)]
+    journal.seen = [Seen((1, 0, 0), 7, 19), Seen((1, 0, 0), 300, 21), Seen((3, 0, 0), 9, 29)]
+    journal.painted = {(1, 0, 0): 300, (2, 0, 0): 302, (4, 0, 0): 1}
+    journal.open_tilesets = OPEN_MOST + 1
     journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
                             Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
     journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503),
@@ -185,6 +195,36 @@ def overfull(journal):
     journal.samples[0].used += 1
 
 
+def unreached(journal):
+    """A layer that still takes what it might before its limit was lowered."""
+    journal.layer_samples[2].used += 1
+
+
+def lowered_in_vain(journal):
+    """A cache that does."""
+    journal.samples.append(Sample(140, 141, 9 << 20))
+
+
+def lifted(journal):
+    """Limits that are not in force."""
+    journal.enforcements[0].is_on = False
+
+
+def flooded(journal):
+    """One tile set too many."""
+    journal.open_tilesets += 1
+
+
+def stale(journal):
+    """A tile of the data before a truncate, served after it."""
+    journal.seen[1].epoch -= 1
+
+
+def stored_late(journal):
+    """One that lies there."""
+    journal.painted[3, 0, 0] = 300
+
+
 def misbooked(journal):
     """A page of which the books say something else than the disk."""
     journal.misbooked.append('red page (0, 0, 0): books None, disk [1, 1, 100, 4096]')
@@ -268,6 +308,10 @@ BREACHES = {
     missing: checker.tile_of_finished_seed_is_missing, outlived: checker.tile_outlived_its_truncate,
     expired_early: checker.tile_of_finished_seed_is_missing,
     read_elsewhere: checker.terminated_task_wrote, overfull: checker.limit_was_passed,
+    unreached: checker.lowered_limit_was_not_reached,
+    lowered_in_vain: checker.lowered_limit_was_not_reached, lifted: checker.limits_were_lifted,
+    flooded: checker.too_many_tilesets, stale: checker.old_data_was_served,
+    stored_late: checker.old_data_was_left,
     inflated: checker.usage_does_not_add_up,
     misbooked: checker.books_are_wrong, unreadable: checker.served_tile_is_wrong,
     half: checker.tile_is_damaged, stray: checker.file_is_no_tile,
