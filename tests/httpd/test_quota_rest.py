@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import threading
 
 import pytest
@@ -312,12 +313,22 @@ def test_directive_that_changes(httpd, upstream):
     assert get(httpd)['globalExpirationPolicyName'] == 'LRU'
 
 
+def directive(httpd):
+    """The directive that the saved configuration comes from; "" before anything is saved."""
+    address = f'file:{httpd.path("state/tileseed.db")}?mode=ro'
+    try:
+        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
+            return ''.join(row[0] for row in database.execute('SELECT directive FROM quota'))
+    except sqlite3.OperationalError:    # there is no database yet, or no table
+        return ''
+
+
 @one_mpm
 def test_change_through_a_child_of_yesterday(httpd, upstream):
     """A PUT that a child of the old configuration takes after the directive has changed stands, on
     top of the new directive."""
     serve(httpd, upstream, 'TileSeedDiskQuota on 1GiB\n')
-    wait_until(lambda: 'is known now' in httpd.error_log())     # the seeder has the directive
+    wait_until(lambda: '1GiB' in directive(httpd))      # the seeder has it
     source = httpd.path('test.conf').read_text()
     body = '{"cacheQuotaConfiguration":{"maxConcurrentCleanUps":9}}'
     with begun(httpd, 'PUT', '/rest/diskquota.json', body) as end:
