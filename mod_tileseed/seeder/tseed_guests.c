@@ -109,7 +109,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
     const tseed_reply_t reply = busy("there is no room for it");
 
     tseed_janitor_want(seeder, job);
-    if (job->due || job->run->ready.count >= WITHOUT_ROOM_MOST) {
+    if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         finish(seeder, job, TSEED_MISS_BUSY);
         return;
     }
@@ -154,14 +154,20 @@ static void begin_anew(tseed_seeder_t *seeder, tseed_job_t *job)
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_pump_arrive(job);
-    if (job->transfer.result == TSEED_FETCH_OK) {
+    if (job->transfer.result == TSEED_FETCH_OK && !job->is_stale) {
         begin_cut(job);
-    } else if (job->transfer.result == TSEED_FETCH_CANCELLED) {
+    } else if (job->is_stale || job->transfer.result == TSEED_FETCH_CANCELLED) {
         begin_anew(seeder, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
     }
+}
+
+void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    close_passage(job);
+    begin_anew(seeder, job);
 }
 
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)

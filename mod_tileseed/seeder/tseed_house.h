@@ -7,6 +7,7 @@
  *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_feeder.c   which of them begins next
+ *      tseed_cutoff.c   answers that a truncate makes stale
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
@@ -252,6 +253,12 @@ void tseed_feeder_feed(tseed_seeder_t *seeder);
 int tseed_feeder_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
                           const tseed_metatile_t *metatile);
 
+/* ---- cutoff ---- */
+
+/* A truncate is taken in: answers of before it are not stored any more. */
+void tseed_cutoff_draw(tseed_seeder_t *seeder, const tseed_task_t *truncate,
+                       const tseed_tileset_t *tileset);
+
 /* ---- guests ---- */
 
 /* Before the first of them. */
@@ -263,6 +270,8 @@ void tseed_guests_part(tseed_seeder_t *seeder);
 /* Begins what may begin, takes back a job of theirs whose stage is over. */
 void tseed_guests_feed(tseed_seeder_t *seeder);
 void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* A job whose answer waits for a worker is out of date. */
+void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Once a tick: who has given up, what the upstream failed with. */
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
 

@@ -50,7 +50,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     job->made = job->skipped = job->bytes = 0;
     job->due = 0;
     job->levels = 0;
-    job->must_fetch = 0;
+    job->must_fetch = job->is_stale = 0;
     job->digest = 0;
     job->is_recount = job->is_whole = 0;
     job->cause[0] = '\0';
@@ -121,6 +121,11 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     const tseed_source_t *source = &job->run->tileset.layer->source;
     int address = tseed_patience_choose(seeder, job);
 
+    if (job->is_stale) { /* what was made of the last answer is out of date as well */
+        memset(job->written, 0, sizeof(job->written));
+        job->digest = 0;
+        job->is_stale = 0;
+    }
     set_url(seeder, job, address);
     tseed_archive_ask(seeder, job);
     job->stage = TSEED_STAGE_FETCH;
@@ -335,7 +340,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->stage = TSEED_STAGE_CUT;
-        tseed_queue_put(&run->ready, job);
+        tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         tseed_parking_put(seeder, job);
@@ -355,10 +360,17 @@ static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
+/* Where a job waits to be given to a worker again; an answer that is out of date meanwhile is
+ * fetched again. */
+static tseed_queue_t *queue_again(const tseed_job_t *job)
+{
+    return job->is_stale ? &job->run->wanted : &job->run->ready;
+}
+
 /* Nothing is wrong with the metatile: its stage is begun again by and by. */
 static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    tseed_queue_put(&job->run->ready, job);
+    tseed_queue_put(queue_again(job), job);
     tseed_pump_pause(seeder, job->run, job->rv);
 }
 
@@ -372,7 +384,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_pump_give_up(seeder, job);
         return;
     }
-    tseed_queue_put(&job->run->ready, job);
+    tseed_queue_put(queue_again(job), job);
     tseed_janitor_want(seeder, job);
 }
 

@@ -17,12 +17,18 @@
 
 /* ---- entries ---- */
 
-static char *tileset_key(tseed_seeder_t *seeder, const tseed_task_t *task)
+/* Its key; what an accepted truncate makes stale is so from now on. */
+static char *resolve(tseed_seeder_t *seeder, const tseed_task_t *task)
 {
     tseed_tileset_t tileset;
-    const char *gone = tseed_task_tileset(&tileset, task, seeder->setup->catalog, seeder->scratch);
 
-    return tseed_memory_copy(gone ? "" : tileset.key);
+    if (tseed_task_tileset(&tileset, task, seeder->setup->catalog, seeder->scratch)) {
+        return tseed_memory_copy("");
+    }
+    if (task->type == TSEED_TRUNCATE) {
+        tseed_cutoff_draw(seeder, task, &tileset);
+    }
+    return tseed_memory_copy(tileset.key);
 }
 
 /* Adds a task that has a slot. Without one it stays outside: what the board does not show neither
@@ -39,7 +45,7 @@ static int take_in(tseed_seeder_t *seeder, const tseed_task_t *task, int slot)
     entry->id = task->id;
     entry->type = task->type;
     entry->slot = slot;
-    entry->tileset = tileset_key(seeder, task);
+    entry->tileset = resolve(seeder, task);
     *seeder->entries_end = entry;
     seeder->entries_end = &entry->next;
     seeder->last_id = task->id;

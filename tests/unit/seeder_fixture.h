@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_digest.h"
 #include "board/tseed_board.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
@@ -54,6 +55,7 @@ typedef enum { FINE, SLOW, HANGS, EXCEPTION, UNIFORM } mood_t;
 
 typedef struct {
     _Atomic int mood;
+    _Atomic int tint; /* other colours: the data have changed */
     _Atomic int64_t requests;
 } upstream_t;
 
@@ -82,7 +84,7 @@ static inline void answer(int connection, const char *type, const void *body, si
 
 /* Each metatile has its own two colours, so that tiles are not uniform and not alike, unless that
  * is the mood. */
-static inline void answer_map(int connection, const char *request)
+static inline void answer_map(int connection, const char *request, int tint)
 {
     int width = number_after(request, "WIDTH="), height = number_after(request, "HEIGHT=");
     png_image image = {.version = PNG_IMAGE_VERSION,
@@ -90,7 +92,7 @@ static inline void answer_map(int connection, const char *request)
                        .height = (png_uint_32)height,
                        .format = PNG_FORMAT_RGB,
                        .flags = PNG_IMAGE_FLAG_FAST};
-    unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u;
+    unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u + (unsigned)tint;
     unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
     png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
     unsigned char *file = malloc(size);
@@ -113,7 +115,8 @@ static inline void *serve(void *data)
     ssize_t n;
 
     while ((n = read(connection, request, sizeof(request) - 1)) > 0) {
-        int mood = upstream->mood; /* who sees the request counted knows its answer */
+        /* who sees the request counted knows its answer */
+        int mood = upstream->mood, tint = upstream->tint;
 
         request[n] = '\0';
         if (strstr(request, "GetCapabilities")) {
@@ -130,7 +133,7 @@ static inline void *serve(void *data)
         if (mood == EXCEPTION) {
             answer(connection, "text/xml", exception, strlen(exception));
         } else {
-            answer_map(connection, request);
+            answer_map(connection, request, tint);
         }
     }
     close(connection);
@@ -437,6 +440,31 @@ static inline int halt(house_t *house)
     }
     kill(house->seeder, SIGCONT);
     return 0;
+}
+
+static uint64_t sum_seen;
+
+static inline int add_file(const char *path, const struct stat *info, int flag, struct FTW *at)
+{
+    char content[65536];
+    FILE *file = flag == FTW_F && !strstr(path, "/.tileseed/") ? fopen(path, "r") : NULL;
+
+    (void)info;
+    (void)at;
+    if (file) {
+        sum_seen += tseed_digest(content, fread(content, 1, sizeof(content), file),
+                                 tseed_digest(path, strlen(path), 0));
+        fclose(file);
+    }
+    return 0;
+}
+
+/* A number that all tiles and their names make up. */
+static inline uint64_t sum_of_files(house_t *house)
+{
+    sum_seen = 0;
+    nftw(house->layer->store.root, add_file, 16, FTW_PHYS);
+    return sum_seen;
 }
 
 static int files_seen;

@@ -176,6 +176,29 @@ static void test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next(void **s
     asks_again_after(*state, SIGTERM);
 }
 
+/* What the upstream gave before a truncate is passed to nobody and not stored after it. */
+static void test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale(void **state)
+{
+    house_t *house = *state;
+    int64_t before = upstream->requests;
+    uint64_t sum;
+    guest_t guest;
+
+    upstream->mood = HANGS;
+    guest_send(&guest, house, 3, 4, 5);
+    AWAIT(upstream->requests > before);
+    upstream->tint = 1;
+    assert_int_equal(wait_end(house, post(house, "truncate", 4, 1)).state, TSEED_DONE);
+    upstream->mood = FINE;
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(upstream->requests, before + 2);
+    sum = sum_of_files(house);
+    wait_end(house, post(house, "truncate", 4, 1));
+    guest_send(&guest, house, 3, 4, 5);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_true(sum == sum_of_files(house));
+}
+
 /* ---- who goes away ---- */
 
 /* The ends of as many connections as there are places; all places are taken by their guests, whom
@@ -342,6 +365,9 @@ int main(void)
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next,
                                         house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale, house_setup,
+            house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__what_has_not_begun_is_called_off,
