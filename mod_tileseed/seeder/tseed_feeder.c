@@ -16,23 +16,26 @@
 #define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
 #define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
 
-/* Whether one of these runs, another one of the same tile set, is at work on the metatile. */
-static int is_held(const tseed_run_t *runs, const tseed_run_t *run,
-                   const tseed_metatile_t *metatile)
+/* The one of these runs, another one of the same tile set, that is at work on the metatile; or
+ * NULL. */
+static const tseed_run_t *holder(const tseed_run_t *runs, const tseed_run_t *run,
+                                 const tseed_metatile_t *metatile)
 {
     for (const tseed_run_t *other = runs; other; other = other->next_run) {
         if (other != run && other->jobs && other->shelf == run->shelf &&
             other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
-            return 1;
+            return other;
         }
     }
-    return 0;
+    return NULL;
 }
 
-int tseed_feeder_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                          const tseed_metatile_t *metatile)
+const tseed_run_t *tseed_feeder_holder(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                                       const tseed_metatile_t *metatile)
 {
-    return is_held(seeder->runs, run, metatile) || is_held(seeder->standing, run, metatile);
+    const tseed_run_t *found = holder(seeder->runs, run, metatile);
+
+    return found ? found : holder(seeder->standing, run, metatile);
 }
 
 static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -45,7 +48,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_feeder_is_taken(seeder, run, &metatile)) {
+    if (tseed_feeder_holder(seeder, run, &metatile)) {
         return 0;
     }
     job = tseed_pump_job_get(seeder);

@@ -346,7 +346,7 @@ void tseed_guests_feed(tseed_seeder_t *seeder)
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
-            if (!flight->job && !tseed_feeder_is_taken(seeder, run, &flight->metatile)) {
+            if (!flight->job && !tseed_feeder_holder(seeder, run, &flight->metatile)) {
                 begin(seeder, run, flight);
             }
         }

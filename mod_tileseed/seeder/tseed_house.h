@@ -4,7 +4,8 @@
  * here.
  *
  *      tseed_seeder.c   the loop: wait, hear, tick
- *      tseed_roster.c   which tasks there are, who runs, who lends a thread to whom
+ *      tseed_roster.c   which tasks there are
+ *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_feeder.c   which of them begins next
  *      tseed_cutoff.c   answers that a truncate makes stale
@@ -46,6 +47,7 @@ typedef struct tseed_entry_t {
     int slot;         /* on the board */
     int terminated;   /* by a client, not yet confirmed */
     char *tileset;    /* its key; "" when the configuration has it no more */
+    char *layer;      /* malloc'd, as is the key */
     tseed_run_t *run; /* NULL: PENDING */
     struct tseed_entry_t *next;
 } tseed_entry_t;
@@ -168,16 +170,23 @@ typedef struct tseed_seeder_t {
 apr_status_t tseed_roster_recover(tseed_seeder_t *seeder);
 /* Takes in what children have committed since: new tasks and terminations. */
 apr_status_t tseed_roster_sync(tseed_seeder_t *seeder);
-/* Claims PENDING tasks for free seeding threads, then lends what is left. */
-void tseed_roster_schedule(tseed_seeder_t *seeder);
+/* Whether a row can be what a seeder has shown of that task: any process may have written there. */
+int tseed_roster_is_row(const tseed_row_t *row, const tseed_task_t *task);
 /* Stops a task that the database does not know. */
 void tseed_roster_forget(tseed_seeder_t *seeder, int64_t id);
-/* Shows why no PENDING task is begun; "": there is no reason any more. */
-void tseed_roster_tell(tseed_seeder_t *seeder, const char *reason);
 /* Forgets an entry that never ran, and its slot on the board. */
 void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry);
 /* Forgets a run that has been recorded, and its entry. */
 void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
+
+/* ---- schedule ---- */
+
+/* Claims PENDING tasks for free seeding threads, then lends what is left. */
+void tseed_schedule_turn(tseed_seeder_t *seeder);
+/* Once a tick: PENDING tasks say what they wait for. */
+void tseed_schedule_tick(tseed_seeder_t *seeder);
+/* Shows why no PENDING task is begun; "": there is no reason any more. */
+void tseed_schedule_tell(tseed_seeder_t *seeder, const char *reason);
 
 /* ---- parking ---- */
 
@@ -248,10 +257,10 @@ void tseed_pump_summarise(tseed_run_t *run, apr_time_t now);
 
 /* Begins whatever may begin now, one job of each run in turn. */
 void tseed_feeder_feed(tseed_seeder_t *seeder);
-/* Whether another run of the same tile set is at work on the metatile: then this one waits for it,
- * and finds its tiles there. */
-int tseed_feeder_is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                          const tseed_metatile_t *metatile);
+/* Another run of the same tile set that is at work on the metatile: then this one waits for it, and
+ * finds its tiles there. NULL: there is none. */
+const tseed_run_t *tseed_feeder_holder(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                                       const tseed_metatile_t *metatile);
 
 /* ---- cutoff ---- */
 

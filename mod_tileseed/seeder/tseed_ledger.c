@@ -35,14 +35,14 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
                   what, seeder->settings->state_dir, tseed_state_error(seeder->state));
     }
     seeder->state_trouble = say_trouble(rv);
-    tseed_roster_tell(seeder, seeder->state_trouble);
+    tseed_schedule_tell(seeder, seeder->state_trouble);
 }
 
 static void works_again(tseed_seeder_t *seeder)
 {
     if (seeder->state_trouble) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the state database works again");
-        tseed_roster_tell(seeder, "");
+        tseed_schedule_tell(seeder, "");
     }
     seeder->state_trouble = NULL;
 }

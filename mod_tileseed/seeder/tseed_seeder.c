@@ -300,6 +300,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_steward_tick(seeder);
     tseed_janitor_tick(seeder);
     tseed_purge_tick(seeder);
+    tseed_schedule_tick(seeder);
     tseed_ledger_record(seeder, 1);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
@@ -350,7 +351,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
         } else if (seeder->must_record) {
             tseed_ledger_record(seeder, 0);
         }
-        tseed_roster_schedule(seeder);
+        tseed_schedule_turn(seeder);
         tseed_feeder_feed(seeder);
         apr_pool_clear(seeder->scratch);
         if (wait_for_work(seeder, &rung)) {

@@ -456,6 +456,83 @@ static void test_seeder__lives_with_nonsense_on_the_board(void **state)
     }
 }
 
+/* What was fetched before a truncate is fetched again, be it for a seed or a reseed. */
+static void outdated_by_truncate(house_t *house, const char *type)
+{
+    int64_t before = upstream->requests;
+    int64_t id, truncate;
+    uint64_t sum;
+
+    upstream->mood = HANGS;
+    id = post(house, type, 3, 4);
+    AWAIT(upstream->requests - before >= 3);
+    upstream->tint++;
+    truncate = post(house, "truncate", 3, 1);
+    assert_int_equal(wait_end(house, truncate).state, TSEED_DONE);
+    upstream->mood = FINE;
+    assert_int_equal(wait_end(house, id).made, pyramid(3));
+    sum = sum_of_files(house);
+    wait_end(house, post(house, "truncate", 3, 1));
+    wait_end(house, post(house, "seed", 3, 4));
+    assert_true(sum == sum_of_files(house));
+}
+
+static void test_seeder__a_truncate_makes_answers_of_seeds_stale(void **state)
+{
+    outdated_by_truncate(*state, "seed");
+}
+
+static void test_seeder__a_truncate_makes_answers_of_reseeds_stale(void **state)
+{
+    wait_end(*state, post(*state, "seed", 3, 4));
+    outdated_by_truncate(*state, "reseed");
+}
+
+static const char *reason_of(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) ? apr_pstrdup(house->pool, row.progress.reason)
+                                                    : "";
+}
+
+/* Tasks of a layer whose upstream is away keep no thread and no turn from others. */
+static void test_seeder__a_dead_upstream_stops_its_own_layer_only(void **state)
+{
+    house_t *house = *state;
+    tseed_upstream_t *dead =
+        apr_pmemdup(house->pool, house->layer->source.addresses[0].upstream, sizeof(*dead));
+    const char *other = "{'seedRequest':{'type':'reseed','zoomStart':2,'zoomStop':2}}";
+    int64_t ids[12];
+
+    dead->url = "http://127.0.0.1:1/wms"; /* nobody listens there */
+    dead->name = "dead";
+    house->layer->source.addresses[0] = (tseed_address_t){dead->url, dead};
+    seeder_stop(house, SIGTERM);
+    seeder_start(house);
+    for (int i = 0; i < 12; i++) {
+        ids[i] = post(house, "seed", 6, 4);
+    }
+    AWAIT(strstr(reason_of(house, ids[11]), "of the same layer"));
+    assert_int_equal(wait_end(house, post_document(house, house->other, other)).made, 16);
+    AWAIT(strstr(reason_of(house, ids[0]), "upstream dead"));
+    assert_int_equal(progress_of(house, ids[11]).state, TSEED_PENDING);
+}
+
+/* Who waits for a thread says so. */
+static void test_seeder__a_task_without_a_thread_says_so(void **state)
+{
+    house_t *house = *state;
+    int64_t ids[5];
+
+    upstream->mood = HANGS;
+    for (int i = 0; i < 5; i++) {
+        ids[i] = post(house, "reseed", 6, 4);
+    }
+    AWAIT(strstr(reason_of(house, ids[4]), "TileSeedThreads"));
+    terminate_all(house, ids[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -504,6 +581,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_seeder__keeps_the_counts_of_what_ends_before_it_goes_on, house_setup,
             house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_truncate_makes_answers_of_seeds_stale,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_truncate_makes_answers_of_reseeds_stale,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_dead_upstream_stops_its_own_layer_only,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_task_without_a_thread_says_so, house_setup,
+                                        house_teardown),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
