@@ -56,11 +56,20 @@ const char *tseed_set_wgs84_box(cmd_parms *cmd, void *dir, const apr_array_heade
 
 /* ---- what is not stated ---- */
 
+static const tseed_bounds_t nowhere = {INFINITY, INFINITY, -INFINITY, -INFINITY};
+
 typedef struct {
     const server_rec *server;
+    apr_pool_t *pool;
     tseed_systems_t *systems;
-    apr_hash_t *named; /* grid sets that the log has named */
+    apr_hash_t *named;  /* const tseed_gridset_t *: grid sets that the log has named */
+    apr_hash_t *placed; /* place_t -> tseed_bounds_t *: many layers have the same extent */
 } survey_t;
+
+typedef struct {
+    const tseed_gridset_t *gridset;
+    tseed_bounds_t extent;
+} place_t;
 
 /* Once for each grid set. */
 static int is_new(const survey_t *survey, const tseed_gridset_t *gridset)
@@ -68,29 +77,46 @@ static int is_new(const survey_t *survey, const tseed_gridset_t *gridset)
     if (apr_hash_get(survey->named, &gridset, sizeof(gridset))) {
         return 0;
     }
-    apr_hash_set(survey->named,
-                 apr_pmemdup(apr_hash_pool_get(survey->named), &gridset, sizeof(gridset)),
+    apr_hash_set(survey->named, apr_pmemdup(survey->pool, &gridset, sizeof(gridset)),
                  sizeof(gridset), gridset);
     return 1;
 }
 
-static int locate(tseed_bounds_t *box, const survey_t *survey, const tseed_subset_t *subset)
+static void ask(tseed_bounds_t *box, const survey_t *survey, const place_t *place)
 {
-    const tseed_gridset_t *gridset = subset->gridset;
-    const char *problem;
+    const char *problem =
+        tseed_systems_degrees(box, survey->systems, place->gridset->srs, &place->extent);
 
-    if (gridset->degrees) {
-        *box = *gridset->degrees;
-        return 1;
+    if (!problem) {
+        return;
     }
-    problem = tseed_systems_degrees(box, survey->systems, gridset->srs, &subset->extent);
-    if (problem && is_new(survey, gridset)) {
+    *box = nowhere;
+    if (is_new(survey, place->gridset)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
                      "tileseed: grid set %s: %s. Clients are not told where its layers lie; "
                      "TileSeedWGS84Box can say it",
-                     gridset->name, problem);
+                     place->gridset->name, problem);
     }
-    return !problem;
+}
+
+/* In degrees, or nowhere. */
+static const tseed_bounds_t *locate(const survey_t *survey, const tseed_subset_t *subset)
+{
+    const tseed_gridset_t *gridset = subset->gridset;
+    const place_t place = {gridset, subset->extent};
+    tseed_bounds_t *box;
+
+    if (gridset->degrees) {
+        return gridset->degrees;
+    }
+    box = apr_hash_get(survey->placed, &place, sizeof(place));
+    if (!box) {
+        box = apr_palloc(survey->pool, sizeof(*box));
+        ask(box, survey, &place);
+        apr_hash_set(survey->placed, apr_pmemdup(survey->pool, &place, sizeof(place)),
+                     sizeof(place), box);
+    }
+    return box;
 }
 
 static void add(tseed_bounds_t *all, const tseed_bounds_t *box)
@@ -104,17 +130,12 @@ static void add(tseed_bounds_t *all, const tseed_bounds_t *box)
 /* What the layer's grid sets have together. */
 static void locate_layer(const survey_t *survey, tseed_layer_t *layer, apr_pool_t *pool)
 {
-    tseed_bounds_t all = {INFINITY, INFINITY, -INFINITY, -INFINITY};
-    tseed_bounds_t box;
-    int found = 0;
+    tseed_bounds_t all = nowhere;
 
     for (int i = 0; i < layer->subsets->nelts; i++) {
-        if (locate(&box, survey, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t))) {
-            add(&all, &box);
-            found = 1;
-        }
+        add(&all, locate(survey, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t)));
     }
-    if (found) {
+    if (all.minx < all.maxx) {
         layer->degrees = apr_pmemdup(pool, &all, sizeof(all));
     }
 }
@@ -138,12 +159,12 @@ static void judge_axes(const survey_t *survey, const tseed_gridset_t *gridset)
 void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
     const apr_array_header_t *layers = tseed_conf_get(server)->catalog->order;
-    apr_pool_t *pool;
     survey_t survey = {.server = server};
 
-    apr_pool_create(&pool, ptemp);
-    survey.systems = tseed_systems_create(pool);
-    survey.named = apr_hash_make(pool);
+    apr_pool_create(&survey.pool, ptemp);
+    survey.systems = tseed_systems_create(survey.pool);
+    survey.named = apr_hash_make(survey.pool);
+    survey.placed = apr_hash_make(survey.pool);
     for (int i = 0; i < layers->nelts; i++) {
         tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
 
@@ -154,5 +175,5 @@ void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t 
             locate_layer(&survey, layer, pconf);
         }
     }
-    apr_pool_destroy(pool); /* closes what PROJ has opened before anything is forked */
+    apr_pool_destroy(survey.pool); /* closes what PROJ has opened before anything is forked */
 }

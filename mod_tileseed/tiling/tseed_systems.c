@@ -14,8 +14,10 @@
 #define MERCATOR_RADIUS 6378137.0
 #define DEGREES         (180 / 3.14159265358979323846)
 
-/* Points on each side of a box whose images are looked at: its sides become curves. */
-#define POINTS_A_SIDE 101
+/* Points on each side of a box whose images are looked at: its sides become curves. So many
+ * are what PROJ advises, and miss a few metres of a country; more make a start with thousands of
+ * extents slow. */
+#define POINTS_A_SIDE 21
 
 /* Lives in its pool, used by one thread. */
 struct tseed_systems_t {
@@ -29,6 +31,7 @@ struct tseed_systems_t {
 typedef struct {
     int srs;
     PJ *operation; /* NULL: there is none */
+    int north;     /* tseed_systems_north_east */
     const char *problem;
 } way_t;
 
@@ -85,22 +88,40 @@ static PJ *find_operation(const tseed_systems_t *systems, const char *name)
     return operation;
 }
 
+static int first_axis_goes_north(PJ_CONTEXT *context, const char *name)
+{
+    PJ *system = proj_create(context, name);
+    PJ *axes = system ? proj_crs_get_coordinate_system(context, system) : NULL;
+    const char *direction = NULL;
+    int is_known = axes && proj_cs_get_axis_info(context, axes, 0, NULL, NULL, &direction, NULL,
+                                                 NULL, NULL, NULL);
+    int north = is_known && direction ? strcmp(direction, "north") == 0 : -1;
+
+    proj_destroy(axes);
+    proj_destroy(system);
+    return north;
+}
+
 static const way_t *find_way(tseed_systems_t *systems, int srs)
 {
     way_t *way = apr_hash_get(systems->ways, &srs, sizeof(srs));
-    const char *name = apr_psprintf(systems->pool, "EPSG:%d", srs);
+    const char *name;
 
     if (way) {
         return way;
     }
+    name = apr_psprintf(systems->pool, "EPSG:%d", srs);
     if (!systems->context) {
         open_context(systems);
     }
     systems->words = NULL;
     way = apr_pcalloc(systems->pool, sizeof(*way));
     way->srs = srs;
+    way->north = -1;
     way->operation = find_operation(systems, name);
-    if (!way->operation) {
+    if (way->operation) {
+        way->north = first_axis_goes_north(systems->context, name);
+    } else {
         way->problem = apr_psprintf(systems->pool, "PROJ does not know %s: %s", name,
                                     systems->words ? systems->words : "it says nothing more");
     }
@@ -172,31 +193,7 @@ const char *tseed_systems_degrees(tseed_bounds_t *degrees, tseed_systems_t *syst
 
 /* ---- axes ---- */
 
-static int first_goes_north(PJ_CONTEXT *context, const PJ *system)
-{
-    PJ *axes = proj_crs_get_coordinate_system(context, system);
-    const char *direction = NULL;
-    int is_known = axes && proj_cs_get_axis_info(context, axes, 0, NULL, NULL, &direction, NULL,
-                                                 NULL, NULL, NULL);
-    int north = is_known && direction ? strcmp(direction, "north") == 0 : -1;
-
-    proj_destroy(axes);
-    return north;
-}
-
 int tseed_systems_north_east(tseed_systems_t *systems, int srs)
 {
-    PJ *system;
-    int north;
-
-    if (srs == 4326 || tseed_srs_same(srs, 3857)) {
-        return srs == 4326;
-    }
-    if (find_way(systems, srs)->problem) {
-        return -1;
-    }
-    system = proj_create(systems->context, apr_psprintf(systems->pool, "EPSG:%d", srs));
-    north = system ? first_goes_north(systems->context, system) : -1;
-    proj_destroy(system);
-    return north;
+    return srs == 4326 || tseed_srs_same(srs, 3857) ? srs == 4326 : find_way(systems, srs)->north;
 }
