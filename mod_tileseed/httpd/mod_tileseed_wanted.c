@@ -293,13 +293,31 @@ static void refuse_request(tseed_wanted_t *wanted, const char *expected, apr_poo
                      tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
 }
 
+static int count_one(void *count, const char *key, const char *value)
+{
+    (void)key;
+    (void)value;
+    ++*(int *)count;
+    return 1;
+}
+
+/* QGIS adds "SERVICE=WMS&REQUEST=GetCapabilities" to every address of a document that does not say
+ * SERVICE=WMTS, and reads what it gets. */
+static int is_added_by_qgis(const tseed_wanted_t *wanted, const char *service)
+{
+    int count = 0;
+
+    apr_table_do(count_one, &count, wanted->query, "REQUEST", NULL);
+    return count > 1 && strcmp(service, "WMS") == 0 && request_is(wanted, "GetCapabilities");
+}
+
 /* Which service is meant the address says already, so SERVICE may be missing; wrong it may not be.
  */
 static int check_service(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool)
 {
     const char *service = apr_table_get(wanted->query, "SERVICE");
 
-    if (!service || apr_cstr_casecmp(service, expected) == 0) {
+    if (!service || apr_cstr_casecmp(service, expected) == 0 || is_added_by_qgis(wanted, service)) {
         return 1;
     }
     tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", "SERVICE",

@@ -134,7 +134,9 @@ def test_what_a_service_refuses(httpd):
         assert tree(answer).find('o:Exception', NAMES).get('locator') == locator, path
     for asked, code in (('AcceptVersions=2.0.0', 'VersionNegotiationFailed'),
                         ('AcceptVersions=2.0.0,1.0.0', None), ('SERVICE=wmts&VERSION=1.0.0', None),
-                        ('SERVICE=WFS', 'InvalidParameterValue')):
+                        ('SERVICE=WFS', 'InvalidParameterValue'),
+                        ('SERVICE=WMS', 'InvalidParameterValue'),
+                        ('SERVICE=WMS&REQUEST=GetCapabilities', None)):           # QGIS
         answer = fetch(httpd, '/geowebcache/wmts?REQUEST=GetCapabilities&' + asked,
                        400 if code else 200)
         found = tree(answer).find('o:Exception', NAMES)
