@@ -275,6 +275,28 @@ def test_documents_behind_a_proxy(httpd):
         assert '/geowebcache' not in text and '127.0.0.1' not in text
 
 
+@one_mpm
+def test_addresses_through_a_proxy(httpd):
+    """What a document names can be had through a proxy with another path."""
+    proxy = ('LoadModule proxy_module "${MODULES}/mod_proxy.so"\n'
+             'LoadModule proxy_http_module "${MODULES}/mod_proxy_http.so"\n'
+             '<Location "/cache">\nProxyPass http://127.0.0.1:@PORT@/geowebcache\nRequire local\n'
+             '</Location>\n')
+    serve(httpd, quiet('a'), tiles=proxy + GWC.replace(
+        'Require', 'TileSeedPublicURL http://127.0.0.1:@PORT@/cache\n    Require'))
+    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'tile')
+    root = tree(fetch(httpd, '/cache/wmts?REQUEST=GetCapabilities'))
+    template = root.find('w:Contents/w:Layer/w:ResourceURL', NAMES).get('template')
+    for key, value in (('style', 'default'), ('TileMatrixSet', 'small'),
+                       ('TileMatrix', 'small:0'), ('TileRow', '0'), ('TileCol', '0')):
+        template = template.replace('{' + key + '}', value)
+    (one,) = tree(fetch(httpd, '/cache/tms/1.0.0')).findall('TileMaps/TileMap')
+    level = tree(fetch(httpd, one.get('href').removeprefix(httpd.url('')))).find('TileSets/TileSet')
+    for address in template, level.get('href') + '/0/0.png':
+        assert address.startswith(httpd.url('/cache/'))
+        assert fetch(httpd, address.removeprefix(httpd.url(''))).body == b'tile'
+
+
 @pytest.fixture
 def judge(httpd, tmp_path):
     """What xmllint has to say of the answer at a path: errors, none when it is valid."""
