@@ -154,6 +154,15 @@ const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
     return quoted;
 }
 
+void tseed_text_second(char text[TSEED_TIME_SIZE], apr_time_t time)
+{
+    apr_time_exp_t t;
+
+    apr_time_exp_gmt(&t, time);
+    apr_snprintf(text, TSEED_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02dZ", t.tm_year + 1900,
+                 t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+}
+
 const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool)
 {
     apr_time_exp_t t;

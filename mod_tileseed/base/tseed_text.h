@@ -41,6 +41,10 @@ void tseed_text_sha1(char hex[41], const void *data, size_t length);
  * input in messages. Never cuts a UTF-8 sequence. */
 const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);
 
+/* RFC 3339 in UTC without fractions, "2026-11-21T09:30:00Z". */
+#define TSEED_TIME_SIZE 24
+void tseed_text_second(char text[TSEED_TIME_SIZE], apr_time_t time);
+
 /* RFC 3339 in UTC with milliseconds, "2026-11-21T09:30:00.000Z". */
 const char *tseed_text_rfc3339(apr_time_t time, apr_pool_t *pool);
 

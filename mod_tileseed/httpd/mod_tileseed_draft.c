@@ -204,9 +204,10 @@ static const char *read_extent(tseed_subset_t *subset, const char *text, apr_poo
     }
     return apr_psprintf(pool,
                         "extent=%s is not possible, minx,miny,maxx,maxy within "
-                        "%.12g,%.12g,%.12g,%.12g of '%s' is expected",
-                        text, whole->minx, whole->miny, whole->maxx, whole->maxy,
-                        subset->gridset->name);
+                        "%s,%s,%s,%s of '%s' is expected",
+                        text, tseed_text_number(whole->minx, pool),
+                        tseed_text_number(whole->miny, pool), tseed_text_number(whole->maxx, pool),
+                        tseed_text_number(whole->maxy, pool), subset->gridset->name);
 }
 
 /* "EPSG:4326", "CRS:84" */

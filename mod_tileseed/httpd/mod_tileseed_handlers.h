@@ -38,6 +38,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 int tseed_handle_usage(tseed_rest_t *rest);
 int tseed_handle_reconcile(tseed_rest_t *rest);
+int tseed_handle_cleanup(tseed_rest_t *rest);
 
 /* The disk quota configuration in force, in the request's pool. On failure *why says why. */
 apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,

@@ -129,6 +129,7 @@ static const struct {
     [TSEED_ACTION_QUOTA_PUT] = {tseed_handle_quota_put, 1, 1},
     [TSEED_ACTION_USAGE] = {tseed_handle_usage, 0, 0},
     [TSEED_ACTION_RECONCILE] = {tseed_handle_reconcile, 0, 1},
+    [TSEED_ACTION_CLEANUP] = {tseed_handle_cleanup, 0, 1},
     [TSEED_ACTION_TASKS] = {tseed_handle_tasks, 0, 0},
     [TSEED_ACTION_TASK_GET] = {tseed_handle_task_get, 0, 0},
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},

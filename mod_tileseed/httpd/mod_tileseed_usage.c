@@ -169,29 +169,66 @@ int tseed_handle_usage(tseed_rest_t *rest)
                : tseed_reply_document(r, TSEED_BODY_JSON, tseed_usage_document(&usage, r->pool));
 }
 
-int tseed_handle_reconcile(tseed_rest_t *rest)
+/* Leaves a note for the seeder, and waits until it has been read. `what` was asked for. */
+static int ask_for(const tseed_rest_t *rest, const char *what, const char *note, const char *value)
 {
     request_rec *r = rest->r;
     const char *why;
     apr_status_t rv;
-    tseed_state_t *state;
+    tseed_state_t *state = tseed_child_acquire(&rv);
 
-    if (rest->dir->layers) {
-        return tseed_reply_error(r, HTTP_FORBIDDEN,
-                                 "a reconcile is about all layers and can't be asked for here: "
-                                 "TileSeedLayers lets this location see some alone");
-    }
-    state = tseed_child_acquire(&rv);
     if (state) {
-        rv = tseed_books_note_set(state, TSEED_USAGE_REQUIRED,
-                                  apr_psprintf(r->pool, "%" APR_TIME_T_FMT, apr_time_now()));
+        rv = tseed_books_note_set(state, note, value);
     }
     why = tseed_child_release(state, r->pool);
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "record the request");
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: a reconcile was asked for by %s",
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: a %s was asked for by %s", what,
                   r->user ? r->user : "anybody");
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+}
+
+/* DECLINED: this location sees all layers. */
+static int refuse_some(const tseed_rest_t *rest, const char *what)
+{
+    return rest->dir->layers
+               ? tseed_reply_error(rest->r, HTTP_FORBIDDEN,
+                                   "a %s is about all layers and can't be asked for here: "
+                                   "TileSeedLayers lets this location see some alone",
+                                   what)
+               : DECLINED;
+}
+
+int tseed_handle_reconcile(tseed_rest_t *rest)
+{
+    const int status = refuse_some(rest, "reconcile");
+
+    return status == DECLINED
+               ? ask_for(rest, "reconcile", TSEED_USAGE_REQUIRED,
+                         apr_psprintf(rest->r->pool, "%" APR_TIME_T_FMT, apr_time_now()))
+               : status;
+}
+
+int tseed_handle_cleanup(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    tseed_quota_config_t config;
+    const char *why;
+    const int status = refuse_some(rest, "clean-up");
+    apr_status_t rv;
+
+    if (status != DECLINED) {
+        return status;
+    }
+    rv = tseed_rest_quota(rest, &config, &why);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "read the disk quota");
+    }
+    if (!config.enabled) {
+        return tseed_reply_error(r, HTTP_CONFLICT,
+                                 "the disk quota is off: there is nothing to clean up for");
+    }
+    return ask_for(rest, "clean-up", TSEED_USAGE_CLEANUP, r->user ? r->user : "anybody");
 }

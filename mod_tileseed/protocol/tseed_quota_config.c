@@ -114,12 +114,8 @@ static const char *unknown_unit(const tseed_node_t *node, apr_pool_t *pool)
                            "class",   "required-type",   "line number"};
     const char *what = apr_psprintf(pool, "Unknown unit: '%s'. One of %s is expected",
                                     shown(node, pool), join_words(units, pool));
-    const char *values[] = {what,
-                            "unknown unit",
-                            shown(node, pool),
-                            "tseed_quota_t",
-                            "unit",
-                            apr_itoa(pool, node->line)};
+    const char *values[] = {what,    "unknown unit", shown(node, pool),
+                            "quota", "unit",         apr_itoa(pool, node->line)};
     const char *body = apr_pstrcat(pool, what, "\n---- Debugging information ----\n", NULL);
 
     for (int i = 0; i < 6; i++) {

@@ -36,6 +36,7 @@ static const row_t rows[] = {
      .put = TSEED_ACTION_QUOTA_PUT},
     {"/diskquota/usage", NOTHING, ".json", .get = TSEED_ACTION_USAGE},
     {"/diskquota/reconcile", NOTHING, "", .post = TSEED_ACTION_RECONCILE},
+    {"/diskquota/cleanup", NOTHING, "", .post = TSEED_ACTION_CLEANUP},
     {"/estimate/", LAYER, either_format, .post = TSEED_ACTION_ESTIMATE},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},

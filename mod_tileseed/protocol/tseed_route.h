@@ -19,9 +19,10 @@ typedef enum {
     TSEED_ACTION_QUOTA_PUT,
     TSEED_ACTION_USAGE,     /* GET diskquota/usage.json */
     TSEED_ACTION_RECONCILE, /* POST diskquota/reconcile */
-    TSEED_ACTION_ESTIMATE, /* POST estimate/<layer>.xml|json */
-    TSEED_ACTION_TASKS,    /* GET tasks.json */
-    TSEED_ACTION_TASK_GET, /* GET tasks/<id>.json */
+    TSEED_ACTION_CLEANUP,   /* POST diskquota/cleanup */
+    TSEED_ACTION_ESTIMATE,  /* POST estimate/<layer>.xml|json */
+    TSEED_ACTION_TASKS,     /* GET tasks.json */
+    TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,
     TSEED_ACTION_FAILURES, /* GET tasks/<id>/failures.json */
     TSEED_ACTION_RETRY     /* POST tasks/<id>/retry */

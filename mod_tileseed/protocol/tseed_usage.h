@@ -12,10 +12,11 @@
 #include "protocol/tseed_query.h"
 #include "protocol/tseed_settings.h"
 
-/* Names of the database's notes: the status; and the reconcile that was asked for last, the time of
- * the request in microseconds. */
+/* Names of the database's notes: the status; the reconcile that was asked for last, the time of the
+ * request in microseconds; who wants a clean-up now, "" once it has begun. */
 #define TSEED_USAGE_STATUS   "usage"
 #define TSEED_USAGE_REQUIRED "reconcile_wanted"
+#define TSEED_USAGE_CLEANUP  "cleanup_wanted"
 
 /* Removals for the quota without a longer pause between them; what has gone is positive. */
 typedef struct {

@@ -30,9 +30,10 @@ struct tseed_cleaner_t {
     apr_interval_time_t period;
     int64_t workers;
     apr_time_t last; /* when the last periodic clean-up began */
+    int is_wanted;   /* one is to begin now */
 
     int enabled;      /* remembered: … */
-    int has_removed;  /* … something was removed since it was switched on */
+    int has_removed;  /* … something was removed since it was switched on, or may be at once */
     apr_time_t until; /* … the end of the time of grace; 0: none was given */
 };
 
@@ -155,6 +156,7 @@ static void remember(tseed_cleaner_t *cleaner, int enabled)
     if (!enabled || !cleaner->enabled) {
         cleaner->has_removed = 0;
         cleaner->until = 0;
+        cleaner->is_wanted = 0;
     }
     cleaner->enabled = enabled;
 }
@@ -243,9 +245,10 @@ int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now)
 {
     int waits = now >= cleaner->last && now - cleaner->last < cleaner->period;
 
-    if (!cleaner->enabled || cleaner->period == 0 || waits) {
+    if (!cleaner->enabled || (!cleaner->is_wanted && (cleaner->period == 0 || waits))) {
         return 0;
     }
+    cleaner->is_wanted = 0;
     cleaner->last = now;
     return 1;
 }
@@ -283,16 +286,29 @@ static tseed_amount_t removal_of(const tseed_cleaner_t *cleaner)
     return greater(greater(layers, roots), tseed_account_excess(cleaner->global.account));
 }
 
+/* "3.1 MiB", "12 files", or both. */
+static const char *say_removal(tseed_amount_t removal, apr_pool_t *pool)
+{
+    const char *bytes = tseed_text_amount(removal.bytes, pool);
+    const char *files = apr_psprintf(pool, "%" APR_INT64_T_FMT " files", removal.files);
+
+    if (removal.files == 0) {
+        return bytes;
+    }
+    return removal.bytes == 0 ? files : apr_pstrcat(pool, bytes, " and ", files, NULL);
+}
+
 static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t removal,
                              tseed_amount_t used, apr_pool_t *pool)
 {
     return apr_psprintf(
         pool,
-        "the disk quota is on and would remove a large part of the cache: at least %s in "
-        "%" APR_INT64_T_FMT " files of %s in %" APR_INT64_T_FMT
-        " files go from %s on; raise the limit or switch the quota off before, or wait",
-        tseed_text_amount(removal.bytes, pool), removal.files, tseed_text_amount(used.bytes, pool),
-        used.files, tseed_text_rfc3339(cleaner->until, pool));
+        "the disk quota is on and would remove a large part of the cache: it has %s in "
+        "%" APR_INT64_T_FMT " files, and at least %s of that go from %s on, when "
+        "TileSeedDiskQuotaGrace is over; raise the limit or switch the quota off before, or have "
+        "it done now with POST diskquota/cleanup",
+        tseed_text_amount(used.bytes, pool), used.files, say_removal(removal, pool),
+        tseed_text_rfc3339(cleaner->until, pool));
 }
 
 static int is_large(tseed_amount_t removal, tseed_amount_t used)
@@ -318,6 +334,9 @@ tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence,
             cleaner->until = now + cleaner->grace;
             *sentence = cleaner->grace > 0 ? say_grace(cleaner, removal, used, pool) : NULL;
         }
+        if (cleaner->until > now + cleaner->grace) { /* the directive is shorter than it was */
+            cleaner->until = now + cleaner->grace;
+        }
         if (now < cleaner->until) {
             return TSEED_CLEAN_LATER;
         }
@@ -325,6 +344,13 @@ tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence,
     cleaner->has_removed = 1;
     cleaner->until = 0;
     return TSEED_CLEAN_NOW;
+}
+
+void tseed_cleaner_hurry(tseed_cleaner_t *cleaner)
+{
+    cleaner->is_wanted = 1;
+    cleaner->has_removed = 1;
+    cleaner->until = 0;
 }
 
 apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner)

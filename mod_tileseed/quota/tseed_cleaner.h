@@ -57,7 +57,8 @@ int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsig
 /* By which policy room is made in an account that refused a charge. */
 tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account);
 
-/* Whether the periodic clean-up begins now: once each cacheCleanUpFrequency. */
+/* Whether the periodic clean-up begins now: once each cacheCleanUpFrequency, or when somebody wants
+ * one. */
 int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now);
 
 /* How many clean-ups may run at once. */
@@ -75,6 +76,10 @@ typedef enum {
  * an error to be logged, once, is *sentence then, in `pool`, else NULL. */
 tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, apr_time_t now,
                                 apr_pool_t *pool);
+
+/* Somebody wants a clean-up now, whatever the period and the time of grace say. It begins as soon
+ * as something may be removed, and is forgotten when the quota is off. */
+void tseed_cleaner_hurry(tseed_cleaner_t *cleaner);
 
 /* When the time of grace is over, 0: none is running. */
 apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner);

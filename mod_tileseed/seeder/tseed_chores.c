@@ -91,7 +91,7 @@ static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
 
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         if (run->shelf == standing->shelf && run->ready.count > 0) {
-            tseed_pump_pause(seeder, run, count->rv);
+            tseed_pump_pause(seeder, run, count);
         }
     }
     for (int waiting = standing->ready.count; waiting > 0; waiting--) {

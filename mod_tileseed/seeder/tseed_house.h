@@ -94,9 +94,8 @@ typedef struct {
     tseed_leaf_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
     const tseed_account_t *victims_of;
-    tseed_effect_t removed; /* since the last line about it */
-    int64_t pages;          /* likewise */
-    apr_time_t say_at;      /* monotonic */
+    int unsaid;        /* pages that went since the last line about it */
+    apr_time_t say_at; /* monotonic */
 } tseed_janitor_t;
 
 /* A reconcile (tseed_audit.c), tile set by tile set. */
@@ -247,8 +246,8 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
 /* A fetch has come back, whatever its result. */
 void tseed_pump_arrive(tseed_job_t *job);
-/* The run's store can't be used for now. */
-void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv);
+/* The run's store can't be used for now, as a job has found. */
+void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_t *job);
 /* Logs an upstream error now, or with others in a line about all since the last one, once due. */
 void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now);
 void tseed_pump_summarise(tseed_run_t *run, apr_time_t now);
@@ -413,6 +412,8 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 
 /* Puts seeder->quota into effect, and whether the books are complete. */
 void tseed_janitor_configure(tseed_seeder_t *seeder);
+/* Begins the clean-up that a client wants now, if there is one. */
+apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder);
 /* A job was refused what it needed: its run waits until there is room, or a second. */
 void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job);
 /* What is wrong with a job that was refused more than its quota allows for at all, in scratch;

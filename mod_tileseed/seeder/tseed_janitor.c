@@ -15,6 +15,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
+#include "state/tseed_books.h"
 
 #define RETRY      (10 * APR_USEC_PER_SEC)
 #define SAY_EVERY  (60 * APR_USEC_PER_SEC)
@@ -93,6 +94,25 @@ void tseed_janitor_configure(tseed_seeder_t *seeder)
     wake_all(seeder);
 }
 
+apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder)
+{
+    const char *value = "";
+    apr_status_t rv =
+        tseed_books_note_get(seeder->state, &value, TSEED_USAGE_CLEANUP, seeder->scratch);
+
+    if (rv != APR_SUCCESS || !*value) {
+        return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+    }
+    rv = tseed_books_note_set(seeder->state, TSEED_USAGE_CLEANUP, "");
+    if (rv == APR_SUCCESS) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "a clean-up for the disk quota begins: %s wants it", value);
+        tseed_cleaner_hurry(seeder->cleaner);
+        seeder->janitor.not_before = 0;
+    }
+    return rv;
+}
+
 /* What a root that is still to be made will have is told by its nearest parent. */
 static int64_t bytes_free(const char *root, apr_pool_t *scratch)
 {
@@ -141,14 +161,33 @@ static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
     const char *size = tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->scratch);
 
     if (run->short_of == chain->root) {
-        return apr_psprintf(seeder->scratch, "no more than %s is free in the layer's store",
-                            tseed_text_amount(seeder->settings->min_free, seeder->scratch));
+        return apr_psprintf(
+            seeder->scratch, "TileSeedMinFree keeps %s free, in the layer's store %s are free",
+            tseed_text_amount(seeder->settings->min_free, seeder->scratch),
+            tseed_text_amount(bytes_free(run->tileset.layer->store.root, seeder->scratch),
+                              seeder->scratch));
     }
     if (run->short_of == chain->layer) {
         return apr_psprintf(seeder->scratch, "disk quota of %s for layer %s reached", size,
                             run->task->layer);
     }
     return apr_psprintf(seeder->scratch, "disk quota of %s reached", size);
+}
+
+/* Whether two reasons say the same, whatever numbers are in them. */
+static int is_same_reason(const char *a, const char *b)
+{
+    static const char numbers[] = "0123456789.";
+
+    for (;;) {
+        a += strspn(a, numbers);
+        b += strspn(b, numbers);
+        if (!*a || *a != *b) {
+            return *a == *b;
+        }
+        a++;
+        b++;
+    }
 }
 
 /* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
@@ -162,11 +201,13 @@ static void say_stuck(tseed_seeder_t *seeder, const tseed_account_t *account, co
             continue;
         }
         reason = apr_psprintf(seeder->scratch, "paused: %s and %s", say_limit(seeder, run), why);
-        if (strcmp(run->progress.reason, reason) != 0) {
-            apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+        if (!is_same_reason(reason, run->progress.reason)) {
             tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
                       "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
                       run->task->layer, reason);
+        }
+        if (strcmp(run->progress.reason, reason) != 0) {
+            apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
             tseed_pump_show(seeder, run);
         }
     }
@@ -451,27 +492,25 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
     clean->last = now;
     clean->pages++;
     tseed_effect_add(&clean->gone, &gone);
-    tseed_effect_add(&janitor->removed, &gone);
-    janitor->pages++;
+    janitor->unsaid++;
 }
 
-/* At most one line a minute, whatever goes. */
+/* At most one line a minute, whatever goes; the last line about a clean-up has its whole. */
 static void say_removed(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
+    const tseed_cleanup_t *clean = &seeder->status.clean;
     apr_time_t now = tseed_clock_monotonic();
 
-    if (janitor->pages == 0 || now < janitor->say_at) {
+    if (janitor->unsaid == 0 || now < janitor->say_at) {
         return;
     }
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-              "removed for the disk quota: %" APR_INT64_T_FMT " tiles in %" APR_INT64_T_FMT
+              "removed for the disk quota since %s: %" APR_INT64_T_FMT " tiles in %" APR_INT64_T_FMT
               " pages, %s in %" APR_INT64_T_FMT " files",
-              janitor->removed.names, janitor->pages,
-              tseed_text_amount(janitor->removed.allocated, seeder->scratch),
-              janitor->removed.files);
-    janitor->removed = (tseed_effect_t){0};
-    janitor->pages = 0;
+              tseed_text_rfc3339(clean->started, seeder->scratch), clean->gone.names, clean->pages,
+              tseed_text_amount(clean->gone.allocated, seeder->scratch), clean->gone.files);
+    janitor->unsaid = 0;
     janitor->say_at = now + SAY_EVERY;
 }
 

@@ -9,6 +9,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 
 /* What one of the addresses of a run's source says. */
@@ -69,17 +70,17 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
                          apr_time_t now)
 {
     int64_t left = (outlook->next - now + APR_USEC_PER_SEC - 1) / APR_USEC_PER_SEC;
-    char next[40] = "it is being tried";
-    apr_time_exp_t since;
+    const apr_time_t since =
+        outlook->since < run->progress.away_since ? outlook->since : run->progress.away_since;
+    char next[40] = "it is being tried", time[TSEED_TIME_SIZE];
 
-    apr_time_exp_lt(&since, outlook->since < run->progress.away_since ? outlook->since
-                                                                      : run->progress.away_since);
+    tseed_text_second(time, since);
     if (left > 0) {
         apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
     }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "waiting for upstream %.80s: %.100s since %02d:%02d, %s", name, outlook->cause,
-                 since.tm_hour, since.tm_min, next);
+                 "waiting for upstream %.80s: %.80s since %s, %s", name, outlook->cause, time,
+                 next);
 }
 
 static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, const char *cause)

@@ -243,24 +243,29 @@ void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
  * by. Jobs that fail together are one failure. */
-void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv)
+void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_t *job)
 {
+    const tseed_range_t *tiles = &job->metatile.wanted;
+    const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
     apr_time_t now = tseed_clock_monotonic();
     char why[120];
 
-    apr_strerror(rv, why, sizeof(why));
+    apr_strerror(job->rv, why, sizeof(why));
     if (run->pauses == 0) {
-        tseed_log(TSEED_LOG_ERROR, rv,
-                  "task %" APR_INT64_T_FMT " of layer '%s' is paused: its store %s can't be used; "
-                  "the task goes on by itself when it can",
-                  run->task->id, run->task->layer, run->tileset.layer->store.root);
+        tseed_log(TSEED_LOG_ERROR, job->rv,
+                  "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
+                  "can't be used; the task goes on by itself when it can",
+                  run->task->id, run->task->layer,
+                  tseed_store_obstacle(&run->tileset, &tile, seeder->scratch),
+                  run->tileset.layer->store.root);
     }
     if (now >= run->pause_until) {
         run->pauses++;
         run->pause_until = now + tseed_parking_back_off(run->pauses);
     }
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "paused: the layer's store can't be used: %s", why);
+                 "paused: the store of layer %.60s can't be used: %s; the error log says where",
+                 run->task->layer, why);
     tseed_pump_show(seeder, run);
 }
 
@@ -371,7 +376,7 @@ static tseed_queue_t *queue_again(const tseed_job_t *job)
 static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_queue_put(queue_again(job), job);
-    tseed_pump_pause(seeder, job->run, job->rv);
+    tseed_pump_pause(seeder, job->run, job);
 }
 
 /* Likewise, but for a tile that is larger than the whole quota. */

@@ -32,6 +32,11 @@ const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *po
  * file system access. */
 const char *tseed_store_check_layer(const tseed_layer_t *layer, apr_pool_t *pool);
 
+/* Where a write of a tile is most likely to have failed: the deepest directory on its way that
+ * there is, or that this process can look into. Absolute, in `pool`. Asks the file system. */
+const char *tseed_store_obstacle(const tseed_tileset_t *tileset, const tseed_tile_t *tile,
+                                 apr_pool_t *pool);
+
 /* The path below the root of one tile (tseed_layout.h). In `pool`. */
 const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, int64_t y,
                              apr_pool_t *pool);

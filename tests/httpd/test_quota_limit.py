@@ -8,9 +8,11 @@ import random
 import signal
 import time
 
+import pytest
 from PIL import Image
 
 from quota import Du, agrees, disk, known, put, size, usage
+from rest import ask, refused
 from seeding import (GRIDS, REST, begin, done, ended, files, geowebcache_path, layer, seeder_of,
                      stub, task)
 from test_tiles import TILES
@@ -99,7 +101,7 @@ def test_halved_under_load(httpd, upstream):
 def test_off_and_on(httpd, upstream):
     """Off: nothing is limited, all is booked. On again: a large clean-up waits, and says so."""
     serve(httpd, upstream, before='TileSeedDiskQuotaGrace 4s\n')
-    httpd.expect('the disk quota is on and would remove a large part of the cache: at least')
+    httpd.expect('the disk quota is on and would remove a large part of the cache: it has')
     httpd.expect('is paused: disk quota of 8.0 MiB reached')
     done(httpd, 'stub', zoomStop=6, threadCount=4)
     before = agrees(httpd)
@@ -118,6 +120,27 @@ def test_off_and_on(httpd, upstream):
     done(httpd, 'stub', zoomStop=6, threadCount=4)
     assert agrees(httpd)['bytes'] > 16 * MIB
     assert not usage(httpd)['enforced']
+
+
+@one_mpm
+@pytest.mark.parametrize('how', ['request', 'directive'])
+def test_end_of_grace(httpd, upstream, how):
+    """A time of grace ends when somebody wants the clean-up, or when the directive says less."""
+    serve(httpd, upstream, before='TileSeedDiskQuotaGrace 1h\n')
+    httpd.expect('the disk quota is on and would remove a large part of the cache')
+    done(httpd, 'stub', zoomStop=5, threadCount=4)
+    refused(httpd, 409, 'POST', '/rest/diskquota/cleanup')
+    put(httpd, enabled=True, globalQuota=size(2, 'MiB'), cacheCleanUpFrequency=0)
+    put(httpd, cacheCleanUpFrequency=1)
+    wait_until(lambda: usage(httpd)['grace'])
+    put(httpd, cacheCleanUpFrequency=0)
+    if how == 'request':
+        assert ask(httpd, 'POST', '/rest/diskquota/cleanup').body == b''
+    else:
+        put(httpd, cacheCleanUpFrequency=1)
+        httpd.graceful('TileSeedDiskQuotaGrace 0\n' + REST + TILES + stub(upstream, meta='4x4'))
+    wait_until(lambda: disk(httpd)[0] <= 2 * MIB, 30)
+    wait_until(lambda: usage(httpd)['grace'] is None)
 
 
 @one_mpm
@@ -154,9 +177,9 @@ def test_floor_of_free_space(httpd, upstream):
     info = os.statvfs(httpd.root)
     floor = info.f_bavail * info.f_frsize + (64 << 30)
     serve(httpd, upstream, before=f'TileSeedMinFree {floor}\n')
-    httpd.expect('paused: no more than')
+    httpd.expect('paused: TileSeedMinFree keeps')
     number = begin(httpd, 'stub', zoomStop=1)
-    reason(httpd, number, 'is free in the layer\'s store and nothing may be expired')
+    reason(httpd, number, 'in the layer\'s store')
     answer = httpd.get('/tiles/stub/small/3/1/1.png')
     assert answer.status == 200 and Image.open(io.BytesIO(answer.body)).size == (16, 16)
     assert disk(httpd) == (0, 0)

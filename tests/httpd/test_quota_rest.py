@@ -373,6 +373,7 @@ def test_a_part_of_the_layers(httpd, upstream):
     assert refused(httpd, 400, 'PUT', some, json.dumps({ROOTS[0]: {'layerQuotas': [STATES]}})
                    ) == 'Unknown layer: topp:states'
     assert 'TileSeedLayers' in refused(httpd, 403, 'POST', '/some/rest/diskquota/reconcile')
+    assert 'TileSeedLayers' in refused(httpd, 403, 'POST', '/some/rest/diskquota/cleanup')
     assert ask(httpd, 'PUT', some, whole).text == whole      # as it came
     changed = {**ROADS, 'quota': {'value': '7', 'units': 'MiB'}}
     answer = ask(httpd, 'PUT', some, json.dumps({ROOTS[0]: {'layerQuotas': [changed]}}))

@@ -16,7 +16,7 @@ from upstream import Fault
 
 SUMMARY = 'failed answers of the upstream'
 AWAY = 'the upstream stub is away'
-REASON = re.compile(r'waiting for upstream stub: (.+) since [0-2][0-9]:[0-5][0-9], '
+REASON = re.compile(r'waiting for upstream stub: (.+) since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ, '
                     r'(next try in [0-9]+ s|it is being tried)')
 
 
@@ -174,7 +174,7 @@ def waited_for(httpd, hours):
         since = time.time() - hours * 3600
         database.execute('UPDATE task SET away_since = ?', (int(since * 1e6),))
         database.commit()
-    return time.strftime('%H:%M', time.localtime(since))
+    return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(since))
 
 
 @one_mpm

@@ -265,10 +265,11 @@ static void test_cleaner__a_first_large_removal_is_announced(void **state)
     use(&roads, 1300);
     assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW, pool), TSEED_CLEAN_LATER);
     assert_string_equal(sentence,
-                        "the disk quota is on and would remove a large part of the cache: at least "
-                        "300.0 MiB in 0 files of 1.3 GiB in 1300 files go from "
-                        "2026-09-21T14:28:20.000Z on; raise the limit or switch the quota off "
-                        "before, or wait");
+                        "the disk quota is on and would remove a large part of the cache: it has "
+                        "1.3 GiB in 1300 files, and at least 300.0 MiB of that go from "
+                        "2026-09-21T14:28:20.000Z on, when TileSeedDiskQuotaGrace is over; raise "
+                        "the limit or switch the quota off before, or have it done now with POST "
+                        "diskquota/cleanup");
     assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 15 * MINUTE);
     assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW + 1, pool), TSEED_CLEAN_LATER);
     assert_null(sentence);
@@ -280,6 +281,40 @@ static void test_cleaner__a_first_large_removal_is_announced(void **state)
     assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
     assert_int_equal(tseed_cleaner_grace(cleaner), 0);
     assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
+}
+
+static void test_cleaner__a_shorter_grace_is_the_one_that_counts(void **state)
+{
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    settings.quota_grace = 2 * MINUTE;
+    restart();
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW + 1), TSEED_CLEAN_LATER);
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 1 + 2 * MINUTE);
+    settings.quota_grace = 0;
+    restart();
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW + 2), TSEED_CLEAN_NOW);
+    settings.quota_grace = 15 * MINUTE;
+}
+
+static void test_cleaner__who_wants_it_ends_the_grace(void **state)
+{
+    (void)state;
+    config.frequency = 0;
+    configure();
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    assert_false(tseed_cleaner_due(cleaner, NOW));
+    tseed_cleaner_hurry(cleaner);
+    assert_true(tseed_cleaner_due(cleaner, NOW));
+    assert_false(tseed_cleaner_due(cleaner, NOW + 1));
+    assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
+    restart();
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW + 1), TSEED_CLEAN_NOW);
 }
 
 static void test_cleaner__a_fifth_is_not_announced(void **state)
@@ -369,6 +404,8 @@ int main(void)
         TEST(is_due_once_a_period),
         TEST(an_endless_period_ends_nowhere),
         TEST(a_first_large_removal_is_announced),
+        TEST(a_shorter_grace_is_the_one_that_counts),
+        TEST(who_wants_it_ends_the_grace),
         TEST(a_fifth_is_not_announced),
         TEST(a_raised_limit_ends_the_grace),
         TEST(switched_on_again_it_is_the_first_again),

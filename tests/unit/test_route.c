@@ -41,6 +41,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
         {"/diskquota/usage.json", GET, TSEED_ACTION_USAGE, NULL},
         {"/diskquota/reconcile", POST, TSEED_ACTION_RECONCILE, NULL},
+        {"/diskquota/cleanup", POST, TSEED_ACTION_CLEANUP, NULL},
         {"/estimate/topp:states.xml", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/estimate/topp:states.json", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/tasks.json", GET, TSEED_ACTION_TASKS, NULL},
