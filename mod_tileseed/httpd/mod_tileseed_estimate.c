@@ -14,6 +14,7 @@
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_estimate.h"
+#include "protocol/tseed_form.h"
 #include "protocol/tseed_seed_request.h"
 #include "store/tseed_store.h"
 
@@ -107,6 +108,16 @@ static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const tse
                         threads_of(rest, task, tileset->layer));
 }
 
+/* A seed request, or its members behind the question mark: who may only read can ask as well. */
+static const char *read_request(tseed_seed_document_t *document, const tseed_rest_t *rest)
+{
+    const request_rec *r = rest->r;
+
+    return r->method_number == M_GET ? tseed_form_query(document, r->args ? r->args : "", r->pool)
+                                     : tseed_seed_document_read(document, rest->route.format,
+                                                                rest->body, rest->length, r->pool);
+}
+
 int tseed_handle_estimate(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
@@ -123,8 +134,7 @@ int tseed_handle_estimate(tseed_rest_t *rest)
     if (!layer) {
         return tseed_rest_unknown_layer(rest);
     }
-    error =
-        tseed_seed_document_read(&document, rest->route.format, rest->body, rest->length, r->pool);
+    error = read_request(&document, rest);
     if (!error) {
         error = tseed_seed_document_resolve(&task, &tileset, &document, layer, r->pool);
     }

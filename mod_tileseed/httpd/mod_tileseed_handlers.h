@@ -34,6 +34,7 @@ int tseed_handle_task_delete(tseed_rest_t *rest);
 int tseed_handle_failures(tseed_rest_t *rest);
 int tseed_handle_retry(tseed_rest_t *rest);
 int tseed_handle_estimate(tseed_rest_t *rest);
+int tseed_handle_layers(tseed_rest_t *rest);
 int tseed_handle_quota_get(tseed_rest_t *rest);
 int tseed_handle_quota_put(tseed_rest_t *rest);
 int tseed_handle_usage(tseed_rest_t *rest);

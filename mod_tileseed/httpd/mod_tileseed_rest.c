@@ -135,6 +135,7 @@ static const struct {
     [TSEED_ACTION_TASK_DELETE] = {tseed_handle_task_delete, 0, 1},
     [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
     [TSEED_ACTION_ESTIMATE] = {tseed_handle_estimate, 1, 0},
+    [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
 

@@ -152,6 +152,7 @@ static const char *read_unknown(const char **ignored, const char *field, apr_poo
                                          "minY",
                                          "maxX",
                                          "maxY",
+                                         "bbox",
                                          "tileFailureRetryCount",
                                          "tileFailureRetryWaitTime",
                                          "totalFailuresBeforeAborting",
@@ -206,6 +207,32 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
         .parameters = read_parameters(form, pool),
     };
     return check_fields(&document->ignored, form, pool);
+}
+
+/* Four fields in place of one. */
+static const char *split_box(apr_table_t *form, const char *box, apr_pool_t *pool)
+{
+    static const char *const names[] = {"minX", "minY", "maxX", "maxY"};
+    char *rest, *number = apr_strtok(apr_pstrdup(pool, box), ",", &rest);
+    int count = 0;
+
+    for (; number && count < 4; number = apr_strtok(NULL, ",", &rest)) {
+        apr_table_setn(form, names[count++], number);
+    }
+    apr_table_unset(form, "bbox");
+    return count == 4 && !number
+               ? NULL
+               : apr_psprintf(pool, "bbox must be four numbers, minx,miny,maxx,maxy, not '%s'",
+                              tseed_text_quote(box, QUOTE_MAX, pool));
+}
+
+const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool)
+{
+    apr_table_t *form = tseed_form_read(query, strlen(query), pool);
+    const char *box = filled(form, "bbox", pool);
+    const char *problem = box ? split_box(form, box, pool) : NULL;
+
+    return problem ? problem : tseed_form_seed(document, form, pool);
 }
 
 /* ---- a code ---- */

@@ -29,6 +29,9 @@ const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t
 const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
                             apr_pool_t *pool);
 
+/* The same for a query, in which `bbox=minx,miny,maxx,maxy` stands for the four fields. */
+const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool);
+
 /* kill_all of a body or, if the body has none, of a query (NULL: there is none); a body that begins
  * with { or < is no form. Sets the mask of states to terminate (1 << TSEED_PENDING, 1 <<
  * TSEED_RUNNING) and the code's lower-case name. NULL or the text of the 400. */

@@ -20,7 +20,8 @@ typedef enum {
     TSEED_ACTION_USAGE,     /* GET diskquota/usage.json */
     TSEED_ACTION_RECONCILE, /* POST diskquota/reconcile */
     TSEED_ACTION_CLEANUP,   /* POST diskquota/cleanup */
-    TSEED_ACTION_ESTIMATE,  /* POST estimate/<layer>.xml|json */
+    TSEED_ACTION_ESTIMATE,  /* GET, POST estimate/<layer>.xml|json */
+    TSEED_ACTION_LAYERS,    /* GET layers.json */
     TSEED_ACTION_TASKS,     /* GET tasks.json */
     TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,

@@ -46,6 +46,28 @@ def test_nothing_was_measured_yet(httpd, upstream):
     assert not files(httpd) and not upstream.requests
 
 
+@one_mpm
+def test_readers_may_ask(httpd, upstream):
+    """A GET says the same as a POST; a location that lets nobody change anything has it."""
+    httpd.start(REST + stub(upstream) + location(
+        '/read', '<RequireAll>', 'Require local', 'Require method GET HEAD', '</RequireAll>'))
+    httpd.expect('AH01630: client denied')
+    posted = estimate(httpd, 'stub', zoomStart=2, zoomStop=4, type='reseed',
+                      bounds=coords(0, 0, 50, 50))
+    query = 'zoomStart=2&zoomStop=4&type=reseed&bbox=0,0,50,50'
+    assert httpd.request('POST', '/read/estimate/stub.json', '{"seedRequest":{}}').status == 403
+    assert ask(httpd, 'GET', f'/read/estimate/stub.json?{query}').json() == {'estimate': posted}
+    assert kind(ask(httpd, 'GET', f'/read/estimate/stub.xml?{query}')) == XML
+    whole = ask(httpd, 'GET', '/read/estimate/stub.json').json()['estimate']
+    assert whole['tiles'] > posted['tiles']
+    for wrong, words in (('bbox=1,2,3', 'minx,miny,maxx,maxy'), ('bbox=1,2,3,4,5', 'four numbers'),
+                         ('bbox=a,b,c,d', "'a' is none"), ('zoomstopp=3', 'Is zoomStop meant?'),
+                         ('type=x', 'Unknown type')):
+        assert words in refused(httpd, 400, 'GET', f'/rest/estimate/stub.json?{wrong}')
+    answer = ask(httpd, 'GET', '/rest/estimate/stub.json?f=json')
+    assert answer.headers['TileSeed-Warning'] == 'ignored: f'
+
+
 def test_second_seed_of_a_layer(httpd):
     """Bytes and tiles of a real map within a factor of 1.5 of what then happens."""
     httpd.start(REST + world('TileSeedGrid EPSG:4326', 'TileSeedReseed all'))

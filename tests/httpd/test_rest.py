@@ -30,6 +30,9 @@ ADDRESSES = {
     '/rest/seed/nowhere.xml': GET | POST,
     '/rest/diskquota.xml': GET | PUT,
     '/rest/diskquota.json': GET | PUT,
+    '/rest/diskquota/cleanup': POST,
+    '/rest/layers.json': GET,
+    '/rest/estimate/nowhere.json': GET | POST,
 }
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PROPFIND', 'MOVE', 'BREW')
 
@@ -355,6 +358,25 @@ MISSPELT = {
     'minX=&zoom_stop=3': 'zoomStop',
     'minX=&paramter_STYLES=3': 'parameter_STYLES',
 }
+
+
+@one_mpm
+def test_list_of_layers(httpd, upstream):
+    """What a request may name, of the layers that the location sees."""
+    serve(httpd, upstream, location('/some/rest', 'Require local', 'TileSeedLayers roads'))
+    states_, roads = ask(httpd, 'GET', '/rest/layers.json').json()['layers']
+    assert (states_['name'], roads['name']) == ('topp:states', 'roads')
+    assert states_['gridSets'][0] == {
+        'gridSetId': 'EPSG:4326', 'srs': 4326, 'zoomStart': 0, 'zoomStop': 21, 'bounds': WHOLE,
+        'tileWidth': 256, 'tileHeight': 256}
+    assert [states_['gridSets'][1][name] for name in ('gridSetId', 'zoomStart', 'zoomStop')] == [
+        'EPSG:900913', 2, 20]
+    assert [found['format'] for found in states_['formats']] == ['image/png', 'image/jpeg']
+    assert states_['parameters'] == [{'name': 'STYLES', 'default': '',
+                                      'values': ['population', 'outline'], 'regex': None}]
+    assert roads['parameters'] == []
+    assert [found['name'] for found in
+            ask(httpd, 'GET', '/some/rest/layers.json').json()['layers']] == ['roads']
 
 
 @one_mpm
