@@ -51,14 +51,15 @@ static const matrices_t *full_set(apr_hash_t *all, const tseed_subset_t *subset)
     return apr_hash_get(all, subset->gridset->name, APR_HASH_KEY_STRING);
 }
 
-/* The set of the layer's own levels. 0: the full set has no others. */
+/* The set of the layer's own levels. 0: the full set has no others, or a grid set is called so. */
 static int own_set(matrices_t *own, apr_hash_t *all, const tseed_subset_t *subset, apr_pool_t *pool)
 {
     const matrices_t *full = full_set(all, subset);
 
     *own = (matrices_t){tseed_subset_name(subset, pool), subset->gridset, subset->zoom_first,
                         subset->zoom_last};
-    return own->first != full->first || own->last != full->last;
+    return (own->first != full->first || own->last != full->last) &&
+           !apr_hash_get(all, own->name, APR_HASH_KEY_STRING);
 }
 
 /* ---- links ---- */
