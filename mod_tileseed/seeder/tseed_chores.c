@@ -18,7 +18,8 @@
 #include "seeder/tseed_house.h"
 #include "store/tseed_store.h"
 
-#define RETRY (60 * APR_USEC_PER_SEC)
+#define RETRY            (60 * APR_USEC_PER_SEC)
+#define RECOUNTS_AT_ONCE 64
 
 /* ---- counting ---- */
 
@@ -176,27 +177,43 @@ static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
 
 /* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
  * are dropped; and shared files, which have no marks. Levels that were being truncated hold less
- * than the book has: they can wait. */
+ * than the book has: they can wait. There may be any number of pages: they are gone through once, a
+ * few at a time. */
 void tseed_chores_recount(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
-    tseed_leaf_t leaf;
-    size_t cursor = 0;
 
-    while (tseed_book_next(&leaf, seeder->book, &cursor)) {
-        tseed_run_t *run = leaf.in_doubt && !(leaf.shelf->holding.doubtful >> leaf.place.z & 1)
-                               ? tseed_standing_of(seeder, leaf.shelf)
-                               : NULL;
-
-        if (run) {
-            begin_page(seeder, run, &leaf.place, TSEED_STAGE_COUNT);
-            run->jobs->is_recount = 1;
-            seeder->recounts++;
-        }
-    }
+    seeder->is_recounting = 1;
     for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
         if (shelf->holding.shared.files > 0 || shelf->in_doubt > 0) {
             tseed_chores_count_shared(seeder, shelf);
+        }
+    }
+}
+
+static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
+{
+    tseed_run_t *run = tseed_standing_of(seeder, leaf->shelf);
+
+    if (run && !is_counted(run, &leaf->place)) {
+        begin_page(seeder, run, &leaf->place, TSEED_STAGE_COUNT);
+        run->jobs->is_recount = 1;
+        seeder->recounts++;
+    }
+}
+
+/* Begins the next pages of the recount; ends it behind the last. */
+static void recount_feed(tseed_seeder_t *seeder)
+{
+    tseed_leaf_t leaf;
+
+    while (seeder->recounts < RECOUNTS_AT_ONCE) {
+        if (!tseed_book_next(&leaf, seeder->book, &seeder->recount_cursor)) {
+            seeder->is_recounting = seeder->recounts > 0;
+            return;
+        }
+        if (leaf.in_doubt && !(leaf.shelf->holding.doubtful >> leaf.place.z & 1)) {
+            recount_page(seeder, &leaf);
         }
     }
 }
@@ -410,12 +427,22 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
     return run->short_of && now < job->due;
 }
 
+/* A guest's answer that can't be stored for reasons that have nothing to do with it. */
+static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    return job->stage == TSEED_STAGE_CUT && !job->due &&
+           (seeder->is_recounting || seeder->state_trouble);
+}
+
 static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         if (!lacks_room(run, job, now) && tseed_steward_may_work(seeder, job)) {
+            tseed_pump_work(seeder, job, job->stage);
+        } else if (must_pass(seeder, job)) {
+            job->is_passing = 1;
             tseed_pump_work(seeder, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);
@@ -427,6 +454,9 @@ void tseed_chores_feed(tseed_seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
 
+    if (seeder->is_recounting) {
+        recount_feed(seeder);
+    }
     if (seeder->chores == 0 && now >= seeder->count_after && !walk_feed(seeder) &&
         tseed_steward_is_doubtful(seeder)) {
         count_next(seeder);

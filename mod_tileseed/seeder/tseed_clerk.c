@@ -13,6 +13,7 @@
 #include "state/tseed_books.h"
 
 #define PAGES_AT_ONCE 4096
+#define DOUBTS_FEW    1000
 #define CLEANER_NOTE  "cleaner"
 #define BLOCK_NOTE    "block"
 
@@ -123,15 +124,46 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holdin
                : rv;
 }
 
-/* Of what pages in doubt came from nothing is known any more. */
-static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
+/* Where there are many, all of their levels are forgotten: in seconds, for a reseed that has more
+ * to make. */
+static apr_status_t forget_levels(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
 {
-    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+    apr_status_t rv = APR_SUCCESS;
+    uint64_t levels = 0;
+
+    for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
+        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
+        const int is_last = i + 1 == doubts->nelts || page[1].tileset != page->tileset;
+
+        levels |= UINT64_C(1) << page->place.z;
+        if (is_last) {
+            rv = tseed_answers_doubt_levels(seeder->state, page->tileset, levels);
+            levels = 0;
+        }
+    }
+    return rv;
+}
+
+static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
+{
+    apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
         const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
 
         rv = tseed_answers_doubt(seeder->state, page->tileset, &page->place);
+    }
+    return rv;
+}
+
+/* Of what pages in doubt came from nothing is known any more. */
+static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
+{
+    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+
+    if (rv == APR_SUCCESS) {
+        rv = doubts->nelts > DOUBTS_FEW ? forget_levels(seeder, doubts)
+                                        : forget_pages(seeder, doubts);
     }
     if (doubts->nelts == 0) {
         return rv;

@@ -173,7 +173,7 @@ void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job)
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->working--;
-    if (job->stage == TSEED_STAGE_CUT) {
+    if (job->stage == TSEED_STAGE_CUT && !job->is_passing) {
         tseed_steward_book(seeder, job);
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;

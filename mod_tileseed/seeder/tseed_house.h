@@ -138,7 +138,9 @@ typedef struct tseed_seeder_t {
     int64_t block_saved; /* and what the database says they are, all of them; 0: nothing yet */
     tseed_janitor_t janitor;
     int chores;                         /* pages that are counted or removed, or wait to be */
-    int recounts;                       /* of the chores: nothing is written before they are done */
+    int recounts;                       /* of the chores: of pages that were marked at the start */
+    int is_recounting;                  /* nothing is written before all of them are counted; */
+    size_t recount_cursor;              /* so far, in the book */
     size_t doubt_cursor;                /* in the book */
     tseed_walk_t *walk;                 /* NULL: none */
     unsigned walk_cursor;               /* number of a tile set */

@@ -84,6 +84,7 @@ typedef struct tseed_job_t {
     uint64_t known;  /* digest of the answer that the tiles came from; 0: not known */
     uint64_t digest; /* of the answer at hand */
     int must_fetch;  /* without a condition */
+    int is_passing;  /* of a guest: CUT encodes its tiles for those who wait and stores nothing */
     int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
     char condition[TSEED_CONDITION_SIZE];
 

@@ -50,7 +50,7 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     job->made = job->skipped = job->bytes = 0;
     job->due = 0;
     job->levels = 0;
-    job->must_fetch = job->is_stale = 0;
+    job->must_fetch = job->is_stale = job->is_passing = 0;
     job->digest = 0;
     job->is_recount = job->is_whole = 0;
     job->cause[0] = '\0';

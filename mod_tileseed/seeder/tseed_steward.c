@@ -173,7 +173,7 @@ static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
 
 int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_CUT && seeder->recounts > 0) {
+    if (job->stage == TSEED_STAGE_CUT && seeder->is_recounting) {
         return 0;
     }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {

@@ -3,6 +3,8 @@
 /* The seeder's process without httpd: requests for missing tiles. */
 #include "seeder_fixture.h"
 
+#define MARKED 200000 /* pages */
+
 /* ---- requests for tiles that are not there ---- */
 
 typedef struct {
@@ -303,6 +305,19 @@ static void test_seeder_guests__a_layer_leaves_places_to_others(void **state)
     }
 }
 
+static int is_stored(house_t *house, int z, int64_t x, int64_t y)
+{
+    guest_t guest;
+    int outcome;
+
+    guest_send(&guest, house, z, x, y);
+    outcome = guest_hear(&guest);
+    if (guest.file >= 0) {
+        close(guest.file);
+    }
+    return outcome == TSEED_MISS_STORED;
+}
+
 /* ---- a database that fails ---- */
 
 /* Keeps the database from being written until it is closed. */
@@ -345,6 +360,70 @@ static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
     apr_dbd_close(driver, database);
 }
 
+/* A page that is new can't be marked: the picture is passed on as with a full store. */
+static void test_seeder_guests__a_locked_database_passes_tiles_through(void **state)
+{
+    house_t *house = *state;
+    const apr_dbd_driver_t *driver;
+    apr_dbd_t *database;
+    guest_t guest;
+
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    database = lock_database(house, &driver);
+    guest_send(&guest, house, 9, 500, 500);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
+    close(guest.file);
+    apr_dbd_close(driver, database);
+    AWAIT(is_stored(house, 9, 500, 500));
+}
+
+/* ---- after a crash ---- */
+
+/* As many pages of level 17 as a seeder could have been at work in, marked. */
+static void mark_pages(house_t *house, int pages)
+{
+    assert_true(sql(house, apr_psprintf(house->pool,
+                                        "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION "
+                                        "ALL SELECT i + 1 FROM n WHERE i < %d) SELECT (SELECT "
+                                        "MIN(id) FROM tileset), 17, i / 500, i %% 500, 1, 1, 100, "
+                                        "4096, 0, 0, 1 FROM n",
+                                        pages - 1)));
+}
+
+/* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives.
+ */
+static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
+{
+    house_t *house = *state;
+    apr_time_t begun, beat, last = 0, silence = 0;
+    guest_t guest;
+
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    seeder_stop(house, SIGTERM);
+    mark_pages(house, MARKED);
+    begun = tseed_clock_monotonic();
+    seeder_start(house);
+    guest_send(&guest, house, 5, 3, 3);
+    assert_int_not_equal(guest_hear(&guest), TSEED_MISS_BUSY);
+    if (guest.file >= 0) {
+        close(guest.file);
+    }
+    print_message("first answer after %d ms\n",
+                  (int)apr_time_as_msec(tseed_clock_monotonic() - begun));
+    while (!is_stored(house, 5, 3, 3)) {
+        tseed_board_seeder(house->board, NULL, NULL, &beat);
+        silence = last && beat - last > silence ? beat - last : silence;
+        last = beat;
+        assert_true(tseed_clock_monotonic() - begun < PATIENCE);
+    }
+    print_message("all counted after %d ms, longest silence %d ms\n",
+                  (int)apr_time_as_msec(tseed_clock_monotonic() - begun),
+                  (int)apr_time_as_msec(silence));
+    assert_true(silence < 20 * APR_USEC_PER_SEC); /* far less than a hang timeout */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +447,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale, house_setup,
             house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__a_locked_database_passes_tiles_through,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__many_marked_pages_hold_up_nobody,
+                                        house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__what_has_not_begun_is_called_off,
