@@ -375,25 +375,43 @@ static int is_working(const tseed_run_t *runs)
     return 0;
 }
 
-/* Workers leave at their next file; what they finished meanwhile is counted; then one last
- * transaction. */
-static void stop(tseed_seeder_t *seeder)
+static void stop_runs(tseed_run_t *runs)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + seeder->settings->stop_timeout;
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
+        atomic_store(&run->stopped, 1);
+    }
+}
+
+static void wait_for_workers(tseed_seeder_t *seeder, apr_time_t until)
+{
     struct pollfd mail = {.fd = seeder->mailbox.wake, .events = POLLIN};
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        atomic_store(&run->stopped, 1);
-        run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
-    }
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
-        atomic_store(&run->stopped, 1);
-    }
     while ((is_working(seeder->runs) || is_working(seeder->standing)) &&
-           tseed_clock_monotonic() < deadline) {
+           tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
         take_mail(seeder);
     }
+}
+
+/* A metatile that is being stored is stored to its end if it takes no longer than half of the time:
+ * its tiles count as made then, where the next seeder would find some and count them as skipped.
+ * Workers leave at their next file afterwards; what they finished is counted; then one last
+ * transaction. */
+static void stop(tseed_seeder_t *seeder)
+{
+    const apr_interval_time_t half = seeder->settings->stop_timeout / 2;
+    const apr_time_t now = tseed_clock_monotonic();
+
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->task->type == TSEED_TRUNCATE) {
+            atomic_store(&run->stopped, 1);
+        }
+        run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
+    }
+    stop_runs(seeder->standing);
+    wait_for_workers(seeder, now + half);
+    stop_runs(seeder->runs);
+    wait_for_workers(seeder, now + 2 * half);
     tseed_pump_tick(seeder, tseed_clock_monotonic());
     tseed_steward_tick(seeder); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them

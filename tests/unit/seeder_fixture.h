@@ -274,7 +274,7 @@ static inline int house_setup(void **state)
                                          .history_most = 1000,
                                          .history_age = 3600 * APR_USEC_PER_SEC,
                                          .give_up = 3600 * APR_USEC_PER_SEC,
-                                         .stop_timeout = APR_USEC_PER_SEC / 2,
+                                         .stop_timeout = 20 * APR_USEC_PER_SEC,
                                          .miss_waiters = WAITERS,
                                          .miss_of_layer = WAITERS,
                                          .quota_files = INT64_MAX,
