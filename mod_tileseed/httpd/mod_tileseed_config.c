@@ -270,6 +270,7 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedSource", tseed_directive,
                      RULE(IN_LAYER, 2, -1, tseed_set_source), ANYWHERE,
                      "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
+                     "[missing=error|empty] "
                      "[NAME=VALUE ...]"),
     AP_INIT_RAW_ARGS("TileSeedGrid", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_grid), ANYWHERE,
@@ -279,7 +280,7 @@ const command_rec tseed_directives[] = {
                      "MIME [from=MIME] [quality=85] [level=1] [palette=keep|auto|none]"),
     AP_INIT_RAW_ARGS("TileSeedMetatile", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_metatile), ANYWHERE,
-                     "WIDTHxHEIGHT [gutter=N]"),
+                     "WIDTHxHEIGHT [gutter=N] [edge=cut|ask]"),
     AP_INIT_RAW_ARGS("TileSeedParameter", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_parameter), ANYWHERE,
                      "NAME [default=V] [value=V ...] [regex=RE] [case=keep|upper|lower]"),
@@ -297,7 +298,7 @@ const command_rec tseed_directives[] = {
                      "N, how often a metatile is tried again"),
     AP_INIT_RAW_ARGS("TileSeedFailureLimit", tseed_directive,
                      RULE(IN_LAYER, 1, 1, tseed_set_failure_limit), ANYWHERE,
-                     "N, failed metatiles after which a task is aborted, -1: none"),
+                     "N|P%, failed metatiles after which a task is aborted, -1: none"),
     AP_INIT_RAW_ARGS("TileSeedExpires", tseed_directive,
                      RULE(IN_LAYER, 1, 1, tseed_set_expires), ANYWHERE,
                      "DURATION, how long caches may keep served tiles"),

@@ -7,8 +7,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 #include "seeder/tseed_job.h"
+#include "source/tseed_source.h"
 #include "source/tseed_wms.h"
 #include "store/tseed_store.h"
 
@@ -191,6 +193,21 @@ static const char *read_mode(tseed_source_t *source, apr_table_t *parameters, ap
     return tseed_read_word(&source->mode, &option, mode, pool);
 }
 
+/* missing= is ours where the upstream has tiles, and a parameter of a WMS. */
+static const char *read_missing(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
+{
+    static const char *const words[] = {"error", "empty", NULL};
+    static const tseed_option_t option = {.words = words};
+    const char *missing =
+        tseed_source_is_tiled(source) ? apr_table_get(parameters, "MISSING") : NULL;
+
+    if (!missing) {
+        return NULL;
+    }
+    apr_table_unset(parameters, "MISSING");
+    return tseed_read_word(&source->missing_is_empty, &option, missing, pool);
+}
+
 const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t kind = {.words = kinds};
@@ -213,6 +230,9 @@ const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t
     }
     if (!error) {
         error = read_mode(&source, parameters, cmd->pool);
+    }
+    if (!error) {
+        error = read_missing(&source, parameters, cmd->pool);
     }
     if (!error) {
         draft->layer.source = source;
@@ -323,11 +343,16 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
 
 const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
+    static const char *const edges[] = {"cut", "ask", NULL};
     static const tseed_option_t options[] = {
         {.name = "gutter",
          .read = tseed_read_int,
          .offset = offsetof(tseed_layer_t, gutter),
          .highest = GUTTER_MAX},
+        {.name = "edge",
+         .read = tseed_read_word,
+         .offset = offsetof(tseed_layer_t, gutter_beyond),
+         .words = edges},
         {.name = NULL},
     };
     tseed_draft_t *draft;
@@ -534,16 +559,31 @@ const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_
                                   APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }
 
+static const char *read_percent(int64_t *percent, const char *text, apr_pool_t *pool)
+{
+    if (tseed_text_int64(percent, apr_pstrmemdup(pool, text, strlen(text) - 1), 0, 100) != 0) {
+        return apr_psprintf(pool, "'%s' is not possible, a share from 0%% to 100%% is expected",
+                            tseed_text_quote(text, 60, pool));
+    }
+    return NULL;
+}
+
 const char *tseed_set_failure_limit(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t range = {.lowest = -1, .highest = INT64_MAX};
+    const char *text = APR_ARRAY_IDX(words, 0, const char *);
+    size_t length = strlen(text);
     tseed_draft_t *draft;
     const char *error = say_once(&draft, TSEED_SAID_FAILURE_LIMIT, cmd);
 
     (void)dir;
-    return error ? error
-                 : tseed_read_int64(&draft->layer.failure_limit, &range,
-                                    APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    if (!error && length > 0 && text[length - 1] == '%') {
+        error = read_percent(&draft->layer.failure_limit, text, cmd->pool);
+        draft->layer.failure_is_share = 1;
+    } else if (!error) {
+        error = tseed_read_int64(&draft->layer.failure_limit, &range, text, cmd->pool);
+    }
+    return error;
 }
 
 const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

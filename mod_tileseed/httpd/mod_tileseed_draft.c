@@ -19,6 +19,8 @@ APLOG_USE_MODULE(tileseed);
 
 /* Longest side of a picture that is asked of an upstream, in pixels. */
 #define PICTURE_SIDE_MAX 16384
+/* 32x32 tiles of 256x256 pixels with a gutter; a worker decodes it to 4 bytes a pixel. */
+#define PICTURE_PIXELS_MAX (8704 * 8704)
 
 /* How far a configured extent may reach out of its grid set's, in parts of its side: people write
  * one with more or fewer digits than the other. */
@@ -67,6 +69,7 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
         layer->meta_width = other->meta_width;
         layer->meta_height = other->meta_height;
         layer->gutter = other->gutter;
+        layer->gutter_beyond = other->gutter_beyond;
     }
     if (unsaid[TSEED_SAID_PARAMETER]) {
         layer->filters = other->filters;
@@ -85,6 +88,7 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     }
     if (unsaid[TSEED_SAID_FAILURE_LIMIT]) {
         layer->failure_limit = other->failure_limit;
+        layer->failure_is_share = other->failure_is_share;
     }
     if (unsaid[TSEED_SAID_EXPIRES]) {
         layer->expires = other->expires;
@@ -230,14 +234,15 @@ static const char *check_picture(const tseed_layer_t *layer, const tseed_gridset
     int width = layer->meta_width * gridset->tile_width + 2 * layer->gutter;
     int height = layer->meta_height * gridset->tile_height + 2 * layer->gutter;
 
-    if (width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX) {
+    if (width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX &&
+        (int64_t)width * height <= PICTURE_PIXELS_MAX) {
         return NULL;
     }
     return apr_psprintf(pool,
                         "metatiles of %dx%d tiles with gutter %d would be pictures of %dx%d "
-                        "pixels in '%s', at most %dx%d is possible",
+                        "pixels in '%s', at most %d on a side and %d in all are possible",
                         layer->meta_width, layer->meta_height, layer->gutter, width, height,
-                        gridset->name, PICTURE_SIDE_MAX, PICTURE_SIDE_MAX);
+                        gridset->name, PICTURE_SIDE_MAX, PICTURE_PIXELS_MAX);
 }
 
 static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,

@@ -32,26 +32,30 @@ static const char *cut(const char **data, size_t *length, const tseed_answer_t *
     return problem;
 }
 
+const char *tseed_blank_picture(tseed_answer_t *picture, apr_pool_t *pool)
+{
+    static const tseed_colour_t transparent = {255, 255, 255, 0};
+    const size_t pixels = (size_t)picture->width * (size_t)picture->height;
+    const tseed_picture_t blank = {.width = picture->width,
+                                   .height = picture->height,
+                                   .channels = 1,
+                                   .stride = (size_t)picture->width,
+                                   .pixels = apr_pcalloc(pool, pixels),
+                                   .colours = 1,
+                                   .palette = &transparent};
+    tseed_png_writer_t writer = {0};
+
+    picture->length = tseed_png_write(&writer, &blank, TSEED_PNG_LEVELS);
+    picture->data = picture->length ? apr_pmemdup(pool, writer.file.data, picture->length) : NULL;
+    tseed_png_writer_free(&writer);
+    return picture->data ? NULL : TSEED_NO_MEMORY;
+}
+
 const char *tseed_blank_make(const char **data, size_t *length, const tseed_format_t *format,
                              int width, int height, apr_pool_t *pool)
 {
-    static const tseed_colour_t transparent = {255, 255, 255, 0};
-    tseed_picture_t picture = {.width = width,
-                               .height = height,
-                               .channels = 1,
-                               .stride = (size_t)width,
-                               .pixels = apr_pcalloc(pool, (apr_size_t)width * (size_t)height),
-                               .colours = 1,
-                               .palette = &transparent};
-    tseed_png_writer_t writer = {0};
     tseed_answer_t answer = {.width = width, .height = height};
-    const char *problem = TSEED_NO_MEMORY;
+    const char *problem = tseed_blank_picture(&answer, pool);
 
-    answer.length = tseed_png_write(&writer, &picture, TSEED_PNG_LEVELS);
-    answer.data = writer.file.data;
-    if (answer.length > 0) {
-        problem = cut(data, length, &answer, format, pool);
-    }
-    tseed_png_writer_free(&writer);
-    return problem;
+    return problem ? problem : cut(data, length, &answer, format, pool);
 }

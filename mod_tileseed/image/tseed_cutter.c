@@ -10,6 +10,7 @@
 #include "image/tseed_palette.h"
 #include "image/tseed_png_read.h"
 #include "image/tseed_png_write.h"
+#include "image/tseed_strip.h"
 #include "image/tseed_webp.h"
 
 /* Grey of up to 16 levels gets a palette, whose indices are half a byte; of more it stays grey. */
@@ -51,7 +52,8 @@ struct tseed_cutter_t {
     tseed_palette_room_t palette;
     tseed_jpeg_codec_t jpeg_codec;
     tseed_webp_codec_t webp_codec;
-    tseed_buffer_t pixels; /* of a tile whose pixels had to be converted */
+    tseed_buffer_t pixels;   /* of a tile whose pixels had to be converted */
+    tseed_buffer_t stripped; /* an answer that is passed on */
 
     /* the uniform tile made last; most answers that have one have many */
     uniform_key_t uniform_key;
@@ -78,6 +80,7 @@ void tseed_cutter_destroy(tseed_cutter_t *cutter)
     tseed_jpeg_codec_free(&cutter->jpeg_codec);
     tseed_webp_codec_free(&cutter->webp_codec);
     tseed_buffer_free(&cutter->pixels);
+    tseed_buffer_free(&cutter->stripped);
     tseed_buffer_free(&cutter->uniform_data);
     tseed_buffer_free(&cutter->solid_data);
     free(cutter);
@@ -270,6 +273,21 @@ static int answer_will_do(const tseed_cutter_t *cutter, const tseed_picture_t *c
            converted->channels == picture->channels && !converted->colours == !picture->colours;
 }
 
+/* Returns 0 when the answer was passed on as the tile. */
+static int pass_on(tseed_encoded_t *tile, tseed_cutter_t *cutter)
+{
+    const tseed_answer_t *answer = &cutter->answer;
+    tseed_stripped_t stripped;
+
+    if (tseed_strip(&stripped, &cutter->stripped, answer->data, answer->length, answer->width,
+                    answer->height) != 0) {
+        return -1;
+    }
+    tile->data = stripped.data;
+    tile->length = stripped.length;
+    return 0;
+}
+
 static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                               tseed_picture_t *pixels, tseed_codec_t codec)
 {
@@ -278,9 +296,7 @@ static const char *encode_png(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     if (error) {
         return error;
     }
-    if (answer_will_do(cutter, pixels)) {
-        tile->data = cutter->png.data;
-        tile->length = cutter->png.length;
+    if (answer_will_do(cutter, pixels) && pass_on(tile, cutter) == 0) {
         return NULL;
     }
     tile->length = tseed_png_write(&cutter->writer, pixels, cutter->format.level);
@@ -300,9 +316,8 @@ static const char *encode_jpeg(tseed_encoded_t *tile, tseed_cutter_t *cutter,
 static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
                                tseed_picture_t *pixels)
 {
-    if (cutter->kind == ANSWER_WEBP && is_whole(cutter, pixels->width, pixels->height)) {
-        tile->data = cutter->answer.data;
-        tile->length = cutter->answer.length;
+    if (cutter->kind == ANSWER_WEBP && is_whole(cutter, pixels->width, pixels->height) &&
+        pass_on(tile, cutter) == 0) {
         return NULL;
     }
     if (pixels->channels < 3) {
@@ -443,9 +458,9 @@ static int cut_jpeg(tseed_encoded_t *tile, const char **error, tseed_cutter_t *c
     }
     if (is_whole(cutter, region->width, region->height)) {
         *error = tseed_jpeg_check(&cutter->jpeg_codec, jpeg, pool);
-        tile->data = jpeg->data;
-        tile->length = jpeg->length;
-        return 1;
+        if (*error || pass_on(tile, cutter) == 0) {
+            return 1;
+        }
     }
     tile->length = tseed_jpeg_cut(&tile->data, &cutter->jpeg_codec, jpeg, region);
     return tile->length > 0;

@@ -10,7 +10,8 @@
  * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
  * `quality` then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded
  * once. JPEG knows no transparency: what shines through becomes white. An answer that already is
- * the one tile wanted of it is checked and passed on as it is.
+ * the one tile wanted of it is checked and passed on, but for what it says besides its pixels and
+ * their colours.
  */
 #ifndef TSEED_CUTTER_H
 #define TSEED_CUTTER_H

@@ -99,6 +99,7 @@ typedef struct {
     tseed_source_mode_t mode;
     tseed_address_t addresses[TSEED_ADDRESSES_MAX];
     int count;                     /* of the addresses, at least 1 */
+    int missing_is_empty;          /* where the upstream has no tile, an empty one is made */
     const apr_table_t *parameters; /* of the requests, keys in upper case: LAYERS, STYLES, … */
 } tseed_source_t;
 
@@ -133,10 +134,12 @@ typedef struct tseed_layer_t {
     apr_array_header_t *filters; /* of tseed_filter_t, sorted by name, may be empty */
     int meta_width, meta_height; /* tiles */
     int gutter;                  /* pixels on each side of a metatile */
+    int gutter_beyond;           /* it is asked for beyond the grid set's edges, too */
     tseed_source_t source;
     tseed_store_config_t store;
     int reseed_all;                /* make tiles again though their answer is as before */
     int retries;                   /* of a metatile */
+    int failure_is_share;          /* failure_limit is a percentage of a task's metatiles */
     int64_t failure_limit;         /* failed metatiles before a task is aborted */
     apr_interval_time_t expires;   /* of served tiles, -1: nothing is said */
     tseed_on_miss_t on_miss;       /* what is served where there is no tile */

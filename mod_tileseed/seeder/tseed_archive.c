@@ -58,10 +58,11 @@ static uint64_t recipe_of(const tseed_run_t *run, apr_pool_t *scratch)
     const tseed_format_t *format = run->tileset.format;
     const tseed_store_config_t *store = &run->tileset.layer->store;
     const char *text =
-        apr_psprintf(scratch, "%d\n%s\n%s %d %d %d %d\n%dx%d+%d\n%d %o %o", RECIPE_VERSION,
+        apr_psprintf(scratch, "%d\n%s\n%s %d %d %d %d\n%dx%d+%d%s\n%d %o %o", RECIPE_VERSION,
                      tseed_gridset_print(run->tileset.subset->gridset, scratch), format->mime,
                      format->quality, format->level, format->lossless, (int)format->palette,
                      run->task->meta_width, run->task->meta_height, run->task->gutter,
+                     run->task->gutter && !run->tileset.layer->gutter_beyond ? " cut" : "",
                      store->link_uniform, (unsigned)store->mode, (unsigned)store->dirmode);
     uint64_t recipe = tseed_digest(text, strlen(text), 0);
 

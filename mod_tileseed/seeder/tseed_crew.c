@@ -13,7 +13,9 @@
 
 #include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
+#include "image/tseed_blank.h"
 #include "image/tseed_cutter.h"
+#include "tiling/tseed_margin.h"
 
 #define SIGNAL_STACK 65536
 
@@ -201,11 +203,12 @@ static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile
 {
     const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
     const tseed_range_t *whole = &job->metatile.whole;
-    int gutter = job->run->task->gutter;
+    const tseed_margin_t margin = tseed_margin_of(gridset, whole, job->run->task->gutter,
+                                                  !job->run->tileset.layer->gutter_beyond);
 
     return (tseed_region_t){
-        .x = gutter + (int)(tile->x - whole->minx) * gridset->tile_width,
-        .y = gutter + (int)(whole->maxy - tile->y) * gridset->tile_height,
+        .x = margin.left + (int)(tile->x - whole->minx) * gridset->tile_width,
+        .y = margin.top + (int)(whole->maxy - tile->y) * gridset->tile_height,
         .width = gridset->tile_width,
         .height = gridset->tile_height,
     };
@@ -287,13 +290,20 @@ static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
+/* An answer without a body stands for a tile that the upstream does not have. */
+static const char *open_answer(worker_t *worker, const tseed_job_t *job)
+{
+    tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width, job->height};
+    const char *error = answer.length == 0 ? tseed_blank_picture(&answer, worker->scratch) : NULL;
+
+    return error ? error
+                 : tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format,
+                                     worker->scratch);
+}
+
 static void cut(worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
-    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
-                                   job->height};
-    const char *error =
-        tseed_cutter_open(worker->cutter, &answer, job->run->tileset.format, worker->scratch);
-
+    const char *error = open_answer(worker, job);
     const char *words = error ? tseed_transfer_words(&job->transfer, worker->scratch) : "";
 
     if (error) {

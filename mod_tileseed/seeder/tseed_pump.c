@@ -140,9 +140,26 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_fetcher_submit(seeder->fetcher, &job->transfer);
 }
 
+/* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
+ * made. */
+static void settle_missing(tseed_job_t *job)
+{
+    tseed_transfer_t *transfer = &job->transfer;
+
+    if (job->run->tileset.layer->source.missing_is_empty &&
+        transfer->result == TSEED_FETCH_FAILED &&
+        (transfer->http_status == 404 || transfer->http_status == 204)) {
+        transfer->result = TSEED_FETCH_OK;
+        transfer->length = 0;
+        transfer->validator[0] = '\0';
+    }
+}
+
 void tseed_pump_arrive(tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
+
+    settle_missing(job);
 
     run->fetching--;
     run->pixels_expected -= pixels_of(job);
@@ -467,7 +484,8 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
 void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     if (run->phase == TSEED_RUN_GOING && tseed_run_is_through(run)) {
-        run->progress.state = TSEED_DONE;
+        tseed_inquiry_remind(seeder, run);
+        tseed_run_conclude(run);
         run->phase = TSEED_RUN_DRAINING;
     }
     if (run->phase == TSEED_RUN_DRAINING && !run->jobs) {
@@ -483,6 +501,11 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 
 /* ---- once a tick ---- */
 
+static int waits(const tseed_run_t *run, apr_time_t now)
+{
+    return run->waits_since || run->is_hushed || run->short_of || now < run->pause_until;
+}
+
 /* Tiles a 1000 s, averaged over the last PACES ticks with less and less weight, so that a break
  * shows in it soon. It is shown alone: nothing else has changed that a checkpoint had to save. */
 static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
@@ -492,12 +515,15 @@ static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     const double pace = 1000 * (double)(processed - run->paced_tiles) / seconds;
     const int was_dirty = run->dirty;
 
-    if (run->paced_at && seconds > 0) {
+    if (waits(run, now)) { /* what was is no pace, and says nothing of what is left */
+        run->paces = 0;
+        run->progress.pace = 0;
+    } else if (run->paced_at && seconds > 0) {
         run->paces += run->paces < PACES;
         run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
-        tseed_pump_show(seeder, run);
-        run->dirty = was_dirty;
     }
+    tseed_pump_show(seeder, run);
+    run->dirty = was_dirty;
     run->paced_at = now;
     run->paced_tiles = processed;
 }

@@ -3,6 +3,8 @@
 /* A run: the sequence of a task's metatiles and what is under way of it. */
 #include "seeder/tseed_run.h"
 
+#include <apr_strings.h>
+
 int64_t tseed_run_count(const tseed_run_t *run)
 {
     if (run->task->type == TSEED_TRUNCATE) {
@@ -74,6 +76,29 @@ int64_t tseed_run_peek(const tseed_run_t *run)
 int tseed_run_is_through(const tseed_run_t *run)
 {
     return run->progress.low >= tseed_run_count(run);
+}
+
+/* The cause is not known of losses before this seeder's time alone. */
+static void say_losses(tseed_run_t *run, const char *what, int64_t count)
+{
+    const char *cause = run->last_cause;
+
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "%s%" APR_INT64_T_FMT " metatile%s failed%s%.150s", what, count,
+                 count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
+}
+
+void tseed_run_conclude(tseed_run_t *run)
+{
+    tseed_progress_t *progress = &run->progress;
+
+    progress->state = TSEED_DONE;
+    if (progress->failures > 0 && progress->made + progress->unchanged == 0) {
+        progress->state = TSEED_ABORTED;
+        say_losses(run, "nothing was made: ", progress->failures);
+    } else if (progress->failures > 0) {
+        say_losses(run, "", progress->failures);
+    }
 }
 
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job)

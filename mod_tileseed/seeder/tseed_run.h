@@ -67,6 +67,7 @@ typedef struct tseed_run_t {
     tseed_job_t *parked;     /* to be fetched again, by the time they are due */
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
                               * upstream is not known to be away */
+    int is_hushed;           /* the upstream is there, but does not answer */
     tseed_job_t *jobs;       /* all under way, by sibling */
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */
@@ -106,6 +107,10 @@ int64_t tseed_run_peek(const tseed_run_t *run);
 
 /* Whether every position is finished. */
 int tseed_run_is_through(const tseed_run_t *run);
+
+/* Sets how a run that is through has ended, and the reason: ABORTED if nothing was made of what was
+ * wanted, else DONE; what it waited for on the way is over. */
+void tseed_run_conclude(tseed_run_t *run);
 
 /* Puts a job under way and takes it off again. */
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);

@@ -81,11 +81,12 @@ const char *tseed_address_bbox(const tseed_ask_t *ask, int swapped, apr_pool_t *
 {
     const tseed_gridset_t *gridset = ask->tileset->subset->gridset;
     tseed_bounds_t bounds = tseed_range_bounds(gridset, ask->whole);
-    double margin = ask->gutter * gridset->resolution[ask->whole->z];
-    const char *minx = decimal(bounds.minx - margin, pool);
-    const char *miny = decimal(bounds.miny - margin, pool);
-    const char *maxx = decimal(bounds.maxx + margin, pool);
-    const char *maxy = decimal(bounds.maxy + margin, pool);
+    const tseed_margin_t *margin = &ask->margin;
+    double pixel = gridset->resolution[ask->whole->z];
+    const char *minx = decimal(bounds.minx - margin->left * pixel, pool);
+    const char *miny = decimal(bounds.miny - margin->bottom * pixel, pool);
+    const char *maxx = decimal(bounds.maxx + margin->right * pixel, pool);
+    const char *maxy = decimal(bounds.maxy + margin->top * pixel, pool);
 
     return swapped ? apr_pstrcat(pool, miny, ",", minx, ",", maxy, ",", maxx, NULL)
                    : apr_pstrcat(pool, minx, ",", miny, ",", maxx, ",", maxy, NULL);

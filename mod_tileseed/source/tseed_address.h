@@ -5,15 +5,16 @@
 #define TSEED_ADDRESS_H
 
 #include "layer/tseed_tileset.h"
-#include "tiling/tseed_range.h"
+#include "tiling/tseed_margin.h"
 
 /* A block of tiles that is wanted, and where it is asked for. */
 typedef struct {
     const tseed_tileset_t *tileset;
     const tseed_range_t *whole;
-    int gutter;        /* pixels around it */
-    int width, height; /* pixels, gutter included */
-    const char *url;   /* of a service, or a template */
+    int gutter;            /* pixels around it, as configured */
+    tseed_margin_t margin; /* those that are asked for */
+    int width, height;     /* pixels, margin included */
+    const char *url;       /* of a service, or a template */
 } tseed_ask_t;
 
 /* Checks scheme, host and characters of an address; one that is a template may have braces. NULL or
@@ -27,7 +28,7 @@ int tseed_address_has_dots(const char *url);
 /* RFC 3986 2.1. All but its unreserved characters and those in `allowed` are encoded. */
 const char *tseed_address_encode(const char *text, const char *allowed, apr_pool_t *pool);
 
-/* "minx,miny,maxx,maxy" of the block with its gutter, the shortest decimals that read back as the
+/* "minx,miny,maxx,maxy" of the block with its margin, the shortest decimals that read back as the
  * very doubles computed; `swapped`: "miny,minx,maxy,maxx". */
 const char *tseed_address_bbox(const tseed_ask_t *ask, int swapped, apr_pool_t *pool);
 

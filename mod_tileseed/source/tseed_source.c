@@ -39,8 +39,11 @@ const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool)
     const tseed_range_t *whole = ask->whole;
     const char *url;
 
-    ask->width = (int)(whole->maxx - whole->minx + 1) * gridset->tile_width + 2 * ask->gutter;
-    ask->height = (int)(whole->maxy - whole->miny + 1) * gridset->tile_height + 2 * ask->gutter;
+    ask->width = (int)(whole->maxx - whole->minx + 1) * gridset->tile_width;
+    ask->height = (int)(whole->maxy - whole->miny + 1) * gridset->tile_height;
+    ask->margin = tseed_margin_of(gridset, whole, ask->gutter, !ask->tileset->layer->gutter_beyond);
+    ask->width += ask->margin.left + ask->margin.right;
+    ask->height += ask->margin.top + ask->margin.bottom;
     ask->url = source->addresses[address].url;
     url = kinds[source->kind].url(ask, pool);
     return tseed_address_has_dots(url) ? "" : url;

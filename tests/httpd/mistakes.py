@@ -332,7 +332,7 @@ SOURCES = [
      'TileSeedSource: there are more than 8 addresses'),
     (layer(source='!TileSeedSource wms\n'),
      'TileSeedSource: too few arguments, expected is: wms|wmts|xyz URL|upstream:NAME [URL ...] '
-     '[mode=fallback|share] [NAME=VALUE ...]'),
+     '[mode=fallback|share] [missing=error|empty] [NAME=VALUE ...]'),
     (layer(source='!TileSeedSource wms ftp://h/wms layers=a\n'),
      'TileSeedSource: the address of a source is written as http://host:port/path or '
      'https://host:port/path'),
@@ -423,11 +423,11 @@ METATILES = [
      "TileSeedMetatile: gutter=: '-1' is not possible, a whole number from 0 to 1024 is "
      'expected'),
     (layer('!TileSeedMetatile 4x4 8'),
-     "TileSeedMetatile: '8' is not understood, gutter= is expected"),
+     "TileSeedMetatile: '8' is not understood, gutter= or edge= is expected"),
     (gridset('TileSeedSRS 1', 'TileSeedExtent 0 0 1 1', 'TileSeedLevels 2',
      'TileSeedTileSize 4096x4096') + layer('TileSeedMetatile 8x8', '!TileSeedGrid g'),
      'TileSeedGrid: metatiles of 8x8 tiles with gutter 0 would be pictures of 32768x32768 '
-     "pixels in 'g', at most 16384x16384 is possible"),
+     "pixels in 'g', at most 16384 on a side and 75759616 in all are possible"),
 ]
 
 PARAMETERS = [
@@ -501,6 +501,8 @@ LIMITS = [
     (layer('!TileSeedFailureLimit -2'),
      "TileSeedFailureLimit: '-2' is not possible, a whole number from -1 to "
      '9223372036854775807 is expected'),
+    (layer('!TileSeedFailureLimit 101%'),
+     "TileSeedFailureLimit: '101%' is not possible, a share from 0% to 100% is expected"),
 ]
 
 LOCATIONS = [

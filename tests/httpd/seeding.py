@@ -264,13 +264,20 @@ class Grid:
         """All metatiles that some tiles need."""
         return {self.metatile(tile, meta) for tile in tiles}
 
-    def box(self, block, margin=0):
+    def margin(self, block, gutter):
+        """Pixels around a block, none beyond the grid: left, below, right, above."""
+        z, left, low, right, high = block
+        columns, lines = self.size(z)
+        return [min(gutter, tiles * self.pixels)
+                for tiles in (left, low, columns - 1 - right, lines - 1 - high)]
+
+    def box(self, block, margin=(0, 0, 0, 0)):
         """Bounds of a block with some pixels around it."""
         z, left, low, right, high = block
         side = self.side / 2 ** z
-        more = margin * side / self.pixels
-        return (self.minx + left * side - more, self.miny + low * side - more,
-                self.minx + (right + 1) * side + more, self.miny + (high + 1) * side + more)
+        more = [pixels * (side / self.pixels) for pixels in margin]
+        return (self.minx + left * side - more[0], self.miny + low * side - more[1],
+                self.minx + (right + 1) * side + more[2], self.miny + (high + 1) * side + more[3])
 
 
 # What GeoWebCache made of the two systems
@@ -298,15 +305,16 @@ def cut(httpd, grid, tile, meta=(4, 4), gutter=0, **query):
     block = grid.metatile(tile, meta)
     z, left, low, right, high = block
     _, x, y = tile
-    width = (right - left + 1) * grid.pixels + 2 * gutter
-    height = (high - low + 1) * grid.pixels + 2 * gutter
+    margin = grid.margin(block, gutter)
+    width = (right - left + 1) * grid.pixels + margin[0] + margin[2]
+    height = (high - low + 1) * grid.pixels + margin[1] + margin[3]
     asked = {'service': 'WMS', 'version': '1.1.1', 'request': 'GetMap', 'layers': 'world',
              'styles': '', 'srs': grid.srs, 'width': width, 'height': height,
-             'bbox': ','.join(map(repr, grid.box(block, gutter))), 'format': 'image/png', **query}
+             'bbox': ','.join(map(repr, grid.box(block, margin))), 'format': 'image/png', **query}
     picture = fetched(httpd.url('/wms?' + urllib.parse.urlencode(asked)))
     assert picture.size == (width, height), z
-    column = gutter + (x - left) * grid.pixels
-    line = gutter + (high - y) * grid.pixels
+    column = margin[0] + (x - left) * grid.pixels
+    line = margin[3] + (high - y) * grid.pixels
     return picture.crop((column, line, column + grid.pixels, line + grid.pixels))
 
 

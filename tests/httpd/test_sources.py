@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Sources other than one WMS: tiles of others, and several addresses."""
+import io
+
 import pytest
+from PIL import Image
 
 from seeding import REST, SMALL_GRID, counts, done, files, layer
 from tileseed_httpd import one_mpm, wait_until
@@ -41,6 +44,28 @@ def test_single_tiles(httpd, upstream, source):
     assert len(files(httpd)) == 5
     if 'wmts' in source:
         assert {one.get('LAYER', one.get('L')) for one in upstream.requests} == {'roads'}
+
+
+@one_mpm
+@pytest.mark.parametrize('status', (204, 404))
+@pytest.mark.parametrize('source', (
+    'xyz @?Z={z}&X={x}&Y={y}&WIDTH=16&HEIGHT=16', 'wmts @ layer=roads width=16 height=16'),
+    ids=('xyz', 'wmts'))
+def test_missing_tiles_are_empty(httpd, upstream, source, status):
+    """One request for each, no failure, and a tile that is transparent; clients get it as well."""
+    upstream.decide = lambda asked: (
+        Fault('status', status) if asked.get('X', asked.get('TILECOL')) == '1' else None)
+    httpd.start('<Location "/tiles">\nTileSeedTiles on\nRequire local\n</Location>\n'
+                + REST + SMALL_GRID
+                + layer('stub', f'TileSeedSource {source.replace("@", upstream.url)} missing=empty',
+                        'TileSeedGrid small', 'TileSeedRetries 0'))
+    answer = httpd.get('/tiles/stub/small/1/1/0.png')
+    assert answer.status == 200, answer.body
+    document = done(httpd, 'stub', zoomStop=2)
+    assert counts(document) == (20, 1, 0, 0) and document['reason'] is None
+    assert len(upstream.requests) == 21
+    with Image.open(io.BytesIO(answer.body)) as picture:
+        assert picture.convert('RGBA').getextrema()[3] == (0, 0)
 
 
 @one_mpm

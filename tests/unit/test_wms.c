@@ -168,6 +168,7 @@ static void test_wms__widens_ground_and_picture_by_the_gutter(void **state)
 
     (void)state;
     ask.gutter = swapped.gutter = 16;
+    ask.layer.gutter_beyond = swapped.layer.gutter_beyond = 1;
     url = url_of(&ask);
     assert_string_equal(value_in(url, "BBOX"), "-191.25,-101.25,191.25,101.25");
     assert_string_equal(value_in(url, "WIDTH"), "544");
@@ -175,6 +176,35 @@ static void test_wms__widens_ground_and_picture_by_the_gutter(void **state)
     assert_int_equal(ask.width, 544);
     assert_int_equal(ask.height, 288);
     assert_string_equal(value_in(url_of(&swapped), "BBOX"), "-101.25,-191.25,101.25,191.25");
+}
+
+/* Nothing is asked for beyond the first and last column and row: level 1 has 4 x 2 tiles, and
+ * 0.3515625 degrees a pixel. */
+static void test_wms__cuts_the_gutter_at_the_edges(void **state)
+{
+    static const struct {
+        tseed_range_t range;
+        int gutter, width, height;
+        const char *box;
+    } cases[] = {
+        {{0, 0, 0, 1, 0}, 16, 512, 256, "-180,-90,180,90"},
+        {{1, 0, 0, 0, 0}, 16, 272, 272, "-180,-90,-84.375,5.625"},
+        {{1, 1, 1, 2, 1}, 16, 544, 272, "-95.625,-5.625,95.625,90"},
+        {{1, 3, 1, 3, 1}, 16, 272, 272, "84.375,-5.625,180,90"},
+        {{1, 1, 0, 1, 0}, 300, 812, 512, "-180,-90,105.46875,90"}, /* beyond a whole tile */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ask_t ask = world("1.1.1");
+        const tseed_range_t *range = &cases[i].range;
+
+        ask.range = *range;
+        ask.gutter = cases[i].gutter;
+        assert_string_equal(value_in(url_of(&ask), "BBOX"), cases[i].box);
+        assert_int_equal(ask.width, cases[i].width);
+        assert_int_equal(ask.height, cases[i].height);
+    }
 }
 
 static void test_wms__counts_tiles_that_are_not_square(void **state)
@@ -204,6 +234,7 @@ static void check_digits(const char *name, int z)
     double read[4];
 
     ask.gutter = 3;
+    ask.layer.gutter_beyond = 1;
     ask.subset.gridset = gridset;
     ask.range = (tseed_range_t){
         .z = z,
@@ -437,6 +468,7 @@ int main(void)
         cmocka_unit_test(test_wms__keeps_east_first_where_the_system_has_it),
         cmocka_unit_test(test_wms__asks_for_the_name_that_the_upstream_knows),
         cmocka_unit_test(test_wms__widens_ground_and_picture_by_the_gutter),
+        cmocka_unit_test(test_wms__cuts_the_gutter_at_the_edges),
         cmocka_unit_test(test_wms__counts_tiles_that_are_not_square),
         cmocka_unit_test(test_wms__writes_coordinates_exactly),
         cmocka_unit_test(test_wms__writes_small_and_large_numbers_without_exponent),
