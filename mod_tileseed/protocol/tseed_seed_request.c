@@ -273,6 +273,11 @@ static const char *resolve_failures(request_t *request)
 
 /* ---- the task ---- */
 
+static int64_t share_of(int64_t count, int64_t percent)
+{
+    return count / 100 * percent + count % 100 * percent / 100;
+}
+
 /* What the task remembers of the configuration it was accepted with. */
 static void take_snapshot(request_t *request)
 {
@@ -296,6 +301,9 @@ static void take_snapshot(request_t *request)
     if (task->has_area) {
         tseed_positions_init(&positions, gridset, &task->bounds, &shape);
         task->tiles_total = positions.tiles;
+        if (!request->document->failure_limit && layer->failure_is_share) {
+            task->failure_limit = share_of(positions.count, layer->failure_limit);
+        }
     }
 }
 

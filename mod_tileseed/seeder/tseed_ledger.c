@@ -242,7 +242,10 @@ static void log_ending(const tseed_run_t *run)
         apr_snprintf(unchanged, sizeof(unchanged), " (%" APR_INT64_T_FMT " unchanged)",
                      progress->unchanged);
     }
-    tseed_log(aborted ? TSEED_LOG_ERROR : TSEED_LOG_INFO, APR_SUCCESS,
+    tseed_log(aborted                  ? TSEED_LOG_ERROR
+              : progress->failures > 0 ? TSEED_LOG_WARNING
+                                       : TSEED_LOG_INFO,
+              APR_SUCCESS,
               "task %" APR_INT64_T_FMT
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
               " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT

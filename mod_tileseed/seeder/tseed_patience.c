@@ -128,6 +128,29 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     tseed_pump_show(seeder, run);
 }
 
+/* It has answered nothing for a while, and what it was asked has not failed yet. */
+static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
+                      const tseed_outlook_t *outlook, apr_time_t now)
+{
+    int was_dirty = run->dirty;
+
+    run->is_hushed = 1;
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "waiting for upstream %.80s: no answer for %" APR_INT64_T_FMT " s", name,
+                 (now - outlook->hushed) / APR_USEC_PER_SEC);
+    tseed_pump_show(seeder, run);
+    run->dirty = was_dirty;
+}
+
+static void hear_again(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    run->is_hushed = 0;
+    if (run->phase == TSEED_RUN_GOING) {
+        tseed_inquiry_remind(seeder, run);
+        tseed_pump_show(seeder, run);
+    }
+}
+
 /* Before the upstream's first answer nobody knows whether what an earlier seeder waited for is. */
 static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
 {
@@ -145,6 +168,11 @@ void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
             hold_on(seeder, run, name_of(run, address), &outlook, now);
         } else if (is_over(run, &outlook)) {
             go_on(seeder, run, now);
+        }
+        if (!outlook.since && outlook.hushed) {
+            be_hushed(seeder, run, name_of(run, address), &outlook, now);
+        } else if (run->is_hushed) {
+            hear_again(seeder, run);
         }
     }
 }

@@ -97,6 +97,7 @@ void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
     lane = find_lane(fetcher, upstream);
     if (lane) {
         *outlook = lane->outlook;
+        outlook->hushed = atomic_load(&lane->hushed);
     }
     pthread_mutex_unlock(&fetcher->lock);
 }
@@ -244,6 +245,17 @@ static void collect_finished(tseed_fetcher_t *fetcher)
     }
 }
 
+/* The first silence is worth a line at once: until its requests have failed much time may pass. */
+static void note_hush(tseed_lane_t *lane, apr_time_t now)
+{
+    if (tseed_lane_note_hush(lane, now)) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "the upstream %s has not answered for %.0f s; requests under way: %d",
+                  lane->upstream->name,
+                  (double)(now - atomic_load(&lane->hushed)) / APR_USEC_PER_SEC, lane->under_way);
+    }
+}
+
 static void end_silent(tseed_fetcher_t *fetcher)
 {
     apr_time_t now = tseed_clock_monotonic();
@@ -251,6 +263,7 @@ static void end_silent(tseed_fetcher_t *fetcher)
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
         tseed_lane_listen(lane, now);
+        note_hush(lane, now);
         while ((wire = tseed_lane_find_silent(lane, now))) {
             finish(fetcher, wire, CURLE_OPERATION_TIMEDOUT);
         }

@@ -10,6 +10,11 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 
+/* An upstream is silent when no answer has come for so long, and for so many times what is usual.
+ */
+#define HUSH       (5 * APR_USEC_PER_SEC)
+#define HUSH_USUAL 3
+
 /* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
 #define DOUBT (APR_USEC_PER_SEC / 2)
 
@@ -167,6 +172,51 @@ static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)
     lane->probe.most = transfer->most;
 }
 
+/* ---- silence ---- */
+
+/* Since when what is under way has been waiting for any answer; 0: nothing is under way. */
+static apr_time_t silent_since(const tseed_lane_t *lane)
+{
+    apr_time_t oldest = 0;
+
+    for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
+        if (wire->transfer && (!oldest || wire->begun < oldest)) {
+            oldest = wire->begun;
+        }
+    }
+    return oldest && lane->pace.heard > oldest ? lane->pace.heard : oldest;
+}
+
+static apr_interval_time_t hush_of(const tseed_lane_t *lane)
+{
+    apr_interval_time_t usual = HUSH_USUAL * lane->pace.usual;
+
+    return usual > HUSH ? usual : HUSH;
+}
+
+int tseed_lane_note_hush(tseed_lane_t *lane, apr_time_t now)
+{
+    apr_time_t since = silent_since(lane);
+    int was_hushed = atomic_load(&lane->hushed) != 0;
+    int is_hushed = since && now - since >= hush_of(lane);
+
+    atomic_store(&lane->hushed, is_hushed ? since : 0);
+    if (is_hushed && !was_hushed && lane->hush_said <= lane->pace.heard) {
+        lane->hush_said = now;
+        return 1;
+    }
+    return 0;
+}
+
+/* When that is to be seen; TSEED_PACE_NEVER: it is seen already, or there is nothing to wait for.
+ */
+static apr_time_t hush_due(const tseed_lane_t *lane)
+{
+    apr_time_t since = silent_since(lane);
+
+    return since && !atomic_load(&lane->hushed) ? since + hush_of(lane) : TSEED_PACE_NEVER;
+}
+
 /* ---- the transfers' way ---- */
 
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
@@ -188,7 +238,9 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
         lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
+    apr_time_t hush = hush_due(lane);
 
+    due = hush < due ? hush : due;
     for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->silent_until && wire->silent_until < due) {
             due = wire->silent_until;

@@ -99,7 +99,47 @@ def test_too_many_failures_abort(httpd, upstream):
     assert 4 <= len(failures(httpd, document['id'])) <= 6
     assert not files(httpd)
     document = ended(httpd, begin(httpd, 'stub', zoomStop=1, totalFailuresBeforeAborting=-1))
-    assert (document['state'], document['tilesFailed']) == ('DONE', 5)
+    assert (document['state'], document['tilesFailed']) == ('ABORTED', 5)
+    assert document['reason'] == ('nothing was made: 2 metatiles failed, the last one: '
+                                  '404 Not Found: the stub was told to fail')
+
+
+@one_mpm
+def test_some_failures_are_said(httpd, upstream):
+    """A task that is done with losses says so, in its document and in the log."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
+    upstream.faults = [None, Fault('status', 404)]
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=1, threadCount=1))
+    assert document['state'] == 'DONE' and document['tilesFailed'] in (1, 4)
+    assert document['reason'] == ('1 metatile failed, the last one: '
+                                  '404 Not Found: the stub was told to fail')
+    line = next(line for line in httpd.error_log().splitlines() if ' done after ' in line)
+    assert ':warn' in line and '1 metatile failed' in line
+    document = done(httpd, 'stub', zoomStop=1)
+    assert document['reason'] is None and document['tilesFailed'] == 0
+
+
+@one_mpm
+@pytest.mark.parametrize('limit, more, state', [
+    ('26%', {}, 'ABORTED'), ('27%', {}, 'DONE'),
+    ('0%', {'totalFailuresBeforeAborting': -1}, 'DONE'),
+    ('27%', {'totalFailuresBeforeAborting': 16}, 'ABORTED')])
+def test_failures_are_a_share(httpd, upstream, limit, more, state):
+    """More than a share of a task's metatiles end it, unless the request says how many may fail."""
+    httpd.expect(SUMMARY)
+    httpd.expect('aborted')
+    httpd.start(REST + f'TileSeedRetries 0\nTileSeedFailureLimit {limit}\n'
+                + stub(upstream, meta='4x4'))
+    def decide(asked):
+        """17 of the 64 metatiles are never drawn, between 26 and 27 per cent."""
+        column, row = (int(float(place) / 125) for place in asked['BBOX'].split(',')[:2])
+        return Fault('status', 404) if column * 8 + row in range(1, 18) else None
+    upstream.decide = decide
+    document = ended(httpd, begin(httpd, 'stub', zoomStart=5, zoomStop=5, **more))
+    assert document['state'] == state, document
+    assert document['tilesFailed'] == 17 * 16 or state == 'ABORTED'
+
 
 
 def test_kill_while_the_upstream_hangs(httpd, upstream):

@@ -85,13 +85,13 @@ def test_upstream_errors_are_summarised(httpd, upstream):
     httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream, meta='1x1'))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=8, tileFailureRetryWaitTime=1)
     document = ended(httpd, number)
-    assert (document['state'], document['tilesFailed']) == ('DONE', 341)
+    assert (document['state'], document['tilesFailed']) == ('ABORTED', 341)
     assert len(upstream.requests) == 2 * 341
     found = lines(httpd, 'failed answers of the upstream')
     assert 1 <= len(found) <= 3, found
     assert 'HTTP 500' in found[0] or '500' in found[0], found[0]
     assert sum(int(re.search(r'(\d+) failed answers', line)[1]) for line in found) == 682
-    assert '341 failed of 341' in one_line(httpd, f'task {number} ', 'done after')
+    assert '341 failed of 341' in one_line(httpd, f'task {number} ', 'aborted after')
 
 
 @one_mpm

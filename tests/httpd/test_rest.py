@@ -608,7 +608,8 @@ def test_members_of_a_task(httpd, upstream):
     assert (running['id'], running['state'], pending['state']) == (1, 'RUNNING', 'PENDING')
     assert running['bounds'] == [0, 0, 45, 45] and running['threadCount'] == 3
     assert running['tilesTotal'] == len(GRIDS['EPSG:4326'].between(2, 4, (0, 0, 45, 45)))
-    assert running['requestedBy'] is running['finished'] is running['reason'] is None
+    assert running['requestedBy'] is running['finished'] is None
+    assert (running['reason'] or 'waiting for upstream').startswith('waiting for upstream')
     assert RFC_3339.fullmatch(running['created']) and RFC_3339.fullmatch(running['started'])
     assert pending['started'] is pending['tilesPerSecond'] is pending['secondsRemaining'] is None
     assert pending['parameters'] == {}

@@ -111,7 +111,7 @@ def test_history_is_pruned(httpd, upstream):
     httpd.start(REST + 'TileSeedHistory 3 30d\n' + stub(upstream, 'TileSeedRetries 0'))
     upstream.faults = [Fault('xml')]
     begin(httpd, 'stub', zoomStop=0)
-    wait_until(lambda: task(httpd, 1)['state'] == 'DONE')
+    wait_until(lambda: task(httpd, 1)['state'] == 'ABORTED')
     assert failures(httpd, 1)
     for _ in range(4):
         done(httpd, 'stub', zoomStop=0)

@@ -141,7 +141,8 @@ def test_an_upstream_that_hangs(httpd, upstream):
     """Silence is noticed after first-byte-timeout, and waited out."""
     httpd.expect(SUMMARY)
     httpd.expect(AWAY)
-    httpd.start(REST + 'TileSeedRetries 0\n'
+    # an answer of a machine that does other work may take longer than a second as well
+    httpd.start(REST + 'TileSeedRetries 1000\n'
                 + stub(upstream, polite='first-byte-timeout=1s'))
     upstream.always = Fault('hang')
     number = begin(httpd, 'stub', zoomStop=2, threadCount=4)
@@ -149,6 +150,30 @@ def test_an_upstream_that_hangs(httpd, upstream):
     upstream.always = None
     document = ended(httpd, number)
     assert (document['state'], counts(document)) == ('DONE', (21, 0, 0, 0))
+
+
+@one_mpm
+def test_an_upstream_that_says_nothing_is_named(httpd, upstream):
+    """Long before a timeout the task says what it waits for, and nothing of pace and rest."""
+    httpd.start(REST + stub(upstream, connections=2))
+    upstream.faults = [None, None, Fault('delay', 1)]
+    upstream.always = Fault('hang')
+    number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
+
+    def hushed():
+        """The task's document once it says that it waits."""
+        document = task(httpd, number)
+        said = re.fullmatch('waiting for upstream stub: no answer for [0-9]+ s',
+                            document['reason'] or '')
+        return said and document['tilesPerSecond'] is document['secondsRemaining'] is None
+    wait_until(hushed)
+    assert task(httpd, number)['tilesMade'] > 0
+    assert re.search('the upstream stub has not answered for [0-9]+ s; requests under way: [12]',
+                     httpd.error_log())
+    upstream.always = None
+    upstream.ended.set()
+    document = ended(httpd, number)
+    assert (document['state'], document['reason']) == ('DONE', None)
 
 
 @one_mpm

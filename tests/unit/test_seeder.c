@@ -58,7 +58,7 @@ static void test_seeder__exceptions_are_failures_with_a_cause(void **state)
 
     upstream->mood = EXCEPTION;
     progress = wait_end(house, post(house, "seed", 3, 2));
-    assert_int_equal(progress.state, TSEED_DONE);
+    assert_int_equal(progress.state, TSEED_ABORTED); /* nothing was made */
     assert_int_equal(progress.failed, pyramid(3));
     assert_int_equal(progress.failures, 1 + 1 + 1 + 4);
     assert_int_equal(files(house), 0);
