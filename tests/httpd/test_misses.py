@@ -5,6 +5,7 @@ import concurrent.futures
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from seeding import (GRIDS, REST, files, geowebcache_path, halt, layer, seeder_of, stub,
                      world)
 from test_tiles import TILES, fetch
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import MODULES, one_mpm, wait_until
 from upstream import Fault
 
 FEW_WORKERS = {
@@ -164,6 +165,25 @@ def test_client_that_goes_away(httpd, upstream):
         released.set()
         assert other.result()[-1] == 200
     wait_until(lambda: len(files(httpd)) == 2)
+
+
+@one_mpm
+def test_client_that_goes_away_over_http2(httpd, upstream):
+    """A stream has no socket of its own: that of its connection is watched."""
+    httpd.start(f'LoadModule http2_module {MODULES}/mod_http2.so\nProtocols h2c http/1.1\n'
+                'TileSeedMissWaiters 1\n' + REST + TILES + stub(upstream, meta='1x1'))
+    released = held(upstream)
+    with subprocess.Popen(['curl', '-s', '--http2-prior-knowledge',
+                           httpd.url('/tiles/stub/small/3/0/0.png')],
+                          stdout=subprocess.DEVNULL) as client:
+        wait_until(lambda: upstream.requests)
+        fetch(httpd, '/tiles/stub/small/3/7/7.png', 503)
+        client.kill()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(until_served, httpd, '/tiles/stub/small/3/7/7.png')
+        wait_until(lambda: len(upstream.requests) == 2)     # it has the place
+        released.set()
+        assert other.result()[-1] == 200
 
 
 @one_mpm
