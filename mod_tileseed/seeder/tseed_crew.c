@@ -83,8 +83,14 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
     return rv;
 }
 
-static void no_store(tseed_job_t *job, apr_status_t rv)
+/* `store` is NULL when there is no view. */
+static void no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 {
+    if (rv == ELOOP && store) {
+        apr_snprintf(job->cause, sizeof(job->cause),
+                     "%s/%s is a symbolic link, and none is followed below a store's directory",
+                     job->run->tileset.layer->store.root, tseed_store_link_met(store));
+    }
     job->outcome = must_stop(job->run) ? TSEED_JOB_STOPPED
                    : job->refused      ? TSEED_JOB_NO_ROOM
                                        : TSEED_JOB_NO_STORE;
@@ -102,7 +108,7 @@ static void check(tseed_store_t *store, tseed_job_t *job)
     apr_status_t rv = tseed_store_present(store, &job->metatile.wanted, job->present,
                                           TSEED_METATILE_TILES_MAX / 64);
     if (rv != APR_SUCCESS) {
-        no_store(job, rv);
+        no_store(job, store, rv);
     }
 }
 
@@ -229,7 +235,7 @@ static int cut_tile(worker_t *worker, tseed_store_t *store, tseed_job_t *job,
     }
     rv = store_tile(store, job, tile, &encoded);
     if (rv != APR_SUCCESS) {
-        no_store(job, rv);
+        no_store(job, store, rv);
         return 0;
     }
     job->made++;
@@ -428,7 +434,7 @@ static void remove_range(tseed_store_t *store, tseed_job_t *job)
     if (APR_STATUS_IS_EINTR(rv) && !must_stop(job->run)) {
         job->outcome = TSEED_JOB_MORE;
     } else if (rv != APR_SUCCESS) {
-        no_store(job, rv);
+        no_store(job, store, rv);
     }
 }
 
@@ -442,7 +448,7 @@ static void count(tseed_store_t *store, tseed_job_t *job)
             : tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
 
     if (rv != APR_SUCCESS) {
-        no_store(job, rv);
+        no_store(job, store, rv);
     }
 }
 
@@ -472,7 +478,7 @@ static void work(worker_t *worker, tseed_job_t *job)
     } else if (job->is_passing) {
         pass_all(worker, job);
     } else if (rv != APR_SUCCESS) {
-        no_store(job, rv);
+        no_store(job, NULL, rv);
     } else if (job->stage == TSEED_STAGE_CHECK) {
         check(store, job);
     } else if (job->stage == TSEED_STAGE_CUT) {
@@ -486,7 +492,7 @@ static void work(worker_t *worker, tseed_job_t *job)
     } else if (job->stage == TSEED_STAGE_SWEEP) {
         rv = sweep(store, job);
         if (rv != APR_SUCCESS) {
-            no_store(job, rv);
+            no_store(job, store, rv);
         }
     } else {
         count(store, job);

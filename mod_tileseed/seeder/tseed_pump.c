@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The pump: jobs of running tasks from stage to stage, until their metatiles have an end. */
 #include <apr_strings.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,9 +266,12 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
     const tseed_range_t *tiles = &job->metatile.wanted;
     const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
     apr_time_t now = tseed_clock_monotonic();
-    char why[120];
+    char why[TSEED_CAUSE_SIZE];
 
     apr_strerror(job->rv, why, sizeof(why));
+    if (job->rv == ELOOP) { /* the worker has found out which directory is a link */
+        apr_cpystrn(why, job->cause, sizeof(why));
+    }
     if (run->pauses == 0) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
@@ -280,9 +284,13 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
         run->pauses++;
         run->pause_until = now + tseed_parking_back_off(run->pauses);
     }
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "paused: the store of layer %.60s can't be used: %s; the error log says where",
-                 run->task->layer, why);
+    if (job->rv == ELOOP) {
+        apr_snprintf(run->progress.reason, sizeof(run->progress.reason), "paused: %s", why);
+    } else {
+        apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                     "paused: the store of layer %.60s can't be used: %s; the error log says where",
+                     run->task->layer, why);
+    }
     tseed_pump_show(seeder, run);
 }
 

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -78,11 +80,66 @@ static int make_path(int base, char *path, mode_t mode)
     return rc == 0 || errno == EEXIST ? 0 : -1;
 }
 
+typedef int opener_t(int base, const char *path);
+
+/* The administrator says where the root is, by links or without. */
+static int open_root(int base, const char *path)
+{
+    return openat(base, path, FOLDER_FLAGS);
+}
+
+/* Opens one directory below another. A link is ELOOP. */
+static int open_one(int base, const char *name)
+{
+    struct stat st;
+    int fd = openat(base, name, FOLDER_FLAGS | O_NOFOLLOW);
+
+    if (fd < 0 && errno == ENOTDIR && fstatat(base, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        errno = S_ISLNK(st.st_mode) ? ELOOP : ENOTDIR;
+    }
+    return fd;
+}
+
+/* For kernels before 5.6, and where openat2 is forbidden: one directory after the other. */
+static int walk_below(int base, const char *path)
+{
+    char name[NAME_MAX + 1];
+    const char *slash = strchr(path, '/');
+    size_t length = slash ? (size_t)(slash - path) : strlen(path);
+    int fd, below, reason;
+
+    if (length >= sizeof(name)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name, path, length);
+    name[length] = '\0';
+    fd = open_one(base, name);
+    if (fd < 0 || !slash) {
+        return fd;
+    }
+    below = walk_below(fd, slash + 1);
+    reason = errno;
+    close(fd);
+    errno = reason;
+    return below;
+}
+
+/* Below the root no link is followed: a truncate does not, and would leave what a seed has put
+ * behind one. */
+static int open_below(int base, const char *path)
+{
+    const struct open_how how = {.flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, base, path, &how, sizeof(how));
+
+    return fd < 0 && (errno == ENOSYS || errno == EPERM) ? walk_below(base, path) : fd;
+}
+
 /* Opens a directory; `make`: makes it when it is missing. */
-static int open_path(int base, const char *path, int make, mode_t mode)
+static int open_path(opener_t *opener, int base, const char *path, int make, mode_t mode)
 {
     char copy[PATH_MAX];
-    int fd = openat(base, path, FOLDER_FLAGS);
+    int fd = opener(base, path);
 
     if (fd >= 0 || errno != ENOENT || !make) {
         return fd;
@@ -94,7 +151,7 @@ static int open_path(int base, const char *path, int make, mode_t mode)
     if (make_path(base, strcpy(copy, path), mode) != 0) {
         return -1;
     }
-    return openat(base, path, FOLDER_FLAGS);
+    return opener(base, path);
 }
 
 static apr_status_t root_get(int *fd, tseed_folders_t *folders, int make)
@@ -103,7 +160,8 @@ static apr_status_t root_get(int *fd, tseed_folders_t *folders, int make)
         close_if_removed(&folders->root_fd);
     }
     if (folders->root_fd < 0) {
-        folders->root_fd = open_path(AT_FDCWD, folders->root, make, (mode_t)folders->dirmode);
+        folders->root_fd =
+            open_path(open_root, AT_FDCWD, folders->root, make, (mode_t)folders->dirmode);
     }
     *fd = folders->root_fd;
     return *fd < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
@@ -152,7 +210,7 @@ static apr_status_t slot_get(int *fd, tseed_folders_t *folders, const char *path
         if (rv != APR_SUCCESS) {
             return rv;
         }
-        slot->fd = open_path(root, slot->path, make, (mode_t)folders->dirmode);
+        slot->fd = open_path(open_below, root, slot->path, make, (mode_t)folders->dirmode);
     }
     *fd = slot->fd;
     return *fd < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;

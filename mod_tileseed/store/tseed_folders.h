@@ -40,7 +40,8 @@ void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *co
 
 /* The descriptor of a directory relative to the root ("": the root itself), borrowed until the
  * eighth other one is asked for. find: ENOENT when it does not exist. make: it is made, with all
- * above it, and may turn out to have been removed since. */
+ * above it, and may turn out to have been removed since. ELOOP: a directory below the root is a
+ * symbolic link. */
 apr_status_t tseed_folders_find(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 

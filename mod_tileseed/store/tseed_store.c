@@ -65,7 +65,7 @@ void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id)
 
 static size_t longest_folder(const tseed_store_t *store)
 {
-    size_t links = strlen(store->links) + 1;
+    size_t links = strlen(store->links) + sizeof("/");
 
     return links > store->longest ? links : store->longest;
 }
@@ -86,8 +86,8 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     made->pattern = tseed_layout_compile(tileset, own);
     made->longest = tseed_layout_longest(made->pattern);
     made->links = tseed_layout_links(tileset, own);
-    made->path = apr_palloc(own, longest_folder(made));
-    made->other_path = apr_palloc(own, longest_folder(made));
+    made->path = apr_pcalloc(own, longest_folder(made));
+    made->other_path = apr_pcalloc(own, longest_folder(made));
     made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
     tseed_view_leftover(made->leftover, id);
     made->block = 1;
@@ -101,6 +101,38 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
 void tseed_store_close(tseed_store_t *store)
 {
     apr_pool_destroy(store->pool);
+}
+
+/* The first part of a path that is a link, in that path. */
+static int cut_at_link(int root, char *path)
+{
+    struct stat st;
+
+    for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (fstatat(root, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+            return 1;
+        }
+        *slash = '/';
+    }
+    return 0;
+}
+
+const char *tseed_store_link_met(tseed_store_t *store)
+{
+    int root;
+
+    if (tseed_folders_find(&root, &store->folders, "", 0) != APR_SUCCESS) {
+        return "";
+    }
+    if (cut_at_link(root, store->path)) {
+        return store->path;
+    }
+    if (cut_at_link(root, store->other_path)) {
+        return store->other_path;
+    }
+    apr_snprintf(store->other_path, longest_folder(store), "%s/", store->links);
+    return cut_at_link(root, store->other_path) ? store->other_path : "";
 }
 
 /* Effects */

@@ -11,6 +11,9 @@
  * which the next put in that directory by the same thread overwrites, and a removal drops when it
  * is an hour old.
  *
+ * Below the root no symbolic link to a directory is followed, whatever the call: looking and
+ * putting fail with ELOOP, removing and walking pass it by.
+ *
  * Statuses are the system's (APR_FROM_OS_ERROR); those a caller must tell apart stand at each call.
  */
 #ifndef TSEED_STORE_H
@@ -50,6 +53,10 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
 apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tileset, unsigned id,
                               apr_pool_t *pool);
 void tseed_store_close(tseed_store_t *store);
+
+/* After a call that failed with ELOOP: the directory, below the root, that is a link; "" when there
+ * is none any more. Up to the next call. */
+const char *tseed_store_link_met(tseed_store_t *store);
 
 /* Sets what effects round sizes up to, at least 1, which it is at first. Any time between calls. */
 void tseed_store_block_set(tseed_store_t *store, int64_t block);

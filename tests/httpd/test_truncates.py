@@ -4,7 +4,7 @@
 import os
 
 from quota import agrees, disk, known, usage
-from seeding import REST, begin, counts, done, ended, seeder_of, stub
+from seeding import REST, begin, counts, done, ended, seeder_of, stub, task
 from tileseed_httpd import wait_until
 
 
@@ -36,3 +36,22 @@ def test_death_behind_a_rename(httpd, upstream):
     mischief.slow(httpd.path('cache/.tileseed'), 0)
     agrees(httpd)
     assert not os.path.exists(httpd.path('cache/.tileseed/removed'))
+
+
+def test_link_below_the_root(httpd, upstream):
+    """What no truncate would remove is not written: the task waits and says which directory it is.
+    The root itself may be a link."""
+    httpd.expect("is paused: .* can.t be used")
+    real = httpd.folder('disk')
+    httpd.path('cache').symlink_to(real)
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=2)
+    level = real / 'stub/small_02'
+    level.rename(httpd.path('away'))
+    level.symlink_to(httpd.path('away'))
+    number = begin(httpd, 'stub', zoomStop=3)
+    wait_until(lambda: 'cache/stub/small_02 is a symbolic link' in (task(httpd, number)['reason']
+                                                                    or ''))
+    level.unlink()
+    assert counts(ended(httpd, number)) == (16 + 64, 5, 0, 0)
+    assert len(list(httpd.path('away').rglob('*.png'))) == 16

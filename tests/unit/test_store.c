@@ -455,6 +455,34 @@ static void test_store__remove_does_not_follow_links_to_directories(void **state
     assert_true(exists(full(house, "topp_states/EPSG_900913/3/5")));
 }
 
+/* What a truncate would leave must not be written, nor taken for a seed's. */
+static void test_store__no_link_below_the_root_is_followed(void **state)
+{
+    static const char *const links[] = {"topp_states", "topp_states/EPSG_900913",
+                                        "topp_states/EPSG_900913/3", "topp_states/EPSG_900913/3/5"};
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    const char *away = apr_pstrcat(house->pool, house->top, "/away", NULL);
+
+    for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        const char *link = full(house, links[i]);
+        uint64_t bits;
+
+        assert_int_equal(put(house, 3, 5, 2, "tile"), APR_SUCCESS);
+        assert_int_equal(rename(link, away), 0);
+        assert_int_equal(symlink(away, link), 0);
+        assert_int_equal(tseed_store_open(&house->store, &house->f.tileset, 7, house->pool), 0);
+        assert_int_equal(put(house, 3, 5, 1, "tile"), ELOOP);
+        assert_string_equal(tseed_store_link_met(house->store), links[i]);
+        assert_int_equal(
+            tseed_store_present(house->store, &(tseed_range_t){3, 5, 1, 5, 2}, &bits, 1), ELOOP);
+        assert_string_equal(tseed_store_link_met(house->store), links[i]);
+        assert_int_equal(remove_range(house, level(house, 3)), 0);
+        assert_int_equal(unlink(link), 0);
+        assert_int_equal(rename(away, link), 0);
+        assert_int_equal(put(house, 3, 5, 1, "tile"), APR_SUCCESS);
+    }
+}
+
 static void test_store__remove_below_a_root_that_is_a_link(void **state)
 {
     house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
@@ -691,6 +719,7 @@ int main(void)
         HOUSE_TEST(test_store__remove_nothing_is_success),
         HOUSE_TEST(test_store__remove_takes_empty_tiles_and_links_too),
         HOUSE_TEST(test_store__remove_does_not_follow_links_to_directories),
+        HOUSE_TEST(test_store__no_link_below_the_root_is_followed),
         HOUSE_TEST(test_store__remove_below_a_root_that_is_a_link),
         HOUSE_TEST(test_store__remove_drops_old_leftovers),
         HOUSE_TEST(test_store__remove_spares_young_leftovers),

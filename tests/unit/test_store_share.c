@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static struct stat stat_tile(house_t *house, int64_t x, int64_t y)
@@ -165,27 +166,29 @@ static void test_share__a_master_with_all_names_gets_a_successor(void **state)
     assert_effect(uniform(house, 1, 5, "sea"), 1, 0, 0, 0);
 }
 
+/* Files that can't get a name in that directory now; the module's linkat is this one. */
+static const char *elsewhere;
+
+int linkat(int from, const char *name, int to, const char *target, int flags)
+{
+    if (elsewhere && strstr(target, elsewhere)) {
+        errno = EXDEV;
+        return -1;
+    }
+    return (int)syscall(SYS_linkat, from, name, to, target, flags);
+}
+
 static void test_share__across_file_systems_is_put_instead(void **state)
 {
     house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
-    char away[] = "/dev/shm/tseed-store-XXXXXX";
-    struct stat here, there;
     tseed_effect_t sum = {0};
 
-    if (!mkdtemp(away)) {
-        skip();
-    }
     uniform(house, 1, 2, "sea");
-    stat(away, &there);
-    stat(house->top, &here);
-    assert_int_equal(symlink(away, full(house, "topp_states/EPSG_900913/4/2")), 0);
-    if (here.st_dev != there.st_dev) {
-        assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, 2, 2}, "sea"),
-                         APR_ENOTIMPL);
-        assert_effect(sum, 0, 0, 0, 0);
-    }
+    elsewhere = "5.png";
+    assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, 2, 10}, "sea"), APR_ENOTIMPL);
+    assert_effect(sum, 0, 0, 0, 0);
+    elsewhere = NULL;
     assert_effect(uniform(house, 1, 3, "sea"), 1, 0, 0, 0);
-    assert_int_equal(rmdir(away), 0);
 }
 
 static int always(void *baton)
