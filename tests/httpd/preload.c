@@ -167,12 +167,14 @@ int unlinkat(int directory, const char *name, int flags)
     return (int)syscall(SYS_unlinkat, directory, name, flags);
 }
 
-/* A cold disk is waited for while a directory is read. */
+/* A cold disk is waited for while a directory is read, longer than for a name. */
 int closedir(DIR *stream)
 {
     int (*next)(DIR *) = (int (*)(DIR *))dlsym(RTLD_NEXT, "closedir");
 
-    dawdle(dirfd(stream));
+    for (int i = 0; i < 8; i++) {
+        dawdle(dirfd(stream));
+    }
     return next(stream);
 }
 

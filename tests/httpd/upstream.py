@@ -50,6 +50,13 @@ def picture(bbox, width, height, kind='PNG'):
     return buffer.getvalue()
 
 
+def plain(shade, width, height, kind='PNG'):
+    """An image of one grey."""
+    buffer = io.BytesIO()
+    Image.new('RGB', (width, height), (shade, shade, shade)).save(buffer, kind)
+    return buffer.getvalue()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     """Answers GetMap, as well or as badly as the script says."""
     protocol_version = 'HTTP/1.1'
@@ -112,6 +119,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         bbox = [float(number) for number in asked.get('BBOX', '0,0,1,1').split(',')]
         size = [int(asked.get(key, '256')) - smaller for key in ('WIDTH', 'HEIGHT')]
         owner = self.server.owner
+        if owner.shade is not None:
+            return plain(owner.shade, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
         if owner.repaint_all or tuple(bbox) in owner.repainted:
             bbox = [number + 1 for number in bbox]
         return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
@@ -308,6 +317,7 @@ class Upstream:
         self.statuses = []          # of good answers
         self.repainted = set()      # bounds whose picture is another one now
         self.repaint_all = False
+        self.shade = None               # of grey, instead of a picture
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.inquiries = 0
