@@ -173,8 +173,11 @@ class World:
     def is_stale(self, tileset):
         """Its tiles that are older than its last truncate of all."""
         def shade(path):
-            with Image.open(self.httpd.path('cache') / path) as image:
-                return image.convert('L').getpixel((7, 7))
+            try:
+                with Image.open(self.httpd.path('cache') / path) as image:
+                    return image.convert('L').getpixel((7, 7))
+            except FileNotFoundError:   # it has just gone for the quota
+                return 255
         return [path for path in self.found(tileset) if shade(path) < tileset.shade - 3]
 
 
