@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tseed_digest.h"
 #include "store/tseed_store_view.h"
 #include "store/tseed_watch.h"
 
@@ -86,6 +87,9 @@ apr_status_t tseed_store_open(tseed_store_t **store, const tseed_tileset_t *tile
     made->pattern = tseed_layout_compile(tileset, own);
     made->longest = tseed_layout_longest(made->pattern);
     made->links = tseed_layout_links(tileset, own);
+    made->shared_set =
+        tseed_digest(made->links, strlen(made->links),
+                     tseed_digest(made->config->root, strlen(made->config->root), 0));
     made->path = apr_pcalloc(own, longest_folder(made));
     made->other_path = apr_pcalloc(own, longest_folder(made));
     made->names = apr_palloc(own, made->longest * (size_t)tseed_layout_depth(made->pattern));
@@ -152,14 +156,17 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
     return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
 }
 
-tseed_effect_t tseed_store_loss(tseed_store_t *store, const struct stat *st)
+apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const struct stat *st)
 {
     tseed_effect_t own = {0};
+    int is_shared = 0;
+    apr_status_t rv = st->st_nlink > 1 ? tseed_view_is_shared(&is_shared, store, st) : APR_SUCCESS;
 
-    if (S_ISREG(st->st_mode) && !(st->st_nlink > 1 && tseed_view_is_shared(store, st))) {
+    if (S_ISREG(st->st_mode) && !is_shared) {
         own = tseed_store_gain(store, (size_t)st->st_size);
     }
-    return (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};
+    *loss = (tseed_effect_t){-1, -own.files, -own.bytes, -own.allocated};
+    return rv;
 }
 
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile)
@@ -347,12 +354,16 @@ static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int 
                                 const char *name)
 {
     struct stat st;
+    apr_status_t rv = APR_SUCCESS;
 
     store->replacing = fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (store->replacing) {
-        *lost = tseed_store_loss(store, &st);
+        rv = tseed_store_loss(lost, store, &st);
     } else if (errno != ENOENT) {
         return APR_FROM_OS_ERROR(errno);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
     }
     return renameat(folder, store->leftover, folder, name) == 0 ? APR_SUCCESS
                                                                 : APR_FROM_OS_ERROR(errno);

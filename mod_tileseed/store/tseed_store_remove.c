@@ -10,8 +10,12 @@ static apr_status_t remove_file(tseed_scan_t *scan, tseed_scan_folder_t *folder,
                                 const struct stat *st, const tseed_tile_t *tile)
 {
     const tseed_witness_t *witness = scan->baton;
-    tseed_effect_t effect = tseed_store_loss(scan->store, st);
+    tseed_effect_t effect;
+    apr_status_t rv = tseed_store_loss(&effect, scan->store, st);
 
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
     if (unlinkat(folder->fd, name, 0) != 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
@@ -33,23 +37,28 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 }
 
 /* What there is, as the opposite of what would go. */
-static tseed_effect_t worth(tseed_store_t *store, const struct stat *st)
+static apr_status_t value(tseed_effect_t *worth, tseed_store_t *store, const struct stat *st)
 {
-    tseed_effect_t loss = tseed_store_loss(store, st);
+    tseed_effect_t loss;
+    apr_status_t rv = tseed_store_loss(&loss, store, st);
 
-    return (tseed_effect_t){-loss.names, -loss.files, -loss.bytes, -loss.allocated};
+    *worth = (tseed_effect_t){-loss.names, -loss.files, -loss.bytes, -loss.allocated};
+    return rv;
 }
 
 static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
                                const struct stat *st, const tseed_tile_t *tile)
 {
-    tseed_effect_t effect = worth(scan->store, st);
+    tseed_effect_t effect;
+    apr_status_t rv = value(&effect, scan->store, st);
 
     (void)folder;
     (void)name;
     (void)tile;
-    tseed_effect_add(scan->baton, &effect);
-    return APR_SUCCESS;
+    if (rv == APR_SUCCESS) {
+        tseed_effect_add(scan->baton, &effect);
+    }
+    return rv;
 }
 
 apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
@@ -69,12 +78,15 @@ static apr_status_t find_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, c
                               const struct stat *st, const tseed_tile_t *tile)
 {
     const tseed_witness_t *witness = scan->baton;
-    tseed_effect_t effect = worth(scan->store, st);
+    tseed_effect_t effect;
+    apr_status_t rv = value(&effect, scan->store, st);
 
     (void)folder;
     (void)name;
-    witness->tell(witness->baton, tile, &effect);
-    return APR_SUCCESS;
+    if (rv == APR_SUCCESS) {
+        witness->tell(witness->baton, tile, &effect);
+    }
+    return rv;
 }
 
 apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,

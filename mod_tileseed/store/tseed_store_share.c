@@ -26,8 +26,26 @@
  * tile is linked to a master between a sweep's look at it and its removal. */
 static unsigned sweeps;
 
-/* Masters made and removed so far. Changed under the same lock, read without. */
+/* Masters made and removed so far, and the last of them, by whoever holds the lock alone. Read
+ * without it: an entry that was overwritten meanwhile is found out by the number. */
+#define LOGGED 1024U
+typedef struct {
+    _Atomic uint64_t set, device, inode; /* `set`: of tile sets, see shared_set */
+    _Atomic int gone;
+} change_t;
+static change_t changed[LOGGED];
 static _Atomic unsigned changes;
+
+static void log_change_locked(const tseed_store_t *store, const struct stat *st, int gone)
+{
+    change_t *change = &changed[changes % LOGGED];
+
+    change->set = store->shared_set;
+    change->device = st->st_dev;
+    change->inode = st->st_ino;
+    change->gone = gone;
+    changes++;
+}
 
 static apr_status_t status_of(int rc)
 {
@@ -204,11 +222,17 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
  * has linked a tile to it before views can know that their inodes are not all. */
 static apr_status_t make_master(tseed_store_t *store, const tseed_master_t *master, int links)
 {
+    struct stat st;
     apr_status_t rv;
 
     tseed_view_hold_alone();
-    rv = status_of(linkat(links, store->leftover, links, master->name, 0));
-    changes += rv == APR_SUCCESS;
+    rv = status_of(fstatat(links, store->leftover, &st, AT_SYMLINK_NOFOLLOW));
+    if (rv == APR_SUCCESS) {
+        rv = status_of(linkat(links, store->leftover, links, master->name, 0));
+    }
+    if (rv == APR_SUCCESS) {
+        log_change_locked(store, &st, 0);
+    }
     tseed_view_release();
     unlinkat(links, store->leftover, 0);
     return rv;
@@ -289,43 +313,81 @@ static void note_inode(tseed_store_t *store, ino_t inode)
     apr_hash_set(store->shared_inodes, key, sizeof(*key), key);
 }
 
-/* The number first: what is made from now on has them read again. */
-static void read_inodes(tseed_store_t *store)
+static apr_status_t read_names(tseed_store_t *store, DIR *stream)
 {
-    int links;
-    DIR *stream = NULL;
-    struct stat st;
     const struct dirent *entry;
 
-    if (!store->shared_pool) {
-        apr_pool_create(&store->shared_pool, store->pool);
-    }
-    apr_pool_clear(store->shared_pool);
-    store->shared_inodes = apr_hash_make(store->shared_pool);
-    store->shared_changes = changes;
-    if (tseed_folders_find(&links, &store->folders, store->links, strlen(store->links)) ==
-            APR_SUCCESS &&
-        fstat(links, &st) == 0) {
-        store->shared_device = st.st_dev;
-        stream = tseed_folders_stream(links);
-    }
-    while (stream && (entry = readdir(stream)) != NULL) {
+    while ((errno = 0, entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] != '.') {
             note_inode(store, entry->d_ino);
         }
     }
-    if (stream) {
-        closedir(stream);
-    }
+    return APR_FROM_OS_ERROR(errno);
 }
 
-int tseed_view_is_shared(tseed_store_t *store, const struct stat *st)
+/* Reads all of them. The number first: what is made from now on is caught up on. */
+static apr_status_t read_inodes(tseed_store_t *store)
 {
-    if (!store->shared_pool || store->shared_changes != changes) {
-        read_inodes(store);
+    unsigned begun = changes;
+    int links;
+    DIR *stream;
+    struct stat st;
+    apr_status_t rv =
+        tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
+
+    apr_pool_clear(store->shared_pool);
+    store->shared_inodes = apr_hash_make(store->shared_pool);
+    if (rv == APR_SUCCESS) {
+        stream = fstat(links, &st) == 0 ? tseed_folders_stream(links) : NULL;
+        rv = stream ? read_names(store, stream) : APR_FROM_OS_ERROR(errno);
+        store->shared_device = st.st_dev;
+        if (stream) {
+            closedir(stream);
+        }
     }
-    return st->st_dev == store->shared_device &&
-           apr_hash_get(store->shared_inodes, &st->st_ino, sizeof(st->st_ino)) != NULL;
+    store->shared_is_read = rv == APR_SUCCESS || APR_STATUS_IS_ENOENT(rv);
+    store->shared_changes = begun;
+    return store->shared_is_read ? APR_SUCCESS : rv;
+}
+
+/* Takes over what has changed since; 0: that is more than the log keeps. */
+static int catch_up(tseed_store_t *store)
+{
+    const unsigned begun = store->shared_changes, now = changes;
+
+    for (unsigned i = begun; i != now && now - begun < LOGGED; i++) {
+        const change_t *change = &changed[i % LOGGED];
+        ino_t inode = (ino_t)change->inode;
+
+        if (change->set == store->shared_set && change->gone) {
+            apr_hash_set(store->shared_inodes, &inode, sizeof(inode), NULL);
+        } else if (change->set == store->shared_set) {
+            note_inode(store, inode);
+            store->shared_device = (dev_t)change->device;
+        }
+    }
+    store->shared_changes = now;
+    return changes - begun < LOGGED;
+}
+
+static apr_status_t know_inodes(tseed_store_t *store)
+{
+    if (!store->shared_pool) {
+        apr_pool_create(&store->shared_pool, store->pool);
+    }
+    if (store->shared_is_read && (store->shared_changes == changes || catch_up(store))) {
+        return APR_SUCCESS;
+    }
+    return read_inodes(store);
+}
+
+apr_status_t tseed_view_is_shared(int *is_shared, tseed_store_t *store, const struct stat *st)
+{
+    apr_status_t rv = know_inodes(store);
+
+    *is_shared = rv == APR_SUCCESS && st->st_dev == store->shared_device &&
+                 apr_hash_get(store->shared_inodes, &st->st_ino, sizeof(st->st_ino)) != NULL;
+    return rv;
 }
 
 static int stat_master(struct stat *st, int links, const char *name)
@@ -356,11 +418,11 @@ static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
     }
     tseed_view_hold_alone();
     if (stat_master(&st, links, name) && st.st_nlink == 1 && unlinkat(links, name, 0) == 0) {
-        tseed_effect_t file = tseed_store_loss(store, &st);
+        tseed_effect_t file = tseed_store_gain(store, (size_t)st.st_size);
 
         sweeps++;
-        changes++;
-        file.names = 0;
+        log_change_locked(store, &st, 1);
+        file = (tseed_effect_t){0, -file.files, -file.bytes, -file.allocated};
         tseed_effect_add(sum, &file);
     }
     tseed_view_release();

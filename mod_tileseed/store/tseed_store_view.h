@@ -62,12 +62,14 @@ struct tseed_store_t {
     apr_pool_t *shared_pool;   /* of the next three, NULL until they are asked for */
     apr_hash_t *shared_inodes; /* ino_t -> itself */
     dev_t shared_device;
-    unsigned shared_changes; /* how many there had been when they were read */
+    unsigned shared_changes; /* how many there had been when they were known */
+    int shared_is_read;
+    uint64_t shared_set; /* digest of root and `links` */
 };
 
 /* The effect of a file appearing, or of one name of a file disappearing. */
 tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
-tseed_effect_t tseed_store_loss(tseed_store_t *store, const struct stat *st);
+apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const struct stat *st);
 
 /* `path` has room for the pattern's longest. */
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
@@ -97,8 +99,8 @@ static inline int tseed_view_is_stale(const tseed_store_t *store)
     return store->detachments != tseed_view_detachments;
 }
 
-/* Whether a file is one of the tile set's masters. */
-int tseed_view_is_shared(tseed_store_t *store, const struct stat *st);
+/* Whether a file is one of the tile set's masters. Fails when they can't be read. */
+apr_status_t tseed_view_is_shared(int *is_shared, tseed_store_t *store, const struct stat *st);
 
 /* Removes that directory below the root and those above it, as far as they are empty. `path` is not
  * store->other_path. */

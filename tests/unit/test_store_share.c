@@ -191,6 +191,57 @@ static void test_share__across_file_systems_is_put_instead(void **state)
     assert_effect(uniform(house, 1, 3, "sea"), 1, 0, 0, 0);
 }
 
+/* What can't be read is no proof that there are none. */
+static void test_share__masters_that_cannot_be_read_are_asked_for_again(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    const char *links = full(house, ".tileseed/links/topp_states/EPSG_900913/png");
+    const char *away = full(house, ".tileseed/away");
+    tseed_effect_t sum, effect;
+
+    sum = uniform(house, 1, 2, "sea");
+    effect = uniform(house, 1, 3, "sea");
+    tseed_effect_add(&sum, &effect);
+    open_books(state, TSEED_LAYOUT_XYZ);
+    assert_int_equal(rename(links, away), 0);
+    assert_int_equal(symlink(away, links), 0);
+    assert_int_equal(
+        tseed_store_put(&effect, house->store, &(tseed_tile_t){4, 1, 2}, "land", 4, NULL), ELOOP);
+    assert_effect(effect, 0, 0, 0, 0);
+    assert_int_equal(unlink(links), 0);
+    assert_int_equal(rename(away, links), 0);
+    effect = put(house, 1, 2, 4);
+    assert_effect(effect, 0, 1, 4, BLOCK);
+    tseed_effect_add(&sum, &effect);
+    assert_survey(house, &sum);
+}
+
+/* Views learn of each other's masters, and of those that are swept, without reading them again. */
+static void test_share__views_keep_up_with_many_colours(void **state)
+{
+    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    tseed_store_t *mine = house->store, *other;
+    tseed_effect_t sum = {0}, effect;
+
+    open_books(state, TSEED_LAYOUT_XYZ);
+    other = house->store;
+    for (int i = 0; i < 3000; i++) {
+        char colour[16];
+
+        snprintf(colour, sizeof(colour), "colour %d", i);
+        house->store = i % 2 ? mine : other;
+        effect = uniform(house, i % 16, i / 16 % 8, colour);
+        tseed_effect_add(&sum, &effect);
+        effect = uniform(house, i % 16, i / 16 % 8 + 8, colour);
+        tseed_effect_add(&sum, &effect);
+        if (i % 7 == 0) {
+            effect = sweep(house);
+            tseed_effect_add(&sum, &effect);
+        }
+    }
+    assert_survey(house, &sum);
+}
+
 static int always(void *baton)
 {
     (void)baton;
@@ -338,6 +389,8 @@ int main(void)
         HOUSE_TEST(test_share__parameters_and_formats_share_nothing),
         HOUSE_TEST(test_share__a_master_with_all_names_gets_a_successor),
         HOUSE_TEST(test_share__across_file_systems_is_put_instead),
+        HOUSE_TEST(test_share__masters_that_cannot_be_read_are_asked_for_again),
+        HOUSE_TEST(test_share__views_keep_up_with_many_colours),
         HOUSE_TEST(test_share__stopped_changes_nothing),
         HOUSE_TEST(test_share__what_is_empty_or_long_is_put_instead),
         HOUSE_TEST(test_share__sweep_drops_old_leftovers),
