@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The directories that httpd makes for User. What exists is left as it is: an administrator who
- * made it has decided about owner and mode. */
+ * made it has decided about owner and mode.
+ *
+ * It makes them with root's rights, and one may lie in another that is User's already: no link is
+ * followed in a directory that others than root may write to. */
 #include "mod_tileseed_dirs.h"
 
-#include <apr_file_io.h>
 #include <apr_hash.h>
+#include <apr_strings.h>
 #include <apr_strings.h>
 #include <fcntl.h>
 #include <http_log.h>
@@ -16,58 +19,90 @@
 #include "mod_tileseed.h"
 
 #define STATE_MODE 0700
+#define ABOVE_MODE 0755
+#define DIR_FLAGS  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 APLOG_USE_MODULE(tileseed);
 
-/* Directories above the last one stay root's, and readable, so that User can get through. */
-static apr_status_t make_above(const char *path, apr_pool_t *pool)
+/* Whether nobody but root may put a link into a directory that root is about to go through. Without
+ * root's rights a link leads nowhere that its maker could not go. */
+static int is_trusted(int dir)
 {
-    const char *above = ap_make_dirstr_parent(pool, path);
-    apr_fileperms_t readable = APR_FPROT_UREAD | APR_FPROT_UWRITE | APR_FPROT_UEXECUTE |
-                               APR_FPROT_GREAD | APR_FPROT_GEXECUTE | APR_FPROT_WREAD |
-                               APR_FPROT_WEXECUTE;
+    struct stat st;
 
-    return apr_dir_make_recursive(above, readable, pool);
+    return geteuid() != 0 ||
+           (fstat(dir, &st) == 0 && st.st_uid == 0 && !(st.st_mode & (S_IWGRP | S_IWOTH)));
+}
+
+static int make_one(int above, const char *name)
+{
+    int dir;
+
+    if (mkdirat(above, name, ABOVE_MODE) != 0) {
+        return -1;
+    }
+    dir = openat(above, name, DIR_FLAGS | O_NOFOLLOW);
+    if (dir >= 0) {
+        fchmod(dir, ABOVE_MODE); /* whatever the umask */
+    }
+    return dir;
+}
+
+/* Instead of `above`, which is closed: the directory of that name in it. Whoever makes it in the
+ * same moment makes it for the same purpose. */
+static int descend(int above, const char *name, int *is_new)
+{
+    const int flags = DIR_FLAGS | (is_trusted(above) ? 0 : O_NOFOLLOW);
+    int dir = openat(above, name, flags), reason;
+
+    *is_new = 0;
+    if (dir < 0 && errno == ENOENT) {
+        dir = make_one(above, name);
+        *is_new = dir >= 0;
+        dir = dir < 0 && errno == EEXIST ? openat(above, name, flags) : dir;
+    }
+    reason = errno;
+    close(above);
+    errno = reason;
+    return dir;
 }
 
 /* By descriptor, so that nobody who may write above can have root give something else away. */
-static apr_status_t hand_over(const char *path, mode_t mode)
+static apr_status_t hand_over(int dir, mode_t mode)
 {
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    apr_status_t rv = APR_SUCCESS;
-
-    if (dir < 0) {
+    if (geteuid() == 0 && fchown(dir, ap_unixd_config.user_id, ap_unixd_config.group_id) != 0) {
         return errno;
     }
-    if (geteuid() == 0 && fchown(dir, ap_unixd_config.user_id, ap_unixd_config.group_id) != 0) {
-        rv = errno;
-    } else if (fchmod(dir, mode) != 0) { /* whatever the umask */
-        rv = errno;
-    }
-    close(dir);
-    return rv;
+    return fchmod(dir, mode) == 0 ? APR_SUCCESS : errno; /* whatever the umask */
 }
 
-/* Whoever made it in the same moment has made it for the same purpose. With ChrootDir it is made
- * where seeder and children will see it. */
-static apr_status_t make(const char *name, mode_t mode, apr_pool_t *pool)
+/* Directories above the last one stay root's, and readable, so that User can get through. With
+ * ChrootDir it is made where seeder and children will see it. */
+static apr_status_t make(const char *place, mode_t mode, apr_pool_t *pool)
 {
     const char *root = ap_unixd_config.chroot_dir;
-    const char *path = root ? apr_pstrcat(pool, root, name, NULL) : name;
+    const char *path = root ? apr_pstrcat(pool, root, place, NULL) : place;
     struct stat there;
-    apr_status_t rv;
+    char *rest, *name;
+    int dir, is_new = 0;
+    apr_status_t rv = APR_SUCCESS;
 
     if (stat(path, &there) == 0) {
         return APR_SUCCESS;
     }
-    rv = make_above(path, pool);
-    if (rv != APR_SUCCESS) {
-        return rv;
+    dir = open(*path == '/' ? "/" : ".", DIR_FLAGS);
+    name = apr_strtok(apr_pstrdup(pool, path), "/", &rest);
+    for (; dir >= 0 && name; name = apr_strtok(NULL, "/", &rest)) {
+        dir = descend(dir, name, &is_new);
     }
-    if (mkdir(path, mode) != 0) {
-        return errno == EEXIST ? APR_SUCCESS : errno;
+    if (dir < 0) {
+        return errno;
     }
-    return hand_over(path, mode);
+    if (is_new) {
+        rv = hand_over(dir, mode);
+    }
+    close(dir);
+    return rv;
 }
 
 /* The stores of all layers, each root once: root -> tseed_store_config_t. */

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from seeding import (GRIDS, REST, Watch, begin, counts, done, ended, failures, files, rows,
+from seeding import (GRIDS, REST, Watch, begin, counts, done, ended, failures, files, layer, rows,
                      seeder_of, stub, task, terminate)
 from test_tiles import TILES as TILES_LOCATION
 from tileseed_httpd import Httpd, one_mpm, wait_until
@@ -284,6 +284,24 @@ def test_seeder_lets_go_of_what_is_not_its_own(httpd, upstream):
         link.startswith('pipe:') or link.endswith('access_log') or link[8:-1] in listening)}
     assert not inherited, links
     assert any(link.endswith('error.log') for link in links.values()), links
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can be led astray')
+@one_mpm
+def test_store_behind_a_link_of_others(httpd, upstream):
+    """Root makes no directory where a link leads that User could have put there; an
+    administrator's own link is followed."""
+    httpd.expect("can't make the store")
+    vault = httpd.path('vault')
+    vault.mkdir()
+    httpd.folder('cache').joinpath('out').symlink_to(vault)
+    httpd.path('mine').symlink_to(vault)
+    httpd.start(REST + stub(upstream).replace('/cache"', '/cache/out/tiles/deep"')
+                + layer('other', 'TileSeedSource wms upstream:stub layers=any',
+                        'TileSeedGrid small').replace('/cache"', '/mine/tiles"'))
+    assert [path.name for path in vault.iterdir()] == ['tiles']
+    assert vault.joinpath('tiles').stat().st_uid == httpd.user[1]
+    assert not list(vault.joinpath('tiles').iterdir())
 
 
 def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
