@@ -161,9 +161,30 @@ static void warn_of_one_address(const ap_directive_t *tiles, const server_rec *s
     }
 }
 
+/* Whoever asks for tiles makes a tile set with each new value. */
+static void warn_of_parameters(const server_rec *server, const tseed_layer_t *layer)
+{
+    for (int i = 0; layer->on_miss == TSEED_ON_MISS_FETCH && i < layer->filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t);
+
+        if (tseed_filter_is_open(filter)) {
+            ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                         "tileseed: layer %s: TileSeedParameter %s takes values that are not "
+                         "listed, and with TileSeedOnMiss fetch each of them that is asked for "
+                         "makes a tile set, up to TileSeedMaxTileSets %d of them",
+                         layer->name, filter->name, layer->tilesets_most);
+        }
+    }
+}
+
 void tseed_config_warn(const server_rec *server, apr_pool_t *pool)
 {
     const apr_array_header_t *locations = tseed_conf_get(server)->drafts->locations;
+    const apr_array_header_t *layers = tseed_conf_get(server)->catalog->order;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        warn_of_parameters(server, APR_ARRAY_IDX(layers, i, const tseed_layer_t *));
+    }
 
     for (int i = 0; i < locations->nelts; i++) {
         const ap_directive_t *location = APR_ARRAY_IDX(locations, i, const ap_directive_t *);

@@ -36,6 +36,7 @@ static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name
     layer->retries = 2;
     layer->failure_limit = 1000;
     layer->expires = -1;
+    layer->tilesets_most = 256;
     return draft;
 }
 
@@ -614,4 +615,16 @@ const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_
     return error ? error
                  : tseed_read_word(&draft->layer.on_miss, &option,
                                    APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
+const char *tseed_set_max_tilesets(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t range = {.lowest = 0, .highest = 1000000};
+    tseed_draft_t *draft;
+    const char *error = say_once(&draft, TSEED_SAID_MAX_TILESETS, cmd);
+
+    (void)dir;
+    return error ? error
+                 : tseed_read_int(&draft->layer.tilesets_most, &range,
+                                  APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }

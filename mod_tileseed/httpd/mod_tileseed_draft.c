@@ -96,6 +96,9 @@ static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
     if (unsaid[TSEED_SAID_ON_MISS]) {
         layer->on_miss = other->on_miss;
     }
+    if (unsaid[TSEED_SAID_MAX_TILESETS]) {
+        layer->tilesets_most = other->tilesets_most;
+    }
 }
 
 /* ---- source ---- */

@@ -365,6 +365,11 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
                       reply.cause);
         apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply.retry_after));
         return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
+    case TSEED_MISS_REFUSED:
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
+                      reply.cause);
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
+                                 reply.cause);
     default:
         return send_busy(r, reply.retry_after, reply.cause);
     }

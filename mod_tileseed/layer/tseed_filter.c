@@ -63,6 +63,22 @@ static int same_folded(const tseed_filter_t *filter, const char *folded, const c
     return strcmp(folded, fold(configured, filter->letter_case, pool)) == 0;
 }
 
+int tseed_filter_is_open(const tseed_filter_t *filter)
+{
+    return filter->compiled || filter->values->nelts == 0;
+}
+
+int tseed_filter_lists(const tseed_filter_t *filter, const char *value, apr_pool_t *pool)
+{
+    const char *folded = fold(value, filter->letter_case, pool);
+    int listed = same_folded(filter, folded, filter->default_value, pool);
+
+    for (int i = 0; !listed && i < filter->values->nelts; i++) {
+        listed = same_folded(filter, folded, APR_ARRAY_IDX(filter->values, i, const char *), pool);
+    }
+    return listed;
+}
+
 static int passes(const tseed_filter_t *filter, const char *folded, apr_pool_t *pool)
 {
     if (filter->values->nelts == 0 && !filter->compiled) {

@@ -34,4 +34,10 @@ const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter
 /* Whether a value is that name and none of the filter's own: it stands for the default then. */
 int tseed_filter_means_default(const tseed_filter_t *filter, const char *value);
 
+/* Whether there are values that pass without being listed. */
+int tseed_filter_is_open(const tseed_filter_t *filter);
+
+/* Whether a value that has passed is the default or listed. */
+int tseed_filter_lists(const tseed_filter_t *filter, const char *value, apr_pool_t *pool);
+
 #endif

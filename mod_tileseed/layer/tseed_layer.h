@@ -143,6 +143,7 @@ typedef struct tseed_layer_t {
     int64_t failure_limit;         /* failed metatiles before a task is aborted */
     apr_interval_time_t expires;   /* of served tiles, -1: nothing is said */
     tseed_on_miss_t on_miss;       /* what is served where there is no tile */
+    int tilesets_most;             /* made by requests for tiles, with values that are not listed */
     uint64_t kept;                 /* bit z: the disk quota never removes tiles of that level */
     const tseed_bounds_t *degrees; /* its ground in degrees, longitude first; NULL: unknown */
 } tseed_layer_t;

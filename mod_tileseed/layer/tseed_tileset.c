@@ -141,3 +141,17 @@ const char *tseed_tileset_find(tseed_tileset_t *tileset, const tseed_catalog_t *
     return tseed_tileset_init(tileset, layer, subset, format,
                               apr_table_clone(pool, names->parameters), pool);
 }
+
+int tseed_tileset_is_open(const tseed_tileset_t *tileset, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = tileset->layer->filters;
+    int open = 0;
+
+    for (int i = 0; tileset->hash && !open && i < filters->nelts; i++) {
+        const tseed_filter_t *filter = &APR_ARRAY_IDX(filters, i, tseed_filter_t);
+        const char *value = apr_table_get(tileset->parameters, filter->name);
+
+        open = tseed_filter_is_open(filter) && value && !tseed_filter_lists(filter, value, pool);
+    }
+    return open;
+}

@@ -34,6 +34,10 @@ typedef struct {
 const char *tseed_tileset_find(tseed_tileset_t *tileset, const tseed_catalog_t *catalog,
                                const tseed_names_t *names, apr_pool_t *pool);
 
+/* Whether one of its parameters has a value that its filter does not list: clients can make such
+ * tile sets without end. */
+int tseed_tileset_is_open(const tseed_tileset_t *tileset, apr_pool_t *pool);
+
 /* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key;
  * values as they are, not encoded. In `pool`. */
 const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);

@@ -32,6 +32,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool)
 
     book->pool = pool;
     book->shelves = apr_array_make(pool, 16, sizeof(tseed_shelf_t *));
+    book->prints = apr_hash_make(pool);
     tseed_cells_init(&book->cells, print_of, book);
     apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
     return book;
@@ -89,6 +90,7 @@ tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *hold
     shelf->marked = own->doubtful;
     shelf->number = (unsigned)book->shelves->nelts;
     APR_ARRAY_PUSH(book->shelves, tseed_shelf_t *) = shelf;
+    apr_hash_set(book->prints, &own->print, sizeof(own->print), shelf);
     book->incomplete += !own->complete;
     tseed_account_correct(chain, amount_of(&own->shared));
     tseed_account_correct(chain, amount_of(&own->detached));
@@ -127,14 +129,7 @@ tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number)
 
 tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
 {
-    tseed_shelf_t *shelf;
-
-    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        if (shelf->holding.print == print) {
-            break;
-        }
-    }
-    return shelf;
+    return apr_hash_get(book->prints, &print, sizeof(print));
 }
 
 /* ---- cells ---- */

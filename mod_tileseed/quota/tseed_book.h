@@ -42,6 +42,8 @@ typedef struct {
     tseed_chain_t chain;
     uint64_t kept;    /* bit z: nothing of that level is ever a victim */
     int spared;       /* nothing is one now: its files can't be removed; may be set from outside */
+    int shared_due;   /* its shared files were not counted since the start, */
+    int sweep_due;    /* and are to be swept; likewise */
     int unread;       /* its last walk has failed; likewise */
     uint64_t marked;  /* those bits of holding.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */

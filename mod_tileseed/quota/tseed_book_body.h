@@ -9,6 +9,7 @@
 #ifndef TSEED_BOOK_BODY_H
 #define TSEED_BOOK_BODY_H
 
+#include <apr_hash.h>
 #include <apr_tables.h>
 
 #include "quota/tseed_book.h"
@@ -17,7 +18,8 @@
 
 struct tseed_book_t {
     apr_pool_t *pool;
-    apr_array_header_t *shelves; /* of tseed_shelf_t *, by number */
+    apr_array_header_t *shelves; /* of tseed_shelf_t *, by number, */
+    apr_hash_t *prints;          /* and by tseed_tileset_print */
     tseed_cells_t cells;
     tseed_ghosts_t ghosts;
     uint32_t *changed; /* numbers of cells that are CHANGED */

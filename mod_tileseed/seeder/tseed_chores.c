@@ -153,15 +153,40 @@ static int begin_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_stag
     return run != NULL;
 }
 
+/* What is due in shared files, one tile set after the other: they may be many. */
+static void shared_next(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, seeder->shared_cursor);
+
+    while (shelf && !shelf->shared_due && !shelf->sweep_due) {
+        shelf = tseed_book_shelf(seeder->book, ++seeder->shared_cursor);
+    }
+    if (!shelf) {
+        seeder->shared_cursor = 0;
+    } else if (shelf->shared_due) {
+        tseed_chores_count_shared(seeder, shelf);
+    } else if (begin_shared(seeder, shelf, TSEED_STAGE_SWEEP)) {
+        shelf->sweep_due = 0;
+        seeder->shared_due--;
+    }
+}
+
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
 int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 {
-    return begin_shared(seeder, shelf, TSEED_STAGE_COUNT_SHARED);
+    const int begun = begin_shared(seeder, shelf, TSEED_STAGE_COUNT_SHARED);
+
+    if (begun && shelf->shared_due) {
+        shelf->shared_due = 0;
+        seeder->shared_due--;
+    }
+    return begun;
 }
 
 void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 {
-    begin_shared(seeder, shelf, TSEED_STAGE_SWEEP);
+    seeder->shared_due += !shelf->sweep_due;
+    shelf->sweep_due = 1;
 }
 
 static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -176,18 +201,17 @@ static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
 }
 
 /* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
- * are dropped; and shared files, which have no marks. Levels that were being truncated hold less
- * than the book has: they can wait. There may be any number of pages: they are gone through once, a
- * few at a time. */
+ * are dropped. Shared files have no marks: one tile set after the other, those first that somebody
+ * is about to write in. Levels that were being truncated hold less than the book has: they can
+ * wait. There may be any number of pages: they are gone through once, a few at a time. */
 void tseed_chores_recount(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
     seeder->is_recounting = 1;
     for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        if (shelf->holding.shared.files > 0 || shelf->in_doubt > 0) {
-            tseed_chores_count_shared(seeder, shelf);
-        }
+        shelf->shared_due = shelf->holding.shared.files > 0 || shelf->in_doubt > 0;
+        seeder->shared_due += shelf->shared_due;
     }
 }
 
@@ -456,6 +480,9 @@ void tseed_chores_feed(tseed_seeder_t *seeder)
 
     if (seeder->is_recounting) {
         recount_feed(seeder);
+    }
+    if (seeder->chores == 0 && seeder->shared_due > 0) {
+        shared_next(seeder);
     }
     if (seeder->chores == 0 && now >= seeder->count_after && !walk_feed(seeder) &&
         tseed_steward_is_doubtful(seeder)) {

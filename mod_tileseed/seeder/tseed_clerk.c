@@ -24,6 +24,34 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
     return tseed_cleaner_chain(seeder->cleaner, layer->name, layer->store.root);
 }
 
+/* Shelves of a layer's tile sets whose values are not listed: layer -> int *. */
+static int *open_of(const tseed_seeder_t *seeder, const tseed_layer_t *layer)
+{
+    int *count = apr_hash_get(seeder->open, layer->name, APR_HASH_KEY_STRING);
+
+    if (!count) {
+        count = apr_pcalloc(apr_hash_pool_get(seeder->open), sizeof(*count));
+        apr_hash_set(seeder->open, layer->name, APR_HASH_KEY_STRING, count);
+    }
+    return count;
+}
+
+int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *tileset)
+{
+    return *open_of(seeder, tileset->layer) >= tileset->layer->tilesets_most &&
+           tseed_tileset_is_open(tileset, seeder->scratch);
+}
+
+static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
+                             const tseed_holding_t *holding)
+{
+    const tseed_layer_t *layer = tileset->layer;
+    const tseed_chain_t chain = chain_of(seeder, layer);
+
+    *open_of(seeder, layer) += tseed_tileset_is_open(tileset, seeder->scratch);
+    return tseed_book_shelve(seeder->book, holding, &chain, layer->kept);
+}
+
 /* A tile set that the disk has nothing of is known at once.
  *
  * What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
@@ -31,7 +59,6 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
 static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset, uint64_t print)
 {
-    tseed_chain_t chain = chain_of(seeder, tileset->layer);
     tseed_holding_t holding = {
         .print = print,
         .key = tileset->key,
@@ -45,7 +72,7 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
     apr_status_t rv = tseed_books_add(seeder->state, &holding);
 
     if (rv == APR_SUCCESS) {
-        *shelf = tseed_book_shelve(seeder->book, &holding, &chain, tileset->layer->kept);
+        *shelf = shelve(seeder, tileset, &holding);
     }
     return rv;
 }
@@ -106,19 +133,56 @@ static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding
     return tseed_books_save(seeder->state, holding);
 }
 
+/* Whether nothing is known of a tile set but that somebody asked for it once. */
+static apr_status_t is_empty(int *empty, tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
+                             const tseed_holding_t *holding)
+{
+    apr_array_header_t *pages;
+    apr_status_t rv;
+
+    *empty = tileset->hash && holding->complete && !holding->doubtful && holding->pages == 0 &&
+             holding->shared.files == 0 && holding->detached.names == 0;
+    if (!*empty) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_books_pages(seeder->state, &pages, holding->id, NULL, 1, seeder->scratch);
+    *empty = rv == APR_SUCCESS && pages->nelts == 0;
+    return rv;
+}
+
+/* Its row goes. */
+static apr_status_t drop_empty(tseed_seeder_t *seeder, const apr_array_header_t *prints)
+{
+    apr_status_t rv = prints->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < prints->nelts; i++) {
+        rv = tseed_books_forget(seeder->state, APR_ARRAY_IDX(prints, i, uint64_t));
+    }
+    if (rv == APR_SUCCESS && prints->nelts) {
+        return tseed_state_commit(seeder->state);
+    }
+    if (prints->nelts) {
+        tseed_state_rollback(seeder->state);
+    }
+    return rv;
+}
+
 static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding,
-                                 apr_array_header_t *doubts)
+                                 apr_array_header_t *doubts, apr_array_header_t *empties)
 {
     tseed_tileset_t tileset;
-    tseed_chain_t chain;
     apr_status_t rv;
+    int empty;
 
     if (tseed_usage_resolve(&tileset, holding, seeder->setup->catalog, seeder->scratch)) {
         return leave_aside(seeder, holding);
     }
-    chain = chain_of(seeder, tileset.layer);
-    rv = load_pages(seeder, tseed_book_shelve(seeder->book, holding, &chain, tileset.layer->kept),
-                    doubts);
+    rv = is_empty(&empty, seeder, &tileset, holding);
+    if (rv != APR_SUCCESS || empty) {
+        APR_ARRAY_PUSH(empties, uint64_t) = holding->print;
+        return rv;
+    }
+    rv = load_pages(seeder, shelve(seeder, &tileset, holding), doubts);
     return rv == APR_SUCCESS && holding->doubtful
                ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
                : rv;
@@ -237,7 +301,8 @@ static apr_status_t load_notes(tseed_seeder_t *seeder)
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
 {
     apr_array_header_t *holdings,
-        *doubts = apr_array_make(seeder->scratch, 16, sizeof(tseed_page_t));
+        *doubts = apr_array_make(seeder->scratch, 16, sizeof(tseed_page_t)),
+        *empties = apr_array_make(seeder->scratch, 16, sizeof(uint64_t));
     apr_pool_t *pool;
     apr_status_t rv;
 
@@ -247,10 +312,14 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     apr_pool_create(&pool, seeder->pool);
     seeder->book = tseed_book_create(pool);
     seeder->leaves = apr_hash_make(pool);
+    seeder->open = apr_hash_make(pool);
     seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
     rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts);
+        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts, empties);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = drop_empty(seeder, empties);
     }
     if (rv == APR_SUCCESS) {
         rv = forget_answers(seeder, doubts);

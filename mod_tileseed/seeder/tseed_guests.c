@@ -206,6 +206,10 @@ static void turn_away(int end, tseed_reply_t reply)
     tseed_miss_answer(end, &reply, -1);
 }
 
+static const char too_many[] =
+    "requests have made as many tile sets of its layer as TileSeedMaxTileSets allows for, with "
+    "values that TileSeedParameter does not list";
+
 /* The run that serves a question, and the position of its tile; NULL and a reason why not. */
 static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *question,
                              int64_t *position, const char **problem)
@@ -217,6 +221,10 @@ static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *que
     apr_status_t rv = tseed_standing_get(&run, seeder, &names);
 
     *problem = "the configuration is just being changed";
+    if (rv == APR_ENOSPC) {
+        *problem = too_many;
+        return NULL;
+    }
     if (rv != APR_SUCCESS) {
         *problem = rv == APR_NOTFOUND
                        ? *problem
@@ -237,7 +245,8 @@ static int welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int
     const tseed_flight_t *failed;
 
     if (!run) {
-        turn_away(end, busy(problem));
+        turn_away(end,
+                  problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
         return 0;
     }
     failed = tseed_flight_failed(run, position, now);

@@ -127,6 +127,7 @@ typedef struct tseed_seeder_t {
 
     tseed_book_t *book;
     apr_hash_t *leaves; /* of the archive */
+    apr_hash_t *open;   /* layer -> int *: tile sets with values that are not listed */
     tseed_cleaner_t *cleaner;
     tseed_quota_config_t quota;  /* in effect, */
     apr_pool_t *quota_pool;      /* where its texts live */
@@ -144,6 +145,7 @@ typedef struct tseed_seeder_t {
     size_t doubt_cursor;                /* in the book */
     tseed_walk_t *walk;                 /* NULL: none */
     unsigned walk_cursor;               /* number of a tile set */
+    unsigned shared_due, shared_cursor; /* counts and sweeps of shared files that are due */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
     tseed_places_t *places;             /* of requests that wait, */
     int leavers;                        /* and an epoll that hears when one has gone */
@@ -324,6 +326,9 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
 /* The place of a tile set in the books, made if there is none. */
 apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset);
+/* Whether requests for tiles may not make a tile set as well: its layer has as many by values that
+ * are not listed as TileSeedMaxTileSets says. */
+int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
 /* Whether there is something to write: pages, or with all else tile sets and notes. */
 int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
 /* Writes what has changed in the books into the open transaction; that is committed. */
@@ -355,7 +360,7 @@ void tseed_archive_saved(tseed_seeder_t *seeder);
 void tseed_chores_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
 /* Has the shared files of a tile set counted; 0: not now. */
 int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
-/* Has shared files removed that no tile is a name of any more. */
+/* Has shared files removed that no tile is a name of any more, by and by. */
 void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_chores_recount(tseed_seeder_t *seeder);

@@ -41,7 +41,8 @@ typedef enum {
     TSEED_MISS_STORED, /* it is in the store now */
     TSEED_MISS_PASSED, /* it could not be stored: the descriptor holds it */
     TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
-    TSEED_MISS_BUSY    /* ask again later, for that cause */
+    TSEED_MISS_BUSY,   /* ask again later, for that cause */
+    TSEED_MISS_REFUSED /* it is not made, for that cause */
 } tseed_miss_outcome_t;
 
 #define TSEED_MISS_CAUSE_SIZE 240

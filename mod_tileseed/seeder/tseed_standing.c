@@ -3,7 +3,8 @@
 /* Standing runs: what is done in a tile set for no task in particular - tiles that requests wait
  * for, pages that are counted or removed.
  *
- * A tile set has one as long as there is something to do, and a minute longer. It has no place on
+ * A tile set has one as long as there is something to do, and a minute longer unless there are
+ * many. It has no place on
  * the board and in the database: what is lost with the seeder is begun anew by the next one.
  */
 #include <apr_strings.h>
@@ -15,6 +16,9 @@
 #include "seeder/tseed_house.h"
 
 #define IDLE (60 * APR_USEC_PER_SEC)
+#define MOST_IDLE                                                                                  \
+    32 /* beyond it the one that was not used for longest goes: each has files open                \
+        */
 
 /* What a task over the whole tile set would be. */
 static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
@@ -33,6 +37,40 @@ static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
     return task;
 }
 
+static int is_idle(const tseed_run_t *run)
+{
+    return !run->flights && !run->failed && !run->jobs;
+}
+
+static void dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    tseed_run_t **link = &seeder->standing;
+
+    while (*link != run) {
+        link = &(*link)->next_run;
+    }
+    *link = run->next_run;
+    tseed_crew_forget(seeder->crew, run);
+    apr_pool_destroy(run->pool);
+}
+
+/* Makes room for one more. */
+static void limit_idle(tseed_seeder_t *seeder)
+{
+    tseed_run_t *oldest = NULL;
+    int idle = 0;
+
+    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+        if (is_idle(run)) {
+            idle++;
+            oldest = oldest && oldest->used <= run->used ? oldest : run;
+        }
+    }
+    if (idle >= MOST_IDLE) {
+        dismiss(seeder, oldest);
+    }
+}
+
 static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, tseed_shelf_t *shelf)
 {
     apr_pool_t *pool;
@@ -40,6 +78,7 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
     const tseed_subset_t *subset;
     tseed_shape_t shape;
 
+    limit_idle(seeder);
     apr_pool_create(&pool, seeder->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
@@ -68,6 +107,9 @@ static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
     *shelf = tseed_book_find(seeder->book, tseed_tileset_print(tileset, seeder->scratch));
     if (*shelf) {
         return APR_SUCCESS;
+    }
+    if (tseed_clerk_is_full(seeder, tileset)) {
+        return APR_ENOSPC;
     }
     if (seeder->state_trouble && tseed_clock_monotonic() < seeder->retry_at) {
         return APR_EBUSY;
@@ -121,15 +163,10 @@ tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shel
 
 void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
-    tseed_run_t **link = &seeder->standing, *run;
-
-    while ((run = *link) != NULL) {
-        if (run->flights || run->failed || run->jobs || now - run->used < IDLE) {
-            link = &run->next_run;
-        } else {
-            *link = run->next_run;
-            tseed_crew_forget(seeder->crew, run);
-            apr_pool_destroy(run->pool);
+    for (tseed_run_t *run = seeder->standing, *next; run; run = next) {
+        next = run->next_run;
+        if (is_idle(run) && now - run->used >= IDLE) {
+            dismiss(seeder, run);
         }
     }
 }

@@ -176,6 +176,9 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->stage == TSEED_STAGE_CUT && seeder->is_recounting) {
         return 0;
     }
+    if (job->stage == TSEED_STAGE_CUT && job->run->shelf->shared_due) {
+        tseed_chores_count_shared(seeder, job->run->shelf);
+    }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {
         return 0;
     }

@@ -117,6 +117,16 @@ static apr_status_t forget(tseed_state_t *state, int64_t print)
     return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
 }
 
+static apr_status_t forget_print(tseed_state_t *state, void *baton)
+{
+    return forget(state, (int64_t) * (const uint64_t *)baton);
+}
+
+apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print)
+{
+    return tseed_work_write(state, forget_print, &print);
+}
+
 static apr_status_t add_tileset(tseed_state_t *state, void *baton)
 {
     tseed_holding_t *holding = baton;

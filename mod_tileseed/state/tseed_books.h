@@ -16,6 +16,9 @@
 apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
                                   apr_pool_t *pool);
 
+/* Forgets what there is of a tile set by that print, its pages and its answers. */
+apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print);
+
 /* Records a tile set anew; holding->id is its number. What there is of one by the same print, be it
  * known by other names or from a database that was put in the place of ours, is forgotten, its
  * pages and answers as well. */

@@ -498,6 +498,8 @@ LIMITS = [
      "TileSeedRetries: '-1' is not possible, a whole number from 0 to 1000 is expected"),
     (layer('TileSeedRetries 1', '!TileSeedRetries 2'),
      'TileSeedRetries: it is there twice, the first is on line 4 of @ROOT@/ours.conf'),
+    (layer('!TileSeedMaxTileSets -1'),
+     "TileSeedMaxTileSets: '-1' is not possible, a whole number from 0 to 1000000 is expected"),
     (layer('!TileSeedFailureLimit -2'),
      "TileSeedFailureLimit: '-2' is not possible, a whole number from -1 to "
      '9223372036854775807 is expected'),
