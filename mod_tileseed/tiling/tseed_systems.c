@@ -46,6 +46,7 @@ static void hear(void *data, int level, const char *words)
     }
 }
 
+/* PROJ keeps databases open for contexts to come, until its caches are cleared. */
 static apr_status_t close_context(void *data)
 {
     tseed_systems_t *systems = data;
@@ -55,6 +56,7 @@ static apr_status_t close_context(void *data)
         proj_destroy(((const way_t *)apr_hash_this_val(i))->operation);
     }
     proj_context_destroy(systems->context);
+    proj_cleanup();
     return APR_SUCCESS;
 }
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """National grid sets: their boxes in documents, as GDAL and OWSLib read them."""
+import contextlib
+import os
+import pathlib
 import shutil
 import subprocess
 
@@ -186,6 +189,20 @@ def test_levels_of_a_layer(httpd, tmp_path):
         said = subprocess.run(['gdalinfo', f'WMTS:{url},layer=less'], check=True, timeout=120,
                               cwd=tmp_path, capture_output=True, text=True).stdout
         assert 'Size is 128, 128\n' in said
+
+
+@one_mpm
+def test_no_process_keeps_the_database_of_systems(httpd):
+    """What httpd looked up when it started, and when it was reloaded, is closed again."""
+    national(httpd)
+    httpd.graceful()
+    opened = set()
+    for pid in httpd.processes():
+        with contextlib.suppress(OSError):              # a child of before may just be leaving
+            for file in pathlib.Path(f'/proc/{pid}/fd').iterdir():
+                opened.add(os.readlink(file))
+    assert any('error.log' in path for path in opened)
+    assert not any('proj' in pathlib.Path(path).name for path in opened)
 
 
 @one_mpm
