@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_members.h"
 
 #define QUOTE_MAX 200
 
@@ -94,6 +95,51 @@ int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool)
     return 0;
 }
 
+/* Names that the services have themselves, which may be near those of a layer's parameters. */
+static int is_services_own(const tseed_wanted_t *wanted, const char *name)
+{
+    static const char *const names[] = {
+        "SERVICE", "REQUEST",    "VERSION", "LAYER",   "LAYERS",      "STYLE",   "STYLES",
+        "FORMAT",  "TILEMATRIX", "TILEROW", "TILECOL", "TRANSPARENT", "BGCOLOR", "TILEMATRIXSET",
+        "BBOX",    "WIDTH",      "HEIGHT",  "SRS",     "CRS",         "TILED",   "TILESORIGIN"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcasecmp(name, names[i]) == 0) {
+            return wanted->face != TSEED_FACE_PLAIN;
+        }
+    }
+    return 0;
+}
+
+/* A query may hold anything (keys, times against caches), but no parameter of the layer that is
+ * misspelt: its default would be served. */
+static int refuse_misspelt(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const apr_array_header_t *filters = wanted->chart->layer->filters;
+    const apr_array_header_t *query = apr_table_elts(wanted->query);
+    const char **known = apr_pcalloc(pool, ((size_t)filters->nelts + 1) * sizeof(*known));
+
+    for (int i = 0; i < filters->nelts; i++) {
+        known[i] = APR_ARRAY_IDX(filters, i, tseed_filter_t).name;
+    }
+    for (int i = 0; i < query->nelts; i++) {
+        const char *name = APR_ARRAY_IDX(query, i, apr_table_entry_t).key;
+        const char *meant =
+            tseed_layer_find_filter(wanted->chart->layer, name) || is_services_own(wanted, name)
+                ? NULL
+                : tseed_name_meant(name, known);
+
+        if (meant) {
+            tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue",
+                                tseed_text_quote(name, QUOTE_MAX, pool),
+                                apr_psprintf(pool, "Unknown parameter: '%s'. Is %s meant?",
+                                             tseed_text_quote(name, QUOTE_MAX, pool), meant));
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
     const apr_table_t *values;
@@ -105,6 +151,9 @@ int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool)
     if (wanted->chart->layer->filters->nelts == 0 ||
         (wanted->address.style.length == 0 && apr_is_empty_table(wanted->query))) {
         return 1;
+    }
+    if (refuse_misspelt(wanted, pool)) {
+        return 0;
     }
     values = take_parameters(wanted, pool);
     if (refuse_unknown_value(wanted, values, pool)) {

@@ -99,15 +99,25 @@ int tseed_source_connections(const tseed_source_t *source)
     return most;
 }
 
-const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool)
+static const char *print_of(const tseed_store_config_t *store, const char *root, apr_pool_t *pool)
 {
     int has_template = store->layout == TSEED_LAYOUT_TEMPLATE;
-    const char *text = apr_psprintf(pool, "%d\n%s\n%s", (int)store->layout, store->root,
+    const char *text = apr_psprintf(pool, "%d\n%s\n%s", (int)store->layout, root,
                                     has_template ? store->path_template : "");
     char *print = apr_palloc(pool, 41);
 
     tseed_text_sha1(print, text, strlen(text));
     return print;
+}
+
+const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool)
+{
+    return print_of(store, store->root, pool);
+}
+
+const char *tseed_store_layout_print(const tseed_store_config_t *store, apr_pool_t *pool)
+{
+    return print_of(store, "", pool);
 }
 
 tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool)

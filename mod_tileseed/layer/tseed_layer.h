@@ -158,9 +158,12 @@ const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const 
  * In `pool`. */
 const char *tseed_subset_name(const tseed_subset_t *subset, apr_pool_t *pool);
 
-/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. A
- * task whose print differs from its layer's was accepted for another store. */
+/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. */
 const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool);
+
+/* The same without the root: a store that was moved keeps it. A task whose print differs from its
+ * layer's was accepted for another kind of store. */
+const char *tseed_store_layout_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
 /* All layers of a server. */
 typedef struct {

@@ -295,7 +295,7 @@ static void take_snapshot(request_t *request)
     task->meta_height = layer->meta_height;
     task->gutter = layer->gutter;
     task->gridset_print = tseed_gridset_print(gridset, request->pool);
-    task->store_print = tseed_store_print(&layer->store, request->pool);
+    task->store_print = tseed_store_layout_print(&layer->store, request->pool);
     task->requested_by = "";
     task->ignored = request->document->ignored ? request->document->ignored : "";
     if (task->has_area) {
@@ -359,6 +359,14 @@ static const char *check_parameters(const tseed_tileset_t *tileset, const tseed_
     return NULL;
 }
 
+/* Earlier versions wrote the root into the print as well. */
+static int is_store_of(const tseed_task_t *task, const tseed_store_config_t *store,
+                       apr_pool_t *pool)
+{
+    return strcmp(tseed_store_layout_print(store, pool), task->store_print) == 0 ||
+           strcmp(tseed_store_print(store, pool), task->store_print) == 0;
+}
+
 const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
                                const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
@@ -384,11 +392,12 @@ const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *tas
         return apr_psprintf(pool, "layer %s no longer has the format %s", task->layer,
                             task->format);
     }
-    if (strcmp(tseed_store_print(&layer->store, pool), task->store_print) != 0) {
-        return apr_psprintf(pool,
-                            "the store of layer %s has changed since the task was accepted: "
-                            "send the request again",
-                            task->layer);
+    if (!is_store_of(task, &layer->store, pool)) {
+        return apr_psprintf(
+            pool,
+            "the layout of layer %s's store has changed since the task was accepted: "
+            "send the request again",
+            task->layer);
     }
     problem = tseed_tileset_init(tileset, layer, subset, format, task->parameters, pool);
     return problem ? problem : check_parameters(tileset, task, pool);

@@ -37,7 +37,7 @@ typedef struct {
     int64_t failure_limit;          /* failed metatiles before the task is aborted; -1: no limit */
     int64_t tiles_total;            /* exact */
     const char *gridset_print;      /* tseed_gridset_print of the grid set */
-    const char *store_print;        /* tseed_store_print of the layer's store */
+    const char *store_print;        /* tseed_store_layout_print of the layer's store */
     const char *requested_by;       /* user name, or "" */
     const char *ignored;            /* members of the request that are unknown, one a line, or "" */
     apr_time_t created;

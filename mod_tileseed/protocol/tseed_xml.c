@@ -19,6 +19,8 @@ typedef xmlError libxml_error_t; /* handlers got it without const */
 typedef const xmlError libxml_error_t;
 #endif
 
+#define ATTRIBUTES_MOST 1000
+
 typedef struct {
     xmlParserCtxtPtr parser;
     const char *problem; /* the first one, others follow from it */
@@ -43,6 +45,22 @@ static void doctype(void *context, const xmlChar *name, const xmlChar *public_id
     (void)system_id;
     reader->problem = "A DOCTYPE is not allowed in a request";
     xmlStopParser(parser);
+}
+
+/* Whether there are more '=' before a quote than any request has attributes: libxml2 compares each
+ * attribute of an element with all before it. Blanks, and the NULs of UTF-16, may stand between. */
+static int has_many_attributes(const char *body, size_t length)
+{
+    const char *const end = body + length;
+    int count = 0;
+
+    while ((body = memchr(body, '=', (size_t)(end - body))) != NULL && count <= ATTRIBUTES_MOST) {
+        do {
+            body++;
+        } while (body < end && (*body == '\0' || apr_isspace(*body)));
+        count += body < end && (*body == '"' || *body == '\'');
+    }
+    return count > ATTRIBUTES_MOST;
 }
 
 /* Only what is fatal counts: an undeclared prefix does no harm, since prefixes are dropped. */
@@ -102,9 +120,13 @@ void tseed_document_init(void)
 
 const char *tseed_xml_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool)
 {
-    reader_t reader = {.parser = xmlNewParserCtxt(), .pool = pool};
+    reader_t reader = {.pool = pool};
     xmlDoc *document;
 
+    if (has_many_attributes(body, length)) {
+        return apr_psprintf(pool, "The body has more than %d attributes", ATTRIBUTES_MOST);
+    }
+    reader.parser = xmlNewParserCtxt();
     if (!reader.parser) {
         abort(); /* no memory: as an APR pool of httpd does */
     }

@@ -180,6 +180,8 @@ def test_parameters(httpd):
                         ('?STYLES=night&STYLES=day', b'night')):
         assert fetch(httpd, path + query).body == body, query
     assert b"'dusk' is not allowed" in fetch(httpd, path + '?STYLES=dusk', 400).body
+    for wrong in ('STYLE', 'style', 'Sytles', 'STYLES_'):
+        assert b'Is STYLES meant?' in fetch(httpd, f'{path}?{wrong}=night', 400).body
 
 
 @one_mpm

@@ -208,6 +208,20 @@ static void test_document__what_is_no_utf8_is_replaced_bytewise(void **state)
     assert_string_equal(tseed_escape_plain("\xF0\x9F", pool), "??");
 }
 
+static void test_document__attributes_are_bounded(void **state)
+{
+    static const char one[] = " a%d = '1'";
+    const char *body = "<seedRequest><type>x='1'</type><a";
+
+    (void)state;
+    for (int i = 0; i < 999; i++) {
+        body = apr_pstrcat(pool, body, apr_psprintf(pool, one, i), NULL);
+    }
+    assert_null(strstr(read_xml(apr_pstrcat(pool, body, "/></seedRequest>", NULL)), "attributes"));
+    body = apr_pstrcat(pool, body, " b=\"2\"/></seedRequest>", NULL);
+    assert_string_equal(read_xml(body), "The body has more than 1000 attributes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +231,7 @@ int main(void)
         cmocka_unit_test(test_document__json_arrays_become_siblings),
         cmocka_unit_test(test_document__json_texts_are_as_written),
         cmocka_unit_test(test_document__json_that_is_no_text_is_refused),
+        cmocka_unit_test(test_document__attributes_are_bounded),
         cmocka_unit_test(test_document__sixteen_levels_are_read),
         cmocka_unit_test(test_document__a_body_may_end_anywhere),
         cmocka_unit_test(test_document__nodes_are_found_and_trimmed),

@@ -344,10 +344,23 @@ static void test_seed_request__another_store_stops_a_task(void **state)
 {
     (void)state;
     assert_null(accept_and_ask(""));
-    layer_of("topp:states")->store.root = "/elsewhere";
+    layer_of("topp:states")->store.layout = TSEED_LAYOUT_TMS;
     assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
-                        "the store of layer topp:states has changed since the task was accepted: "
-                        "send the request again");
+                        "the layout of layer topp:states's store has changed since the task was "
+                        "accepted: send the request again");
+}
+
+static void test_seed_request__a_moved_store_keeps_its_tasks(void **state)
+{
+    (void)state;
+    assert_null(accept_and_ask(""));
+    layer_of("topp:states")->store.root = "/elsewhere";
+    assert_null(tseed_task_tileset(&tileset, &task, catalog, pool));
+    /* of an earlier version: a store that was moved is another one */
+    task.store_print = tseed_store_print(&layer_of("topp:states")->store, pool);
+    assert_null(tseed_task_tileset(&tileset, &task, catalog, pool));
+    layer_of("topp:states")->store.root = "/and/on";
+    assert_non_null(tseed_task_tileset(&tileset, &task, catalog, pool));
 }
 
 static void test_seed_request__another_filter_stops_a_task(void **state)
@@ -479,6 +492,7 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__what_is_gone_stops_a_task, setup),
         cmocka_unit_test_setup(test_seed_request__a_moved_grid_stops_a_task, setup),
         cmocka_unit_test_setup(test_seed_request__another_store_stops_a_task, setup),
+        cmocka_unit_test_setup(test_seed_request__a_moved_store_keeps_its_tasks, setup),
         cmocka_unit_test_setup(test_seed_request__another_filter_stops_a_task, setup),
         cmocka_unit_test_setup(test_seed_request__an_added_filter_stops_a_task, setup),
     };
