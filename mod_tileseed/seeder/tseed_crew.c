@@ -122,11 +122,21 @@ static apr_status_t charge(tseed_job_t *job, int64_t allocated)
     return job->refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
 }
 
-/* Gives back what of it was not needed. */
+static int64_t at_least_0(int64_t number)
+{
+    return number > 0 ? number : 0;
+}
+
+/* Gives back what of it was not needed. What became free is given back when it is booked: until
+ * then the books have it still, and would be beyond the limit if others had it as well. */
 static void settle(tseed_job_t *job, int64_t allocated, int files, const tseed_effect_t *effect)
 {
-    tseed_account_release(&job->run->shelf->chain,
-                          (tseed_amount_t){allocated - effect->allocated, files - effect->files});
+    const tseed_amount_t spare = {allocated - at_least_0(effect->allocated),
+                                  files - at_least_0(effect->files)};
+
+    tseed_account_release(&job->run->shelf->chain, spare);
+    job->freed.bytes += at_least_0(-effect->allocated);
+    job->freed.files += at_least_0(-effect->files);
 }
 
 static void note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect)

@@ -98,6 +98,7 @@ typedef struct tseed_job_t {
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */
+    tseed_amount_t freed;                            /* likewise: not given back yet */
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */

@@ -232,6 +232,8 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_archive_take(seeder, job);
     }
+    tseed_account_release(&job->run->shelf->chain, job->freed);
+    job->freed = (tseed_amount_t){0, 0};
     tseed_tally_clear(&job->tally);
     job->shared = (tseed_effect_t){0};
 }
