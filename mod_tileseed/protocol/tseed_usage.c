@@ -152,6 +152,7 @@ static void add_tileset(apr_array_header_t *pieces, const tseed_usage_row_t *row
     add_string(pieces, "gridSetId", holding->gridset);
     add_string(pieces, "format", holding->format);
     add(pieces, apr_pstrcat(pieces->pool, ",\"parameters\":", holding->parameters, NULL));
+    add_string(pieces, "store", holding->root);
     add_flag(pieces, "configured", row->is_configured);
     add_flag(pieces, "complete", holding->complete);
     add_effect(pieces, &sum);

@@ -80,6 +80,7 @@ def test_document(httpd, upstream):
     (tileset,) = main['tilesets']
     names = [name for name in files(httpd) if name.startswith('stub/')]
     assert tileset['tiles'] == len(names) == 1365
+    assert tileset['store'] == str(httpd.path('cache'))
     assert tileset['contentBytes'] == sum(os.path.getsize(httpd.path('cache') / name)
                                           for name in names)
     assert tileset['configured'] and tileset['complete'] and tileset['pages'] == 6
