@@ -12,6 +12,7 @@
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
+ *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
@@ -164,6 +165,8 @@ typedef struct tseed_seeder_t {
     const char *state_trouble; /* the database fails, which has been logged: the reason of tasks
                                 * that wait for it; NULL: it works */
     int board_is_wrong;        /* which has been logged */
+    int is_looked_after;       /* the checkup was begun, or is not needed */
+    pid_t checkup;             /* its process; 0: there is none */
 } tseed_seeder_t;
 
 /* ---- roster ---- */
@@ -190,6 +193,19 @@ void tseed_schedule_turn(tseed_seeder_t *seeder);
 void tseed_schedule_tick(tseed_seeder_t *seeder);
 /* Shows why no PENDING task is begun; "": there is no reason any more. */
 void tseed_schedule_tell(tseed_seeder_t *seeder, const char *reason);
+
+/* ---- checkup ---- */
+
+/* Most that one step of the main thread may take without a beat of its own. */
+#define TSEED_LONGEST_STEP (600 * APR_USEC_PER_SEC)
+
+/* Begins to look through the state database, once, unless the last seeder has said that it ended
+ * well. Under the lock of the state directory, before the database is opened. */
+void tseed_checkup_begin(tseed_seeder_t *seeder);
+/* Once a tick: replaces the database if it has been found damaged. */
+void tseed_checkup_tick(tseed_seeder_t *seeder);
+/* Says that this seeder ends well: the last thing that is written. */
+void tseed_checkup_end(tseed_seeder_t *seeder);
 
 /* ---- parking ---- */
 

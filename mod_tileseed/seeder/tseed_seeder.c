@@ -16,6 +16,7 @@
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_miss.h"
+#include "seeder/tseed_pulse.h"
 
 #define TICK              APR_USEC_PER_SEC
 #define PRUNE_EVERY       60                     /* ticks */
@@ -153,6 +154,9 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
     *obstacle = seeder->lock && (APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv))
                     ? TSEED_SEEDER_LOCKED_OUT
                     : TSEED_SEEDER_NO_STATE;
+    if (rv == APR_SUCCESS) {
+        tseed_checkup_begin(seeder);
+    }
     if (rv == APR_SUCCESS && !seeder->state) {
         rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
                               settings->db_params, seeder->pool);
@@ -305,6 +309,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_purge_tick(seeder);
     tseed_schedule_tick(seeder);
     tseed_ledger_record(seeder, 1);
+    tseed_checkup_tick(seeder);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
     }
@@ -423,12 +428,16 @@ static void stop(tseed_seeder_t *seeder)
     if (seeder->must_record) { /* what was lost has been counted only now */
         tseed_ledger_record(seeder, 1);
     }
+    if (!seeder->must_record) {
+        tseed_checkup_end(seeder);
+    }
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_STOPPED);
 }
 
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
     tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
+    tseed_pulse_t *pulse;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
@@ -447,12 +456,14 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
+    pulse = tseed_pulse_begin(seeder->board, TSEED_LONGEST_STEP);
     if (begin(seeder)) {
         return TSEED_EXIT_STOPPED;
     }
     tseed_inquiry_begin(seeder);
     tseed_chores_recount(seeder);
     tseed_purge_want_all(seeder);
+    tseed_pulse_end(pulse);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);

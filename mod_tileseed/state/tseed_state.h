@@ -128,8 +128,15 @@ apr_status_t tseed_state_quota_set(tseed_state_t *state, const char *saved, cons
 
 /* ---- seeder, main thread ---- */
 
-/* Once at start: the whole file is checked, RUNNING becomes PENDING. *tasks: all unfinished tasks
- * (tseed_task_t *) ascending. */
+/* Looks through the whole file, for as long as it takes; nothing is changed. Any thread that has a
+ * handle of its own. */
+void tseed_state_look_through(tseed_state_t *state, int *is_damaged);
+
+/* Does so, and replaces the file by what can be read of it if it is damaged. */
+apr_status_t tseed_state_check(tseed_state_t *state);
+
+/* Once at start: RUNNING becomes PENDING. *tasks: all unfinished tasks (tseed_task_t *) ascending.
+ */
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks,
                                  apr_pool_t *pool);
 

@@ -64,13 +64,24 @@ static apr_status_t recover(tseed_state_t *state, void *baton)
     return rv == APR_SUCCESS ? load_tasks(state, baton) : rv;
 }
 
+void tseed_state_look_through(tseed_state_t *state, int *is_damaged)
+{
+    apr_pool_clear(state->scratch);
+    *is_damaged = tseed_work_look_through(state) == TSEED_EDAMAGED;
+}
+
+apr_status_t tseed_state_check(tseed_state_t *state)
+{
+    apr_pool_clear(state->scratch);
+    return tseed_work_check(state);
+}
+
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks, apr_pool_t *pool)
 {
     tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), 0};
-    apr_status_t rv = tseed_work_check(state);
 
     *tasks = call.tasks;
-    return rv == APR_SUCCESS ? tseed_work_write(state, recover, &call) : rv;
+    return tseed_work_write(state, recover, &call);
 }
 
 static apr_status_t load_terminations(tseed_state_t *state, void *baton)

@@ -231,6 +231,13 @@ apr_status_t tseed_work_ready(tseed_state_t *state)
     return connect_anew(state);
 }
 
+apr_status_t tseed_work_look_through(tseed_state_t *state)
+{
+    apr_status_t rv = tseed_work_ready(state);
+
+    return rv == APR_SUCCESS ? check_integrity(state) : rv;
+}
+
 apr_status_t tseed_work_check(tseed_state_t *state)
 {
     apr_status_t rv = tseed_work_ready(state);

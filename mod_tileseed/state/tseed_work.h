@@ -30,6 +30,9 @@ apr_status_t tseed_work_ready(tseed_state_t *state);
 /* The id of a new task, inside a transaction. APR_EAGAIN when `most` are unfinished already. */
 apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id, int64_t most);
 
+/* Checks the whole file: TSEED_EDAMAGED. */
+apr_status_t tseed_work_look_through(tseed_state_t *state);
+
 /* Checks the whole file and replaces it if it is damaged. */
 apr_status_t tseed_work_check(tseed_state_t *state);
 

@@ -165,7 +165,7 @@ ACTORS = {
     'leavers': ((Leaver, 1), (Leaver, 2)),
     'flooder': ((Flooder, 0.05), (Flooder, 0.05), (Flooder, 0.1)),
 }
-USUAL = 'neighbours,squeezer,leavers'
+USUAL = 'painter,neighbours,squeezer,leavers'
 
 
 def cast(run, names):

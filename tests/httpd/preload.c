@@ -25,7 +25,7 @@ typedef struct {
     _Atomic int64_t seconds;    /* that the wall clock is ahead */
     _Atomic int64_t full;       /* what a write below `directory` fails with; 0: it does not */
     _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
-    _Atomic int64_t slow;       /* microseconds that a closedir, rename or unlink below it takes */
+    _Atomic int64_t slow;       /* microseconds that a closedir, rename, unlink or pread below it takes */
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     char directory[256];
 } mischief_t;
@@ -165,6 +165,12 @@ int unlinkat(int directory, const char *name, int flags)
 {
     dawdle(directory);
     return (int)syscall(SYS_unlinkat, directory, name, flags);
+}
+
+ssize_t pread64(int file, void *bytes, size_t length, off_t offset)
+{
+    dawdle(file);
+    return syscall(SYS_pread64, file, bytes, length, offset);
 }
 
 /* A cold disk is waited for while a directory is read, longer than for a name. */

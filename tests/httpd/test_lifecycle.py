@@ -3,9 +3,11 @@
 """Tasks outlive whatever happens to httpd and to the seeder, and nothing is done twice but what was
 under way."""
 import collections
+import contextlib
 import os
 import pathlib
 import signal
+import sqlite3
 import threading
 import time
 
@@ -18,6 +20,8 @@ from tileseed_httpd import Httpd, one_mpm, wait_until
 from upstream import Fault
 
 THREADS = 2
+LARGE, SLOW_READ = 3000, 0.003                  # pages of a database, seconds a read
+LOOKED_THROUGH = 'the state database was looked through'
 LONGER_THAN_APR = 4                             # seconds that it gives a subprocess, and some
 LAST = 4                                        # zoom levels 0 to 4
 TILES = GRIDS['small'].between(0, LAST)
@@ -237,6 +241,32 @@ def test_configtest_leaves_no_trace(httpd, upstream):
     assert not httpd.path('cache').exists()
     assert not httpd.processes()
     assert not upstream.requests
+
+
+@one_mpm
+def test_large_database_on_a_slow_disk(httpd, upstream):
+    """After a bad end all of it is looked through, beside the work: nobody waits for that, nor is
+    the seeder taken for one that hangs."""
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream) + 'TileSeedHangTimeout 5s\nLogLevel tileseed:debug\n')
+    done(httpd, 'stub', zoomStop=1)
+    httpd.stop()
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
+        database.execute('CREATE TABLE filler AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL '
+                         f'SELECT i + 1 FROM n WHERE i < {LARGE}) SELECT randomblob(3500) FROM n')
+        database.commit()
+    httpd.path('state/ended-well').unlink()
+    mischief.slow(httpd.path('state'), SLOW_READ)
+    httpd.start()
+    seeder = wait_until(lambda: seeder_of(httpd))
+    assert done(httpd, 'stub', zoomStop=2)['state'] == 'DONE'
+    assert httpd.error_log().count(LOOKED_THROUGH) == 1     # by the first start
+    wait_until(lambda: httpd.error_log().count(LOOKED_THROUGH) == 2, 120, 'the end of the look')
+    assert seeder_of(httpd) == seeder
+    httpd.stop()
+    httpd.start()
+    done(httpd, 'stub', zoomStop=0)
+    assert httpd.error_log().count(LOOKED_THROUGH) == 2     # it had ended well
 
 
 @one_mpm

@@ -78,6 +78,7 @@ static void test_salvage__what_can_be_read_of_a_damaged_file_is_salvaged(void **
     overwrite_page_of(home, "second victim");
 
     home->state = state_open(home);
+    assert_int_equal(tseed_state_check(home->state), APR_SUCCESS);
     assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
     saved = number(home, "SELECT COUNT(*) FROM task");
     assert_in_range(saved, 450, 599); /* about 46 rows fit on a page */
@@ -114,6 +115,7 @@ static void test_salvage__a_damaged_file_of_the_first_version_is_salvaged(void *
 
     home->state = state_open(home);
     assert_int_equal(count_files(home, "tileseed.db.damaged-*Z"), 1);
+    assert_int_equal(tseed_state_check(home->state), APR_SUCCESS);
     assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
     assert_int_equal(tasks->nelts, 2);
     assert_int_equal(number(home, "SELECT low FROM task WHERE id = 1 AND retry_of = 0"), 7);

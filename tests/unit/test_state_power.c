@@ -94,6 +94,9 @@ static apr_status_t start_seeder(life_t *life)
     apr_array_header_t *tasks;
     apr_status_t rv = open_state(life, &life->seeder);
 
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_check(life->seeder);
+    }
     return rv == APR_SUCCESS ? tseed_state_recover(life->seeder, &tasks, life->pool) : rv;
 }
 
@@ -410,7 +413,8 @@ static const char *fault_of(const life_t *life, life_t *after, const power_cut_t
     if (!may_be(life, cut->at, truth)) {
         return apr_pstrcat(after->pool, "holds ", truth, NULL);
     }
-    if (tseed_state_recover(after->child, &tasks, after->pool) != APR_SUCCESS ||
+    if (tseed_state_check(after->child) != APR_SUCCESS ||
+        tseed_state_recover(after->child, &tasks, after->pool) != APR_SUCCESS ||
         strcmp(truth_of(after, NULL), truth) != 0) {
         return "is not recovered";
     }
