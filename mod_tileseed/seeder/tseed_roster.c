@@ -111,23 +111,27 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     tseed_task_t *loaded;
     tseed_progress_t progress;
     tseed_row_t row;
+    const int is_ours =
+        old && tseed_board_read(seeder->board, *old, &row) && tseed_roster_is_row(&row, task);
     apr_status_t rv;
 
     rv = tseed_state_task_get(seeder->state, &loaded, &progress, task->id, seeder->scratch);
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (old && tseed_board_read(seeder->board, *old, &row) && tseed_roster_is_row(&row, task) &&
-        tseed_progress_processed(&row.progress) >= tseed_progress_processed(&progress)) {
+    if (is_ours && tseed_progress_processed(&row.progress) >= tseed_progress_processed(&progress)) {
         progress = row.progress;
     }
     progress.state = TSEED_PENDING;
     progress.reason[0] = '\0'; /* what it waited for is to be found out anew */
-    if (old) {
+    apr_hash_set(left, &task->id, sizeof(task->id), NULL);
+    if (is_ours) {
         *slot = (int)*old;
         tseed_board_slot_update(seeder->board, *slot, &progress);
-        apr_hash_set(left, &task->id, sizeof(task->id), NULL);
     } else {
+        if (old) {
+            tseed_board_slot_release(seeder->board, (int)*old);
+        }
         *slot = tseed_board_slot_claim(seeder->board, task, &progress);
     }
     return APR_SUCCESS;
