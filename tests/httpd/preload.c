@@ -25,7 +25,7 @@ typedef struct {
     _Atomic int64_t seconds;    /* that the wall clock is ahead */
     _Atomic int64_t full;       /* what a write below `directory` fails with; 0: it does not */
     _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
-    _Atomic int64_t slow;       /* microseconds that a closedir, rename, unlink or pread below it takes */
+    _Atomic int64_t slow;       /* microseconds of a closedir, rename, unlink, pread below it */
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     char directory[256];
 } mischief_t;
