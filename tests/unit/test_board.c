@@ -713,6 +713,7 @@ static void use_row(const tseed_row_t *row)
                                .gridset = "g",
                                .format = "image/png",
                                .requested_by = "",
+                               .ignored = "",
                                .parameters = apr_table_make(pool, 1),
                                .tiles_total = row->tiles_total};
 
