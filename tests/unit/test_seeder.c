@@ -173,8 +173,8 @@ static void test_seeder__goes_on_after_a_kill(void **state)
     goes_on_after(*state, SIGKILL);
 }
 
-/* Lets a crash meet a position of the task, as the crash handler of the process would note it. */
-static void crash_at(house_t *house, int64_t id, int64_t position)
+/* Until the seeder that was started last has taken the board over. */
+static void wait_working(house_t *house)
 {
     int64_t pid = 0;
 
@@ -182,6 +182,12 @@ static void crash_at(house_t *house, int64_t id, int64_t position)
            pid != house->seeder) {
         apr_sleep(1000);
     }
+}
+
+/* Lets a crash meet a position of the task, as the crash handler of the process would note it. */
+static void crash_at(house_t *house, int64_t id, int64_t position)
+{
+    wait_working(house);
     wait_processed(house, id, 1);
     seeder_stop(house, SIGKILL);
     for (unsigned i = 0; i < 2; i++) {
@@ -449,6 +455,7 @@ static void test_seeder__lives_with_nonsense_on_the_board(void **state)
         seeder_stop(house, i % 2 ? SIGKILL : SIGTERM);
         scribble(house, 100 + i);
         seeder_start(house);
+        wait_working(house); /* which has put the board right */
     }
     upstream->mood = FINE;
     for (unsigned i = 0; i < 4; i++) {
