@@ -112,12 +112,33 @@ static int refuse(const tseed_rest_t *rest, const tseed_acceptance_t *acceptance
     return tseed_reply_no_state(r, rv, why, "record the task");
 }
 
+/* The key was another request's; the task of that is named to those who see its layer. */
+static int refuse_key(const tseed_rest_t *rest, const char *of_task)
+{
+    return tseed_reply_error(rest->r, HTTP_UNPROCESSABLE_ENTITY,
+                             "this Idempotency-Key came with another request%s; a new request "
+                             "needs a new key",
+                             of_task);
+}
+
+/* ", which is task 7", or "" where this location does not see that task. */
+static const char *name_task(const tseed_rest_t *rest, tseed_state_t *state, int64_t id)
+{
+    tseed_progress_t unused;
+    tseed_task_t *task;
+
+    return tseed_state_task_get(state, &task, &unused, id, rest->r->pool) == APR_SUCCESS &&
+                   tseed_rest_sees(rest, task->layer)
+               ? apr_psprintf(rest->r->pool, ", which is task %" APR_INT64_T_FMT, id)
+               : "";
+}
+
 /* Commits the task. DECLINED: it is recorded, the answer is still to be given. */
 static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
 {
     request_rec *r = rest->r;
     int64_t room = (int64_t)tseed_board_slots(rest->board) - TSEED_SPARE_SLOTS;
-    const char *why;
+    const char *why, *of_task = "";
     apr_status_t rv, acquired;
     tseed_state_t *state = tseed_child_acquire(&acquired);
 
@@ -126,6 +147,9 @@ static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
         acceptance->most = room;
     }
     rv = state ? tseed_state_accept(state, acceptance) : acquired;
+    if (rv == APR_SUCCESS && acceptance->outcome == TSEED_DIFFERS) {
+        of_task = name_task(rest, state, acceptance->task->id);
+    }
     why = tseed_child_release(state, r->pool);
     if (!state) {
         return tseed_reply_no_state(r, rv, why, "record the task");
@@ -133,13 +157,7 @@ static int record(const tseed_rest_t *rest, tseed_acceptance_t *acceptance)
     if (rv != APR_SUCCESS) {
         return refuse(rest, acceptance, rv, why);
     }
-    if (acceptance->outcome == TSEED_DIFFERS) {
-        return tseed_reply_error(r, HTTP_UNPROCESSABLE_ENTITY,
-                                 "this Idempotency-Key came with another request, which is task "
-                                 "%" APR_INT64_T_FMT "; a new request needs a new key",
-                                 acceptance->task->id);
-    }
-    return DECLINED;
+    return acceptance->outcome == TSEED_DIFFERS ? refuse_key(rest, of_task) : DECLINED;
 }
 
 static void set_headers(const tseed_rest_t *rest, const tseed_task_t *task)

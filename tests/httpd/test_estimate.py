@@ -134,6 +134,6 @@ def test_both_formats_and_what_is_refused(httpd, upstream):
     assert refused(httpd, 400, 'POST', '/rest/estimate/x.json', '{}') == 'Unknown layer: x'
     assert refused(httpd, 400, 'POST', '/some/rest/estimate/stub.json',
                    '{"seedRequest":{}}') == 'Unknown layer: stub'
-    refused(httpd, 405, 'GET', '/rest/estimate/stub.json')
+    refused(httpd, 405, 'PUT', '/rest/estimate/stub.json')
     nothing = estimate(httpd, 'other', bounds=coords(2000, 2000, 3000, 3000))
     assert nothing['tiles'] == nothing['metatiles'] == nothing['tilesToMake'] == 0

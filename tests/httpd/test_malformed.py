@@ -68,7 +68,7 @@ BOMBS = {
                  'A DOCTYPE is not allowed in a request'),
     'parameter_entity': ('xml', b'<!DOCTYPE s [<!ENTITY % p SYSTEM "file:///etc/passwd"> %p;]>'
                          b'<seedRequest/>', 'A DOCTYPE is not allowed in a request'),
-    'attributes': ('xml', b'<seedRequest ' + b'a="" ' * 10000 + b'/>', 'not well-formed XML'),
+    'attributes': ('xml', b'<seedRequest ' + b'a="" ' * 10000 + b'/>', 'more than 1000 attributes'),
     'nul': ('xml', b'<seedRequest>\0</seedRequest>', 'not well-formed XML'),
     'nul_in_json': ('json', b'{"seedRequest":{"type":"se\0ed"}}', 'not well-formed JSON'),
     'no_utf8': ('xml', b'<seedRequest><type>\xff\xfe</type></seedRequest>',

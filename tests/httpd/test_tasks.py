@@ -140,7 +140,8 @@ def test_live_numbers_of_a_task(httpd, upstream):
     assert later['bytes'] > first['bytes']
     assert later['upstreamRequests'] >= first['upstreamRequests']
     pending = task(httpd, last)
-    assert pending['state'] == 'PENDING' and pending['reason'] is None
+    assert pending['state'] == 'PENDING'
+    assert pending['reason'] == 'waits for a thread: other tasks have all 1 of TileSeedThreads'
     assert pending['tilesPerSecond'] is pending['secondsRemaining'] is None
     assert pending['started'] is pending['finished'] is None
     terminate(httpd)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import tileseed_httpd
-from rest import LEAST, ask, listed, number_of, refused, seed, serve
+from rest import LEAST, ask, listed, location, number_of, refused, seed, serve
 from seeding import REST, begin, ended, stub, task
 from tileseed_httpd import wait_until
 from upstream import Fault
@@ -55,6 +55,18 @@ def test_same_key_with_another_request(httpd, upstream):
     refused(httpd, 400, 'POST', '/rest/seed/roads.json', '{"seedRequest":{"type":"x"}}',
             **key('a3'))
     assert number_of(seed(httpd, 'roads', BODY, **key('a3'))) == number + 1
+
+
+@one_mpm
+def test_same_key_where_the_task_is_not_seen(httpd, upstream):
+    """A location that does not see the task's layer is not told its number."""
+    serve(httpd, upstream, location('/few/rest', 'Require local',
+                                    'TileSeedLayers topp:states'))
+    number = number_of(seed(httpd, 'roads', BODY, **key('a1')))
+    path = '/rest/seed/topp:states.json'
+    assert f'task {number};' in refused(httpd, 422, 'POST', path, BODY, **key('a1'))
+    assert refused(httpd, 422, 'POST', f'/few{path}', BODY, **key('a1')) == (
+        'this Idempotency-Key came with another request; a new request needs a new key')
 
 
 def test_same_key_at_the_same_time(httpd, upstream):
