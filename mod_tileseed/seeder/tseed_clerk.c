@@ -5,7 +5,9 @@
  * What has changed is written in the transactions of the ledger, marks of pages before their tiles.
  */
 #include <apr_strings.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "protocol/tseed_answer.h"
 #include "seeder/tseed_house.h"
@@ -16,6 +18,7 @@
 #define DOUBTS_FEW    1000
 #define CLEANER_NOTE  "cleaner"
 #define BLOCK_NOTE    "block"
+#define INSTANCE_NOTE "instance"
 
 /* ---- tile sets ---- */
 
@@ -274,6 +277,27 @@ static apr_status_t load_note(tseed_seeder_t *seeder, const char **value, const 
     return rv;
 }
 
+/* What tells our unfinished files from those of another httpd: drawn once for a state directory, so
+ * that a seeder finds what its predecessor has left. */
+static apr_status_t load_instance(tseed_seeder_t *seeder)
+{
+    const char *instance;
+    uint64_t drawn;
+    apr_status_t rv = load_note(seeder, &instance, INSTANCE_NOTE);
+
+    if (rv == APR_SUCCESS && !*instance) {
+        if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) {
+            return APR_EGENERAL;
+        }
+        instance = apr_psprintf(seeder->scratch, "%016" PRIx64, drawn);
+        rv = tseed_books_note_set(seeder->state, INSTANCE_NOTE, instance);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_store_instance_set(instance);
+    }
+    return rv;
+}
+
 static apr_status_t load_notes(tseed_seeder_t *seeder)
 {
     const char *cleaner, *block, *status;
@@ -314,7 +338,10 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     seeder->leaves = apr_hash_make(pool);
     seeder->open = apr_hash_make(pool);
     seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
-    rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+    rv = load_instance(seeder);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+    }
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
         rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts, empties);
     }

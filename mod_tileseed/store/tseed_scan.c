@@ -30,12 +30,24 @@ int tseed_scan_is_leftover(const char *name)
            strcmp(name + length - suffix, TSEED_LEFTOVER_SUFFIX) == 0;
 }
 
+/* A young one of another httpd's seeder is about to become a tile. */
+static time_t limit_for(const char *name, time_t before)
+{
+    const time_t foreign = time(NULL) - TSEED_LEFTOVER_SECONDS;
+
+    return before > foreign && !tseed_view_is_own_leftover(name) ? foreign : before;
+}
+
 int tseed_scan_drop(int folder, const char *name, time_t before)
 {
     struct stat st;
 
-    return tseed_scan_is_leftover(name) && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           st.st_mtime < before && unlinkat(folder, name, 0) == 0;
+    if (!tseed_scan_is_leftover(name)) {
+        return 0;
+    }
+    before = limit_for(name, before);
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < before &&
+           unlinkat(folder, name, 0) == 0;
 }
 
 /* Drops the leftovers that a directory holds; `alone`: only as long as there is nothing else.

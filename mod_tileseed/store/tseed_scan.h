@@ -38,7 +38,8 @@ apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range);
 /* Whether that is the name of an unfinished file. */
 int tseed_scan_is_leftover(const char *name);
 
-/* Drops a name if it is an unfinished file's, older than that moment. */
+/* Drops a name if it is an unfinished file's, older than that moment; if it is another program's,
+ * older than TSEED_LEFTOVER_SECONDS as well. */
 int tseed_scan_drop(int folder, const char *name, time_t before);
 
 #endif

@@ -59,9 +59,26 @@ static apr_status_t forget(void *store)
     return APR_SUCCESS;
 }
 
+/* With a '-' behind it, or "". */
+static char instance[TSEED_INSTANCE_LONGEST + 2];
+
+void tseed_store_instance_set(const char *name)
+{
+    apr_snprintf(instance, sizeof(instance), "%s%s", name, *name ? "-" : "");
+}
+
 void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id)
 {
-    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%u" TSEED_LEFTOVER_SUFFIX, id);
+    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%s%u" TSEED_LEFTOVER_SUFFIX,
+                 instance, id);
+}
+
+int tseed_view_is_own_leftover(const char *name)
+{
+    char prefix[TSEED_LEFTOVER_SIZE];
+
+    apr_snprintf(prefix, sizeof(prefix), TSEED_LEFTOVER_PREFIX "%s", instance);
+    return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
 static size_t longest_folder(const tseed_store_t *store)

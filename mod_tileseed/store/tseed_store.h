@@ -47,6 +47,13 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
 /* Views of one tile set at a time, and so threads, are told apart by numbers below this. */
 #define TSEED_STORE_IDS 256
 
+/* Tells the temporary files of this process from those of other programs that write into the same
+ * directories: a seeder of another httpd must not rename ours over its tiles. At most that many
+ * letters and digits; "" at first. Views take it when they are opened. After a crash it should be
+ * the same again, for what was left to be found. */
+#define TSEED_INSTANCE_LONGEST 16
+void tseed_store_instance_set(const char *instance);
+
 /* Opens a view, in a child of `pool`. `tileset` outlives it. `id` tells this thread's temporary
  * files from another's. APR_SUCCESS also when the root does not exist yet; it is made by the first
  * put. */

@@ -11,7 +11,8 @@
 #include "store/tseed_layout.h"
 #include "store/tseed_store.h"
 
-#define TSEED_LEFTOVER_SIZE (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + 16)
+#define TSEED_LEFTOVER_SIZE                                                                        \
+    (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + TSEED_INSTANCE_LONGEST + 16)
 
 /* Whether files come out with the mode that the administrator gave. */
 typedef enum { TSEED_MODE_UNKNOWN, TSEED_MODE_RIGHT, TSEED_MODE_WRONG } tseed_mode_t;
@@ -74,8 +75,11 @@ apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const 
 /* `path` has room for the pattern's longest. */
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
 
-/* The name of the hidden file of a view's id. */
+/* The name of the hidden file of a view's id in this process. */
 void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id);
+
+/* Whether that is such a name. */
+int tseed_view_is_own_leftover(const char *name);
 
 /* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
  * or too many files are open and the remembered ones are among them. */

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/tseed_store_view.h"
+
 static apr_status_t put(house_t *house, int z, int64_t x, int64_t y, const char *content)
 {
     tseed_effect_t effect;
@@ -185,6 +187,81 @@ static void test_store__put_survives_its_own_leftover(void **state)
     assert_content(tile(house, 3, 1, 2), "good");
     assert_content(tile(house, 3, 1, 3), "next");
     assert_int_equal(count_files(house), 2);
+}
+
+/* Another httpd's seeder whose thread has the same number writes into the same directory. */
+typedef struct {
+    tseed_store_t *store;
+    int folder;
+    apr_status_t rv;
+} neighbour_t;
+
+static int write_beside(void *baton)
+{
+    neighbour_t *neighbour = baton;
+
+    neighbour->rv = tseed_view_write(neighbour->store, neighbour->folder, "half", 4);
+    return 0;
+}
+
+static void test_store__put_beside_another_httpd(void **state)
+{
+    house_t *house;
+    neighbour_t neighbour = {.rv = -1};
+    tseed_effect_t effect, lost = {0};
+
+    tseed_store_instance_set("one");
+    house = open_house(state, TSEED_LAYOUT_XYZ);
+    tseed_store_instance_set("two");
+    assert_int_equal(tseed_store_open(&neighbour.store, &house->f.tileset, 7, house->pool), 0);
+    assert_int_equal(put(house, 3, 1, 1, "before"), APR_SUCCESS);
+    neighbour.folder = open(full(house, "topp_states/EPSG_900913/3/1"), O_RDONLY | O_DIRECTORY);
+    assert_int_equal(tseed_store_put(&effect, house->store, &(tseed_tile_t){3, 1, 2}, "good", 4,
+                                     &(tseed_stop_t){write_beside, &neighbour}),
+                     APR_SUCCESS);
+    assert_int_equal(neighbour.rv, APR_SUCCESS);
+    assert_content(tile(house, 3, 1, 2), "good");
+    assert_int_equal(tseed_view_finish(&lost, neighbour.store, neighbour.folder, "9.png", NULL),
+                     APR_SUCCESS);
+    assert_content(full(house, "topp_states/EPSG_900913/3/1/9.png"), "half");
+    assert_int_equal(count_files(house), 3);
+    close(neighbour.folder);
+    tseed_store_instance_set("");
+}
+
+/* Directories that both have found missing: whoever comes second has what it wants. */
+static void *make_folders(void *data)
+{
+    const house_t *house = data;
+    tseed_store_t *store;
+    tseed_effect_t effect;
+    apr_pool_t *pool;
+    apr_status_t rv;
+    static _Atomic unsigned ids = 0;
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    rv = tseed_store_open(&store, &house->f.tileset, 20 + ids++ % 4, pool);
+    for (int64_t x = 0; rv == APR_SUCCESS && x < 500; x++) {
+        rv = tseed_store_put(&effect, store, &(tseed_tile_t){9, x, 1}, "x", 1, NULL);
+    }
+    apr_pool_destroy(pool);
+    return (void *)(intptr_t)rv;
+}
+
+static void test_store__directories_made_by_two_at_once(void **state)
+{
+    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    pthread_t threads[4];
+    void *rv;
+
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, make_folders, house), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], &rv);
+        assert_int_equal((intptr_t)rv, APR_SUCCESS);
+    }
+    assert_int_equal(count_files(house), 500);
 }
 
 static void test_store__put_after_the_directory_was_removed(void **state)
@@ -704,6 +781,8 @@ int main(void)
         HOUSE_TEST(test_store__put_sets_modes_whatever_the_umask),
         HOUSE_TEST(test_store__put_stopped_changes_nothing),
         HOUSE_TEST(test_store__put_survives_its_own_leftover),
+        HOUSE_TEST(test_store__put_beside_another_httpd),
+        HOUSE_TEST(test_store__directories_made_by_two_at_once),
         HOUSE_TEST(test_store__put_after_the_directory_was_removed),
         HOUSE_TEST(test_store__put_that_fails_leaves_nothing),
         HOUSE_TEST(test_store__put_where_a_file_is_in_the_way),

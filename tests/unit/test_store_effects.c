@@ -3,6 +3,7 @@
 /* What the store says it has changed is what a walk of the disk finds changed. */
 #include "store_books.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,6 +162,32 @@ static void test_store__effects_add_up(void **state)
         assert_survey(house, &counted);
         nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
+}
+
+/* What another httpd writes just now is about to become a tile; after an hour it is left. */
+static void test_store__count_spares_young_leftovers_of_others(void **state)
+{
+    const struct timespec old[2] = {{1000000, 0}, {1000000, 0}};
+    house_t *house;
+    const char *own, *young, *left;
+    tseed_effect_t sum;
+
+    tseed_store_instance_set("own");
+    house = open_books(state, TSEED_LAYOUT_QUADKEY);
+    own = full(house, "topp_states/EPSG_900913/.tseed-own-255.tmp");
+    young = full(house, "topp_states/EPSG_900913/.tseed-other-255.tmp");
+    left = full(house, "topp_states/EPSG_900913/.tseed-other-254.tmp");
+    assert_int_equal(tseed_store_put(&sum, house->store, &(tseed_tile_t){6, 0, 0}, "t", 1, NULL),
+                     0);
+    assert_int_equal(link(tile(house, 6, 0, 0), own), 0);
+    close(creat(young, 0600));
+    close(creat(left, 0600));
+    assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
+    assert_int_equal(tseed_store_count(&sum, house->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
+    assert_int_not_equal(access(own, F_OK), 0);
+    assert_int_equal(access(young, F_OK), 0);
+    assert_int_not_equal(access(left, F_OK), 0);
+    tseed_store_instance_set("");
 }
 
 /* A crash's files are nobody's: counting drops them in small directories and in large ones. */
@@ -335,6 +362,7 @@ int main(void)
         HOUSE_TEST(test_store__names_elsewhere_change_nothing),
         HOUSE_TEST(test_store__effects_add_up),
         HOUSE_TEST(test_store__count_drops_leftovers_when_asked),
+        HOUSE_TEST(test_store__count_spares_young_leftovers_of_others),
         HOUSE_TEST(test_store__walk_finds_every_tile),
         HOUSE_TEST(test_store__hashes_of_a_cache_that_was_found),
         HOUSE_TEST(test_store__hashes_of_every_layout),
