@@ -25,6 +25,7 @@
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
  *      tseed_purge.c    what truncates have renamed away
+ *      tseed_claim.c    store directories that no other httpd may work in
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
 #ifndef TSEED_HOUSE_H
@@ -417,6 +418,11 @@ void tseed_purge_tick(tseed_seeder_t *seeder);
 /* At the start, when the books are loaded: books and counts what was renamed away and is not
  * recorded. */
 apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
+
+/* ---- claim ---- */
+
+/* Warns of store directories in which another httpd's seeder works as well, now and later. */
+void tseed_claim_begin(const tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

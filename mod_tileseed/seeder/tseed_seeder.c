@@ -463,6 +463,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_inquiry_begin(seeder);
     tseed_chores_recount(seeder);
     tseed_purge_want_all(seeder);
+    tseed_claim_begin(seeder);
     tseed_pulse_end(pulse);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);

@@ -4,6 +4,7 @@
 under way."""
 import collections
 import contextlib
+import fcntl
 import os
 import pathlib
 import signal
@@ -376,3 +377,43 @@ def test_a_task_of_many_tiles_starts_at_once(httpd, upstream):
     terminate(httpd)
     assert time.monotonic() - begun < 4
     assert done(httpd, 'stub', zoomStop=0, type='truncate')['tilesRemoved'] == 0
+
+
+def warned(httpd):
+    """How often a second httpd in a store's directory was noticed."""
+    return httpd.error_log().count('another httpd works in the store directory')
+
+
+def test_two_httpds_in_one_store_are_noticed(httpd, other_httpd, upstream):
+    """Whoever comes second says so once; a restart of the first, which has the directory, does not
+    say it of its own predecessor."""
+    for server in httpd, other_httpd:
+        server.expect('another httpd works in the store directory')
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=1)
+    config = (REST + stub(upstream)).replace('@ROOT@/cache', str(httpd.path('cache')))
+    assert str(httpd.path('cache')) in config
+    wait_until(lambda: locked(httpd.path('cache')), 60, 'the first lock')
+    os.chmod(httpd.root, 0o755)
+    other_httpd.start(config)
+    wait_until(lambda: warned(other_httpd), 60, 'the warning')
+    done(other_httpd, 'stub', zoomStop=1)
+    assert str(httpd.path('cache')) in other_httpd.error_log()
+    other_httpd.stop()
+    pid = seeder_of(httpd)
+    httpd.graceful()
+    wait_until(lambda: seeder_of(httpd) not in (None, pid), 60, 'another seeder')
+    wait_until(lambda: locked(httpd.path('cache')), 60, 'the second lock')
+    assert (warned(httpd), warned(other_httpd)) == (0, 1)
+
+
+def locked(directory):
+    """Whether somebody holds a directory's lock."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The claim: two httpds that work in one store directory are noticed.
+ *
+ * Each seeder locks the directories of its stores, by flock and for as long as it lives. The lock
+ * keeps nobody out: who does not get it says so once. It is on the directory itself, so that there
+ * is no file which would be counted or copied.
+ *
+ * A thread of its own does it, because a directory of a server that is away may keep it for ever.
+ * It looks again every few seconds: directories are made by the first tile, and removed by whoever
+ * tidies up. What another holds at the first look may be the lock of a seeder that is just leaving;
+ * the second look tells.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+
+#define LOOK_AGAIN 5 /* seconds */
+
+/* malloc'd, the thread's. Never freed: the process ends before its thread. */
+typedef struct claim_t {
+    const char *root;
+    int fd;      /* locked; -1: not */
+    int is_held; /* by another, at the last look */
+    int is_said;
+    struct claim_t *next;
+} claim_t;
+
+static int is_same(int a, int b)
+{
+    struct stat of_a, of_b;
+
+    return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* Whether that directory is locked by us by another name. */
+static int is_ours(const claim_t *claims, int fd)
+{
+    while (claims && !(claims->fd >= 0 && is_same(claims->fd, fd))) {
+        claims = claims->next;
+    }
+    return claims != NULL;
+}
+
+static void say(claim_t *claim)
+{
+    if (!claim->is_said) {
+        tseed_log(
+            TSEED_LOG_WARNING, APR_SUCCESS,
+            "another httpd works in the store directory %s: their books and quotas do not know "
+            "of each other's tiles; give each httpd a directory of its own by TileSeedStore, "
+            "or have one of them seed and the others serve what is there",
+            claim->root);
+    }
+    claim->is_said = 1;
+}
+
+/* File systems that have no such locks are passed over. */
+static void try_to_lock(claim_t *claims, claim_t *claim)
+{
+    int fd = open(claim->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0 && !is_ours(claims, fd)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            claim->fd = fd;
+            claim->is_held = 0;
+            return;
+        }
+        if (errno == EWOULDBLOCK && claim->is_held) {
+            say(claim);
+        }
+        claim->is_held = errno == EWOULDBLOCK;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void drop_if_removed(claim_t *claim)
+{
+    struct stat st;
+
+    if (claim->fd >= 0 && fstat(claim->fd, &st) == 0 && st.st_nlink == 0) {
+        close(claim->fd);
+        claim->fd = -1;
+    }
+}
+
+static void *look_after(void *claims)
+{
+    for (;;) {
+        for (claim_t *claim = claims; claim; claim = claim->next) {
+            drop_if_removed(claim);
+            if (claim->fd < 0) {
+                try_to_lock(claims, claim);
+            }
+        }
+        sleep(LOOK_AGAIN);
+    }
+    return NULL;
+}
+
+void tseed_claim_begin(const tseed_seeder_t *seeder)
+{
+    claim_t *claims = NULL;
+    const char *root;
+    pthread_t thread;
+
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
+        claim_t *claim = tseed_memory_get(sizeof(*claim));
+
+        *claim = (claim_t){.root = tseed_memory_copy(root), .fd = -1, .next = claims};
+        claims = claim;
+    }
+    if (claims && pthread_create(&thread, NULL, look_after, claims) == 0) {
+        pthread_detach(thread);
+    }
+}
