@@ -63,6 +63,21 @@ static void await_agreement(house_t *house)
     }
 }
 
+/* The books agree with the disk, and what was renamed away by a truncate has gone: it is in the
+ * books as long as it is on the disk. */
+static void await_files(house_t *house, int64_t files)
+{
+    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+
+    while (!books_agree(house) || disk_files != files) {
+        if (tseed_clock_monotonic() > deadline) {
+            assert_int_equal(disk_files, files);
+            fail_msg("the books do not agree with the disk");
+        }
+        apr_sleep(100000);
+    }
+}
+
 /* Whether all that is on the disk is in the books; nothing is limited before. */
 static int is_known(house_t *house)
 {
@@ -100,16 +115,13 @@ static void test_seeder_quota__books_agree_with_the_disk(void **state)
     house_t *house = *state;
 
     wait_end(house, post(house, "seed", 4, 4));
-    await_agreement(house);
-    assert_int_equal(disk_files, 341);
+    await_files(house, 341);
     wait_end(house, post(house, "reseed", 3, 2));
     await_agreement(house);
     wait_end(house, post(house, "truncate", 3, 1));
-    await_agreement(house);
-    assert_int_equal(disk_files, 256);
+    await_files(house, 256);
     wait_end(house, post(house, "truncate", 20, 1));
-    await_agreement(house);
-    assert_int_equal(disk_bytes, 0);
+    await_files(house, 0);
 }
 
 static void test_seeder_quota__books_take_an_existing_cache_in(void **state)
@@ -121,8 +133,7 @@ static void test_seeder_quota__books_take_an_existing_cache_in(void **state)
     assert_true(sql(house, "DELETE FROM page"));
     assert_true(sql(house, "DELETE FROM tileset"));
     seeder_start(house);
-    await_agreement(house);
-    assert_int_equal(disk_files, 341);
+    await_files(house, 341);
 }
 
 /* A seeder that died while all was counted by another block size, which was then taken back. */
@@ -152,8 +163,7 @@ static void test_seeder_quota__sizes_are_right_without_a_quota(void **state)
     assert_true(sql(house, "UPDATE quota SET config = 'nonsense'"));
     seeder_start(house);
     wait_end(house, post(house, "seed", 3, 1));
-    await_agreement(house);
-    assert_int_equal(disk_files, 85);
+    await_files(house, 85);
 }
 
 static void test_seeder_quota__books_agree_after_kills(void **state)
@@ -167,15 +177,13 @@ static void test_seeder_quota__books_agree_after_kills(void **state)
         seeder_start(house);
     }
     assert_int_equal(wait_end(house, id).state, TSEED_DONE);
-    await_agreement(house);
-    assert_int_equal(disk_files, 1365);
+    await_files(house, 1365);
     id = post(house, "truncate", 5, 1);
     apr_sleep(20000);
     seeder_stop(house, SIGKILL);
     seeder_start(house);
     wait_end(house, id);
-    await_agreement(house);
-    assert_int_equal(disk_files, 0);
+    await_files(house, 0);
 }
 
 static int is_doubtful(house_t *house)
@@ -221,8 +229,7 @@ static void test_seeder_quota__doubts_outlast_a_truncate_beside_them(void **stat
                                   "'bounds':{'coords':{'double':[0,0,10,10]}}}}"));
     seeder_stop(house, SIGKILL);
     seeder_start(house);
-    await_agreement(house);
-    assert_int_equal(disk_files, 341);
+    await_files(house, 341);
 }
 
 /* Another database in the place of ours, told first of the tile set that is not the first. */
@@ -244,8 +251,7 @@ static void test_seeder_quota__another_database_gets_the_books_whole(void **stat
     seeder_stop(house, SIGTERM);
     seeder_start(house);
     wait_end(house, post(house, "truncate", 2, 1));
-    await_agreement(house);
-    assert_int_equal(disk_files, 320 + 21);
+    await_files(house, 320 + 21);
 }
 
 /* One that was ours long ago: it has the tile sets by other numbers, and pages that have gone. */
@@ -262,8 +268,7 @@ static void test_seeder_quota__an_old_database_gets_the_books_whole(void **state
     seeder_stop(house, SIGTERM);
     seeder_start(house);
     wait_end(house, post(house, "truncate", 1, 1));
-    await_agreement(house);
-    assert_int_equal(disk_files, 256);
+    await_files(house, 256);
 }
 
 /* The last backup, put back while there is no seeder. */
@@ -283,8 +288,7 @@ static void test_seeder_quota__the_books_of_a_backup_are_compared_with_the_disk(
     unlink(apr_pstrcat(house->pool, path, "-shm", NULL));
     assert_int_equal(rename(backup, path), 0);
     seeder_start(house);
-    await_agreement(house);
-    assert_int_equal(disk_files, 256 + 21);
+    await_files(house, 256 + 21);
 }
 
 /* Whether anything is known of where the tiles of level 3 came from. */
@@ -331,8 +335,7 @@ static void test_seeder_quota__books_take_shared_files_in(void **state)
     assert_true(sql(house, "DELETE FROM page"));
     assert_true(sql(house, "DELETE FROM tileset"));
     seeder_start(house);
-    await_agreement(house);
-    assert_int_equal(disk_files, 1);
+    await_files(house, 1);
 }
 
 /* Looks at the disk from outside, again and again. The seeder stands still meanwhile: what it
@@ -602,8 +605,7 @@ static void test_seeder_quota__levels_are_renamed_away(void **state)
     levels_gone(watch, &moved, &removed);
     assert_int_equal(moved, 5);
     assert_int_equal(wait_end(house, post(house, "seed", 4, 4)).made, 341);
-    await_agreement(house);
-    assert_int_equal(disk_files, 341);
+    await_files(house, 341);
     assert_false(is_there(house, ".tileseed"));
 }
 
@@ -625,8 +627,7 @@ static void test_seeder_quota__not_from_another_task(void **state)
     assert_int_equal(removed, 5);
     upstream->mood = FINE;
     assert_int_equal(wait_end(house, seed).made, 1024);
-    await_agreement(house);
-    assert_int_equal(disk_files, 1024);
+    await_files(house, 1024);
 }
 
 /* Killed at any instant from the first name that goes to the last. */
@@ -654,8 +655,7 @@ static void test_seeder_quota__a_truncate_survives_kills(void **state)
         assert_int_equal(progress.removed + progress.skipped, 341);
         assert_int_equal(files(house), 0);
         AWAIT(!is_there(house, ".tileseed"));
-        await_agreement(house);
-        assert_int_equal(disk_files, 0);
+        await_files(house, 0);
     }
 }
 
@@ -679,8 +679,7 @@ static void test_seeder_quota__what_was_renamed_away_is_charged_until_it_is_gone
     assert_true(books_agree(house));
     seeder_start(house);
     AWAIT(!is_there(house, ".tileseed"));
-    await_agreement(house);
-    assert_int_equal(disk_files, 85);
+    await_files(house, 85);
 }
 
 static void test_seeder_quota__shared_files_are_known_again_and_go_with_their_tiles(void **state)
@@ -692,17 +691,14 @@ static void test_seeder_quota__shared_files_are_known_again_and_go_with_their_ti
     seeder_start(house);
     upstream->mood = UNIFORM;
     wait_end(house, post(house, "seed", 4, 4));
-    await_agreement(house);
-    assert_int_equal(disk_files, 1);
+    await_files(house, 1);
     seeder_stop(house, SIGKILL);
     seeder_start(house);
     wait_end(house, post(house, "seed", 5, 4));
-    await_agreement(house);
-    assert_int_equal(disk_files, 1);
+    await_files(house, 1);
     assert_int_equal(wait_end(house, post(house, "truncate", 20, 1)).removed, 1365);
     AWAIT(!is_there(house, ".tileseed"));
-    await_agreement(house);
-    assert_int_equal(disk_files, 0);
+    await_files(house, 0);
 }
 
 int main(void)
