@@ -11,6 +11,8 @@
 #include "base/tseed_text.h"
 
 #define A_LARGE_PART 5 /* one over this is what must not go unannounced */
+#define COARSE       apr_time_from_sec(10)
+#define A_JUMP       apr_time_from_sec(1) /* of the wall clock; less than that is its drift */
 
 /* An account with what it is judged by. */
 typedef struct {
@@ -29,12 +31,15 @@ struct tseed_cleaner_t {
     int is_known; /* all that was there at the start is booked */
     apr_interval_time_t period;
     int64_t workers;
-    apr_time_t last; /* when the last periodic clean-up began */
-    int is_wanted;   /* one is to begin now */
+    int has_begun;     /* a periodic clean-up: … */
+    apr_time_t last;   /* … the last one did then, by the monotonic clock */
+    int is_wanted;     /* one is to begin now */
+    apr_time_t looked; /* when the time of grace was last looked at, monotonic; 0: never */
+    apr_time_t until;  /* its end as people read it, wall time */
 
-    int enabled;      /* remembered: … */
-    int has_removed;  /* … something was removed since it was switched on, or may be at once */
-    apr_time_t until; /* … the end of the time of grace; 0: none was given */
+    int enabled;     /* remembered: … */
+    int has_removed; /* … something was removed since it was switched on, or may be at once */
+    apr_interval_time_t left; /* … of the time of grace; 0: none is running */
 };
 
 static apr_status_t free_account(void *account)
@@ -155,7 +160,7 @@ static void remember(tseed_cleaner_t *cleaner, int enabled)
 {
     if (!enabled || !cleaner->enabled) {
         cleaner->has_removed = 0;
-        cleaner->until = 0;
+        cleaner->left = 0;
         cleaner->is_wanted = 0;
     }
     cleaner->enabled = enabled;
@@ -241,15 +246,33 @@ tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_
     return cleaner->global.policy;
 }
 
-int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now)
+/* Time passes for a time of grace that is running. One that is over has a microsecond left: it ends
+ * when something is removed. */
+static void pass_time(tseed_cleaner_t *cleaner, tseed_moment_t now)
 {
-    int waits = now >= cleaner->last && now - cleaner->last < cleaner->period;
+    const apr_interval_time_t passed = cleaner->looked ? now.monotonic - cleaner->looked : 0;
+    const apr_time_t until = now.wall + cleaner->left - passed;
 
+    cleaner->looked = now.monotonic;
+    if (cleaner->left > 0) {
+        cleaner->left = passed < cleaner->left ? cleaner->left - passed : 1;
+    }
+    if (until > cleaner->until + A_JUMP || until < cleaner->until - A_JUMP) {
+        cleaner->until = until;
+    }
+}
+
+int tseed_cleaner_due(tseed_cleaner_t *cleaner, tseed_moment_t now)
+{
+    int waits = cleaner->has_begun && now.monotonic - cleaner->last < cleaner->period;
+
+    pass_time(cleaner, now);
     if (!cleaner->enabled || (!cleaner->is_wanted && (cleaner->period == 0 || waits))) {
         return 0;
     }
     cleaner->is_wanted = 0;
-    cleaner->last = now;
+    cleaner->has_begun = 1;
+    cleaner->last = now.monotonic;
     return 1;
 }
 
@@ -316,7 +339,14 @@ static int is_large(tseed_amount_t removal, tseed_amount_t used)
     return removal.bytes > used.bytes / A_LARGE_PART || removal.files > used.files / A_LARGE_PART;
 }
 
-tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, apr_time_t now,
+/* A time of grace has so much left. */
+static void leave(tseed_cleaner_t *cleaner, apr_interval_time_t left, tseed_moment_t now)
+{
+    cleaner->left = left;
+    cleaner->until = now.wall + left;
+}
+
+tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, tseed_moment_t now,
                                 apr_pool_t *pool)
 {
     tseed_amount_t removal = removal_of(cleaner);
@@ -329,20 +359,21 @@ tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence,
     if (!cleaner->has_removed && !cleaner->is_known) {
         return TSEED_CLEAN_UNKNOWN;
     }
+    pass_time(cleaner, now);
     if (!cleaner->has_removed && is_large(removal, used)) {
-        if (cleaner->until == 0) {
-            cleaner->until = now + cleaner->grace;
-            *sentence = cleaner->grace > 0 ? say_grace(cleaner, removal, used, pool) : NULL;
+        if (cleaner->left == 0 && cleaner->grace > 0) {
+            leave(cleaner, cleaner->grace, now);
+            *sentence = say_grace(cleaner, removal, used, pool);
         }
-        if (cleaner->until > now + cleaner->grace) { /* the directive is shorter than it was */
-            cleaner->until = now + cleaner->grace;
+        if (cleaner->left > cleaner->grace) { /* the directive is shorter than it was */
+            leave(cleaner, cleaner->grace, now);
         }
-        if (now < cleaner->until) {
+        if (cleaner->left > 1) {
             return TSEED_CLEAN_LATER;
         }
     }
     cleaner->has_removed = 1;
-    cleaner->until = 0;
+    cleaner->left = 0;
     return TSEED_CLEAN_NOW;
 }
 
@@ -350,30 +381,32 @@ void tseed_cleaner_hurry(tseed_cleaner_t *cleaner)
 {
     cleaner->is_wanted = 1;
     cleaner->has_removed = 1;
-    cleaner->until = 0;
+    cleaner->left = 0;
 }
 
 apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner)
 {
-    return cleaner->until;
+    return cleaner->left > 0 ? cleaner->until : 0;
 }
 
 /* ---- memory ---- */
 
 const char *tseed_cleaner_save(const tseed_cleaner_t *cleaner, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "enabled=%d removed=%d until=%" APR_TIME_T_FMT, cleaner->enabled,
-                        cleaner->has_removed, cleaner->until);
+    const apr_interval_time_t left = (cleaner->left + COARSE - 1) / COARSE * COARSE;
+
+    return apr_psprintf(pool, "enabled=%d removed=%d left=%" APR_TIME_T_FMT, cleaner->enabled,
+                        cleaner->has_removed, apr_time_sec(left));
 }
 
 void tseed_cleaner_load(tseed_cleaner_t *cleaner, const char *saved)
 {
     int enabled, removed;
-    long long until;
+    unsigned left = 0; /* an older version did not save it: then it begins anew */
 
-    if (sscanf(saved, "enabled=%d removed=%d until=%lld", &enabled, &removed, &until) == 3) {
+    if (sscanf(saved, "enabled=%d removed=%d left=%u", &enabled, &removed, &left) >= 2) {
         cleaner->enabled = enabled;
         cleaner->has_removed = removed;
-        cleaner->until = until;
+        cleaner->left = apr_time_from_sec((apr_interval_time_t)left);
     }
 }

@@ -6,8 +6,9 @@
  * removed here; whoever removes asks what is over its limit, takes victims from the book, a bounded
  * number at a time, and asks again.
  *
- * Owned by the seeder's main thread; workers use the accounts. Times are wall time, as they outlive
- * the process.
+ * Owned by the seeder's main thread; workers use the accounts. Periods and the time of grace go by
+ * the monotonic clock, so whoever sets the wall clock ends or prolongs none of them; what is left
+ * of the time of grace outlives the process. Only what people read of it is wall time.
  */
 #ifndef TSEED_CLEANER_H
 #define TSEED_CLEANER_H
@@ -18,6 +19,11 @@
 #include "quota/tseed_account.h"
 
 typedef struct tseed_cleaner_t tseed_cleaner_t;
+
+/* One moment by both clocks of base/tseed_clock.h. */
+typedef struct {
+    apr_time_t monotonic, wall;
+} tseed_moment_t;
 
 /* Keeps of the settings: quota_files, min_free and quota_grace. Everything lives in `pool`. Before
  * tseed_cleaner_configure nothing is limited. */
@@ -57,9 +63,9 @@ int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsig
 /* By which policy room is made in an account that refused a charge. */
 tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account);
 
-/* Whether the periodic clean-up begins now: once each cacheCleanUpFrequency, or when somebody wants
- * one. */
-int tseed_cleaner_due(tseed_cleaner_t *cleaner, apr_time_t now);
+/* To be called about once a second: time passes. Returns whether the periodic clean-up begins now:
+ * once each cacheCleanUpFrequency, or when somebody wants one. */
+int tseed_cleaner_due(tseed_cleaner_t *cleaner, tseed_moment_t now);
 
 /* How many clean-ups may run at once. */
 int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner);
@@ -74,18 +80,19 @@ typedef enum {
 /* Asked before anything is removed for the quota's sake. The first removal since the quota was
  * switched on waits for TileSeedDiskQuotaGrace if it would take more than a fifth of what is used;
  * an error to be logged, once, is *sentence then, in `pool`, else NULL. */
-tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, apr_time_t now,
+tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, tseed_moment_t now,
                                 apr_pool_t *pool);
 
 /* Somebody wants a clean-up now, whatever the period and the time of grace say. It begins as soon
  * as something may be removed, and is forgotten when the quota is off. */
 void tseed_cleaner_hurry(tseed_cleaner_t *cleaner);
 
-/* When the time of grace is over, 0: none is running. */
+/* When the time of grace is over by the wall clock as it goes now, 0: none is running. */
 apr_time_t tseed_cleaner_grace(const tseed_cleaner_t *cleaner);
 
 /* What must outlive the process, as a short text; to be saved whenever it has changed, and loaded
- * before the first tseed_cleaner_configure. What can't be understood is as good as nothing. */
+ * before the first tseed_cleaner_configure. What can't be understood is as good as nothing. What is
+ * left of the time of grace is rounded up to ten seconds, and the text changes as seldom. */
 const char *tseed_cleaner_save(const tseed_cleaner_t *cleaner, apr_pool_t *pool);
 void tseed_cleaner_load(tseed_cleaner_t *cleaner, const char *saved);
 

@@ -96,8 +96,9 @@ typedef struct {
     tseed_leaf_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
     const tseed_account_t *victims_of;
-    int unsaid;        /* pages that went since the last line about it */
-    apr_time_t say_at; /* monotonic */
+    int unsaid;            /* pages that went since the last line about it */
+    apr_time_t say_at;     /* monotonic */
+    apr_time_t removed_at; /* the last of them, monotonic; 0: none by this seeder */
 } tseed_janitor_t;
 
 /* A reconcile (tseed_audit.c), tile set by tile set. */

@@ -350,11 +350,15 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
     return janitor->is_due && !is_covered(duty, janitor);
 }
 
+static tseed_moment_t moment(void)
+{
+    return (tseed_moment_t){.monotonic = tseed_clock_monotonic(), .wall = apr_time_now()};
+}
+
 static int may_remove(tseed_seeder_t *seeder)
 {
     const char *sentence;
-    tseed_clean_t may =
-        tseed_cleaner_ask(seeder->cleaner, &sentence, apr_time_now(), seeder->scratch);
+    tseed_clean_t may = tseed_cleaner_ask(seeder->cleaner, &sentence, moment(), seeder->scratch);
 
     if (sentence) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
@@ -484,12 +488,15 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_cleanup_t *clean = &seeder->status.clean;
     const tseed_effect_t change = change_of(job), gone = negative(&change);
-    const apr_time_t now = apr_time_now();
+    const tseed_moment_t now = moment();
+    const apr_interval_time_t rest =
+        janitor->removed_at ? now.monotonic - janitor->removed_at : now.wall - clean->last;
 
-    if (now - clean->last > BREAK || now < clean->last) {
-        *clean = (tseed_cleanup_t){.started = now};
+    if (rest > BREAK || rest < 0) { /* the last seeder's, at another time by the wall clock */
+        *clean = (tseed_cleanup_t){.started = now.wall};
     }
-    clean->last = now;
+    janitor->removed_at = now.monotonic;
+    clean->last = tseed_clock_wall(clean->started);
     clean->pages++;
     tseed_effect_add(&clean->gone, &gone);
     janitor->unsaid++;
@@ -564,7 +571,7 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
     if (janitor->spare_until && tseed_clock_monotonic() >= janitor->spare_until) {
         spare_no_longer(seeder);
     }
-    if (tseed_cleaner_due(seeder->cleaner, apr_time_now())) {
+    if (tseed_cleaner_due(seeder->cleaner, moment())) {
         janitor->is_due = 1;
         janitor->skip = 0;
     }

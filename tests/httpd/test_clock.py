@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """A wall clock that is set by a day under running tasks, and processes that stand still: what waits
 goes by another clock, and what is recorded stays in order."""
+import datetime
 import errno
 import os
 import signal
@@ -9,12 +10,15 @@ import time
 
 import pytest
 
+from quota import disk, put, size, usage
 from rest import seed
-from seeding import REST, Watch, begin, counts, ended, seeder_of, stub, task, terminate
+from seeding import REST, Watch, begin, counts, done, ended, seeder_of, stub, task, terminate
+from test_quota_limit import QUICK, serve
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
-DAY = 24 * 3600
+HOUR = 3600
+DAY = 24 * HOUR
 TILES = 4 ** 6 // 3         # of the levels 0 to 5
 STANDSTILL = 22             # seconds: longer than twice the ten between two looks at the seeder
 LOOK_ONCE = 8               # seconds in which httpd looks once, or not at all
@@ -82,6 +86,35 @@ def test_clock_is_set_between_two_lives(httpd, upstream):
     document = ended(httpd, number)
     assert document['state'] == 'DONE'
     check_times(document)
+
+
+@one_mpm
+@pytest.mark.parametrize('days', [1, -1])
+def test_clock_is_set_in_a_time_of_grace(httpd, upstream, days):
+    """A time of grace neither ends nor lasts longer: what is shown of its end moves with the clock,
+    and a restart goes on with what is left."""
+    httpd.expect('the disk quota is on and would remove a large part of the cache')
+    mischief = httpd.make_mischief()
+    serve(httpd, upstream, before='TileSeedDiskQuotaGrace 1h\n')
+    done(httpd, 'stub', zoomStop=5, threadCount=4)
+    before = disk(httpd)
+    put(httpd, enabled=True, globalQuota=size(2, 'MiB'), **QUICK)
+
+    def left():
+        """Seconds of the time of grace by the true clock; None: none is running."""
+        end = usage(httpd)['grace']
+        return end and datetime.datetime.fromisoformat(end).timestamp() - time.time()
+
+    wait_until(left)
+    assert 0 < left() <= HOUR
+    mischief.set_clock(days * DAY)
+    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, 20, 'the new end')
+    httpd.restart()
+    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, 20, 'the end after a restart')
+    mischief.set_clock(0)
+    wait_until(lambda: 0 < (left() or 0) <= HOUR, 20, 'the old end')
+    assert disk(httpd) == before
+    assert httpd.error_log().count('would remove a large part of the cache') == 1
 
 
 @one_mpm

@@ -14,6 +14,7 @@
 
 #define MINUTE apr_time_from_sec(60)
 #define NOW    apr_time_from_sec(INT64_C(1790000000)) /* 2026-09-21T14:13:20Z */
+#define AHEAD  (NOW - MINUTE)                         /* httpd begins with the machine */
 #define MIB    (INT64_C(1) << 20)
 
 static apr_pool_t *pool;
@@ -82,11 +83,32 @@ static void assert_duty(const tseed_account_t *account, tseed_policy_t policy, i
     assert_int_equal(duty.excess.bytes, mib * MIB);
 }
 
-static tseed_clean_t ask(apr_time_t now)
+/* The wall clock is `AHEAD` of the machine's start of work, until it is set. */
+static tseed_moment_t at(apr_time_t wall)
+{
+    return (tseed_moment_t){.monotonic = wall - AHEAD, .wall = wall};
+}
+
+static tseed_moment_t at_set(apr_time_t wall, apr_interval_time_t ahead)
+{
+    return (tseed_moment_t){.monotonic = wall - AHEAD, .wall = wall + ahead};
+}
+
+static tseed_clean_t ask_at(tseed_moment_t now)
 {
     const char *sentence;
 
     return tseed_cleaner_ask(cleaner, &sentence, now, pool);
+}
+
+static tseed_clean_t ask(apr_time_t now)
+{
+    return ask_at(at(now));
+}
+
+static int due(apr_time_t now)
+{
+    return tseed_cleaner_due(cleaner, at(now));
 }
 
 /* ---- limits ---- */
@@ -157,7 +179,7 @@ static void test_cleaner__off_nothing_is_limited(void **state)
     config.enabled = 0;
     configure();
     assert_false(tseed_cleaner_next(cleaner, &duty, 0));
-    assert_false(tseed_cleaner_due(cleaner, NOW));
+    assert_false(due(NOW));
     assert_null(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}));
     assert_int_equal(ask(NOW), TSEED_CLEAN_NEVER);
     config.enabled = 1;
@@ -175,7 +197,7 @@ static void test_cleaner__limits_hold_before_all_is_known(void **state)
     use(&roads, 1001);
     assert_ptr_equal(tseed_account_charge(&roads, (tseed_amount_t){MIB, 1}), roads.global);
     assert_true(tseed_cleaner_next(cleaner, &duty, 0));
-    assert_true(tseed_cleaner_due(cleaner, NOW));
+    assert_true(due(NOW));
     assert_int_equal(ask(NOW), TSEED_CLEAN_UNKNOWN);
     configure();
     assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
@@ -226,23 +248,35 @@ static void test_cleaner__is_due_once_a_period(void **state)
     config.frequency = 2;
     config.frequency_units = "MINUTES";
     configure();
-    assert_true(tseed_cleaner_due(cleaner, NOW));
-    assert_false(tseed_cleaner_due(cleaner, NOW + 1));
-    assert_false(tseed_cleaner_due(cleaner, NOW + 2 * MINUTE - 1));
-    assert_true(tseed_cleaner_due(cleaner, NOW + 2 * MINUTE));
-    assert_true(tseed_cleaner_due(cleaner, NOW - 60 * MINUTE)); /* the clock was set back */
+    assert_true(due(NOW));
+    assert_false(due(NOW + 1));
+    assert_false(due(NOW + 2 * MINUTE - 1));
+    assert_true(due(NOW + 2 * MINUTE));
     config.frequency_units = "DAYS";
     configure();
-    assert_false(tseed_cleaner_due(cleaner, NOW - 59 * MINUTE));
+    assert_false(due(NOW + 59 * MINUTE));
     config.frequency_units = "NANOSECONDS";
     configure();
-    assert_true(tseed_cleaner_due(cleaner, NOW - 59 * MINUTE));
+    assert_true(due(NOW + 59 * MINUTE));
     config.frequency = 0;
     configure();
-    assert_false(tseed_cleaner_due(cleaner, NOW + 60 * 24 * 60 * MINUTE));
+    assert_false(due(NOW + 60 * 24 * 60 * MINUTE));
     config.concurrent_cleanups = 7;
     configure();
     assert_int_equal(tseed_cleaner_workers(cleaner), 7);
+}
+
+/* Whoever sets the wall clock neither begins a clean-up nor puts one off. */
+static void test_cleaner__is_due_by_the_monotonic_clock(void **state)
+{
+    (void)state;
+    config.frequency = 2;
+    config.frequency_units = "MINUTES";
+    configure();
+    assert_true(due(NOW));
+    assert_false(tseed_cleaner_due(cleaner, at_set(NOW + MINUTE, 60 * MINUTE)));
+    assert_false(tseed_cleaner_due(cleaner, at_set(NOW + MINUTE, -60 * MINUTE)));
+    assert_true(tseed_cleaner_due(cleaner, at_set(NOW + 2 * MINUTE, -60 * MINUTE)));
 }
 
 static void test_cleaner__an_endless_period_ends_nowhere(void **state)
@@ -251,8 +285,8 @@ static void test_cleaner__an_endless_period_ends_nowhere(void **state)
     config.frequency = INT64_MAX;
     config.frequency_units = "DAYS";
     configure();
-    assert_true(tseed_cleaner_due(cleaner, apr_time_from_sec(9000000000000)));
-    assert_false(tseed_cleaner_due(cleaner, apr_time_from_sec(9000000000001)));
+    assert_true(due(apr_time_from_sec(9000000000000)));
+    assert_false(due(apr_time_from_sec(9000000000001)));
 }
 
 /* ---- the time of grace ---- */
@@ -263,7 +297,7 @@ static void test_cleaner__a_first_large_removal_is_announced(void **state)
 
     (void)state;
     use(&roads, 1300);
-    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW, pool), TSEED_CLEAN_LATER);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, at(NOW), pool), TSEED_CLEAN_LATER);
     assert_string_equal(sentence,
                         "the disk quota is on and would remove a large part of the cache: it has "
                         "1.3 GiB in 1300 files, and at least 300.0 MiB of that go from "
@@ -271,16 +305,65 @@ static void test_cleaner__a_first_large_removal_is_announced(void **state)
                         "the limit or switch the quota off before, or have it done now with POST "
                         "diskquota/cleanup");
     assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 15 * MINUTE);
-    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW + 1, pool), TSEED_CLEAN_LATER);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, at(NOW + 1), pool), TSEED_CLEAN_LATER);
     assert_null(sentence);
-    restart();
-    use(&roads, 1300);
-    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, NOW + 15 * MINUTE - 1, pool),
-                     TSEED_CLEAN_LATER);
-    assert_null(sentence);
+    assert_int_equal(ask(NOW + 15 * MINUTE - 2), TSEED_CLEAN_LATER);
     assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
     assert_int_equal(tseed_cleaner_grace(cleaner), 0);
     assert_int_equal(ask(NOW + 15 * MINUTE), TSEED_CLEAN_NOW);
+}
+
+/* As at the start of a machine whose clock is set a while after httpd has begun. */
+static void test_cleaner__a_clock_that_is_set_ends_no_grace(void **state)
+{
+    const apr_interval_time_t sets[] = {60 * MINUTE, -60 * MINUTE};
+    const char *sentence;
+
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    for (int i = 0; i < 2; i++) {
+        const tseed_moment_t now = at_set(NOW + (i + 1) * MINUTE, sets[i]);
+
+        assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, now, pool), TSEED_CLEAN_LATER);
+        assert_null(sentence);
+        assert_int_equal(tseed_cleaner_grace(cleaner), NOW + sets[i] + 15 * MINUTE);
+    }
+    assert_int_equal(ask_at(at_set(NOW + 15 * MINUTE - 2, -60 * MINUTE)), TSEED_CLEAN_LATER);
+    assert_int_equal(ask_at(at_set(NOW + 15 * MINUTE, -60 * MINUTE)), TSEED_CLEAN_NOW);
+}
+
+/* It drifts; what people read does not, as it is saved whenever it changes. */
+static void test_cleaner__the_end_that_is_shown_is_steady(void **state)
+{
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    assert_int_equal(ask_at(at_set(NOW + MINUTE, 30000)), TSEED_CLEAN_LATER);
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 15 * MINUTE);
+}
+
+/* Whatever the clocks said meanwhile; a machine's other life has a monotonic clock of its own. */
+static void test_cleaner__a_restart_goes_on_with_what_was_left(void **state)
+{
+    const char *saved, *sentence;
+
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    assert_int_equal(ask(NOW + apr_time_from_sec(5)), TSEED_CLEAN_LATER);
+    saved = tseed_cleaner_save(cleaner, pool);
+    assert_int_equal(ask(NOW + apr_time_from_sec(9)), TSEED_CLEAN_LATER);
+    assert_string_equal(tseed_cleaner_save(cleaner, pool), saved);
+    assert_int_equal(ask(NOW + 10 * MINUTE), TSEED_CLEAN_LATER);
+    restart();
+    use(&roads, 1300);
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, at_set(NOW, 600 * MINUTE), pool),
+                     TSEED_CLEAN_LATER);
+    assert_null(sentence);
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 605 * MINUTE);
+    assert_int_equal(ask(NOW + 5 * MINUTE - 2), TSEED_CLEAN_LATER);
+    assert_int_equal(ask(NOW + 5 * MINUTE), TSEED_CLEAN_NOW);
 }
 
 static void test_cleaner__a_shorter_grace_is_the_one_that_counts(void **state)
@@ -307,10 +390,10 @@ static void test_cleaner__who_wants_it_ends_the_grace(void **state)
     configure();
     use(&roads, 1300);
     assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
-    assert_false(tseed_cleaner_due(cleaner, NOW));
+    assert_false(due(NOW));
     tseed_cleaner_hurry(cleaner);
-    assert_true(tseed_cleaner_due(cleaner, NOW));
-    assert_false(tseed_cleaner_due(cleaner, NOW + 1));
+    assert_true(due(NOW));
+    assert_false(due(NOW + 1));
     assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
     restart();
     use(&roads, 1300);
@@ -402,8 +485,12 @@ int main(void)
         TEST(files_are_limited_while_the_quota_is_on),
         TEST(the_floor_holds_whatever_the_quota),
         TEST(is_due_once_a_period),
+        TEST(is_due_by_the_monotonic_clock),
         TEST(an_endless_period_ends_nowhere),
         TEST(a_first_large_removal_is_announced),
+        TEST(a_clock_that_is_set_ends_no_grace),
+        TEST(the_end_that_is_shown_is_steady),
+        TEST(a_restart_goes_on_with_what_was_left),
         TEST(a_shorter_grace_is_the_one_that_counts),
         TEST(who_wants_it_ends_the_grace),
         TEST(a_fifth_is_not_announced),
