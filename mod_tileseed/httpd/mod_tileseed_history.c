@@ -138,13 +138,13 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
     tseed_state_t *state = tseed_child_acquire(&rv);
 
     if (state) {
-        rv = tseed_state_task_get(state, &record->task, &record->progress, rest->route.task,
+        rv = tseed_state_task_get(state, &record->task, &record->progress, rest->route.number,
                                   r->pool);
     }
     why = tseed_child_release(state, r->pool);
     if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && !tseed_rest_sees(rest, record->task->layer))) {
         return tseed_reply_error(r, HTTP_NOT_FOUND, "there is no task %" APR_INT64_T_FMT,
-                                 rest->route.task);
+                                 rest->route.number);
     }
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the task");
@@ -167,7 +167,7 @@ int tseed_handle_task_get(tseed_rest_t *rest)
 
 int tseed_handle_task_delete(tseed_rest_t *rest)
 {
-    tseed_termination_t what = {.task = rest->route.task,
+    tseed_termination_t what = {.task = rest->route.number,
                                 .mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING};
     apr_array_header_t *terminated;
     tseed_task_record_t record;
@@ -183,7 +183,7 @@ int tseed_handle_task_delete(tseed_rest_t *rest)
         return tseed_reply_error(rest->r, HTTP_CONFLICT,
                                  "task %" APR_INT64_T_FMT " has ended already; only a pending or "
                                  "running one can be terminated",
-                                 rest->route.task);
+                                 rest->route.number);
     }
     return tseed_handle_task_get(rest);
 }

@@ -190,6 +190,75 @@ static int ask_for(const tseed_rest_t *rest, const char *what, const char *note,
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }
 
+/* ---- a tile set that is configured no more ---- */
+
+/* Asks the seeder to forget the tile set that the address names. *row: NULL if there is none, or
+ * none that this location sees. */
+static apr_status_t wish_gone(const tseed_rest_t *rest, tseed_state_t *state,
+                              const tseed_usage_row_t **row)
+{
+    tseed_usage_t usage;
+    apr_status_t rv = load_rows(rest, state, &usage);
+
+    for (int i = 0; rv == APR_SUCCESS && i < usage.rows->nelts; i++) {
+        const tseed_usage_row_t *one = &APR_ARRAY_IDX(usage.rows, i, tseed_usage_row_t);
+
+        *row = one->holding.id == rest->route.number ? one : *row;
+    }
+    return rv == APR_SUCCESS && *row && !(*row)->is_configured
+               ? tseed_books_note_append(
+                     state, TSEED_USAGE_FORGET,
+                     apr_psprintf(rest->r->pool, " %" APR_INT64_T_FMT, rest->route.number))
+               : rv;
+}
+
+/* A location that sees some layers is not told which numbers others have. */
+static int refuse_forget(const tseed_rest_t *rest, const tseed_usage_row_t *row)
+{
+    if (row) {
+        return tseed_reply_error(rest->r, HTTP_CONFLICT,
+                                 "tile set %" APR_INT64_T_FMT
+                                 " is configured: truncate it, or take "
+                                 "it out of the configuration before",
+                                 rest->route.number);
+    }
+    return rest->dir->layers
+               ? tseed_reply_error(rest->r, HTTP_FORBIDDEN,
+                                   "there is no tile set %" APR_INT64_T_FMT
+                                   " of the layers that TileSeedLayers lets this location see",
+                                   rest->route.number)
+               : tseed_reply_error(rest->r, HTTP_NOT_FOUND,
+                                   "there is no tile set %" APR_INT64_T_FMT, rest->route.number);
+}
+
+int tseed_handle_forget(tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const tseed_usage_row_t *row = NULL;
+    const char *why;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = wish_gone(rest, state, &row);
+    }
+    why = tseed_child_release(state, r->pool);
+    if (rv != APR_SUCCESS) {
+        return tseed_reply_no_state(r, rv, why, "record the request");
+    }
+    if (!row || row->is_configured) {
+        return refuse_forget(rest, row);
+    }
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
+                  "tileseed: tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten: %s "
+                  "wants it",
+                  row->holding.id, row->holding.layer, r->user ? r->user : "anybody");
+    tseed_rest_announce(rest, WAIT_CHANGE);
+    return tseed_reply_send(r, HTTP_OK, "text/plain", "");
+}
+
+/* ---- what is about all layers ---- */
+
 /* DECLINED: this location sees all layers. */
 static int refuse_some(const tseed_rest_t *rest, const char *what)
 {

@@ -14,7 +14,7 @@
 #include "base/tseed_text.h"
 
 /* What stands between prefix and suffix. */
-typedef enum { NOTHING, LAYER, TASK } variable_t;
+typedef enum { NOTHING, LAYER, NUMBER } variable_t;
 
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";
@@ -35,15 +35,16 @@ static const row_t rows[] = {
     {"/diskquota", NOTHING, either_format, .get = TSEED_ACTION_QUOTA_GET,
      .put = TSEED_ACTION_QUOTA_PUT},
     {"/diskquota/usage", NOTHING, ".json", .get = TSEED_ACTION_USAGE},
+    {"/diskquota/usage/", NUMBER, ".json", .delete = TSEED_ACTION_FORGET},
     {"/diskquota/reconcile", NOTHING, "", .post = TSEED_ACTION_RECONCILE},
     {"/diskquota/cleanup", NOTHING, "", .post = TSEED_ACTION_CLEANUP},
     {"/estimate/", LAYER, either_format, .get = TSEED_ACTION_ESTIMATE,
      .post = TSEED_ACTION_ESTIMATE},
     {"/layers", NOTHING, ".json", .get = TSEED_ACTION_LAYERS},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
-    {"/tasks/", TASK, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
-    {"/tasks/", TASK, "/failures.json", .get = TSEED_ACTION_FAILURES},
-    {"/tasks/", TASK, "/retry", .post = TSEED_ACTION_RETRY},
+    {"/tasks/", NUMBER, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
+    {"/tasks/", NUMBER, "/failures.json", .get = TSEED_ACTION_FAILURES},
+    {"/tasks/", NUMBER, "/retry", .post = TSEED_ACTION_RETRY},
 };
 
 /* Length of `text` before `suffix`, or -1 if it does not end so. */
@@ -86,8 +87,8 @@ static int read_variable(tseed_route_t *route, variable_t variable, char *text)
     if (variable == NOTHING || !*text || strchr(text, '/')) {
         return variable == NOTHING && !*text;
     }
-    if (variable == TASK) {
-        return apr_isdigit(*text) && tseed_text_int64(&route->task, text, 1, INT64_MAX) == 0;
+    if (variable == NUMBER) {
+        return apr_isdigit(*text) && tseed_text_int64(&route->number, text, 1, INT64_MAX) == 0;
     }
     decode_slashes(text);
     route->layer = text;

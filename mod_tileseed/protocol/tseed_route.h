@@ -18,6 +18,7 @@ typedef enum {
     TSEED_ACTION_QUOTA_GET, /* GET diskquota.xml|json */
     TSEED_ACTION_QUOTA_PUT,
     TSEED_ACTION_USAGE,     /* GET diskquota/usage.json */
+    TSEED_ACTION_FORGET,    /* DELETE diskquota/usage/<id>.json */
     TSEED_ACTION_RECONCILE, /* POST diskquota/reconcile */
     TSEED_ACTION_CLEANUP,   /* POST diskquota/cleanup */
     TSEED_ACTION_ESTIMATE,  /* GET, POST estimate/<layer>.xml|json */
@@ -42,7 +43,7 @@ typedef struct {
     unsigned allowed;              /* mask of the address's methods */
     const char *layer;             /* decoded, not empty; NULL: the address names none */
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
-    int64_t task;                  /* of an address below tasks/ */
+    int64_t number;                /* of a task or tile set that the address names */
 } tseed_route_t;
 
 /* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without

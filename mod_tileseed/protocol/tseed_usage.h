@@ -13,10 +13,12 @@
 #include "protocol/tseed_settings.h"
 
 /* Names of the database's notes: the status; the reconcile that was asked for last, the time of the
- * request in microseconds; who wants a clean-up now, "" once it has begun. */
+ * request in microseconds; who wants a clean-up now, "" once it has begun; numbers of tile sets to
+ * be forgotten, each behind a blank. */
 #define TSEED_USAGE_STATUS   "usage"
 #define TSEED_USAGE_REQUIRED "reconcile_wanted"
 #define TSEED_USAGE_CLEANUP  "cleanup_wanted"
+#define TSEED_USAGE_FORGET   "forget_wanted"
 
 /* Removals for the quota without a longer pause between them; what has gone is positive. */
 typedef struct {

@@ -5,7 +5,8 @@
  * A reconcile puts all pages in doubt, so that the chores count them, and whoever writes before
  * that counts his own first. Tile set by tile set, directories are walked for tiles that the books
  * do not know, and the shared files are counted. Tile sets that the books do not know are looked
- * for first. Meanwhile the limits hold, by what is booked.
+ * for first, and those that lapsed with their directory go. Meanwhile the limits hold, by what is
+ * booked.
  *
  * The request is a note of the database; the status says which one was carried out. A seeder that
  * finds another one there, or finds it unfinished, begins it anew.
@@ -64,6 +65,9 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
 
     if (requested && !seeder->audit.is_going && (requested != last->requested || !last->finished)) {
         rv = tseed_scout_look(seeder);
+        if (rv == APR_SUCCESS) {
+            rv = tseed_lapsed_look(seeder);
+        }
         if (rv == APR_SUCCESS) {
             begin(seeder, requested);
         }

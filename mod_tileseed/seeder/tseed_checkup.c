@@ -59,6 +59,7 @@ void tseed_checkup_begin(tseed_seeder_t *seeder)
     seeder->checkup = fork();
     if (seeder->checkup == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_NAME, "tileseed-check");
         _exit(getppid() == parent ? look_through(seeder) : UNKNOWN);
     }
 }

@@ -20,6 +20,7 @@
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_scout.c    tile sets that only the disk knows
+ *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   pages that are counted, walks
  *      tseed_janitor.c  pages that are removed for the disk quota
@@ -360,6 +361,13 @@ void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
 /* Whether the disk has nothing of a tile set; 0 as well if that would take long to find out. */
 int tseed_scout_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
+
+/* ---- lapsed ---- */
+
+/* Forgets the tile sets that somebody wants to be forgotten, unless they are configured. */
+apr_status_t tseed_lapsed_hear(tseed_seeder_t *seeder);
+/* Forgets those whose store's directory is gone. */
+apr_status_t tseed_lapsed_look(tseed_seeder_t *seeder);
 
 /* ---- archive ---- */
 

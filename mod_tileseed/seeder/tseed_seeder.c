@@ -271,6 +271,9 @@ static void hear(tseed_seeder_t *seeder)
         rv = tseed_janitor_hear(seeder);
     }
     if (rv == APR_SUCCESS) {
+        rv = tseed_lapsed_hear(seeder);
+    }
+    if (rv == APR_SUCCESS) {
         tseed_board_apply(seeder->board, committed);
     } else {
         tseed_ledger_trouble(seeder, rv, "read what was committed");

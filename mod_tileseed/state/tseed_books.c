@@ -265,15 +265,28 @@ apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, cons
     return rv;
 }
 
+/* What both statements want. */
+static apr_status_t put_note(tseed_state_t *state, const note_t *note, tseed_sql_t sql)
+{
+    return tseed_database_change(&state->db, NULL, sql, (const void *[]){note->name, note->value});
+}
+
 static apr_status_t set_note(tseed_state_t *state, void *baton)
 {
-    const note_t *call = baton;
+    return put_note(state, baton, TSEED_SQL_NOTE_SET);
+}
 
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_NOTE_SET,
-                                 (const void *[]){call->name, call->value});
+static apr_status_t append_note(tseed_state_t *state, void *baton)
+{
+    return put_note(state, baton, TSEED_SQL_NOTE_APPEND);
 }
 
 apr_status_t tseed_books_note_set(tseed_state_t *state, const char *name, const char *value)
 {
     return tseed_work_write(state, set_note, &(note_t){.name = name, .value = value});
+}
+
+apr_status_t tseed_books_note_append(tseed_state_t *state, const char *name, const char *more)
+{
+    return tseed_work_write(state, append_note, &(note_t){.name = name, .value = more});
 }

@@ -42,5 +42,7 @@ apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *p
 apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, const char *name,
                                   apr_pool_t *pool);
 apr_status_t tseed_books_note_set(tseed_state_t *state, const char *name, const char *value);
+/* Puts `more` behind what the text is, in one step. */
+apr_status_t tseed_books_note_append(tseed_state_t *state, const char *name, const char *more);
 
 #endif

@@ -149,4 +149,6 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
     [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    [TSEED_SQL_NOTE_APPEND] = "INSERT INTO note (name, value) VALUES (%s, %s) ON CONFLICT (name)"
+                              " DO UPDATE SET value = note.value || excluded.value",
 };

@@ -84,6 +84,7 @@ typedef enum {
     TSEED_SQL_ANSWERS_DELETE_ALL,
     TSEED_SQL_NOTE_GET,
     TSEED_SQL_NOTE_SET,
+    TSEED_SQL_NOTE_APPEND,
     TSEED_SQL_COUNT
 } tseed_sql_t;
 

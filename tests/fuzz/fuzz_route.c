@@ -18,8 +18,9 @@ static void check_method(const char *path, tseed_method_t method, unsigned allow
         assert(route.layer && *route.layer);
     }
     if (route.action == TSEED_ACTION_TASK_GET || route.action == TSEED_ACTION_TASK_DELETE ||
-        route.action == TSEED_ACTION_FAILURES || route.action == TSEED_ACTION_RETRY) {
-        assert(route.task > 0);
+        route.action == TSEED_ACTION_FORGET || route.action == TSEED_ACTION_FAILURES ||
+        route.action == TSEED_ACTION_RETRY) {
+        assert(route.number > 0);
     }
 }
 

@@ -7,6 +7,7 @@ counted from the bottom, as in a seed request's bounds, and a tile is (z, x, y).
 """
 import contextlib
 import dataclasses
+import fcntl
 import functools
 import hashlib
 import http.client
@@ -129,9 +130,23 @@ def seeder_of(httpd):
     return next((pid for pid, name in httpd.processes().items() if name == 'tileseed'), None)
 
 
+def is_being_opened(httpd):
+    """Whether somebody holds the lock under which the database is opened."""
+    directory = os.open(httpd.path('state'), os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(directory)
+    return False
+
+
 def is_locked(httpd):
-    """Whether somebody is in the middle of a transaction that writes, or has yet to make the
-    database, which would be root's if it were made here."""
+    """Whether somebody is in the middle of a transaction that writes, opens the database, or has
+    yet to make it: it would be root's if it were made here."""
+    if is_being_opened(httpd):
+        return True
     path = f'file:{httpd.path("state/tileseed.db")}?mode=rw'
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=0, uri=True)) as database:

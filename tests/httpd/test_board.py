@@ -8,7 +8,7 @@ import re
 import signal
 import struct
 
-from seeding import GRIDS, REST, begin, counts, ended, seeder_of, stub, task
+from seeding import GRIDS, REST, begin, counts, ended, halt, seeder_of, stub, task
 from tileseed_httpd import wait_until
 from upstream import Fault
 
@@ -57,7 +57,7 @@ def test_board_full_of_nonsense(httpd, upstream):
     wait_until(lambda: task(httpd, number)['tilesProcessed'])
     for seed in range(2):
         seeder = seeder_of(httpd)
-        os.kill(seeder, signal.SIGSTOP)
+        halt(httpd, seeder)
         scribble(httpd, seed)
         look_at_all(httpd, number, {200})
         wait_until(lambda: seeder_of(httpd) not in (None, seeder), 60,  # pylint: disable=W0640

@@ -135,6 +135,66 @@ def test_unconfigured(httpd, upstream):
     assert (found['bytes'], found['files']) == disk(httpd, 'stub')
 
 
+def rows(httpd, base='/rest'):
+    """layer -> its tile sets, of all that usage.json shows."""
+    return {one['layer']: one['tilesets'] for one in usage(httpd, base)['layers']}
+
+
+def wish_gone(httpd, number, status=200, base='/rest'):
+    """Has a tile set forgotten; returns what is said."""
+    return ask(httpd, 'DELETE', f'{base}/diskquota/usage/{number}.json', status=status).body
+
+
+@one_mpm
+def test_forgetting(httpd, upstream):
+    """A tile set that was configured leaves the books when asked to; its files stay."""
+    three = [stub(upstream), layer('other', *OTHER), layer('third', *OTHER)]
+    httpd.start(REST + ''.join(three))
+    for name in ('stub', 'other', 'third'):
+        done(httpd, name, zoomStop=1)
+    agrees(httpd)
+    httpd.stop()
+    httpd.start(REST + FEW + three[0] + three[1].replace('@ROOT@/cache', '@ROOT@/moved'))
+    wait_until(lambda: len(rows(httpd).get('other', ())) == 2 and usage(httpd)['complete'])
+    (main,), (other, moved), (third,) = (
+        [one['id'] for one in sorted(rows(httpd)[name], key=lambda one: one['configured'])]
+        for name in ('stub', 'other', 'third'))
+    kept = files(httpd)
+    for configured, base in ((main, '/rest'), (moved, '/rest'), (moved, '/few/rest')):
+        assert b'is configured: truncate it' in wish_gone(httpd, configured, 409, base)
+    assert b'no tile set 99' in wish_gone(httpd, 99, 404)
+    for hidden in (main, third, 99):
+        assert b'TileSeedLayers' in wish_gone(httpd, hidden, 403, '/few/rest')
+    assert wish_gone(httpd, other, base='/few/rest') == b''
+    wait_until(lambda: [one['id'] for one in rows(httpd)['other']] == [moved])
+    wish_gone(httpd, other, 404)
+    assert wish_gone(httpd, third) == b''
+    wait_until(lambda: set(rows(httpd)) == {'stub', 'other'})
+    assert files(httpd) == kept
+
+
+@one_mpm
+def test_reconcile_drops_what_was_moved(httpd, upstream):
+    """Tile sets of a directory that is gone leave the books, configured ones and others stay."""
+    httpd.start(REST + stub(upstream) + layer('other', *OTHER))
+    done(httpd, 'stub', zoomStop=2)
+    done(httpd, 'other', zoomStop=1)
+    agrees(httpd)
+    httpd.stop()
+    cache = httpd.path('cache')
+    os.rename(cache, httpd.path('moved'))
+    httpd.start(REST + stub(upstream).replace('@ROOT@/cache', '@ROOT@/moved'))
+    wait_until(lambda: usage(httpd)['complete'] and len(rows(httpd).get('stub', ())) == 2)
+    assert {one['store'] for one in rows(httpd)['stub']} == {str(cache), str(httpd.path('moved'))}
+    (here,) = [one for one in rows(httpd)['stub'] if one['configured']]
+    os.mkdir(cache)
+    reconciled(httpd)
+    assert len(rows(httpd)['stub']) == 2 and 'other' in rows(httpd)
+    os.rmdir(cache)
+    reconciled(httpd)
+    assert rows(httpd) == {'stub': [here]} and here['tiles'] == 21
+
+
 @one_mpm
 def test_reconcile(httpd, upstream):
     """What somebody has put, removed and replaced is found, told and booked."""

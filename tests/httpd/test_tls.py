@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from seeding import (REST, begin, counts, done, failures, files, layer, stub, task,
+from seeding import (REST, begin, counts, done, ended, failures, files, layer, stub, task,
                      terminate)
 from tileseed_httpd import MODULES, free_port, one_mpm, wait_until
 from upstream import Fault, Upstream
@@ -74,7 +74,7 @@ def test_no_way_back_to_plain_http(httpd, secure, upstream, certificate):
     secure.always = Fault('redirect')
     secure.elsewhere = upstream.url
     httpd.start(REST + 'TileSeedRetries 0\n' + stub(secure, polite=trust(httpd, certificate)))
-    document = done(httpd, 'stub', zoomStop=1)
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=1))
     assert counts(document) == (0, 0, 0, 5)
     assert {cause for *_, cause, _ in failures(httpd, document['id'])} == {
         'redirected from https to http, to ' + upstream.url.split('/')[2]}

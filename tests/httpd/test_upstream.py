@@ -217,8 +217,10 @@ def test_a_restart_is_no_new_beginning(httpd, upstream, hours, state):
     said = {'RUNNING': f' since {waited_for(httpd, hours)}, ',
             'ABORTED': 'away for longer than TileSeedGiveUp allows'}
     httpd.start()
-    wait_until(lambda: said[state] in (task(httpd, number)['reason'] or ''))
-    assert task(httpd, number)['state'] == state
+    def is_there():
+        found = task(httpd, number)
+        return found['state'] == state and said[state] in (found['reason'] or '')
+    wait_until(is_there)
 
 
 @one_mpm

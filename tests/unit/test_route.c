@@ -40,6 +40,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/diskquota.xml", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
         {"/diskquota.json", PUT, TSEED_ACTION_QUOTA_PUT, NULL},
         {"/diskquota/usage.json", GET, TSEED_ACTION_USAGE, NULL},
+        {"/diskquota/usage/3.json", DELETE, TSEED_ACTION_FORGET, NULL},
         {"/diskquota/reconcile", POST, TSEED_ACTION_RECONCILE, NULL},
         {"/diskquota/cleanup", POST, TSEED_ACTION_CLEANUP, NULL},
         {"/estimate/topp:states.xml", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
@@ -81,6 +82,7 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/diskquota.xml", GET | PUT},
         {"/diskquota.json", GET | PUT},
         {"/diskquota/usage.json", GET},
+        {"/diskquota/usage/3.json", DELETE},
         {"/diskquota/reconcile", POST},
         {"/estimate/a.xml", GET | POST},
         {"/layers.json", GET},
@@ -197,9 +199,9 @@ static void test_route__only_the_last_suffix_is_the_format(void **state)
 static void test_route__task_ids_have_64_bits(void **state)
 {
     (void)state;
-    assert_int_equal(tseed_route("/tasks/1.json", GET, pool).task, 1);
-    assert_int_equal(tseed_route("/tasks/9223372036854775807.json", GET, pool).task, INT64_MAX);
-    assert_int_equal(tseed_route("/tasks/12/failures.json", GET, pool).task, 12);
+    assert_int_equal(tseed_route("/tasks/1.json", GET, pool).number, 1);
+    assert_int_equal(tseed_route("/tasks/9223372036854775807.json", GET, pool).number, INT64_MAX);
+    assert_int_equal(tseed_route("/tasks/12/failures.json", GET, pool).number, 12);
 }
 
 int main(void)
