@@ -10,6 +10,7 @@
 #include "protocol/tseed_members.h"
 
 #define QUOTE_MAX 200
+#define SHORTEST  3 /* letters of a name that may be misspelt; v, t, _ are against caches */
 
 static const char *style_of(const tseed_wanted_t *wanted, apr_pool_t *pool)
 {
@@ -79,20 +80,75 @@ static int refuse_unknown_value(tseed_wanted_t *wanted, const apr_table_t *value
     return 0;
 }
 
+/* The style that is asked for: WMTS has it in its own parameter or segment. NULL: none is. */
+static const char *style_asked(const tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    return wanted->face == TSEED_FACE_WMTS ? style_of(wanted, pool)
+                                           : apr_table_get(wanted->query, "STYLES");
+}
+
+static int is_default(const char *style)
+{
+    return !style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0;
+}
+
+/* A style in the query by either name, that of another service too, which is not the one that is
+ * asked for. *name is its name; NULL: there is none. */
+static const char *style_beside(const tseed_wanted_t *wanted, const char **name, apr_pool_t *pool)
+{
+    static const char *const names[] = {"STYLE", "STYLES"};
+    const char *asked = style_asked(wanted, pool);
+
+    for (int i = 0; i < 2; i++) {
+        const char *style = apr_table_get(wanted->query, names[i]);
+
+        if (!is_default(style) && (!asked || strcmp(asked, style) != 0)) {
+            *name = names[i];
+            return style;
+        }
+    }
+    return NULL;
+}
+
 int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
-    const char *style = wanted->face == TSEED_FACE_WMTS  ? style_of(wanted, pool)
-                        : wanted->face == TSEED_FACE_WMS ? apr_table_get(wanted->query, "STYLES")
-                                                         : NULL;
+    const char *name, *style = style_asked(wanted, pool);
 
-    if (!style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0 ||
-        tseed_layer_find_filter(wanted->chart->layer, "STYLES")) {
+    if (is_default(style)) {
+        style = style_beside(wanted, &name, pool);
+    }
+    if (is_default(style) || tseed_layer_find_filter(wanted->chart->layer, "STYLES")) {
         return 1;
     }
     refuse_parameter(wanted, "STYLES",
                      apr_psprintf(pool, "the layer has no style '%s', it has '%s' alone",
                                   tseed_text_quote(style, QUOTE_MAX, pool), TSEED_DEFAULT_NAME));
     return 0;
+}
+
+static void refuse_name(tseed_wanted_t *wanted, const char *name, const char *meant,
+                        apr_pool_t *pool)
+{
+    name = tseed_text_quote(name, QUOTE_MAX, pool);
+    tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", name,
+                        apr_psprintf(pool, "Unknown parameter: '%s'. Is %s meant?", name, meant));
+}
+
+/* It would be passed over, and another style served. */
+static int refuse_misplaced(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *name, *right = wanted->face == TSEED_FACE_WMTS ? "STYLE" : "STYLES";
+
+    if (!style_beside(wanted, &name, pool)) {
+        return 0;
+    }
+    if (strcmp(name, right) == 0) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", name,
+                            "the path names another style");
+    } else {
+        refuse_name(wanted, name, right, pool);
+    }
+    return 1;
 }
 
 /* Names that the services have themselves, which may be near those of a layer's parameters. */
@@ -124,16 +180,13 @@ static int refuse_misspelt(tseed_wanted_t *wanted, apr_pool_t *pool)
     }
     for (int i = 0; i < query->nelts; i++) {
         const char *name = APR_ARRAY_IDX(query, i, apr_table_entry_t).key;
-        const char *meant =
-            tseed_layer_find_filter(wanted->chart->layer, name) || is_services_own(wanted, name)
-                ? NULL
-                : tseed_name_meant(name, known);
+        const char *meant = strlen(name) < SHORTEST || is_services_own(wanted, name) ||
+                                    tseed_layer_find_filter(wanted->chart->layer, name)
+                                ? NULL
+                                : tseed_name_meant(name, known);
 
         if (meant) {
-            tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue",
-                                tseed_text_quote(name, QUOTE_MAX, pool),
-                                apr_psprintf(pool, "Unknown parameter: '%s'. Is %s meant?",
-                                             tseed_text_quote(name, QUOTE_MAX, pool), meant));
+            refuse_name(wanted, name, meant, pool);
             return 1;
         }
     }
@@ -145,7 +198,7 @@ int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool)
     const apr_table_t *values;
     const char *problem;
 
-    if (!tseed_values_check_style(wanted, pool)) {
+    if (!tseed_values_check_style(wanted, pool) || refuse_misplaced(wanted, pool)) {
         return 0;
     }
     if (wanted->chart->layer->filters->nelts == 0 ||

@@ -6,9 +6,9 @@
 
 #include "mod_tileseed_wanted.h"
 
-/* Whether the layer has the style that a WMTS or WMS is asked for: one that lets nobody choose a
- * style has the default one alone. Addresses by number ignore what a layer does not know. 0: it is
- * refused. `wanted` has its chart. */
+/* Whether the layer has the style that it is asked for, by whichever service's name for it: one
+ * that lets nobody choose a style has the default one alone. 0: it is refused. `wanted` has its
+ * chart. */
 int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool);
 
 /* The same for all values; finds the sheet of them. `wanted` has a sheet of its format. */

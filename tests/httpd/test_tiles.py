@@ -185,6 +185,34 @@ def test_parameters(httpd):
 
 
 @one_mpm
+def test_styles_that_a_layer_has_not(httpd):
+    """A style is refused by every service and name, unless it is the default one; what stands in
+    addresses against caches means nothing."""
+    serve(httpd, quiet('a'), quiet('b', 'TileSeedParameter T default=1 value=2',
+                                   'TileSeedParameter STYLES default=day value=night'))
+    for name in 'ab':
+        put(httpd, 'cache/' + geowebcache_path(name, 'small', 'png', (0, 0, 0)), b'day')
+    wmts = ('/tiles/wmts?REQUEST=GetTile&LAYER={}&FORMAT=image/png&TILEMATRIXSET=small&TILEMATRIX=0'
+            '&TILEROW=0&TILECOL=0&')
+    addresses = {'STYLES': ('/tiles/{}/small/0/0/0.png?', '/tiles/tms/{}/small/0/0/0.png?'),
+                 'STYLE': (wmts, '/tiles/wmts/{}/default/small/0/0/0.png?')}
+    for right, paths in addresses.items():
+        for path in paths:
+            for query in ('v=3', '_=17', 't=1', 'STYLES=', 'STYLES=default', 'nocache=7&ts=3'):
+                if right == 'STYLE' or query != 'STYLES=default':
+                    assert fetch(httpd, path.format('b') + query).body == b'day', (path, query)
+                assert fetch(httpd, path.format('a') + query).body == b'day', (path, query)
+            for wrong in ('STYLE', 'STYLES'):
+                refused = fetch(httpd, path.format('a') + wrong + '=x', 400)
+                assert 'has no style' in refused.text, (path, wrong)
+    assert 'Is STYLE meant?' in fetch(httpd, wmts.format('b') + 'STYLES=night', 400).text
+    by_path = addresses['STYLE'][1].format('b').replace('default', 'day')
+    assert 'names another style' in fetch(httpd, by_path + 'STYLE=night', 400).text
+    for query in ('STYLE=day&STYLES=day', 'STYLE=day'):
+        assert fetch(httpd, wmts.format('b') + query).body == b'day'
+
+
+@one_mpm
 @pytest.mark.parametrize('policy', ['404', 'empty'])
 def test_missing_tile(httpd, policy):
     """404, or a tile with nothing on it that no cache keeps for long and nobody writes."""
