@@ -511,7 +511,8 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 
 static int waits(const tseed_run_t *run, apr_time_t now)
 {
-    return run->waits_since || run->is_hushed || run->short_of || now < run->pause_until;
+    return run->waits_since || run->is_hushed || run->is_behind || run->short_of ||
+           now < run->pause_until;
 }
 
 /* Tiles a 1000 s, averaged over the last PACES ticks with less and less weight, so that a break

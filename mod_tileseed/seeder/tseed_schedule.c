@@ -167,35 +167,36 @@ static const char *say_truncate(const tseed_seeder_t *seeder, int64_t id)
 }
 
 /* A task that tries again after a failure of its store, or waits for room, has not got over it
- * before it has stored something. */
+ * before it has stored something. One whose upstream does not answer may wait for minutes before
+ * what it has asked for fails. */
 static int is_stuck(const tseed_run_t *run)
 {
-    return run->waits_since || run->pauses > 0 || run->short_of ||
+    return run->waits_since || run->is_hushed || run->pauses > 0 || run->short_of ||
            tseed_clock_monotonic() < run->pause_until;
 }
 
-/* Whether a run has nothing under way, and its next metatile is with a run that is stuck. */
-static int is_behind(const tseed_seeder_t *seeder, const tseed_run_t *run)
+/* The stuck run that has the next metatile of a run with nothing under way, or NULL. */
+static const tseed_run_t *stuck_before(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
     const tseed_run_t *holder;
     tseed_metatile_t metatile;
     int64_t position;
 
     if (run->jobs || run->phase != TSEED_RUN_GOING || run->task->type == TSEED_TRUNCATE) {
-        return 0;
+        return NULL;
     }
     position = tseed_run_peek(run);
     if (position < 0) {
-        return 0;
+        return NULL;
     }
     metatile = tseed_run_metatile(run, position);
     holder = tseed_feeder_holder(seeder, run, &metatile);
-    return holder && is_stuck(holder);
+    return holder && is_stuck(holder) ? holder : NULL;
 }
 
 static int is_paused(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    return is_stuck(run) || is_behind(seeder, run);
+    return is_stuck(run) || stuck_before(seeder, run);
 }
 
 /* Seeding threads that no run uses: a paused one lends its own. */
@@ -308,10 +309,48 @@ static const char *say_waiting(const tseed_seeder_t *seeder, const queue_t *queu
                               seeder->settings->threads);
 }
 
+/* What is shown each second is not worth a record in the database. */
+static void be_behind(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_run_t *holder)
+{
+    int was_dirty = run->dirty;
+    const char *who = holder->is_standing ? "requested tiles"
+                                          : apr_psprintf(seeder->scratch, "task %" APR_INT64_T_FMT,
+                                                         holder->task->id);
+
+    run->is_behind = 1;
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "waits for the metatile that %s is at, which is paused or waits itself", who);
+    tseed_pump_show(seeder, run);
+    run->dirty = was_dirty;
+}
+
+static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
+{
+    run->is_behind = 0;
+    if (run->phase == TSEED_RUN_GOING) {
+        tseed_inquiry_remind(seeder, run);
+        tseed_pump_show(seeder, run);
+    }
+}
+
+static void show_behind(tseed_seeder_t *seeder)
+{
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        const tseed_run_t *holder = stuck_before(seeder, run);
+
+        if (holder) {
+            be_behind(seeder, run, holder);
+        } else if (run->is_behind) {
+            go_on(seeder, run);
+        }
+    }
+}
+
 void tseed_schedule_tick(tseed_seeder_t *seeder)
 {
     queue_t queue;
 
+    show_behind(seeder);
     if (seeder->pending == 0 || seeder->state_trouble) {
         return;
     }
