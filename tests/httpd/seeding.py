@@ -163,8 +163,10 @@ def halt(httpd, pid):
         wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{pid}/stat').read_text())
         if is_locked(httpd):
             os.kill(pid, signal.SIGCONT)
+            wait_until(lambda: not is_locked(httpd))    # it needs its time on a busy machine
             return False
         return True
+    wait_until(lambda: not is_locked(httpd))
     wait_until(stands)
 
 
