@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Pages of other sites, the names of our own, and locations that nothing guards."""
+import pathlib
 import re
 
 from rest import BASIC, LEAST, ask, listed, location, number_of, refused, seed, serve
-from tileseed_httpd import free_port, one_mpm
+from tileseed_httpd import MODULES, free_port, one_mpm
 
 CHANGES = (('POST', '/rest/seed/roads.json', LEAST['json']), ('POST', '/rest/seed', 'kill_all=all'),
            ('POST', '/rest/seed/roads', 'kill_all=all'),
@@ -153,3 +154,53 @@ def test_origins_that_are_let_in(httpd, upstream):
                                  (f'http://127.0.0.1:{httpd.port}', '/two/rest', 200),
                                  ('https://maps.example.org', '/rest', 403)):
         seed(httpd, 'roads', base=base, headers={'Origin': origin}, status=status)
+
+
+def recipe():
+    """The lines of README about CORS."""
+    text = (pathlib.Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
+    block = text.split('- **CORS.**', 1)[1].split('- **', 1)[0]
+    return '\n'.join(line for line in block.splitlines() if line.startswith('      '))
+
+
+def allowed(answer):
+    """What a browser lets a page do: origin, methods, headers, whether with credentials."""
+    names = ('Origin', 'Methods', 'Headers', 'Credentials')
+    found = [answer.headers.get_all(f'Access-Control-Allow-{name}') for name in names]
+    assert all(one is None or len(one) == 1 for one in found), found
+    return [one and one[0] for one in found]
+
+
+@one_mpm
+def test_pages_of_other_sites_as_the_manual_says(httpd, upstream):
+    """Browsers ask first without credentials; what they send then passes, from one site alone."""
+    site = 'https://maps.example.org'
+    httpd.users(me='secret')
+    serve(httpd, upstream,
+          '<Location "/tiles">\nTileSeedTiles on\nRequire all granted\n</Location>',
+          f'LoadModule rewrite_module "{MODULES}/mod_rewrite.so"', recipe(),
+          rest=location('/rest', *BASIC, 'Require valid-user'))
+    path = '/rest/seed/roads.json'
+    asked = {'Origin': site, 'Access-Control-Request-Method': 'POST',
+             'Access-Control-Request-Headers': 'authorization,content-type'}
+    for address in (path, '/rest/seed', '/rest/diskquota.json', '/rest/tasks/1.json'):
+        answer = httpd.request('OPTIONS', address, headers=asked)
+        assert (answer.status, answer.body) == (204, b'')
+        origin, methods, headers, credentials = allowed(answer)
+        assert (origin, credentials) == (site, 'true')
+        assert {'POST', 'DELETE'} <= set(methods.split(', '))
+        assert {'Authorization', 'Content-Type'} <= set(headers.split(', '))
+    me = ('me', 'secret')
+    answer = httpd.request('POST', path, LEAST['json'], headers={'Origin': site}, auth=me)
+    assert answer.status == 200 and allowed(answer)[0] == site
+    assert 'TileSeed-Task' in answer.headers['Access-Control-Expose-Headers']
+    for headers, auth, status in (({'Origin': site}, None, 401), ({'Origin': site}, me, 400),
+                                  ({'Origin': 'https://evil.example'}, me, 403)):
+        answer = httpd.request('POST', path, '{"seedRequest":{"type":"x"}}', headers, auth)
+        assert answer.status == status and allowed(answer)[0] == site
+    assert httpd.request('OPTIONS', path).status == 401        # nobody's question before another
+    tile = '/tiles/roads/EPSG:3857/0/0/0.png'
+    answer = httpd.request('GET', '/tiles/tms/1.0.0', headers={'Origin': 'https://any.example'})
+    assert answer.status == 200 and allowed(answer)[0] == '*'
+    answer = httpd.request('OPTIONS', tile, headers={**asked, 'Origin': 'https://any.example'})
+    assert answer.status == 204 and allowed(answer)[0] == '*'
