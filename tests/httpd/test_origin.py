@@ -179,7 +179,8 @@ def test_pages_of_other_sites_as_the_manual_says(httpd, upstream):
     serve(httpd, upstream,
           '<Location "/tiles">\nTileSeedTiles on\nRequire all granted\n</Location>',
           f'LoadModule rewrite_module "{MODULES}/mod_rewrite.so"', recipe(),
-          rest=location('/rest', *BASIC, 'Require valid-user'))
+          rest='TileSeedStateDir "@ROOT@/state"\n'
+          + location('/rest', *BASIC, 'Require valid-user'))
     path = '/rest/seed/roads.json'
     asked = {'Origin': site, 'Access-Control-Request-Method': 'POST',
              'Access-Control-Request-Headers': 'authorization,content-type'}
