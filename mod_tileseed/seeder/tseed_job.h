@@ -113,7 +113,8 @@ typedef struct tseed_job_t {
 } tseed_job_t;
 
 /* Whether `other`, under way in the same tiles, keeps `job` from being given to a worker: only one
- * kind of work goes on there at a time, and who waits to remove or to count is let go first. */
+ * kind of work goes on there at a time, an eviction and a truncate one after the other, and who
+ * waits to remove or to count is let go first. */
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job);
 
 /* How many of the wanted tiles CHECK has found. */

@@ -149,10 +149,17 @@ int tseed_run_is_chore(const tseed_job_t *job)
     return changes_or_counts(job) ? job->stage != TSEED_STAGE_CUT : job->stage == TSEED_STAGE_WALK;
 }
 
+/* A REMOVE that leaves nothing: of a level, or of a page for the quota. Its end makes the books say
+ * so; what another has removed there and not yet brought back would be booked twice. */
+static int takes_all(const tseed_job_t *job)
+{
+    return job->is_whole || (job->stage == TSEED_STAGE_REMOVE && job->run->is_standing);
+}
+
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
 {
     if (other->stage == job->stage) {
-        return other->at_work && (other->is_whole || job->is_whole);
+        return other->at_work && (takes_all(other) || takes_all(job));
     }
     if (!changes_or_counts(other)) {
         return 0;

@@ -144,6 +144,25 @@ def test_end_of_grace(httpd, upstream, how):
 
 
 @one_mpm
+def test_clean_up_beside_a_truncate(httpd, upstream):
+    """Both remove tiles of the same pages, file by file on a slow disk: each is booked once."""
+    mischief = httpd.make_mischief()
+    serve(httpd, upstream, before='TileSeedDiskQuotaGrace 0\n')
+    done(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=4)
+    mischief.slow(httpd.path('cache'), 0.001)
+    number = begin(httpd, 'stub', type='truncate', zoomStart=6, zoomStop=6, bounds={
+        'coords': {'double': [20, 20, 980, 980]}})
+    wait_until(lambda: task(httpd, number)['tilesRemoved'])
+    put(httpd, enabled=True, globalQuota=size(256, 'KiB'), **QUICK)
+    document = ended(httpd, number, 120)
+    wait_until(lambda: disk(httpd)[0] <= MIB // 4, 60)
+    mischief.slow(httpd.path('cache'), 0)
+    assert document['state'] == 'DONE', document
+    wait_until(lambda: usage(httpd)['lastCleanUp'])
+    agrees(httpd)
+
+
+@one_mpm
 def test_files(httpd, upstream):
     """TileSeedDiskQuotaFiles is a limit like the other."""
     serve(httpd, upstream, before='TileSeedDiskQuotaFiles 3000\n')
