@@ -56,6 +56,16 @@ const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_
                                        APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
 }
 
+const char *tseed_set_sync(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const switches[] = {"off", "on", NULL};
+    static const tseed_option_t option = {.words = switches};
+
+    (void)dir;
+    return tseed_read_word(&settings_of_server()->sync, &option,
+                           APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+}
+
 /* A second directive replaces the first one wholly. */
 const char *tseed_set_miss_waiters(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {

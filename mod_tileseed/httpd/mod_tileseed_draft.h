@@ -79,7 +79,7 @@ int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
 
 /* mod_tileseed_config_server.c */
 tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_history, tseed_set_quota,
-    tseed_set_miss_waiters;
+    tseed_set_miss_waiters, tseed_set_sync;
 
 /* mod_tileseed_config_upstream.c */
 tseed_directive_read_t tseed_set_upstream;

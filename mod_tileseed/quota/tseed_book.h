@@ -45,6 +45,8 @@ typedef struct {
     int shared_due;   /* its shared files were not counted since the start, */
     int sweep_due;    /* and are to be swept; likewise */
     int unread;       /* its last walk has failed; likewise */
+    int keeps_empty;  /* pages that become empty keep their mark as others do; likewise */
+    int is_unsafe;    /* the next sweep leaves its marks; likewise */
     uint64_t marked;  /* those bits of holding.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
     unsigned number;  /* 0, 1, 2, … */
@@ -199,8 +201,8 @@ void tseed_book_resave(tseed_book_t *book);
 size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save);
 
 /* Takes the marks from pages that no job has held between the last two calls; the next save of all
- * makes it durable. To be called every half minute or so. */
-void tseed_book_sweep(tseed_book_t *book);
+ * makes it durable. To be called every half minute or so. Returns whether there were marks. */
+int tseed_book_sweep(tseed_book_t *book);
 
 /* ---- looking ---- */
 

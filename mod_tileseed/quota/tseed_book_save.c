@@ -62,9 +62,10 @@ unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
     return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place)));
 }
 
-static int is_empty(const tseed_cell_t *cell)
+static int is_empty(const tseed_book_t *book, const tseed_cell_t *cell)
 {
-    return cell->names == 0 && cell->holds == 0 && !(cell->flags & TSEED_CELL_IN_DOUBT);
+    return cell->names == 0 && cell->holds == 0 && !(cell->flags & TSEED_CELL_IN_DOUBT) &&
+           !(cell->flags & TSEED_CELL_LINGERS && tseed_book_shelf_of(book, cell)->keeps_empty);
 }
 
 void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
@@ -74,7 +75,7 @@ void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place
 
     cell->holds--;
     cell->flags |= TSEED_CELL_RECENT;
-    if (is_empty(cell)) {
+    if (is_empty(book, cell)) {
         tseed_book_note(book, number);
     }
 }
@@ -94,12 +95,18 @@ int tseed_book_has_pins(const tseed_book_t *book)
     return book->pinned > 0;
 }
 
-void tseed_book_sweep(tseed_book_t *book)
+int tseed_book_sweep(tseed_book_t *book)
 {
+    int lingers = 0;
+
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
-        if (!(cell->flags & TSEED_CELL_LINGERS) || cell->holds > 0) {
+        if (!(cell->flags & TSEED_CELL_LINGERS)) {
+            continue;
+        }
+        lingers = 1;
+        if (cell->holds > 0 || tseed_book_shelf_of(book, cell)->is_unsafe) {
             continue;
         }
         if (!(cell->flags & TSEED_CELL_RECENT)) {
@@ -108,6 +115,7 @@ void tseed_book_sweep(tseed_book_t *book)
         }
         cell->flags &= (uint8_t)~TSEED_CELL_RECENT;
     }
+    return lingers;
 }
 
 /* ---- saving ---- */
@@ -146,7 +154,7 @@ int tseed_book_change(const tseed_book_t *book, tseed_page_t *page, int *gone, t
 
         if (is_asked_for(cell, save)) {
             *page = record_of(book, cell);
-            *gone = is_empty(cell);
+            *gone = is_empty(book, cell);
             return 1;
         }
     }
@@ -158,7 +166,7 @@ static void settle(tseed_book_t *book, uint32_t number)
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     book->wanted -= (cell->flags & TSEED_CELL_WANTED) != 0;
-    if (is_empty(cell)) {
+    if (is_empty(book, cell)) {
         tseed_ghosts_put(&book->ghosts, book->cells.print_of(book, cell), cell->heat);
         tseed_cells_remove(&book->cells, number);
         return;

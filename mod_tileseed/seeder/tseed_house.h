@@ -26,6 +26,7 @@
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
  *      tseed_purge.c    what truncates have renamed away
+ *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_claim.c    store directories that no other httpd may work in
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
@@ -69,6 +70,7 @@ typedef struct tseed_loss_t {
 typedef struct tseed_inquiry_t tseed_inquiry_t;
 typedef struct tseed_walk_t tseed_walk_t;   /* tseed_chores.c */
 typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
+typedef struct tseed_sync_t tseed_sync_t;   /* tseed_sync.c */
 
 /* What refused writes would have needed. */
 typedef struct {
@@ -154,6 +156,7 @@ typedef struct tseed_seeder_t {
     tseed_places_t *places;             /* of requests that wait, */
     int leavers;                        /* and an epoll that hears when one has gone */
     tseed_purge_t *purges;              /* by store root */
+    tseed_sync_t *syncs;                /* by file system; NULL: nothing is synced */
     int must_save; /* levels are unmarked: not without all that has changed in them */
 
     tseed_inquiry_t *inquiries;
@@ -427,6 +430,32 @@ void tseed_purge_tick(tseed_seeder_t *seeder);
 /* At the start, when the books are loaded: books and counts what was renamed away and is not
  * recorded. */
 apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
+
+/* ---- syncs ---- */
+
+/* Once, when the books are loaded. */
+void tseed_sync_begin(tseed_seeder_t *seeder);
+/* Begins what is due, takes back a thread's job. */
+void tseed_sync_feed(tseed_seeder_t *seeder);
+void tseed_sync_take(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Once a tick. */
+void tseed_sync_tick(tseed_seeder_t *seeder, apr_time_t now);
+/* What a checkpoint may say of a run; NULL: nothing new. And that it is saved. */
+const tseed_progress_t *tseed_sync_progress(const tseed_seeder_t *seeder, const tseed_run_t *run);
+void tseed_sync_saved(const tseed_seeder_t *seeder, tseed_run_t *run);
+/* Whether the database may say that a run has ended; and why that takes so long, or NULL. */
+int tseed_sync_may_end(const tseed_seeder_t *seeder, const tseed_run_t *run);
+const char *tseed_sync_trouble(const tseed_seeder_t *seeder, const tseed_run_t *run);
+/* A job in a marked level has ended; whether marks of levels may be taken away. */
+void tseed_sync_touch_levels(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+int tseed_sync_may_unmark(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+/* Sweeps the book, as far as what was done is safe. */
+void tseed_sync_sweep(tseed_seeder_t *seeder);
+/* At the end: begins the last one where none is under way, says whether one is, and which marks the
+ * last sweeps have to leave. */
+void tseed_sync_begin_last(tseed_seeder_t *seeder);
+int tseed_sync_is_at_work(const tseed_seeder_t *seeder);
+void tseed_sync_end(tseed_seeder_t *seeder);
 
 /* ---- claim ---- */
 

@@ -38,7 +38,8 @@ typedef enum {
     TSEED_STAGE_SWEEP,        /* removes those of them that no tile is a name of any more */
     TSEED_STAGE_WALK,         /* goes through a tile set's directories, in a thread of its own */
     TSEED_STAGE_INQUIRE,      /* of no run; see tseed_inquiry.c */
-    TSEED_STAGE_PURGE         /* likewise; see tseed_purge.c */
+    TSEED_STAGE_PURGE,        /* likewise; see tseed_purge.c */
+    TSEED_STAGE_SYNC          /* likewise; see tseed_sync.c */
 } tseed_stage_t;
 
 typedef enum {

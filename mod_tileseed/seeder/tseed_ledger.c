@@ -115,15 +115,15 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
 
 /* A run with losses that are only now being written ends in a later transaction, with them in its
  * counts. */
-static int may_end(const tseed_run_t *run)
+static int may_end(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    return run->phase == TSEED_RUN_ENDING && run->losses == 0;
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0 && tseed_sync_may_end(seeder, run);
 }
 
 /* Whether this transaction takes what a run has measured. */
-static int may_measure(const tseed_run_t *run, int checkpoint)
+static int may_measure(const tseed_seeder_t *seeder, const tseed_run_t *run, int checkpoint)
 {
-    return run->is_measured && (checkpoint || may_end(run));
+    return run->is_measured && (checkpoint || may_end(seeder, run));
 }
 
 static apr_status_t write_measures(tseed_seeder_t *seeder, int checkpoint)
@@ -131,7 +131,7 @@ static apr_status_t write_measures(tseed_seeder_t *seeder, int checkpoint)
     apr_status_t rv = APR_SUCCESS;
 
     for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        for (int z = 0; may_measure(run, checkpoint) && z < TSEED_LEVELS_MAX; z++) {
+        for (int z = 0; may_measure(seeder, run, checkpoint) && z < TSEED_LEVELS_MAX; z++) {
             const tseed_measure_t *measure = &run->measures[z];
 
             if (rv == APR_SUCCESS && (measure->tiles > 0 || measure->looks > 0)) {
@@ -147,12 +147,14 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
     apr_status_t rv = APR_SUCCESS;
 
     for (tseed_run_t *run = seeder->runs; rv == APR_SUCCESS && run; run = run->next_run) {
-        if (may_end(run)) {
+        const tseed_progress_t *progress = tseed_sync_progress(seeder, run);
+
+        if (may_end(seeder, run)) {
             rv = write_ending(seeder, run);
-        } else if (checkpoint && run->dirty && !run->terminated) {
+        } else if (checkpoint && progress && !run->terminated) {
             int won;
 
-            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, &run->progress, &won);
+            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, progress, &won);
             run->unknown = !won;
         }
     }
@@ -296,12 +298,14 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
     while (run) {
         tseed_run_t *next = run->next_run;
 
-        run->dirty = run->dirty && !checkpoint;
-        if (may_measure(run, checkpoint)) {
+        if (checkpoint) {
+            tseed_sync_saved(seeder, run);
+        }
+        if (may_measure(seeder, run, checkpoint)) {
             memset(run->measures, 0, sizeof(run->measures));
             run->is_measured = 0;
         }
-        if (may_end(run)) {
+        if (may_end(seeder, run)) {
             log_ending(run);
             tseed_roster_dismiss(seeder, run);
         }
@@ -337,7 +341,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
     int dirty = 0;
 
     for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        dirty |= run->dirty;
+        dirty |= tseed_sync_progress(seeder, run) != NULL;
     }
     return seeder->must_record || (checkpoint && dirty) ||
            tseed_clerk_has_changes(seeder, save_of(checkpoint));

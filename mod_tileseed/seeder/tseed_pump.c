@@ -25,10 +25,13 @@ static int waits_for_state(const tseed_run_t *run)
 void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     tseed_progress_t shown = run->progress;
+    const char *trouble = tseed_sync_trouble(seeder, run);
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     if (seeder->state_trouble && waits_for_state(run)) { /* a reason that can't be recorded */
         apr_cpystrn(shown.reason, seeder->state_trouble, sizeof(shown.reason));
+    } else if (trouble) {
+        apr_cpystrn(shown.reason, trouble, sizeof(shown.reason));
     }
     run->dirty = 1;
     if (!run->terminated) {

@@ -73,7 +73,11 @@ typedef struct tseed_run_t {
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */
     const tseed_account_t *short_of; /* waits for room there, or NULL */
-    int dirty;                       /* progress has changed since the last checkpoint */
+    int dirty;                       /* progress has changed since the last checkpoint, or copy */
+    tseed_progress_t copied, synced; /* tseed_sync.c: when the sync under way has begun, and what is
+                                      * safe, */
+    int is_copied, is_to_save;       /* not yet so, and not yet in the database */
+    int is_end_copied, may_end;      /* the same of its end */
     int unknown;                     /* the last checkpoint has met no such unfinished task */
     int losses;                      /* given up on, not yet in the database */
     int64_t errors;                  /* upstream errors since the last line about them */

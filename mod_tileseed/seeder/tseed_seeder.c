@@ -23,6 +23,7 @@
 #define VALIDATE_EVERY    10                     /* ticks */
 #define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
 #define LOCK_RETRY_MILLIS 100
+#define SYNC_MOST         (2 * APR_USEC_PER_SEC) /* at the end */
 #define RETRY_AFTER       30 /* seconds: told to those who ask for what can't be made */
 
 /* ---- the state directory is ours ---- */
@@ -310,6 +311,7 @@ static void tick(tseed_seeder_t *seeder)
     tseed_steward_tick(seeder);
     tseed_janitor_tick(seeder);
     tseed_purge_tick(seeder);
+    tseed_sync_tick(seeder, now);
     tseed_schedule_tick(seeder);
     tseed_ledger_record(seeder, 1);
     tseed_checkup_tick(seeder);
@@ -332,6 +334,8 @@ static void take_mail(tseed_seeder_t *seeder)
             tseed_inquiry_take(seeder, job);
         } else if (job->stage == TSEED_STAGE_PURGE) {
             tseed_purge_take(seeder, job);
+        } else if (job->stage == TSEED_STAGE_SYNC) {
+            tseed_sync_take(seeder, job);
         } else {
             tseed_pump_take(seeder, job);
         }
@@ -364,6 +368,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
         }
         tseed_schedule_turn(seeder);
         tseed_feeder_feed(seeder);
+        tseed_sync_feed(seeder);
         apr_pool_clear(seeder->scratch);
         if (wait_for_work(seeder, &rung)) {
             return TSEED_EXIT_STOPPED;
@@ -401,6 +406,26 @@ static void wait_for_workers(tseed_seeder_t *seeder, apr_time_t until)
     }
 }
 
+static void wait_for_syncs(tseed_seeder_t *seeder, apr_time_t until)
+{
+    struct pollfd mail = {.fd = seeder->mailbox.wake, .events = POLLIN};
+
+    while (tseed_sync_is_at_work(seeder) && tseed_clock_monotonic() < until) {
+        poll(&mail, 1, 10);
+        take_mail(seeder);
+    }
+}
+
+/* What the last transaction is to say must be on the disk. */
+static void sync_last(tseed_seeder_t *seeder)
+{
+    const apr_time_t until = tseed_clock_monotonic() + SYNC_MOST;
+
+    wait_for_syncs(seeder, until);
+    tseed_sync_begin_last(seeder);
+    wait_for_syncs(seeder, until);
+}
+
 /* A metatile that is being stored is stored to its end if it takes no longer than half of the time:
  * its tiles count as made then, where the next seeder would find some and count them as skipped.
  * Workers leave at their next file afterwards; what they finished is counted; then one last
@@ -421,9 +446,11 @@ static void stop(tseed_seeder_t *seeder)
     stop_runs(seeder->runs);
     wait_for_workers(seeder, now + 2 * half);
     tseed_pump_tick(seeder, tseed_clock_monotonic());
+    sync_last(seeder);
     tseed_steward_tick(seeder); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
      */
+    tseed_sync_end(seeder);
     tseed_book_sweep(seeder->book);
     tseed_book_sweep(seeder->book);
     seeder->retry_at = 0;
@@ -467,6 +494,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_chores_recount(seeder);
     tseed_purge_want_all(seeder);
     tseed_claim_begin(seeder);
+    tseed_sync_begin(seeder);
     tseed_pulse_end(pulse);
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);

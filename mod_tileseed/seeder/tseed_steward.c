@@ -128,7 +128,7 @@ static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job
     uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
 
     levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
-    if (levels) {
+    if (levels && tseed_sync_may_unmark(seeder, shelf)) {
         tseed_book_unmark_levels(shelf, levels);
         seeder->must_save = 1;
     }
@@ -142,6 +142,7 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
         job->holds = 0;
     }
     if (job->levels) {
+        tseed_sync_touch_levels(seeder, job->run->shelf);
         unmark(seeder, job->run->shelf, job);
         job->levels = 0;
     }
@@ -268,6 +269,6 @@ void tseed_steward_tick(tseed_seeder_t *seeder)
     unmark_counted(seeder);
     tseed_hits_drain(seeder->board, hit, seeder);
     if (seeder->ticks % SWEEP_EVERY == 0) {
-        tseed_book_sweep(seeder->book);
+        tseed_sync_sweep(seeder);
     }
 }

@@ -27,6 +27,7 @@ typedef struct {
     _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
     _Atomic int64_t slow;       /* microseconds of a closedir, rename, unlink, pread below it */
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
+    _Atomic int64_t unsynced;   /* a syncfs below it: 1 waits until that is over, 2 fails */
     char directory[256];
 } mischief_t;
 
@@ -115,6 +116,18 @@ ssize_t write(int file, const void *bytes, size_t length)
 ssize_t pwrite64(int file, const void *bytes, size_t length, off_t offset)
 {
     return is_full(file) ? -1 : syscall(SYS_pwrite64, file, bytes, length, offset);
+}
+
+int syncfs(int file)
+{
+    while (mischief->unsynced == 1 && is_below(file)) {
+        usleep(10000);
+    }
+    if (mischief->unsynced == 2 && is_below(file)) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_syncfs, file);
 }
 
 /* ---- the stack ---- */

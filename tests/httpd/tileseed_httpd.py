@@ -146,12 +146,12 @@ def session_processes(session):
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqqqq256s')
+    LAYOUT = struct.Struct('qqqqqq256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 5
+        self.numbers = [0] * 6
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -187,6 +187,10 @@ class Mischief:
     def kill_at_truncate(self, on):
         """Whether a seeder dies when it has renamed a level away."""
         self.write(4, int(on))
+
+    def hold_syncs(self, directory, how):
+        """What a syncfs below a directory does from now on: waits (1), fails (2), or works (0)."""
+        self.write(5, how, directory)
 
 
 def sanitizer_environment(root):

@@ -286,6 +286,30 @@ static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
     assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
 }
 
+/* What was done there may not be on the disk. */
+static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
+{
+    tseed_page_t page;
+    int gone;
+
+    (void)state;
+    shelf->keeps_empty = shelf->is_unsafe = 1;
+    tseed_book_hold(book, shelf, &here);
+    save();
+    tseed_book_drop(book, shelf, &here);
+    for (int i = 0; i < 3; i++) {
+        assert_true(tseed_book_sweep(book));
+        save();
+        assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    }
+    shelf->is_unsafe = 0;
+    assert_true(tseed_book_sweep(book));
+    assert_true(tseed_book_sweep(book));
+    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(gone);
+    assert_false(tseed_book_sweep(book));
+}
+
 static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
 {
     tseed_leaf_t leaf;
@@ -730,6 +754,7 @@ int main(void)
         TEST(a_write_is_worth_one_read),
         TEST(a_mark_is_committed_before_the_page_may_change),
         TEST(a_mark_outlasts_its_holds_by_a_sweep),
+        TEST(a_mark_stays_while_it_is_unsafe),
         TEST(an_empty_page_goes_when_it_is_dropped),
         TEST(marks_are_saved_alone),
         TEST(a_lost_database_is_told_everything_again),

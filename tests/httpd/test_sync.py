@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What the state database calls made is on the disk before."""
+import contextlib
+import os
+import shutil
+import sqlite3
+import tempfile
+
+import pytest
+
+from seeding import REST, begin, done, ended, layer, stub, task
+from tileseed_httpd import wait_until
+
+WAITS, FAILS, WORKS = 1, 2, 0
+DONE = 2                                        # as the database says it
+
+
+@pytest.fixture
+def elsewhere(httpd):
+    """A directory of another file system."""
+    path = tempfile.mkdtemp(dir='/dev/shm', prefix='tileseed-test-')
+    if httpd.user:
+        os.chown(path, httpd.user[1], httpd.user[2])
+    yield path
+    shutil.rmtree(path)
+
+
+def row(httpd, number):
+    """State, tiles made, lowest unfinished position: what the database has of a task."""
+    with contextlib.closing(sqlite3.connect(httpd.path('state') / 'tileseed.db')) as state:
+        return state.execute('SELECT state, made, low FROM task WHERE id = ?',
+                             (number,)).fetchone()
+
+
+def marked(httpd):
+    """How many pages are marked in the database."""
+    with contextlib.closing(sqlite3.connect(httpd.path('state') / 'tileseed.db')) as state:
+        return state.execute('SELECT COUNT(*) FROM page WHERE dirty').fetchone()[0]
+
+
+def start(httpd, upstream, more=''):
+    """Starts httpd with syncs of its cache held up, and a task; waits until all tiles are made."""
+    mischief = httpd.make_mischief()
+    mischief.hold_syncs(httpd.path('cache'), WAITS)
+    httpd.start(REST + stub(upstream) + more)
+    number = begin(httpd, 'stub', zoomStop=3)
+    wait_until(lambda: made(httpd, number), 60, 'all tiles')
+    return mischief, number
+
+
+def made(httpd, number):
+    """Whether all tiles of a task are there."""
+    document = task(httpd, number)
+    return document['tilesProcessed'] == document['tilesTotal']
+
+
+def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
+    """A file system that does not come back keeps its own tasks only; they say so, and the board
+    shows what is made. The database knows nothing of it, whatever is recorded meanwhile."""
+    httpd.expect('has been writing for more than 10 s')
+    other = layer('other', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small')
+    mischief, number = start(httpd, upstream, other.replace('@ROOT@/cache', elsewhere))
+    done(httpd, 'other', zoomStop=3)
+    wait_until(lambda: 'has been writing' in (task(httpd, number)['reason'] or ''), 60, 'a reason')
+    assert task(httpd, number)['state'] == 'RUNNING'
+    state, tiles, low = row(httpd, number)
+    assert state != DONE and (tiles, low) == (0, 0)
+    assert marked(httpd)
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE' and not document['reason'], document
+    assert row(httpd, number)[1] == document['tilesTotal']
+
+
+def test_a_sync_that_fails_is_tried_again(httpd, upstream):
+    """Nothing is done before one has succeeded."""
+    httpd.expect("can't be synced")
+    mischief, number = start(httpd, upstream)
+    mischief.hold_syncs(httpd.path('cache'), FAILS)
+    wait_until(lambda: "can't be synced" in (task(httpd, number)['reason'] or ''), 60, 'the reason')
+    assert row(httpd, number)[1:] == (0, 0)
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    assert ended(httpd, number)['state'] == 'DONE'
+
+
+def test_a_stop_does_not_wait_for_ever(httpd, upstream):
+    """httpd stops while a sync hangs; the task is not done, nor are its marks taken away, and the
+    next start ends it."""
+    mischief, number = start(httpd, upstream)
+    httpd.stop()
+    assert row(httpd, number)[1:] == (0, 0)
+    assert marked(httpd)
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    httpd.start()
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE' and document['tilesSkipped'] == document['tilesTotal']
+
+
+def test_sync_off_waits_for_nothing(httpd, upstream):
+    """TileSeedSync off: no file system is asked."""
+    httpd.make_mischief().hold_syncs(httpd.path('cache'), WAITS)
+    httpd.start(REST + stub(upstream) + 'TileSeedSync off\n')
+    done(httpd, 'stub', zoomStop=3)
+    httpd.stop()
+    assert not marked(httpd)
