@@ -2,10 +2,17 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """A truncate is complete and touches nothing else, whatever goes on and whoever dies."""
 import os
+import signal
+
+import pytest
+from PIL import Image
 
 from quota import agrees, disk, known, usage
-from seeding import REST, begin, counts, done, ended, seeder_of, stub, task
+from seeding import REST, begin, counts, done, ended, files, halt, seeder_of, stub, task
 from tileseed_httpd import wait_until
+from upstream import Fault
+
+OLD, NEW = 40, 200          # shades
 
 
 def test_death_behind_a_rename(httpd, upstream):
@@ -55,3 +62,59 @@ def test_link_below_the_root(httpd, upstream):
     level.unlink()
     assert counts(ended(httpd, number)) == (16 + 64, 5, 0, 0)
     assert len(list(httpd.path('away').rglob('*.png'))) == 16
+
+
+def shades(httpd):
+    """What the tiles of the cache show."""
+    found = set()
+    for file in files(httpd):
+        with Image.open(httpd.path('cache') / file) as picture:
+            found.add(picture.convert('L').getpixel((7, 7)))
+    return found
+
+
+def die_before_it_hears(httpd, _mischief):
+    """The seeder is killed before it has heard of a truncate that was accepted."""
+    old = seeder_of(httpd)
+    halt(httpd, old)
+    number = begin(httpd, 'stub', type='truncate', zoomStart=0, zoomStop=5)
+    os.kill(old, signal.SIGKILL)
+    return number
+
+
+def die_in_the_middle(httpd, mischief):
+    """The seeder dies each time that it has renamed a level away or, beside the seed, is killed
+    among the tiles that it removes one by one."""
+    mischief.kill_at_truncate(True)
+    mischief.slow(httpd.path('cache'), 0.01)
+    old = seeder_of(httpd)
+    number = begin(httpd, 'stub', type='truncate', zoomStart=0, zoomStop=5)
+    wait_until(lambda: seeder_of(httpd) != old or task(httpd, number)['tilesRemoved'] > 20, 30)
+    if seeder_of(httpd) == old:
+        os.kill(old, signal.SIGKILL)
+    wait_until(lambda: seeder_of(httpd) not in (None, old))
+    mischief.kill_at_truncate(False)
+    mischief.slow(httpd.path('cache'), 0)
+    return number
+
+
+@pytest.mark.parametrize('die', [die_before_it_hears, die_in_the_middle])
+def test_death_beside_answers_of_before(httpd, upstream, die):
+    """The data changes, a truncate is accepted and its seeder dies in the middle of fetches and of
+    a seed: when the truncate is done no tile shows what was there before."""
+    httpd.expect('ended unexpectedly|AH00052')
+    mischief = httpd.make_mischief()
+    upstream.shade = OLD
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=4, threadCount=8)
+    upstream.always = Fault('delay', 0.02)
+    seed = begin(httpd, 'stub', type='reseed', zoomStart=5, zoomStop=5, threadCount=8)
+    wait_until(lambda: task(httpd, seed)['tilesMade'] > 100, 30)
+    assert OLD in shades(httpd)
+    upstream.shade = NEW
+    truncate = die(httpd, mischief)
+    for number in (truncate, seed):
+        assert ended(httpd, number)['state'] == 'DONE'
+    assert OLD not in shades(httpd)
+    done(httpd, 'stub', zoomStop=5, threadCount=8)
+    assert shades(httpd) == {NEW}
