@@ -14,6 +14,7 @@
 #include <http_core.h>
 #include <http_protocol.h>
 #include <scoreboard.h>
+#include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "mod_tileseed_supervise.h"
@@ -28,7 +29,8 @@ static int is_ending(void)
     return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state == AP_MPMQ_STOPPING;
 }
 
-/* Whether some process of httpd serves and goes on doing so. */
+/* Whether some other process of httpd serves and goes on doing so. Of this one the scoreboard may
+ * be wrong: its parent calls a child that it has begun not quiescing, be it that it is already. */
 static int others_serve(void)
 {
     int most = 0;
@@ -37,7 +39,7 @@ static int others_serve(void)
     for (int i = 0; i < most; i++) {
         const process_score *process = ap_get_scoreboard_process(i);
 
-        if (process && process->pid && !process->quiescing &&
+        if (process && process->pid && process->pid != getpid() && !process->quiescing &&
             process->generation == ap_scoreboard_image->global->running_generation) {
             return 1;
         }
