@@ -235,6 +235,16 @@ static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *que
     return *position < 0 ? NULL : run; /* asked under another configuration */
 }
 
+/* Its transfer may have been without anybody who waits. */
+static void board(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_question_t *question,
+                  int end)
+{
+    if (!flight->guests && flight->job && flight->job->stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_adopt(seeder->fetcher, &flight->job->transfer);
+    }
+    tseed_flight_board(seeder, flight, question, end);
+}
+
 /* Returns whether it waits now; if not, it has its answer. */
 static int welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
@@ -255,7 +265,7 @@ static int welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int
                                 failed->cause));
         return 0;
     }
-    tseed_flight_board(seeder, tseed_flight_get(run, position), question, end);
+    board(seeder, tseed_flight_get(run, position), question, end);
     return 1;
 }
 
@@ -289,7 +299,7 @@ void tseed_guests_hear(tseed_seeder_t *seeder)
 /* ---- going away ---- */
 
 /* Nobody waits for the flight any more: what has not begun is not begun. A request that the
- * upstream has is awaited, and its picture stored. */
+ * upstream has gives way to those who wait; where nobody does its picture is stored. */
 static void call_off(tseed_seeder_t *seeder, tseed_flight_t *flight)
 {
     if (flight->guests) {
@@ -298,7 +308,7 @@ static void call_off(tseed_seeder_t *seeder, tseed_flight_t *flight)
     if (!flight->job) {
         tseed_flight_forget(flight);
     } else if (flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_withdraw(seeder->fetcher, &flight->job->transfer);
+        tseed_fetcher_orphan(seeder->fetcher, &flight->job->transfer);
     }
 }
 

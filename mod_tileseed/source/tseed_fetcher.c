@@ -49,7 +49,7 @@ static void post(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
     }
 }
 
-static void post_order(tseed_fetcher_t *fetcher, const void *owner, int is_for_one)
+static void post_order(tseed_fetcher_t *fetcher, const void *owner, int kind)
 {
     tseed_transfer_t *order = calloc(1, sizeof(*order));
 
@@ -57,7 +57,7 @@ static void post_order(tseed_fetcher_t *fetcher, const void *owner, int is_for_o
         abort();
     }
     order->owner = owner;
-    order->is_for_one = is_for_one;
+    order->order = kind;
     post(fetcher, order);
 }
 
@@ -69,12 +69,17 @@ void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner)
 {
-    post_order(fetcher, owner, 0);
+    post_order(fetcher, owner, TSEED_ORDER_CANCEL);
 }
 
-void tseed_fetcher_withdraw(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
+void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
 {
-    post_order(fetcher, transfer, 1);
+    post_order(fetcher, transfer, TSEED_ORDER_ORPHAN);
+}
+
+void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
+{
+    post_order(fetcher, transfer, TSEED_ORDER_ADOPT);
 }
 
 static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
@@ -116,11 +121,14 @@ static void hand_back(tseed_fetcher_t *fetcher, tseed_transfer_t *transfers)
 
 static void carry_out(tseed_fetcher_t *fetcher, const tseed_transfer_t *order)
 {
+    const apr_time_t now = tseed_clock_monotonic();
     tseed_transfer_t *taken = NULL;
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
-        if (order->is_for_one) {
-            tseed_lane_withdraw_one(&taken, lane, order->owner);
+        if (order->order == TSEED_ORDER_ORPHAN) {
+            tseed_lane_orphan(&taken, lane, order->owner, now);
+        } else if (order->order == TSEED_ORDER_ADOPT) {
+            tseed_lane_adopt(lane, order->owner);
         } else {
             tseed_lane_withdraw(&taken, lane, fetcher->multi, order->owner);
         }
@@ -182,12 +190,20 @@ static void read_letters(tseed_fetcher_t *fetcher)
     }
 }
 
+static void start(tseed_fetcher_t *fetcher, tseed_lane_t *lane)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+    tseed_transfer_t *orphans = NULL;
+
+    tseed_lane_make_way(&orphans, lane, fetcher->multi, now);
+    tseed_lane_start(lane, fetcher->multi, now);
+    hand_back(fetcher, orphans);
+}
+
 static void start_due(tseed_fetcher_t *fetcher)
 {
-    apr_time_t now = tseed_clock_monotonic();
-
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
-        tseed_lane_start(lane, fetcher->multi, now);
+        start(fetcher, lane);
     }
 }
 
@@ -221,7 +237,7 @@ static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
     tseed_transfer_t *elsewhere = NULL;
 
     show_outlook(fetcher, lane, was_open);
-    tseed_lane_start(lane, fetcher->multi, tseed_clock_monotonic());
+    start(fetcher, lane);
     tseed_lane_send_elsewhere(&elsewhere, lane);
     if (transfer) {
         fetcher->done(fetcher->baton, transfer);
@@ -328,7 +344,7 @@ apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t 
 
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher)
 {
-    post_order(fetcher, NULL, 0);
+    post_order(fetcher, NULL, TSEED_ORDER_CANCEL);
     pthread_join(fetcher->thread, NULL);
     while (fetcher->lanes) {
         tseed_lane_t *lane = fetcher->lanes;

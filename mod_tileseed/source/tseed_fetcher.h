@@ -67,8 +67,14 @@ typedef struct tseed_transfer_t {
 
     /* the fetcher's own */
     struct tseed_transfer_t *next;
-    int64_t round;  /* in its lane */
-    int is_for_one; /* of an order to cancel: `owner` is the transfer, if it waits */
+    int64_t round;       /* in its lane */
+    apr_time_t orphaned; /* monotonic: since then nobody waits for it; 0: somebody does */
+    enum {
+        TSEED_ORDER_CANCEL,
+        TSEED_ORDER_ORPHAN,
+        TSEED_ORDER_ADOPT
+    } order; /* of a letter without
+              * an address; `owner` of the last two is the transfer meant */
 } tseed_transfer_t;
 
 /* What an answer says that is called a picture but is text: one line, without secrets; "" when it
@@ -102,9 +108,12 @@ void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer);
  * was through already. Any thread; returns at once. */
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
 
-/* Ends that transfer if it still waits for its turn: it comes back as CANCELLED. One that is under
- * way goes on. Any thread; returns at once. */
-void tseed_fetcher_withdraw(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
+/* Nobody waits for that transfer any more. If it waits for its turn it comes back as CANCELLED. One
+ * that is under way goes on until others need its connection; then it comes back likewise, which
+ * says nothing of the upstream. Any thread; returns at once. */
+void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
+/* Somebody waits for it again. */
+void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,

@@ -15,6 +15,10 @@
 #define HUSH       (5 * APR_USEC_PER_SEC)
 #define HUSH_USUAL 3
 
+/* How long a transfer that nobody waits for stays in the way of others: of many who go at once the
+ * last has gone by then, so that none of their transfers takes the place of another. */
+#define ORPHAN_GRACE (APR_USEC_PER_SEC / 4)
+
 /* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
 #define DOUBT (APR_USEC_PER_SEC / 2)
 
@@ -28,6 +32,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
     transfer->validator[0] = '\0';
     transfer->cause[0] = '\0';
     transfer->length = 0;
+    transfer->orphaned = 0;
 }
 
 static int is_of(const tseed_transfer_t *transfer, const void *owner)
@@ -217,6 +222,56 @@ static apr_time_t hush_due(const tseed_lane_t *lane)
     return since && !atomic_load(&lane->hushed) ? since + hush_of(lane) : TSEED_PACE_NEVER;
 }
 
+/* ---- what nobody waits for ---- */
+
+static tseed_transfer_t *take_off(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire)
+{
+    curl_multi_remove_handle(multi, wire->easy);
+    lane->under_way--;
+    return tseed_wire_unload(wire);
+}
+
+static tseed_wire_t *wire_of(const tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    tseed_wire_t *wire = lane->wires;
+
+    while (wire && wire->transfer != transfer) {
+        wire = wire->next;
+    }
+    return wire;
+}
+
+/* Whose place others wait for: what has had nobody for longest; NULL: nothing is in the way. */
+static tseed_wire_t *find_orphan(const tseed_lane_t *lane)
+{
+    tseed_wire_t *found = NULL;
+
+    if (!lane->waiting || tseed_pace_next(&lane->pace, lane->under_way) != TSEED_PACE_NEVER) {
+        return NULL;
+    }
+    for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
+        if (wire->transfer && wire->transfer->orphaned &&
+            (!found || wire->transfer->orphaned < found->transfer->orphaned)) {
+            found = wire;
+        }
+    }
+    return found;
+}
+
+static apr_time_t orphan_due(const tseed_lane_t *lane)
+{
+    const tseed_wire_t *wire = find_orphan(lane);
+
+    return wire ? wire->transfer->orphaned + ORPHAN_GRACE : TSEED_PACE_NEVER;
+}
+
+void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi, apr_time_t now)
+{
+    while (orphan_due(lane) <= now) {
+        prepend(taken, take_off(lane, multi, find_orphan(lane)));
+    }
+}
+
 /* ---- the transfers' way ---- */
 
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
@@ -238,9 +293,10 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
         lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
-    apr_time_t hush = hush_due(lane);
+    apr_time_t hush = hush_due(lane), orphan = orphan_due(lane);
 
     due = hush < due ? hush : due;
+    due = orphan < due ? orphan : due;
     for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->silent_until && wire->silent_until < due) {
             due = wire->silent_until;
@@ -264,13 +320,6 @@ tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now)
         wire = wire->next;
     }
     return wire;
-}
-
-static tseed_transfer_t *take_off(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire)
-{
-    curl_multi_remove_handle(multi, wire->easy);
-    lane->under_way--;
-    return tseed_wire_unload(wire);
 }
 
 static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
@@ -344,11 +393,16 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
     apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 
-void tseed_lane_withdraw_one(tseed_transfer_t **taken, tseed_lane_t *lane,
-                             const tseed_transfer_t *transfer)
+void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
+                       const tseed_transfer_t *transfer, apr_time_t now)
 {
+    tseed_wire_t *wire = wire_of(lane, transfer);
     tseed_transfer_t **link = &lane->waiting;
 
+    if (wire) {
+        wire->transfer->orphaned = now;
+        return;
+    }
     while (*link && *link != transfer) {
         link = &(*link)->next;
     }
@@ -357,6 +411,15 @@ void tseed_lane_withdraw_one(tseed_transfer_t **taken, tseed_lane_t *lane,
 
         *link = found->next;
         prepend(taken, found);
+    }
+}
+
+void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    tseed_wire_t *wire = wire_of(lane, transfer);
+
+    if (wire) {
+        wire->transfer->orphaned = 0;
     }
 }
 

@@ -76,9 +76,16 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner);
 
-/* Adds that transfer to the list if it waits. */
-void tseed_lane_withdraw_one(tseed_transfer_t **taken, tseed_lane_t *lane,
-                             const tseed_transfer_t *transfer);
+/* Nobody waits for that transfer any more: adds it to the list if it waits, else notes since when;
+ * and somebody does again. */
+void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
+                       const tseed_transfer_t *transfer, apr_time_t now);
+void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer);
+
+/* Adds to the list what nobody waits for and what is in the way of others. Such a transfer says
+ * nothing of the upstream. */
+void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
+                         apr_time_t now);
 
 /* Makes a transfer as good as new, but for its body's memory. It counts as cancelled until
  * something else is known. */

@@ -205,6 +205,25 @@ def test_clients_that_go_away_from_a_layer_that_hangs(httpd, upstream):
 
 
 @one_mpm
+def test_clients_that_go_away_leave_the_upstream_to_others(httpd, upstream):
+    """Another layer gets the connections that nobody waits for, as often as that happens; the
+    upstream is not called away by it."""
+    httpd.start('TileSeedMissWaiters 10\n' + REST + TILES +
+                stub(upstream, meta='1x1', connections=2, timeout='600s') +
+                layer('other', 'TileSeedSource wms upstream:stub layers=other',
+                      'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    httpd.expect('failed answers of the upstream')          # the last two, when the upstream ends
+    upstream.decide = lambda asked: Fault('hang') if asked['LAYERS'] == 'any' else None
+    for x in range(4):
+        before = len(upstream.requests)
+        clients = Impatient(httpd, [f'/tiles/stub/small/6/{2 * x + i}/0.png' for i in range(2)])
+        wait_until(lambda: len(upstream.requests) == before + 2)
+        clients.leave()
+        assert until_served(httpd, f'/tiles/other/small/6/{x}/0.png') == [200]
+    assert 'is away' not in httpd.error_log()
+
+
+@one_mpm
 def test_a_layer_that_hangs_leaves_places(httpd, upstream):
     """However many wait for it, another layer's tiles are made; so for clients."""
     httpd.start('TileSeedMissWaiters 10 client=10\n' + REST + TILES +

@@ -983,6 +983,53 @@ static void test_fetcher__spares_what_comes_after_a_cancel(void **state)
     free(after.body);
 }
 
+/* More often than it takes to call the upstream away. */
+static void test_fetcher__orphans_make_way(void **state)
+{
+    house_t *house = *state;
+    tseed_outlook_t outlook;
+
+    house->upstream.connections = 1;
+    for (int i = 0; i < 4; i++) {
+        tseed_transfer_t orphan = ask(house, "/hang"), other = ask(house, "/picture");
+
+        tseed_fetcher_submit(house->fetcher, &orphan);
+        wait_until_equal(&house->server.busy, 1);
+        tseed_fetcher_orphan(house->fetcher, &orphan);
+        tseed_fetcher_submit(house->fetcher, &other);
+        assert_true(waits_for(house, 2 * i + 2));
+        assert_ptr_equal(house->back[2 * i], &orphan);
+        assert_cancelled(&orphan, 1);
+        assert_picture(&other);
+        wait_until_equal(&house->server.gone, i + 1);
+        free(other.body);
+    }
+    tseed_fetcher_outlook(house->fetcher, &outlook, &house->upstream);
+    assert_true(outlook.since == 0);
+}
+
+/* Somebody waits for it again before it is in the way. */
+static void test_fetcher__adopted_orphans_go_on(void **state)
+{
+    house_t *house = *state;
+    tseed_transfer_t adopted = ask(house, "/gate?a"), waiting = ask(house, "/gate?w");
+
+    house->upstream.connections = 1;
+    tseed_fetcher_submit(house->fetcher, &adopted);
+    wait_until_equal(&house->server.busy, 1);
+    tseed_fetcher_orphan(house->fetcher, &adopted);
+    tseed_fetcher_adopt(house->fetcher, &adopted);
+    tseed_fetcher_submit(house->fetcher, &waiting);
+    wait_until_taken_in(house);
+    usleep(500000); /* it would have been cancelled by now */
+    server_open_gate(&house->server);
+    assert_true(waits_for(house, 3));
+    assert_picture(&adopted);
+    assert_picture(&waiting);
+    free(adopted.body);
+    free(waiting.body);
+}
+
 static void test_fetcher__forgets_what_an_earlier_use_left(void **state)
 {
     house_t *house = *state;
@@ -1141,6 +1188,8 @@ int main(void)
         TEST(cancels_at_once_while_the_upstream_hangs),
         TEST(cancels_one_owner_only),
         TEST(spares_what_comes_after_a_cancel),
+        TEST(orphans_make_way),
+        TEST(adopted_orphans_go_on),
         TEST(forgets_what_an_earlier_use_left),
         TEST(hands_all_back_at_its_end),
         TEST(takes_letters_from_many_threads),
