@@ -462,7 +462,7 @@ CHANGES = {
     'extent': ('0 0 1000 1000', '0 0 1000 1001', 'has changed'),
     'resolutions': ('TileSeedLevels 8', 'TileSeedResolutions 60 30 15 7 3', 'has changed'),
     'meta': ('TileSeedMetatile 2x2', 'TileSeedMetatile 4x4', None),
-    'moved': ('@ROOT@/cache', '@ROOT@/elsewhere', 'store'),
+    'moved': ('@ROOT@/cache', '@ROOT@/elsewhere', None),
     'layout': ('layout=geowebcache', 'layout=xyz', 'store'),
     'format': ('TileSeedFormat image/png', 'TileSeedFormat image/jpeg', 'image/png'),
     'value': ('default=red value=red', 'default=blue value=blue', 'COLOUR'),
@@ -520,11 +520,14 @@ def test_configuration_changes_under_tasks(httpd, slow, reload):
 
 def check_after_change(httpd, upstream):
     """The old tiles are where they were, and the changed shape is for tasks to come."""
-    assert not [path for path in httpd.path('elsewhere').rglob('*') if path.is_file()]
+    elsewhere = {str(path.relative_to(httpd.path('elsewhere')))
+                 for path in httpd.path('elsewhere').rglob('*.png')}
+    assert elsewhere and all(path.startswith('moved/') for path in elsewhere)
     assert {int(request['WIDTH']) for request in asked_for(upstream, 'meta')} == {16, 32}
     assert all(request['FORMAT'] == 'image/png' for request in list(upstream.requests))
     tiles = GRIDS['small'].between(0, LAST)
     assert len(files(httpd, 'meta')) == len(tiles)
+    assert len(elsewhere | set(files(httpd, 'moved'))) == len(tiles)
     for name in CHANGES:
         kept = files(httpd, name)
         assert kept and all(file.endswith('.png') for file in kept), name
