@@ -47,6 +47,7 @@ typedef struct {
     int unread;       /* its last walk has failed; likewise */
     int keeps_empty;  /* pages that become empty keep their mark as others do; likewise */
     int is_unsafe;    /* the next sweep leaves its marks; likewise */
+    int loaded;       /* all of its pages are in the book; likewise */
     uint64_t marked;  /* those bits of holding.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
     unsigned number;  /* 0, 1, 2, … */

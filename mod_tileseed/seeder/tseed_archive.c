@@ -120,6 +120,10 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
     if (leaf->shelf->recipe_changed) {
         return;
     }
+    if (seeder->loader.is_going) { /* its page may be marked */
+        leaf->changed = 1;
+        return;
+    }
     if (tseed_answers_load(seeder->state, &text, leaf->shelf->holding.id, &leaf->place,
                            seeder->scratch) == APR_SUCCESS) {
         tseed_sheet_load(&leaf->sheet, text);

@@ -63,7 +63,8 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
         tseed_books_note_get(seeder->state, &value, TSEED_USAGE_REQUIRED, seeder->scratch);
     apr_time_t requested = rv == APR_SUCCESS ? apr_atoi64(value) : 0;
 
-    if (requested && !seeder->audit.is_going && (requested != last->requested || !last->finished)) {
+    if (requested && !seeder->audit.is_going && !seeder->loader.is_going &&
+        (requested != last->requested || !last->finished)) {
         rv = tseed_scout_look(seeder);
         if (rv == APR_SUCCESS) {
             rv = tseed_lapsed_look(seeder);

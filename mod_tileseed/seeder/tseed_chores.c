@@ -455,7 +455,7 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
 static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
-           (seeder->is_recounting || seeder->state_trouble);
+           (seeder->is_recounting || seeder->loader.is_going || seeder->state_trouble);
 }
 
 static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
@@ -474,10 +474,9 @@ static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     }
 }
 
-void tseed_chores_feed(tseed_seeder_t *seeder)
+/* Pages that are counted, walks. */
+static void feed_background(tseed_seeder_t *seeder, apr_time_t now)
 {
-    apr_time_t now = tseed_clock_monotonic();
-
     if (seeder->is_recounting) {
         recount_feed(seeder);
     }
@@ -490,6 +489,15 @@ void tseed_chores_feed(tseed_seeder_t *seeder)
     }
     tseed_audit_feed(seeder);
     walk_next(seeder, now);
+}
+
+void tseed_chores_feed(tseed_seeder_t *seeder)
+{
+    apr_time_t now = tseed_clock_monotonic();
+
+    if (!seeder->loader.is_going) {
+        feed_background(seeder, now);
+    }
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         work_off(seeder, run, now);
     }

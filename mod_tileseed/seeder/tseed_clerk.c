@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The clerk: the books out of the database and into it.
  *
- * What has changed is written in the transactions of the ledger, marks of pages before their tiles.
+ * Pages are read by the loader. What has changed is written in the transactions of the ledger,
+ * marks of pages before their tiles.
  */
 #include <apr_strings.h>
 #include <inttypes.h>
@@ -14,8 +15,6 @@
 #include "state/tseed_answers.h"
 #include "state/tseed_books.h"
 
-#define PAGES_AT_ONCE 4096
-#define DOUBTS_FEW    1000
 #define CLEANER_NOTE  "cleaner"
 #define BLOCK_NOTE    "block"
 #define INSTANCE_NOTE "instance"
@@ -91,37 +90,6 @@ apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
 
 /* ---- at the start ---- */
 
-/* Pages in doubt are added to `doubts`. */
-static apr_status_t load_pages(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
-                               apr_array_header_t *doubts)
-{
-    tseed_place_t last;
-    int count = 0;
-    apr_pool_t *pool;
-    apr_status_t rv;
-
-    apr_pool_create(&pool, seeder->scratch);
-    do {
-        apr_array_header_t *pages;
-
-        rv = tseed_books_pages(seeder->state, &pages, shelf->holding.id, count ? &last : NULL,
-                               PAGES_AT_ONCE, pool);
-        count = rv == APR_SUCCESS ? pages->nelts : 0;
-        for (int i = 0; i < count; i++) {
-            const tseed_page_t *page = &APR_ARRAY_IDX(pages, i, tseed_page_t);
-
-            tseed_book_load(seeder->book, shelf, page);
-            last = page->place;
-            if (page->dirty) {
-                APR_ARRAY_PUSH(doubts, tseed_page_t) = *page;
-            }
-        }
-        apr_pool_clear(pool);
-    } while (count == PAGES_AT_ONCE);
-    apr_pool_destroy(pool);
-    return rv;
-}
-
 /* A tile set that is not configured (any more) is not ours to limit or to remove. When it comes
  * back it is counted anew: somebody may have tidied up. */
 static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
@@ -170,8 +138,9 @@ static apr_status_t drop_empty(tseed_seeder_t *seeder, const apr_array_header_t 
     return rv;
 }
 
+/* Its pages come later. */
 static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding,
-                                 apr_array_header_t *doubts, apr_array_header_t *empties)
+                                 apr_array_header_t *empties)
 {
     tseed_tileset_t tileset;
     apr_status_t rv;
@@ -185,61 +154,10 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holdin
         APR_ARRAY_PUSH(empties, uint64_t) = holding->print;
         return rv;
     }
-    rv = load_pages(seeder, shelve(seeder, &tileset, holding), doubts);
-    return rv == APR_SUCCESS && holding->doubtful
+    shelve(seeder, &tileset, holding);
+    return holding->doubtful
                ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
-               : rv;
-}
-
-/* Where there are many, all of their levels are forgotten: in seconds, for a reseed that has more
- * to make. */
-static apr_status_t forget_levels(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
-{
-    apr_status_t rv = APR_SUCCESS;
-    uint64_t levels = 0;
-
-    for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
-        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
-        const int is_last = i + 1 == doubts->nelts || page[1].tileset != page->tileset;
-
-        levels |= UINT64_C(1) << page->place.z;
-        if (is_last) {
-            rv = tseed_answers_doubt_levels(seeder->state, page->tileset, levels);
-            levels = 0;
-        }
-    }
-    return rv;
-}
-
-static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
-{
-    apr_status_t rv = APR_SUCCESS;
-
-    for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
-        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
-
-        rv = tseed_answers_doubt(seeder->state, page->tileset, &page->place);
-    }
-    return rv;
-}
-
-/* Of what pages in doubt came from nothing is known any more. */
-static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
-{
-    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
-
-    if (rv == APR_SUCCESS) {
-        rv = doubts->nelts > DOUBTS_FEW ? forget_levels(seeder, doubts)
-                                        : forget_pages(seeder, doubts);
-    }
-    if (doubts->nelts == 0) {
-        return rv;
-    }
-    if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
-    }
-    tseed_state_rollback(seeder->state);
-    return rv;
+               : APR_SUCCESS;
 }
 
 /* Every tile set with default parameters: what earlier programs have left there counts as well. */
@@ -324,9 +242,7 @@ static apr_status_t load_notes(tseed_seeder_t *seeder)
 
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
 {
-    apr_array_header_t *holdings,
-        *doubts = apr_array_make(seeder->scratch, 16, sizeof(tseed_page_t)),
-        *empties = apr_array_make(seeder->scratch, 16, sizeof(uint64_t));
+    apr_array_header_t *holdings, *empties = apr_array_make(seeder->scratch, 16, sizeof(uint64_t));
     apr_pool_t *pool;
     apr_status_t rv;
 
@@ -338,18 +254,16 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     seeder->leaves = apr_hash_make(pool);
     seeder->open = apr_hash_make(pool);
     seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
+    tseed_loader_begin(seeder, pool);
     rv = load_instance(seeder);
     if (rv == APR_SUCCESS) {
         rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
     }
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), doubts, empties);
+        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), empties);
     }
     if (rv == APR_SUCCESS) {
         rv = drop_empty(seeder, empties);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = forget_answers(seeder, doubts);
     }
     if (rv == APR_SUCCESS) {
         rv = shelve_configured(seeder);
@@ -366,8 +280,10 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     if (rv != APR_SUCCESS) {
         seeder->book = NULL;
         apr_pool_destroy(pool);
+        return rv;
     }
-    return rv;
+    tseed_loader_go(seeder);
+    return APR_SUCCESS;
 }
 
 /* ---- saving ---- */
@@ -429,6 +345,9 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
     const tseed_shelf_t *shelf;
     int changed = tseed_book_changes(seeder->book, save) > 0;
 
+    if (seeder->loader.is_going) {
+        return 0;
+    }
     for (unsigned i = 0;
          save == TSEED_SAVE_ALL && !changed && (shelf = tseed_book_shelf(seeder->book, i)) != NULL;
          i++) {
@@ -484,8 +403,12 @@ apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
     tseed_page_t page;
     size_t cursor = 0;
     int gone;
-    apr_status_t rv = save_changed(seeder);
+    apr_status_t rv;
 
+    if (seeder->loader.is_going) {
+        return APR_SUCCESS;
+    }
+    rv = save_changed(seeder);
     rv = rv == APR_NOTFOUND ? save_anew(seeder) : rv;
     while (rv == APR_SUCCESS && tseed_book_change(seeder->book, &page, &gone, save, &cursor)) {
         rv = gone ? tseed_books_page_delete(seeder->state, &page)
@@ -496,6 +419,9 @@ apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
 
 void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save)
 {
+    if (seeder->loader.is_going) {
+        return;
+    }
     if (save == TSEED_SAVE_ALL) {
         notes_saved(seeder);
     }

@@ -77,21 +77,53 @@ static void count_level(heir_t *heir, const tseed_remnant_t *remnant)
     tseed_progress_finish(progress, remnant->z - heir->task->zoom_start);
 }
 
+/* *shelf: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
+static apr_status_t claim(tseed_shelf_t **shelf, heir_t *heir, tseed_seeder_t *seeder,
+                          const find_t *find, const apr_array_header_t *terminations)
+{
+    tseed_shelf_t *found = tseed_book_find(seeder->book, find->remnant.print);
+    apr_status_t rv;
+
+    *shelf = NULL;
+    if (!found || strcmp(found->holding.root, find->root) != 0) {
+        return APR_SUCCESS;
+    }
+    rv = heir_get(heir, seeder, find->remnant.task, terminations);
+    if (rv == APR_SUCCESS && is_owed(heir, &find->remnant)) {
+        *shelf = found;
+    }
+    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+}
+
+/* What is moved must be in the book; not read under the database's write lock. */
+static apr_status_t load_heirs(tseed_seeder_t *seeder, const apr_array_header_t *finds,
+                               const apr_array_header_t *terminations)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
+        tseed_shelf_t *shelf;
+        heir_t heir;
+
+        rv = claim(&shelf, &heir, seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+        if (rv == APR_SUCCESS && shelf) {
+            rv = tseed_loader_load(seeder, shelf);
+        }
+    }
+    return rv;
+}
+
 static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
                             const apr_array_header_t *terminations)
 {
     const tseed_remnant_t *remnant = &find->remnant;
-    tseed_shelf_t *shelf = tseed_book_find(seeder->book, remnant->print);
+    tseed_shelf_t *shelf;
     heir_t heir;
     int won;
-    apr_status_t rv;
+    apr_status_t rv = claim(&shelf, &heir, seeder, find, terminations);
 
-    if (!shelf || strcmp(shelf->holding.root, find->root) != 0) {
-        return APR_SUCCESS;
-    }
-    rv = heir_get(&heir, seeder, remnant->task, terminations);
-    if (rv != APR_SUCCESS || !is_owed(&heir, remnant)) {
-        return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+    if (rv != APR_SUCCESS || !shelf) {
+        return rv;
     }
     tseed_book_inherit(seeder->book, shelf, remnant->z, &remnant->usage);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
@@ -161,6 +193,9 @@ apr_status_t tseed_heritage_take(tseed_seeder_t *seeder)
         return APR_SUCCESS;
     }
     rv = tseed_state_terminations(seeder->state, &terminations, seeder->scratch);
+    if (rv == APR_SUCCESS) {
+        rv = load_heirs(seeder, finds, terminations);
+    }
     if (rv == APR_SUCCESS) {
         rv = inherit_all(seeder, finds, terminations);
     }

@@ -19,6 +19,7 @@
  *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
+ *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
@@ -112,6 +113,17 @@ typedef struct {
     int is_counting; /* … which are being counted */
 } tseed_audit_t;
 
+/* The books being read (tseed_loader.c), tile set by tile set. */
+typedef struct {
+    int is_going;       /* not all pages are in the book */
+    int is_lost;        /* another database is in the place of the one that is read */
+    unsigned shelf;     /* number of the tile set it is at, */
+    int is_within;      /* in the midst of it, */
+    tseed_place_t last; /* behind this page */
+    apr_pool_t *pool;
+    apr_array_header_t *doubts; /* of tseed_page_t: those that are marked */
+} tseed_loader_t;
+
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
     const tseed_settings_t *settings;
@@ -132,6 +144,7 @@ typedef struct tseed_seeder_t {
     tseed_run_t *standing;
 
     tseed_book_t *book;
+    tseed_loader_t loader;
     apr_hash_t *leaves; /* of the archive */
     apr_hash_t *open;   /* layer -> int *: tile sets with values that are not listed */
     tseed_cleaner_t *cleaner;
@@ -343,7 +356,8 @@ void tseed_steward_tick(tseed_seeder_t *seeder);
 
 /* ---- the books and the database ---- */
 
-/* Loads them, and enters the tile sets that are configured. */
+/* Loads the tile sets, and enters those that are configured; their pages come later, see the
+ * loader. */
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
 /* The place of a tile set in the books, made if there is none. */
 apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
@@ -356,6 +370,17 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
 /* Writes what has changed in the books into the open transaction; that is committed. */
 apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save);
 void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
+
+/* ---- loader ---- */
+
+/* Before the tile sets are loaded; what it needs lives in `pool`. */
+void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool);
+/* Loads all pages of one tile set now. Before tseed_loader_go only. */
+apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+/* The rest comes with the turns of the loop. */
+void tseed_loader_go(tseed_seeder_t *seeder);
+/* Once a turn: loads the next portion, and behind the last has the books believed. */
+void tseed_loader_turn(tseed_seeder_t *seeder);
 
 /* ---- scout ---- */
 
@@ -427,7 +452,7 @@ void tseed_purge_tick(tseed_seeder_t *seeder);
 
 /* ---- heritage ---- */
 
-/* At the start, when the books are loaded: books and counts what was renamed away and is not
+/* At the start, when the tile sets are loaded: books and counts what was renamed away and is not
  * recorded. */
 apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
 

@@ -31,6 +31,9 @@ static int is_known(const tseed_seeder_t *seeder)
     const tseed_shelf_t *shelf;
     int known = seeder->janitor.known || tseed_book_incomplete(seeder->book) == 0;
 
+    if (seeder->loader.is_going) {
+        return 0;
+    }
     for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
         if (!shelf->holding.complete && !shelf->unread) {
             return 0;
@@ -88,7 +91,9 @@ static void wake_all(tseed_seeder_t *seeder)
 
 void tseed_janitor_configure(tseed_seeder_t *seeder)
 {
-    change_block(seeder);
+    if (!seeder->loader.is_going) {
+        change_block(seeder);
+    }
     seeder->janitor.known = is_known(seeder);
     tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.known);
     wake_all(seeder);
@@ -447,7 +452,7 @@ void tseed_janitor_feed(tseed_seeder_t *seeder)
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_duty_t duty;
 
-    if (tseed_clock_monotonic() < janitor->not_before) {
+    if (seeder->loader.is_going || tseed_clock_monotonic() < janitor->not_before) {
         return;
     }
     while (janitor->removing < tseed_cleaner_workers(seeder->cleaner) && next_duty(&duty, seeder) &&

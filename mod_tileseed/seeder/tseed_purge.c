@@ -109,7 +109,7 @@ void tseed_purge_feed(tseed_seeder_t *seeder)
     apr_time_t now = tseed_clock_monotonic();
     tseed_purge_t *due = NULL;
 
-    if (seeder->must_save) {
+    if (seeder->must_save || seeder->loader.is_going) {
         return;
     }
     for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {

@@ -354,6 +354,10 @@ void tseed_schedule_tick(tseed_seeder_t *seeder)
     if (seeder->pending == 0 || seeder->state_trouble) {
         return;
     }
+    if (seeder->loader.is_going) {
+        tseed_schedule_tell(seeder, "waits until the books of the disk usage are read");
+        return;
+    }
     queue = queue_of(seeder);
     for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
         if (!entry->run && !entry->terminated) {
@@ -407,8 +411,8 @@ static void begin_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int 
 
 void tseed_schedule_turn(tseed_seeder_t *seeder)
 {
-    if (seeder->pending > 0 && tseed_clock_monotonic() >= seeder->retry_at &&
-        count_vacant(seeder) > 0) {
+    if (seeder->pending > 0 && !seeder->loader.is_going &&
+        tseed_clock_monotonic() >= seeder->retry_at && count_vacant(seeder) > 0) {
         queue_t queue = queue_of(seeder);
         tseed_entry_t **found = apr_palloc(seeder->scratch, (size_t)queue.vacant * sizeof(*found));
 

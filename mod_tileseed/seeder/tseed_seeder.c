@@ -101,7 +101,8 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t due = earlier(tseed_parking_due(seeder), tseed_janitor_due(seeder));
     apr_time_t next = earlier(due, seeder->next_tick);
-    apr_time_t left = seeder->must_record && now >= seeder->retry_at ? 0 : next - now;
+    int is_busy = seeder->must_record || seeder->loader.is_going;
+    apr_time_t left = is_busy && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 
     poll(fds, 5, left > 0 ? (int)(left / 1000) + 1 : 0);
@@ -350,6 +351,10 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
     for (;;) {
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
+        tseed_loader_turn(seeder); /* before anybody is told to wait for it */
+        if (seeder->loader.is_lost) {
+            return TSEED_EXIT_FAILED;
+        }
         take_mail(seeder);
         if (rung || due) {
             hear(seeder);
@@ -491,7 +496,6 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         return TSEED_EXIT_STOPPED;
     }
     tseed_inquiry_begin(seeder);
-    tseed_chores_recount(seeder);
     tseed_purge_want_all(seeder);
     tseed_claim_begin(seeder);
     tseed_sync_begin(seeder);

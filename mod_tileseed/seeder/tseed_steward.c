@@ -76,6 +76,9 @@ static unsigned for_pages(tseed_seeder_t *seeder, const tseed_job_t *job, page_c
 
 void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job)
 {
+    if (seeder->loader.is_going) {
+        return;
+    }
     job->holds = 1;
     if (for_pages(seeder, job, hold) & TSEED_PAGE_UNMARKED) {
         seeder->must_record = 1;
@@ -174,7 +177,7 @@ static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
 
 int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_CUT && seeder->is_recounting) {
+    if (job->stage == TSEED_STAGE_CUT && (seeder->is_recounting || seeder->loader.is_going)) {
         return 0;
     }
     if (job->stage == TSEED_STAGE_CUT && job->run->shelf->shared_due) {
@@ -266,6 +269,9 @@ static void unmark_counted(tseed_seeder_t *seeder)
 
 void tseed_steward_tick(tseed_seeder_t *seeder)
 {
+    if (seeder->loader.is_going) {
+        return;
+    }
     unmark_counted(seeder);
     tseed_hits_drain(seeder->board, hit, seeder);
     if (seeder->ticks % SWEEP_EVERY == 0) {

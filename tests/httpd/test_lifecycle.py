@@ -22,6 +22,7 @@ from upstream import Fault
 
 THREADS = 2
 LARGE, SLOW_READ = 3000, 0.003                  # pages of a database, seconds a read
+PAGES = 300000                                  # of books
 LOOKED_THROUGH = 'the state database was looked through'
 LONGER_THAN_APR = 4                             # seconds that it gives a subprocess, and some
 LAST = 4                                        # zoom levels 0 to 4
@@ -268,6 +269,33 @@ def test_large_database_on_a_slow_disk(httpd, upstream):
     httpd.start()
     done(httpd, 'stub', zoomStop=0)
     assert httpd.error_log().count(LOOKED_THROUGH) == 2     # it had ended well
+
+
+@one_mpm
+def test_large_books_on_a_slow_disk(httpd, upstream):
+    """Pages of the books are read beside the work: a tile is passed on meanwhile, a task says what
+    it waits for, the seeder is not taken for one that hangs, and the books are what they were."""
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream) + TILES_LOCATION +
+                'TileSeedHangTimeout 5s\nLogLevel tileseed:info\n')
+    done(httpd, 'stub', zoomStop=1)
+    httpd.stop()
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
+        database.execute(
+            'INSERT INTO page WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n '
+            f'WHERE i < {PAGES - 1}) SELECT (SELECT MIN(id) FROM tileset), 17, i / 500, i % 500, '
+            '1, 1, 100, 4096, 0, 0, 0 FROM n')
+        database.commit()
+    mischief.slow(httpd.path('state'), SLOW_READ)
+    httpd.start()
+    seeder = wait_until(lambda: seeder_of(httpd))
+    number = begin(httpd, 'stub', zoomStop=2)
+    assert httpd.get('/tiles/stub/small/3/0/0.png').status == 200
+    wait_until(lambda: 'books of the disk usage' in (task(httpd, number)['reason'] or ''))
+    assert f'are read: {PAGES}' not in httpd.error_log()
+    wait_until(lambda: f'are read: {PAGES + 2} pages' in httpd.error_log(), 120, 'the last page')
+    assert ended(httpd, number)['state'] == 'DONE'
+    assert seeder_of(httpd) == seeder
 
 
 @one_mpm

@@ -3,7 +3,8 @@
 /* The seeder's process without httpd: requests for missing tiles. */
 #include "seeder_fixture.h"
 
-#define MARKED 200000 /* pages */
+#define MARKED 200000  /* pages, */
+#define READ   1000000 /* which takes seconds */
 
 /* ---- requests for tiles that are not there ---- */
 
@@ -380,15 +381,15 @@ static void test_seeder_guests__a_locked_database_passes_tiles_through(void **st
 
 /* ---- after a crash ---- */
 
-/* As many pages of level 17 as a seeder could have been at work in, marked. */
-static void mark_pages(house_t *house, int pages)
+/* Pages of level 17; as many as a seeder could have been at work in, when they are marked. */
+static void add_pages(house_t *house, int pages, int marked)
 {
     assert_true(sql(house, apr_psprintf(house->pool,
                                         "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION "
                                         "ALL SELECT i + 1 FROM n WHERE i < %d) SELECT (SELECT "
                                         "MIN(id) FROM tileset), 17, i / 500, i %% 500, 1, 1, 100, "
-                                        "4096, 0, 0, 1 FROM n",
-                                        pages - 1)));
+                                        "4096, 0, 0, %d FROM n",
+                                        pages - 1, marked)));
 }
 
 /* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives.
@@ -402,7 +403,7 @@ static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
     guest_send(&guest, house, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
     seeder_stop(house, SIGTERM);
-    mark_pages(house, MARKED);
+    add_pages(house, MARKED, 1);
     begun = tseed_clock_monotonic();
     seeder_start(house);
     guest_send(&guest, house, 5, 3, 3);
@@ -422,6 +423,67 @@ static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
                   (int)apr_time_as_msec(tseed_clock_monotonic() - begun),
                   (int)apr_time_as_msec(silence));
     assert_true(silence < 20 * APR_USEC_PER_SEC); /* far less than a hang timeout */
+}
+
+/* ---- large books ---- */
+
+static int shows_reading(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) &&
+           strstr(row.progress.reason, "until the books of the disk usage are read");
+}
+
+static int64_t pages_of(house_t *house)
+{
+    apr_array_header_t *holdings;
+    int64_t pages = 0;
+
+    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
+    for (int i = 0; i < holdings->nelts; i++) {
+        pages += APR_ARRAY_IDX(holdings, i, tseed_holding_t).pages;
+    }
+    return pages;
+}
+
+static void add_known(house_t *house, int pages)
+{
+    add_pages(house, pages, 0);
+    assert_true(sql(house, apr_psprintf(house->pool,
+                                        "UPDATE tileset SET pages = pages + %d, names = names + %d"
+                                        " WHERE id = (SELECT MIN(id) FROM tileset)",
+                                        pages, pages)));
+}
+
+/* A tile is asked for and passed on while pages are read; a task is taken in, says what it waits
+ * for, and may be terminated; a seeder that leaves in the midst of it has changed no book. */
+static void test_seeder_guests__books_are_read_beside_the_work(void **state)
+{
+    house_t *house = *state;
+    int64_t waiting, pages;
+    guest_t guest;
+
+    guest_send(&guest, house, 5, 7, 9);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    seeder_stop(house, SIGTERM);
+    pages = pages_of(house) + READ;
+    add_known(house, READ);
+    waiting = post(house, "seed", 2, 2);
+    seeder_start(house);
+    guest_send(&guest, house, 5, 3, 3);
+    AWAIT(shows_reading(house, waiting));
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
+    close(guest.file);
+    seeder_stop(house, SIGTERM);
+    assert_int_equal(pages_of(house), pages);
+    assert_int_equal(progress_of(house, waiting).state, TSEED_PENDING);
+    seeder_start(house);
+    assert_int_equal(wait_end(house, waiting).state, TSEED_DONE);
+    guest_send(&guest, house, 5, 3, 3);
+    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    seeder_stop(house, SIGTERM);
+    assert_int_equal(pages_of(house), pages + 3); /* of levels 0 to 2 */
 }
 
 int main(void)
@@ -450,6 +512,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_guests__a_locked_database_passes_tiles_through,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__many_marked_pages_hold_up_nobody,
+                                        house_setup, house_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_guests__books_are_read_beside_the_work,
                                         house_setup, house_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
                                         house_setup, house_teardown),
