@@ -41,22 +41,92 @@ static int digit_of(char c)
     return apr_isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-/* The next byte, whichever way it is written: as it is, encoded, or behind JSON's backslash. */
-static unsigned char next_byte(span_t *rest)
+/* ---- the ways in which a byte is written ---- */
+
+static int hex_of(const char *at)
+{
+    return apr_isxdigit(at[0]) && apr_isxdigit(at[1]) ? digit_of(at[0]) * 16 + digit_of(at[1]) : -1;
+}
+
+/* Of an address: %3D */
+static int read_percent(span_t *rest)
+{
+    const int byte = span_length(*rest) > 2 && *rest->at == '%' ? hex_of(rest->at + 1) : -1;
+
+    rest->at += byte >= 0 ? 3 : 0;
+    return byte;
+}
+
+/* Of JSON: \/ and \u003d */
+static int read_backslash(span_t *rest)
 {
     const char *at = rest->at;
-    size_t left = span_length(*rest);
+    int byte = -1;
 
-    if (left > 2 && *at == '%' && apr_isxdigit(at[1]) && apr_isxdigit(at[2])) {
-        rest->at += 3;
-        return (unsigned char)(digit_of(at[1]) * 16 + digit_of(at[2]));
-    }
-    if (left > 1 && *at == '\\' && at[1] == '/') {
+    if (span_length(*rest) > 1 && at[0] == '\\' && at[1] == '/') {
         rest->at += 2;
         return '/';
     }
-    rest->at++;
-    return *at == '+' ? ' ' : (unsigned char)*at;
+    if (span_length(*rest) > 5 && memcmp(at, "\\u00", 4) == 0) {
+        byte = hex_of(at + 4);
+    }
+    rest->at += byte >= 0 ? 6 : 0;
+    return byte;
+}
+
+/* Of HTML and XML: &#61; and &#x3D; */
+static int read_number(span_t *rest)
+{
+    const char *at = rest->at;
+    char *end;
+    long byte;
+    int is_hex;
+
+    if (span_length(*rest) < 4 || memcmp(at, "&#", 2) != 0) {
+        return -1;
+    }
+    is_hex = (at[2] | 0x20) == 'x';
+    if (!apr_isxdigit(at[2 + is_hex])) {
+        return -1;
+    }
+    byte = strtol(at + 2 + is_hex, &end, is_hex ? 16 : 10);
+    if (end >= rest->end || *end != ';' || byte < 0 || byte > 0xFF) {
+        return -1;
+    }
+    rest->at = end + 1;
+    return (int)byte;
+}
+
+/* Of HTML and XML: &amp; */
+static int read_name(span_t *rest)
+{
+    static const struct {
+        const char *name;
+        char byte;
+    } names[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const size_t length = strlen(names[i].name);
+
+        if (span_length(*rest) >= length && memcmp(rest->at, names[i].name, length) == 0) {
+            rest->at += length;
+            return names[i].byte;
+        }
+    }
+    return -1;
+}
+
+/* The next byte, whichever way it is written. A plus may stand for a blank or for itself, and who
+ * repeats a text may have changed its case: neither makes a difference. */
+static int next_byte(span_t *rest)
+{
+    int byte = read_percent(rest);
+
+    byte = byte < 0 ? read_backslash(rest) : byte;
+    byte = byte < 0 ? read_number(rest) : byte;
+    byte = byte < 0 ? read_name(rest) : byte;
+    byte = byte < 0 ? (unsigned char)*rest->at++ : byte;
+    return byte == '+' ? ' ' : apr_tolower(byte);
 }
 
 /* How much of the text's beginning is the secret, or its beginning where the text ends early. */

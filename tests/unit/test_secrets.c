@@ -47,6 +47,13 @@ static void test_secrets__blanks_the_query(void **state)
         {"http://h/wms?key=abcdef", "the key abcd", "the key ***", 1},
         {"http://h?key=abcdef", "abcdef", "***", 0},
         {"http://h/wms?key=%zz%", "%zz% 5%", "*** 5%", 0},
+        {"http://h/wms?sig=QUJD%2B%2FTQ%3D%3D",
+         "bad QUJD+/TQ==, QUJD%2B/TQ%3d=, QUJD /TQ==", "bad ***, ***, ***", 0},
+        {"http://h/wms?sig=QUJD%2B%2FTQ%3D%3D", "bad QUJD\\u002b\\/TQ\\u003D\\u003d", "bad ***", 0},
+        {"http://h/wms?sig=QUJD%2B%2FTQ%3D%3D", "bad QUJD&#43;&#x2f;TQ&#61;&#X3D;", "bad ***", 0},
+        {"http://h/wms?pass=a%26b%3Cc", "bad a&amp;b&lt;c a&amp b &#; &#x &#",
+         "bad *** a&amp b &#; &#x &#", 0},
+        {"http://h/wms?key=S3cRet", "bad key S3CRET s3cret", "bad key *** ***", 0},
     };
 
     (void)state;
