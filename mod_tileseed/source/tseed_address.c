@@ -19,19 +19,36 @@ static size_t dot_at(const char *text)
     return strncasecmp(text, "%2E", 3) == 0 ? 3 : 0;
 }
 
+/* What some server takes for the end of a part, as it is or encoded: 1 or 3 bytes; 0: none. */
+static size_t separator_at(const char *text)
+{
+    if (*text == '/' || *text == '\\') {
+        return 1;
+    }
+    return strncasecmp(text, "%2F", 3) == 0 || strncasecmp(text, "%5C", 3) == 0 ? 3 : 0;
+}
+
+static int is_dots(const char *part)
+{
+    size_t first = dot_at(part);
+    size_t second = first ? dot_at(part + first) : 0;
+    const char *end = part + first + second;
+
+    return first && (!*end || *end == '?' || separator_at(end));
+}
+
 int tseed_address_has_dots(const char *url)
 {
     const char *host = strstr(url, "://");
     const char *path = host ? host + 3 + strcspn(host + 3, "/?") : url;
 
-    while (*path == '/') {
-        size_t first = dot_at(++path);
-        size_t second = first ? dot_at(path + first) : 0;
+    while (*path && *path != '?') {
+        size_t between = separator_at(path);
 
-        if (first && (!path[first + second] || strchr("/?", path[first + second]))) {
+        if (between && is_dots(path + between)) {
             return 1;
         }
-        path += strcspn(path, "/?");
+        path += between ? between : 1;
     }
     return 0;
 }
