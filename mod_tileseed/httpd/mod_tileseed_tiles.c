@@ -86,11 +86,29 @@ static const tseed_dir_conf_t *dir_of(const request_rec *r)
     return ap_get_module_config(r->per_dir_config, &tileseed_module);
 }
 
+/* A rewritten address may be another location's. httpd looks for that only when it has a file name,
+ * which is what we are asked for. */
+static int walk_again(request_rec *r)
+{
+    int status;
+
+    if (r->uri == r->parsed_uri.path) {
+        return OK;
+    }
+    r->per_dir_config = r->server->lookup_defaults;
+    status = ap_location_walk(r);
+    return status == OK ? ap_if_walk(r) : status;
+}
+
 int tseed_tiles_translate(request_rec *r)
 {
+    const int status = walk_again(r);
     const tseed_dir_conf_t *dir = dir_of(r);
     const tseed_wanted_t *wanted;
 
+    if (status != OK) {
+        return status;
+    }
     if (dir->tiles != TSEED_TILES_ON || r->proxyreq) {
         return DECLINED;
     }

@@ -470,17 +470,40 @@ static const char *path_below(const char *base, request_rec *r)
                                                                                   : "";
 }
 
+/* What was found, and by what. */
+typedef struct {
+    const tseed_dir_conf_t *dir;
+    const char *uri;
+    tseed_wanted_t *wanted;
+} found_t;
+
+static int is_same(const found_t *found, const tseed_dir_conf_t *dir, const request_rec *r)
+{
+    return found->dir->layers == dir->layers &&
+           strcmp(found->dir->tiles_base, dir->tiles_base) == 0 && strcmp(found->uri, r->uri) == 0;
+}
+
+static tseed_wanted_t *find(request_rec *r, const tseed_dir_conf_t *dir)
+{
+    tseed_wanted_t *wanted = apr_pcalloc(r->pool, sizeof(*wanted));
+
+    wanted->query =
+        r->args ? tseed_form_read(r->args, strlen(r->args), r->pool) : apr_table_make(r->pool, 0);
+    wanted->address = tseed_tile_address(path_below(dir->tiles_base, r));
+    find_wanted(wanted, dir, r);
+    return wanted;
+}
+
 const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir)
 {
-    tseed_wanted_t *wanted = ap_get_module_config(r->request_config, &tileseed_module);
+    found_t *found = ap_get_module_config(r->request_config, &tileseed_module);
 
-    if (!wanted) {
-        wanted = apr_pcalloc(r->pool, sizeof(*wanted));
-        ap_set_module_config(r->request_config, &tileseed_module, wanted);
-        wanted->query = r->args ? tseed_form_read(r->args, strlen(r->args), r->pool)
-                                : apr_table_make(r->pool, 0);
-        wanted->address = tseed_tile_address(path_below(dir->tiles_base, r));
-        find_wanted(wanted, dir, r);
+    if (!found) {
+        found = apr_pcalloc(r->pool, sizeof(*found));
+        ap_set_module_config(r->request_config, &tileseed_module, found);
     }
-    return wanted;
+    if (!found->wanted || !is_same(found, dir, r)) {
+        *found = (found_t){dir, apr_pstrdup(r->pool, r->uri), find(r, dir)};
+    }
+    return found->wanted;
 }

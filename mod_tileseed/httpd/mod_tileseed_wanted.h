@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What a request to a location with TileSeedTiles wants: a tile, a document, or nothing there is.
  *
- * Looked up once, as early as the address is known, and kept with the request.
+ * Looked up once, as early as the address is known, and kept with the request, unless the address
+ * or its location changes on the way.
  */
 #ifndef MOD_TILESEED_WANTED_H
 #define MOD_TILESEED_WANTED_H

@@ -151,6 +151,28 @@ def test_layers_of_a_location_by_every_address(httpd):
 
 
 @one_mpm
+def test_addresses_that_are_rewritten(httpd):
+    """Whoever is sent to another location gets what that one gives: its layers, and the rights of
+    the directories in which its tiles lie."""
+    rules = ('LoadModule rewrite_module "${MODULES}/mod_rewrite.so"\nRewriteEngine on\n'
+             'RewriteRule "^/few/staff/(.*)$" "/few/$1" [PT]\n'
+             'RewriteRule "^/tiles/x/(.*)$" "/few/$1" [PT]\n'
+             'RewriteRule "^/none/(.*)$" "/tiles/$1" [PT]\n')
+    few = TILES.replace('/tiles', '/few').replace('AuthMerging And', 'TileSeedLayers open')
+    staff = '<Location "/few/staff">\nTileSeedLayers open secret\n</Location>\n'
+    serve(httpd, quiet('open', store='xyz'), quiet('secret', store='xyz'),
+          tiles=TILES + few + staff + rules + RULES % 'FollowSymLinks')
+    for name, statuses in ('open', (200,)), ('secret', (400, 404)):
+        for x, address in zip(itertools.count(0, 2), addresses(name, 0)):
+            put(httpd, f'cache/{name}/small/7/{x}/127.png', b'tile')
+            for location in '/few', '/few/staff', '/tiles/x':
+                assert httpd.get(location + address).status in statuses, location + address
+            for location in '/tiles', '/none':      # <Directory> denies one of them
+                assert httpd.get(location + address).status == (200 if name == 'open' else 403)
+    httpd.expect('AH01630')     # client denied
+
+
+@one_mpm
 def test_one_address_of_many(httpd):
     """A location that guards a layer by one of its addresses is named at the start."""
     closed = ''.join(f'<Location "{path}">\nRequire all denied\n</Location>\n' for path in (
