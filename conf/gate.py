@@ -14,7 +14,9 @@ A backslash and a quote inside an argument are escaped by quoted(); nothing else
 """
 import unicodedata
 
-BREAKS = ('Cc', 'Cs', 'Zl', 'Zp')       # control characters, what is no character, separators
+BREAKS = ('Cc', 'Cf', 'Cs', 'Zl', 'Zp') # control characters, also those that change the direction
+                                        # of what is read; what is no character; separators
+LINE_MAX = 1 << 20                      # bytes; httpd takes lines of up to 16 MiB
 
 
 class Refused(ValueError):
@@ -26,6 +28,8 @@ def check(text):
     for letter in text:
         if unicodedata.category(letter) in BREAKS:
             raise Refused(f'{shown(text)} has a control character')
+    if len(text.encode()) > LINE_MAX:
+        raise Refused(f'{shown(text)} … is longer than {LINE_MAX} bytes')
     if '${' in text:
         raise Refused(f'{shown(text)} has ${{, which httpd takes for a variable')
     if text.endswith('\\'):
@@ -43,10 +47,17 @@ def shown(text):
     return ascii(text[:80]).replace('${', '$ {')
 
 
+def sentence(error):
+    """What an error says, for a terminal: it may quote somebody else."""
+    text = ''.join(letter if letter.isprintable() else ' ' for letter in str(error)[:400])
+    return text or type(error).__name__
+
+
 def comment(text):
     """A line of comment. What can't stand in one is left out of it."""
     letters = (' ' if unicodedata.category(letter) in BREAKS else letter for letter in text)
-    return check('# ' + ' '.join(''.join(letters).replace('${', '$ {').split()).rstrip('\\ '))
+    words = ''.join(letters)[:1000].replace('${', '$ {').split()
+    return check('# ' + ' '.join(words).rstrip('\\ '))
 
 
 def joined(lines):

@@ -4,6 +4,7 @@
 import contextlib
 import http.server
 import re
+import socket
 import subprocess
 from xml.sax.saxutils import escape
 import threading
@@ -132,6 +133,33 @@ def test_what_is_left_out_says_why():
         text = written(url)
     assert "# left out: 'a\\x85b': 'a\\x85b' has a control character\n" in text
     assert "# left out: 'x': '$ {HOME}' has $ {, which httpd takes for a variable\n" in text
+
+
+def test_two_layers_of_one_folder(tmp_path):
+    """The second is left out; so is what no line can hold, and what turns what is read around."""
+    with serving(service(('a:b', '', []), ('a_b', '', []), ('c', '', ['x' * (17 << 20), 'y']),
+                         ('d\u202ee', 'f\u2066g', []))) as url:
+        text = written(url)
+    assert text.count('<TileSeedLayer "') == 1 and '<TileSeedLayer "a:b">' in text
+    assert "# left out: 'a_b': its files would be those of 'a:b'\n" in text
+    assert text.count('# left out: ') == 3
+    assert configtest(tmp_path, text.encode()) == (0, 'Syntax OK\n')
+
+
+def test_errors_are_sentences():
+    """What a service says instead of an answer reaches the terminal without its escapes."""
+    for answer in (b'HTTP/1.1 500 \x1b[31mred\r\n\r\n', b'nonsense\r\n\r\n',
+                   b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n<a/>',
+                   b'HTTP/1.1 200 OK\r\n\r\n<?xml version="1.0" encoding="x-none"?><a/>'):
+        with socket.create_server(('127.0.0.1', 0)) as server:
+            command = [TOP / 'conf/wms2conf', f'http://127.0.0.1:{server.getsockname()[1]}/wms']
+            with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as run:
+                with server.accept()[0] as client:
+                    client.recv(4096)
+                    client.sendall(answer)
+                errors = run.communicate()[1]
+        assert run.returncode == 1 and errors.startswith('wms2conf: '), errors
+        assert errors.count('\n') == 1 and '\x1b' not in errors
 
 
 def test_arguments_pass_the_gate():
