@@ -66,7 +66,7 @@ tseed_form_kind_t tseed_form_kind(const apr_table_t *form)
         if (apr_table_get(form, "kill_thread")) {
             return TSEED_FORM_KILL_THREAD;
         }
-        if (apr_table_get(form, "minX")) {
+        if (apr_table_get(form, "minX") || apr_table_get(form, "bbox")) {
             return TSEED_FORM_SEED;
         }
     }
@@ -116,6 +116,26 @@ static apr_array_header_t *read_coords(const apr_table_t *form, apr_pool_t *pool
     return is_filled ? coords : NULL;
 }
 
+/* bbox=minx,miny,maxx,maxy: the four in one field. */
+static const char *read_box(apr_array_header_t **coords, const char *box, apr_pool_t *pool)
+{
+    if (*coords) {
+        return "bbox and minX, minY, maxX, maxY say the same: only one of them may be filled in";
+    }
+    *coords = apr_array_make(pool, 4, sizeof(const char *));
+    for (const char *number = box; number;) {
+        const char *comma = strchr(number, ',');
+
+        APR_ARRAY_PUSH(*coords, const char *) =
+            comma ? apr_pstrmemdup(pool, number, (apr_size_t)(comma - number)) : number;
+        number = comma ? comma + 1 : NULL;
+    }
+    return (*coords)->nelts == 4
+               ? NULL
+               : apr_psprintf(pool, "bbox must be four numbers, minx,miny,maxx,maxy, not '%s'",
+                              tseed_text_quote(box, QUOTE_MAX, pool));
+}
+
 #define PREFIX "parameter_"
 
 static int is_parameter(const char *field)
@@ -157,8 +177,14 @@ static const char *read_unknown(const char **ignored, const char *field, apr_poo
                                          "tileFailureRetryWaitTime",
                                          "totalFailuresBeforeAborting",
                                          NULL};
+    static const tseed_alias_t aliases[] = {{"bounds", "bbox"},
+                                            {"extent", "bbox"},
+                                            {"minZoom", "zoomStart"},
+                                            {"maxZoom", "zoomStop"},
+                                            {NULL, NULL}};
     static const char *const prefixes[] = {PREFIX, NULL};
     const size_t first = strcspn(field, "_");
+    const char *problem;
 
     for (int i = 0; fields[i]; i++) {
         if (strcasecmp(field, fields[i]) == 0) { /* fields are looked up in any case */
@@ -170,7 +196,8 @@ static const char *read_unknown(const char **ignored, const char *field, apr_poo
                             tseed_text_quote(field, QUOTE_MAX, pool), PREFIX,
                             tseed_text_quote(field + first + 1, QUOTE_MAX, pool));
     }
-    return tseed_member_unknown(ignored, "", field, fields, pool);
+    problem = tseed_member_alias(field, aliases, pool);
+    return problem ? problem : tseed_member_unknown(ignored, "", field, fields, pool);
 }
 
 static const char *check_fields(const char **ignored, const apr_table_t *form, apr_pool_t *pool)
@@ -192,6 +219,8 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
                             apr_pool_t *pool)
 {
     const char *format = filled(form, "tileFormat", pool);
+    const char *box = filled(form, "bbox", pool);
+    const char *problem;
 
     *document = (tseed_seed_document_t){
         .gridset = filled(form, "gridSetId", pool),
@@ -206,33 +235,13 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
         .coords = read_coords(form, pool),
         .parameters = read_parameters(form, pool),
     };
-    return check_fields(&document->ignored, form, pool);
-}
-
-/* Four fields in place of one. */
-static const char *split_box(apr_table_t *form, const char *box, apr_pool_t *pool)
-{
-    static const char *const names[] = {"minX", "minY", "maxX", "maxY"};
-    char *rest, *number = apr_strtok(apr_pstrdup(pool, box), ",", &rest);
-    int count = 0;
-
-    for (; number && count < 4; number = apr_strtok(NULL, ",", &rest)) {
-        apr_table_setn(form, names[count++], number);
-    }
-    apr_table_unset(form, "bbox");
-    return count == 4 && !number
-               ? NULL
-               : apr_psprintf(pool, "bbox must be four numbers, minx,miny,maxx,maxy, not '%s'",
-                              tseed_text_quote(box, QUOTE_MAX, pool));
+    problem = box ? read_box(&document->coords, box, pool) : NULL;
+    return problem ? problem : check_fields(&document->ignored, form, pool);
 }
 
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool)
 {
-    apr_table_t *form = tseed_form_read(query, strlen(query), pool);
-    const char *box = filled(form, "bbox", pool);
-    const char *problem = box ? split_box(form, box, pool) : NULL;
-
-    return problem ? problem : tseed_form_seed(document, form, pool);
+    return tseed_form_seed(document, tseed_form_read(query, strlen(query), pool), pool);
 }
 
 /* ---- a code ---- */

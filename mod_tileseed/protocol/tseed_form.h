@@ -24,12 +24,13 @@ tseed_form_kind_t tseed_form_kind(const apr_table_t *form);
 /* thread_id, the id of a task. NULL or the text of the 400. */
 const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool);
 
-/* The members of a seed request. An empty field is as good as none, but for type. NULL or the text
- * of the 400: a field is misspelt. */
+/* The members of a seed request. `bbox=minx,miny,maxx,maxy` stands for minX, minY, maxX and maxY.
+ * An empty field is as good as none, but for type. NULL or the text of the 400: a field is
+ * misspelt, or the box is given twice. */
 const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
                             apr_pool_t *pool);
 
-/* The same for a query, in which `bbox=minx,miny,maxx,maxy` stands for the four fields. */
+/* The same for a query. */
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool);
 
 /* kill_all of a body or, if the body has none, of a query (NULL: there is none); a body that begins

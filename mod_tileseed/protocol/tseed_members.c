@@ -84,6 +84,48 @@ const char *tseed_name_meant(const char *name, const char *const *known)
 
 /* ---- members ---- */
 
+static const char *sentence_of(const char *prefix, const char *quoted, const char *meant,
+                               apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "Unknown member: '%s%s'. Is %s%s meant?", prefix, quoted, prefix,
+                        meant);
+}
+
+const char *tseed_member_alias(const char *name, const tseed_alias_t *aliases, apr_pool_t *pool)
+{
+    for (; aliases->name; aliases++) {
+        if (strcasecmp(name, aliases->name) == 0) {
+            return sentence_of("", tseed_text_quote(name, QUOTE_MAX, pool), aliases->meant, pool);
+        }
+    }
+    return NULL;
+}
+
+static int is_noted(const char *ignored, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *line = ignored; *line;) {
+        const size_t end = strcspn(line, "\n");
+
+        if (end == length && memcmp(line, name, length) == 0) {
+            return 1;
+        }
+        line += end + (line[end] == '\n');
+    }
+    return 0;
+}
+
+/* Adds a name, once. */
+static void note(const char **ignored, const char *name, apr_pool_t *pool)
+{
+    if (!*ignored) {
+        *ignored = name;
+    } else if (strlen(*ignored) < IGNORED_MOST && !is_noted(*ignored, name)) {
+        *ignored = apr_pstrcat(pool, *ignored, "\n", name, NULL);
+    }
+}
+
 const char *tseed_member_unknown(const char **ignored, const char *part, const char *name,
                                  const char *const *known, apr_pool_t *pool)
 {
@@ -92,14 +134,9 @@ const char *tseed_member_unknown(const char **ignored, const char *part, const c
     const char *meant = tseed_name_meant(name, known);
 
     if (meant) {
-        return apr_psprintf(pool, "Unknown member: '%s%s'. Is %s%s meant?", prefix, quoted, prefix,
-                            meant);
+        return sentence_of(prefix, quoted, meant, pool);
     }
-    if (!*ignored) {
-        *ignored = apr_pstrcat(pool, prefix, quoted, NULL);
-    } else if (strlen(*ignored) < IGNORED_MOST) {
-        *ignored = apr_pstrcat(pool, *ignored, "\n", prefix, quoted, NULL);
-    }
+    note(ignored, apr_pstrcat(pool, prefix, quoted, NULL), pool);
     return NULL;
 }
 

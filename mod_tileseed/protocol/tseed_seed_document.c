@@ -170,12 +170,19 @@ static const struct {
 static const char *read_unknown(tseed_seed_document_t *document, const tseed_node_t *node,
                                 apr_pool_t *pool)
 {
+    static const tseed_alias_t aliases[] = {{"bbox", "bounds.coords"},
+                                            {"extent", "bounds.coords"},
+                                            {"minZoom", "zoomStart"},
+                                            {"maxZoom", "zoomStop"},
+                                            {NULL, NULL}};
     const char *known[MEMBERS + 1] = {NULL};
+    const char *problem = tseed_member_alias(node->name, aliases, pool);
 
     for (size_t i = 0; i < MEMBERS; i++) {
         known[i] = members[i].name;
     }
-    return tseed_member_unknown(&document->ignored, "", node->name, known, pool);
+    return problem ? problem
+                   : tseed_member_unknown(&document->ignored, "", node->name, known, pool);
 }
 
 static const char *read_member(tseed_seed_document_t *document, const tseed_node_t *node,

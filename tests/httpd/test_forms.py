@@ -53,6 +53,9 @@ def test_seed_form(httpd, upstream):
 @pytest.mark.parametrize('fields, message', (
     ({'type': ''}, "Unknown type: ''. One of seed|reseed|truncate is expected"),
     ({'type': 'sed'}, "Unknown type: 'sed'. One of seed|reseed|truncate is expected"),
+    ({'minX': '1', 'bbox': '1,2,3,4'},
+     'bbox and minX, minY, maxX, maxY say the same: only one of them may be filled in'),
+    ({'minX': '', 'extent': '1,2,3,4'}, "Unknown member: 'extent'. Is bbox meant?"),
     ({'minX': '1'}, "bounds must be four numbers, minx, miny, maxx, maxy: '' is none"),
     ({'gridSetId': 'x'},
      "Unknown gridSetId: 'x'. Layer topp:states has EPSG:4326, EPSG:900913"),

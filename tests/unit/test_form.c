@@ -32,6 +32,7 @@ static void test_form__its_fields_tell_what_it_is(void **state)
         {"kill_thread=1&thread_id=2", TSEED_FORM_KILL_THREAD},
         {"thread_id=2", TSEED_FORM_KILL_ALL},
         {"threadCount=1&minX=&minY=", TSEED_FORM_SEED},
+        {"type=truncate&bbox=1,2,3,4", TSEED_FORM_SEED},
         {"threadCount=1&type=seed", TSEED_FORM_KILL_ALL},
     };
 
@@ -120,6 +121,30 @@ static void test_form__what_must_not_be_empty_is_kept(void **state)
     assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "");
 }
 
+static void test_form__a_box_is_four_fields(void **state)
+{
+    tseed_seed_document_t document;
+
+    (void)state;
+    assert_null(tseed_form_seed(&document, form_of("type=truncate&minX=&bbox=5.9,45,10,48"), pool));
+    assert_int_equal(document.coords->nelts, 4);
+    assert_string_equal(APR_ARRAY_IDX(document.coords, 0, const char *), "5.9");
+    assert_string_equal(APR_ARRAY_IDX(document.coords, 3, const char *), "48");
+    assert_null(document.ignored);
+    assert_null(tseed_form_seed(&document, form_of("minX=&bbox="), pool));
+    assert_null(document.coords);
+    assert_string_equal(tseed_form_seed(&document, form_of("bbox=1,2,3"), pool),
+                        "bbox must be four numbers, minx,miny,maxx,maxy, not '1,2,3'");
+    assert_non_null(tseed_form_seed(&document, form_of("bbox=1,2,,3,4"), pool));
+    assert_string_equal(
+        tseed_form_seed(&document, form_of("maxY=7&bbox=1,2,3,4"), pool),
+        "bbox and minX, minY, maxX, maxY say the same: only one of them may be filled in");
+    assert_string_equal(tseed_form_seed(&document, form_of("minX=&extent=1,2,3,4"), pool),
+                        "Unknown member: 'extent'. Is bbox meant?");
+    assert_string_equal(tseed_form_seed(&document, form_of("minX=&maxZoom=4"), pool),
+                        "Unknown member: 'maxZoom'. Is zoomStop meant?");
+}
+
 static void test_form__fields_that_nobody_knows(void **state)
 {
     tseed_seed_document_t document;
@@ -142,6 +167,7 @@ int main(void)
         cmocka_unit_test(test_form__a_filled_one_has_every_member),
         cmocka_unit_test(test_form__an_empty_one_has_none),
         cmocka_unit_test(test_form__what_must_not_be_empty_is_kept),
+        cmocka_unit_test(test_form__a_box_is_four_fields),
         cmocka_unit_test(test_form__fields_that_nobody_knows),
     };
 

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include <apr_strings.h>
+
 #include "protocol/tseed_members.h"
 
 #include "pool_fixture.h"
@@ -102,6 +104,11 @@ static void test_members__many_are_cut(void **state)
     (void)state;
     for (int i = 0; i < 10000; i++) {
         assert_null(tseed_member_unknown(&ignored, "", "somethingElse", known, pool));
+    }
+    assert_string_equal(ignored, "somethingElse");
+    for (int i = 0; i < 10000; i++) {
+        assert_null(tseed_member_unknown(&ignored, apr_psprintf(pool, "part%d", i), "priority",
+                                         known, pool));
     }
     assert_true(strlen(ignored) < 1000);
 }

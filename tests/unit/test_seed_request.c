@@ -412,6 +412,10 @@ static void test_seed_request__a_misspelt_member_is_refused(void **state)
     } rows[] = {
         {"<zoomstop>3</zoomstop>", "Unknown member: 'zoomstop'. Is zoomStop meant?"},
         {"<Type>truncate</Type>", "Unknown member: 'Type'. Is type meant?"},
+        {"<bbox>1,2,3,4</bbox>", "Unknown member: 'bbox'. Is bounds.coords meant?"},
+        {"<extent><coords/></extent>", "Unknown member: 'extent'. Is bounds.coords meant?"},
+        {"<minZoom>3</minZoom>", "Unknown member: 'minZoom'. Is zoomStart meant?"},
+        {"<maxzoom>3</maxzoom>", "Unknown member: 'maxzoom'. Is zoomStop meant?"},
         {"<gridSetID/>", "Unknown member: 'gridSetID'. Is gridSetId meant?"},
         {"<bounds><cords><double>1</double></cords></bounds>",
          "Unknown member: 'bounds.cords'. Is bounds.coords meant?"},
