@@ -12,6 +12,7 @@
 #include <util_filter.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_text.h"
 #include "mod_tileseed.h"
 
 #define LINE_EVERY (60 * APR_USEC_PER_SEC)
@@ -30,6 +31,7 @@ static int send_whole(request_rec *r, int status, const char *type, const char *
     ap_set_content_length(r, (apr_off_t)length);
     apr_table_setn(r->headers_out, "Cache-Control", "no-store");
     apr_table_setn(r->headers_out, "Expires", "0");
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff"); /* it may quote a client */
     if (!r->header_only) {
         ap_rwrite(body, (int)length, r);
     }
@@ -138,6 +140,17 @@ static int append_brigade(apr_bucket_brigade *from, apr_bucket_brigade *to, apr_
     return OK;
 }
 
+/* Whether the head says that the body is too long: then nothing of it is read, and a client that
+ * asks before it sends one need not. */
+static int is_announced(const request_rec *r, apr_off_t most)
+{
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    int64_t announced;
+
+    return length && !apr_table_get(r->headers_in, "Transfer-Encoding") &&
+           tseed_text_int64(&announced, length, 0, INT64_MAX) == 0 && announced > most;
+}
+
 int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_off_t most)
 {
     apr_bucket_brigade *in = apr_brigade_create(r->pool, r->connection->bucket_alloc);
@@ -146,6 +159,10 @@ int tseed_reply_body(request_rec *r, const char **body, apr_size_t *length, apr_
     int ended = 0;
     char *flat;
 
+    if (is_announced(r, most)) {
+        r->connection->keepalive = AP_CONN_CLOSE;
+        return HTTP_REQUEST_ENTITY_TOO_LARGE;
+    }
     while (!ended) {
         apr_status_t rv = ap_get_brigade(r->input_filters, in, AP_MODE_READBYTES, APR_BLOCK_READ,
                                          HUGE_STRING_LEN);

@@ -151,6 +151,10 @@ def test_huge_bodies_are_not_read(httpd, upstream):
     begun = time.monotonic()
     answer = exchange(httpd, head + 'Content-Length: 9000000000\n\n', b' ' * 70000)
     assert answer.startswith(b'HTTP/1.1 413 ') and b'Connection: close' in answer
+    for asked in '', 'Expect: 100-continue\n':       # nothing is sent: the head is enough
+        answer = exchange(httpd, head + asked + 'Content-Length: 65537\n\n')
+        assert answer.startswith(b'HTTP/1.1 413 ') and b'HTTP/1.1 100' not in answer
+        assert b'X-Content-Type-Options: nosniff' in answer
     chunk = b'2000\r\n' + b' ' * 0x2000 + b'\r\n'
     answer = exchange(httpd, head + 'Transfer-Encoding: chunked\n\n', *[chunk] * 20)
     assert answer.startswith(b'HTTP/1.1 413 ')
