@@ -10,6 +10,9 @@
 
 #include "base/tseed_text.h"
 
+/* Bytes of a value that the configuration does not list: each makes a tile set, which is kept. */
+#define OPEN_VALUE_MAX 1024
+
 /* What a refusal shows of a submitted value, and how many of the filter's own values it lists. */
 #define QUOTE_MAX  200
 #define LISTED_MAX 20
@@ -133,6 +136,11 @@ const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter
         return NULL;
     }
     *value = folded;
+    if (tseed_filter_is_open(filter) && strlen(submitted) > OPEN_VALUE_MAX &&
+        !tseed_filter_lists(filter, submitted, pool)) {
+        return apr_psprintf(pool, "a value of %s has at most %d bytes", filter->name,
+                            OPEN_VALUE_MAX);
+    }
     return passes(filter, folded, pool) ? NULL : refusal(filter, submitted, pool);
 }
 

@@ -100,6 +100,20 @@ static void test_filter__the_default_passes_though_not_listed(void **state)
     assert_takes(&filter, "night", "night");
 }
 
+static void test_filter__open_values_have_a_bound(void **state)
+{
+    tseed_filter_t filter = filter_of("TIME", "");
+    char value[1026];
+
+    (void)state;
+    memset(value, 'x', sizeof(value));
+    value[1024] = '\0';
+    assert_takes(&filter, value, value);
+    value[1024] = 'x';
+    value[1025] = '\0';
+    assert_refuses(&filter, value);
+}
+
 static void test_filter__without_values_and_regex_all_pass(void **state)
 {
     tseed_filter_t filter = filter_of("TIME", "");
@@ -213,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_filter__nothing_submitted_is_the_default),
         cmocka_unit_test(test_filter__takes_the_values_it_lists),
         cmocka_unit_test(test_filter__the_default_passes_though_not_listed),
+        cmocka_unit_test(test_filter__open_values_have_a_bound),
         cmocka_unit_test(test_filter__without_values_and_regex_all_pass),
         cmocka_unit_test(test_filter__regex_matches_the_whole_value),
         cmocka_unit_test(test_filter__values_and_regex_add_up),
