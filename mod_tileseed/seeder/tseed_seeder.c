@@ -466,6 +466,9 @@ static void stop(tseed_seeder_t *seeder)
     if (!seeder->must_record) {
         tseed_checkup_end(seeder);
     }
+    if (seeder->state) {
+        tseed_state_settle(seeder->state);
+    }
     tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_STOPPED);
 }
 

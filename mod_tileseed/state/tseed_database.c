@@ -261,13 +261,18 @@ apr_status_t tseed_database_check_file(tseed_database_t *db)
                                path);
 }
 
+int64_t tseed_database_log_size(const tseed_database_t *db)
+{
+    struct stat log;
+
+    return stat(db->log_path, &log) == 0 ? (int64_t)log.st_size : 0;
+}
+
 /* A new log that holds something was begun by a process that had brought in the old one. This
  * connection knows the old one alone and must not read with the new one's index. */
 static int has_new_log(const tseed_database_t *db)
 {
-    struct stat log;
-
-    return stat(db->log_path, &log) == 0 && log.st_size > 0;
+    return tseed_database_log_size(db) > 0;
 }
 
 apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch)

@@ -81,6 +81,9 @@ void tseed_database_know_log(tseed_database_t *db);
 /* TSEED_ESTALE unless the paths still lead to the file that was opened and its log. */
 apr_status_t tseed_database_check_file(tseed_database_t *db);
 
+/* Bytes; 0: there is no log. */
+int64_t tseed_database_log_size(const tseed_database_t *db);
+
 /* When the log alone was removed or replaced, what this connection still sees of it is brought into
  * the database; APR_EBUSY while somebody else is reading. */
 apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch);

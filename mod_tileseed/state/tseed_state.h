@@ -153,6 +153,10 @@ apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t *
 apr_status_t tseed_state_metatiles(tseed_state_t *state, apr_array_header_t **metatiles,
                                    int64_t task, apr_pool_t *pool);
 
+/* Brings the log into the database file, so that none is left which would be brought into another
+ * file in its place. A log that is large, or that others are reading, stays. Once, at the end. */
+void tseed_state_settle(tseed_state_t *state);
+
 /* One transaction for all that follows until commit; on any failure roll back and begin anew. */
 apr_status_t tseed_state_begin(tseed_state_t *state);
 apr_status_t tseed_state_commit(tseed_state_t *state);

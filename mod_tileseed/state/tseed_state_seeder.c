@@ -4,9 +4,23 @@
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
 
-#define CHUNK      256  /* tasks that are read at a time */
-#define PRUNE_MOST 500  /* tasks a call … */
-#define PRUNE_ROWS 5000 /* … and about as many failures */
+#define CHUNK      256                /* tasks that are read at a time */
+#define PRUNE_MOST 500                /* tasks a call … */
+#define PRUNE_ROWS 5000               /* … and about as many failures */
+#define LOG_MOST   (16 * 1024 * 1024) /* bytes that a stop has time for */
+
+/* ---- the end ---- */
+
+void tseed_state_settle(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+
+    if (db->handle && !db->lost && !db->in_transaction &&
+        tseed_database_check_file(db) == APR_SUCCESS && tseed_database_log_size(db) <= LOG_MOST) {
+        tseed_database_finish(db, state->scratch);
+        apr_pool_clear(state->scratch);
+    }
+}
 
 /* ---- taking in ---- */
 

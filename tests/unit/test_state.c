@@ -167,6 +167,26 @@ static void test_state__gives_progress_back_as_it_was(void **data)
     assert_memory_equal(&there, &progress, sizeof(progress));
 }
 
+static void test_state__is_one_file_when_it_is_settled(void **data)
+{
+    home_t *home = *data;
+    tseed_task_t task = task_of(home, "any");
+    tseed_state_t *other;
+    const char *log = apr_pstrcat(home->pool, home->dir, "/tileseed.db-wal", NULL);
+    struct stat info;
+
+    assert_int_equal(tseed_state_open(&other, home->dir, NULL, NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(stat(log, &info), 0);
+    assert_true(info.st_size > 0);
+    tseed_state_settle(home->state);
+    assert_int_equal(stat(log, &info), 0); /* another process may have it open */
+    assert_int_equal(info.st_size, 0);
+    assert_int_equal(tseed_state_task_insert(other, &task, MOST), APR_SUCCESS);
+    assert_int_equal(task.id, 2);
+    tseed_state_close(other);
+}
+
 static void test_state__says_when_there_is_no_such_task(void **data)
 {
     home_t *home = *data;
@@ -924,6 +944,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(gives_a_task_back_as_it_was),
         TEST(gives_progress_back_as_it_was),
+        TEST(is_one_file_when_it_is_settled),
         TEST(says_when_there_is_no_such_task),
         TEST(bounds_unfinished_tasks),
         TEST(moves_a_task_from_state_to_state_once),
