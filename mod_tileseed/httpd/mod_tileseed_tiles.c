@@ -389,6 +389,8 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
         return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
                                  reply.cause);
     default:
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
+                      reply.cause);
         return send_busy(r, reply.retry_after, reply.cause);
     }
 }

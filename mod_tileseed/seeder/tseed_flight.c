@@ -61,7 +61,7 @@ void tseed_flight_board(tseed_seeder_t *seeder, tseed_flight_t *flight,
     guest->end = end;
     guest->tile = question->tile;
     guest->client = tseed_memory_copy(question->client);
-    guest->until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE;
+    guest->until = tseed_clock_monotonic() + apr_time_from_sec(TSEED_MISS_SECONDS);
     guest->flight = flight;
     guest->next = flight->guests;
     flight->guests = guest;

@@ -374,14 +374,24 @@ void tseed_guests_feed(tseed_seeder_t *seeder)
 
 /* ---- once a tick ---- */
 
+/* What is told to those who have waited too long. */
+static tseed_reply_t late_of(const tseed_flight_t *flight)
+{
+    const tseed_job_t *job = flight->job;
+
+    return busy(job && job->stage == TSEED_STAGE_FETCH ? "the upstream has not answered in time"
+                                                       : "it takes too long");
+}
+
 void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
-    const tseed_reply_t late = busy("it takes too long");
 
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (flight->guests || !flight->job) {
+                const tseed_reply_t late = late_of(flight);
+
                 tseed_flight_drop_late(seeder, flight, &late, now);
                 call_off(seeder, flight);
             }

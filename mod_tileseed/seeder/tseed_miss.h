@@ -21,6 +21,8 @@
 
 /* How long a child waits for an answer. */
 #define TSEED_MISS_PATIENCE (30 * APR_USEC_PER_SEC)
+/* How long the seeder lets it wait: the child is to hear why it was in vain. */
+#define TSEED_MISS_SECONDS 27
 
 typedef struct {
     const char *layer, *gridset, *format; /* names; format is the MIME type */

@@ -205,6 +205,18 @@ def test_clients_that_go_away_from_a_layer_that_hangs(httpd, upstream):
 
 
 @one_mpm
+def test_upstream_that_hangs_is_named(httpd, upstream):
+    """Whoever waits hears that it is the upstream, and so does the log."""
+    httpd.start('LogLevel tileseed:info\n' + REST + TILES + stub(upstream, meta='1x1'))
+    httpd.expect('failed answers of the upstream')
+    upstream.decide = lambda asked: Fault('held')
+    answer = fetch(httpd, '/tiles/stub/small/6/1/0.png', 503)
+    assert 'the upstream has not answered in time' in answer.text
+    wait_until(lambda: ': the upstream has not answered in time' in httpd.error_log())
+    upstream.released.set()
+
+
+@one_mpm
 def test_clients_that_go_away_leave_the_upstream_to_others(httpd, upstream):
     """Another layer gets the connections that nobody waits for, as often as that happens; the
     upstream is not called away by it."""
