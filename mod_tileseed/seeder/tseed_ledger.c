@@ -272,6 +272,7 @@ static void settle_losses(tseed_seeder_t *seeder)
         seeder->losses = loss->next;
         run->losses--;
         run->progress.failures++;
+        apr_cpystrn(run->loss_cause, loss->cause, sizeof(run->loss_cause));
         run->progress.skipped += loss->skipped;
         run->progress.made += loss->made;
         run->progress.bytes += loss->bytes;

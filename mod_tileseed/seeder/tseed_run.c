@@ -81,7 +81,7 @@ int tseed_run_is_through(const tseed_run_t *run)
 /* The cause is not known of losses before this seeder's time alone. */
 static void say_losses(tseed_run_t *run, const char *what, int64_t count)
 {
-    const char *cause = run->last_cause;
+    const char *cause = run->loss_cause;
 
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "%s%" APR_INT64_T_FMT " metatile%s failed%s%.150s", what, count,

@@ -88,7 +88,8 @@ typedef struct tseed_run_t {
     apr_time_t paced_at;                        /* monotonic: when the pace was last taken, … */
     int64_t paced_tiles;                        /* … what was processed then, … */
     int paces;                                  /* … and how often it was, up to PACES */
-    char last_cause[TSEED_CAUSE_SIZE];
+    char last_cause[TSEED_CAUSE_SIZE];          /* of `errors` */
+    char loss_cause[TSEED_CAUSE_SIZE];          /* of the last metatile that was given up */
 } tseed_run_t;
 
 /* Positions of the run: metatiles, or levels for a truncate. */

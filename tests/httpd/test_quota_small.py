@@ -107,6 +107,8 @@ def test_a_tile_larger_than_its_quota(httpd, upstream):
         {'layer': 'stub', 'expirationPolicyName': 'LRU', 'quota': size(3)}])
     document = ended(httpd, begin(httpd, 'stub', zoomStop=1))
     assert document['tilesFailed'] == 5, document
+    assert document['reason'].endswith('a tile needs 4.0 KiB, and the disk quota of layer stub is '
+                                       '3.0 KiB'), document
     found = httpd.get(f'/rest/tasks/{document["id"]}/failures.json').json()
     assert all(failure['cause'] == 'a tile needs 4.0 KiB, and the disk quota of layer stub is '
                '3.0 KiB' for failure in found['failures']), found
