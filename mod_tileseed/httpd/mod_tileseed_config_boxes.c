@@ -10,6 +10,7 @@
 
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
+#include "tiling/tseed_range.h"
 #include "tiling/tseed_systems.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -156,6 +157,19 @@ static void judge_axes(const survey_t *survey, const tseed_gridset_t *gridset)
     }
 }
 
+/* ---- degrees ---- */
+
+static void judge_extent(const server_rec *server, const tseed_layer_t *layer,
+                         const tseed_subset_t *subset)
+{
+    if (tseed_bounds_in_degrees(&subset->extent, &subset->gridset->extent)) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
+                     "tileseed: layer %s: extent= of TileSeedGrid %s looks like degrees, the grid "
+                     "set has other units",
+                     layer->name, subset->gridset->name);
+    }
+}
+
 void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t *ptemp)
 {
     const apr_array_header_t *layers = tseed_conf_get(server)->catalog->order;
@@ -169,7 +183,10 @@ void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t 
         tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
 
         for (int k = 0; k < layer->subsets->nelts; k++) {
-            judge_axes(&survey, APR_ARRAY_IDX(layer->subsets, k, tseed_subset_t).gridset);
+            const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, k, tseed_subset_t);
+
+            judge_axes(&survey, subset->gridset);
+            judge_extent(server, layer, subset);
         }
         if (!layer->degrees) {
             locate_layer(&survey, layer, pconf);

@@ -8,11 +8,10 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_seed_request.h"
+#include "tiling/tseed_range.h"
 
 #define QUOTE_MAX 200
 #define SLACK     0.01 /* of the extent: a box this far beyond is somebody's rounding */
-#define DEGREES   180  /* no degree is greater */
-#define WIDE      100  /* times 360: an extent so wide is not in degrees */
 
 static const char *say_bounds(const tseed_bounds_t *bounds, apr_pool_t *pool)
 {
@@ -35,14 +34,6 @@ static int read_box(tseed_bounds_t *box, const apr_array_header_t *coords)
     return 1;
 }
 
-/* Whether a box is so small and so near 0,0 that its numbers are degrees, and the grid set's are
- * not. */
-static int is_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *extent)
-{
-    return fabs(box->minx) <= DEGREES && fabs(box->miny) <= DEGREES && fabs(box->maxx) <= DEGREES &&
-           fabs(box->maxy) <= DEGREES && extent->maxx - extent->minx > WIDE * 2.0 * DEGREES;
-}
-
 static int reaches_beyond(const tseed_bounds_t *box, const tseed_bounds_t *extent)
 {
     const double x = SLACK * (extent->maxx - extent->minx);
@@ -61,7 +52,7 @@ static const char *warn_of_box(const tseed_bounds_t *box, const tseed_task_t *ta
     const char *where = apr_psprintf(pool, "bounds %s", say_bounds(box, pool));
     const char *extent = say_bounds(&gridset->extent, pool);
 
-    if (is_in_degrees(box, &gridset->extent)) {
+    if (tseed_bounds_in_degrees(box, &gridset->extent)) {
         return apr_psprintf(pool,
                             "%s look like degrees, grid set %s has other units and the extent %s",
                             where, gridset->name, extent);

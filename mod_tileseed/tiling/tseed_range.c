@@ -10,6 +10,9 @@ typedef struct {
     double low, high;
 } stretch_t;
 
+#define DEGREES 180 /* no degree is greater */
+#define WIDE    100 /* times 360: an extent so wide is not in degrees */
+
 static const tseed_range_t empty_range = {.minx = 0, .miny = 0, .maxx = -1, .maxy = -1};
 
 static int is_stretch(stretch_t stretch)
@@ -206,4 +209,10 @@ int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int la
         is_one = fabs(bottom_of(gridset, z, 0) - bottom_of(gridset, last, 0)) <= most;
     }
     return is_one;
+}
+
+int tseed_bounds_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *extent)
+{
+    return fabs(box->minx) <= DEGREES && fabs(box->miny) <= DEGREES && fabs(box->maxx) <= DEGREES &&
+           fabs(box->maxy) <= DEGREES && extent->maxx - extent->minx > WIDE * 2.0 * DEGREES;
 }

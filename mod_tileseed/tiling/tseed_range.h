@@ -38,6 +38,10 @@ tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t 
 int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a,
                            const tseed_bounds_t *b);
 
+/* Whether a box is so small and so near 0,0 that its numbers are degrees, and the extent's, a grid
+ * set's, are not. */
+int tseed_bounds_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *extent);
+
 /* The tile whose ground the bounds are, give or take a tenth of a tile on each side, as GeoWebCache
  * takes them; 0 when they are none's. */
 int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,

@@ -219,6 +219,17 @@ def test_grid_sets_that_clients_misread(httpd):
 
 
 @one_mpm
+def test_extent_in_degrees(httpd):
+    """A country's box in degrees is a few metres in the middle of the ocean."""
+    serve(httpd, '', layer('degrees', SOURCE, 'TileSeedGrid EPSG:3857 extent=5.9,45.8,10.5,47.8'),
+          layer('right', SOURCE, 'TileSeedGrid EPSG:4326 extent=5.9,45.8,10.5,47.8'))
+    log = httpd.error_log()
+    assert log.count('layer degrees: extent= of TileSeedGrid EPSG:3857 looks like degrees') == 1
+    assert 'layer right: extent=' not in log
+    httpd.expect('looks like degrees')
+
+
+@one_mpm
 def test_tiles_at_the_border_by_wms(httpd):
     """Every tile of a grid set whose border tiles hang out is had by its box, as by its numbers."""
     national(httpd)
