@@ -395,14 +395,31 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     }
 }
 
+/* Whoever may not see the tile gets no picture in its place. What httpd can't judge is no 503: it
+ * may never be made. */
+static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
+{
+    const int status = tseed_access_again(r, wanted->path);
+
+    if (status == HTTP_NOT_FOUND) {
+        return tseed_reply_error(r, status,
+                                 "this tile is not in the cache, and its directory is not there, "
+                                 "so nobody knows who may see it");
+    }
+    if (status != OK) {
+        return status;
+    }
+    set_caching(r, BLANK_CACHE_CONTROL, BLANK_AGE);
+    return send_bytes(r, wanted, wanted->sheet->blank, wanted->sheet->blank_length);
+}
+
 static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
 {
     if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH) {
         return fetch(r, wanted);
     }
     if (wanted->sheet->blank) {
-        set_caching(r, BLANK_CACHE_CONTROL, BLANK_AGE);
-        return send_bytes(r, wanted, wanted->sheet->blank, wanted->sheet->blank_length);
+        return send_blank(r, wanted);
     }
     return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");
 }

@@ -118,6 +118,25 @@ def test_tiles_that_are_not_stored(httpd, upstream):
 
 
 @one_mpm
+@pytest.mark.parametrize('options', ['FollowSymLinks', 'SymLinksIfOwnerMatch', 'None'])
+def test_blanks_for_those_who_may_see_the_tile(httpd, options):
+    """An empty tile is judged as the one that is missing; where httpd can't see its directory there
+    is none, and where the directory is there it is as good as the tile."""
+    blank = 'TileSeedOnMiss empty'
+    serve(httpd, *(quiet(name, blank, store='xyz') for name in ('open', 'secret')),
+          tiles=TILES + RULES % options)
+    judged = options == 'FollowSymLinks'
+    for name, status in ('open', 200), ('secret', 403):
+        for x, address in zip(itertools.count(0, 2), addresses(name, 0)):
+            answer = fetch(httpd, '/tiles' + address, status if judged else 404)
+            assert judged or 'nobody knows who may see it' in answer.text
+            put(httpd, f'cache/{name}/small/7/{x}/1.png', b'tile')
+            assert fetch(httpd, '/tiles' + address, status).body[1:4] == (
+                b'PNG' if status == 200 else b'!DO')
+    httpd.expect(REFUSED)
+
+
+@one_mpm
 @pytest.mark.parametrize('options', ['FollowSymLinks', 'None'])
 def test_links_in_a_store(httpd, options):
     """Symbolic links are followed where httpd's own files would be."""
