@@ -35,7 +35,8 @@ const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *til
                                         const tseed_layer_t *layer, apr_pool_t *pool);
 
 /* What is odd about a request that was resolved: members and a name that were ignored, bounds that
- * lie outside. One line in UTF-8, or NULL: nothing is. `subset` is the task's. */
+ * lie outside, levels that the layer has not. One line in UTF-8, or NULL: nothing is. `subset` is
+ * the task's. */
 const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_subset_t *subset,
                                         apr_pool_t *pool);

@@ -82,6 +82,34 @@ static const char *warn_of_members(const char *ignored, apr_pool_t *pool)
                    : NULL;
 }
 
+/* Whether a task has the level that was asked for, if one was. */
+static int is_level(const char *asked, int level)
+{
+    int64_t number;
+
+    return !asked ||
+           (tseed_text_int64(&number, asked, INT64_MIN, INT64_MAX) == 0 && number == level);
+}
+
+/* A level that was asked for and is cut to the layer's. NULL: the layer has it. */
+static const char *warn_of_start(const char *asked, const tseed_task_t *task, apr_pool_t *pool)
+{
+    return is_level(asked, task->zoom_start)
+               ? NULL
+               : apr_psprintf(pool, "zoomStart %s raised to %d, the first level of layer %s in %s",
+                              tseed_text_quote(asked, QUOTE_MAX, pool), task->zoom_start,
+                              task->layer, task->gridset);
+}
+
+static const char *warn_of_stop(const char *asked, const tseed_task_t *task, apr_pool_t *pool)
+{
+    return is_level(asked, task->zoom_stop)
+               ? NULL
+               : apr_psprintf(pool, "zoomStop %s reduced to %d, the last level of layer %s in %s",
+                              tseed_text_quote(asked, QUOTE_MAX, pool), task->zoom_stop,
+                              task->layer, task->gridset);
+}
+
 const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_subset_t *subset,
                                         apr_pool_t *pool)
@@ -91,6 +119,8 @@ const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
     const char *const parts[] = {
         warn_of_members(document->ignored, pool),
         warn_of_name(document->name, task, pool),
+        warn_of_start(document->zoom_start, task, pool),
+        warn_of_stop(document->zoom_stop, task, pool),
         read_box(&box, document->coords) ? warn_of_box(&box, task, subset, pool) : NULL,
     };
 

@@ -66,6 +66,11 @@ def test_readers_may_ask(httpd, upstream):
         assert words in refused(httpd, 400, 'GET', f'/rest/estimate/stub.json?{wrong}')
     answer = ask(httpd, 'GET', '/rest/estimate/stub.json?f=json')
     assert answer.headers['TileSeed-Warning'] == 'ignored: f'
+    for answer in (ask(httpd, 'GET', '/rest/estimate/stub.json?zoomStop=99'),
+                   httpd.request('POST', '/rest/seed/stub.json',
+                                 '{"seedRequest":{"zoomStop":99}}')):
+        assert answer.headers['TileSeed-Warning'] == (
+            'zoomStop 99 reduced to 7, the last level of layer stub in small')
 
 
 def test_second_seed_of_a_layer(httpd):

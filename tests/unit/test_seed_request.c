@@ -472,6 +472,23 @@ static void test_seed_request__odd_bounds_are_said(void **state)
     assert_null(warning_of_box("EPSG:900913", "0,0,1000,1000"));
 }
 
+static void test_seed_request__levels_that_are_cut_are_said(void **state)
+{
+    (void)state;
+    assert_string_equal(warning_of("<gridSetId>EPSG:900913</gridSetId>"
+                                   "<zoomStart>00</zoomStart><zoomStop>99</zoomStop>"),
+                        "zoomStart 00 raised to 2, the first level of layer topp:states in "
+                        "EPSG:900913; zoomStop 99 reduced to 20, the last level of layer "
+                        "topp:states in EPSG:900913");
+    assert_string_equal(warning_of("<zoomStart>-1</zoomStart><zoomStop>99999999999</zoomStop>"),
+                        "zoomStart -1 raised to 0, the first level of layer topp:states in "
+                        "EPSG:4326; zoomStop 99999999999 reduced to 21, the last level of layer "
+                        "topp:states in EPSG:4326");
+    assert_null(warning_of("<zoomStart>0</zoomStart><zoomStop>021</zoomStop>"));
+    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId><zoomStart> 2 </zoomStart>"));
+    assert_null(warning_of("<gridSetId>EPSG:900913</gridSetId>"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup(test_seed_request__a_misspelt_member_is_refused, setup),
         cmocka_unit_test_setup(test_seed_request__an_unknown_member_is_named, setup),
         cmocka_unit_test_setup(test_seed_request__odd_bounds_are_said, setup),
+        cmocka_unit_test_setup(test_seed_request__levels_that_are_cut_are_said, setup),
         cmocka_unit_test_setup(test_seed_request__malformed_ones_are_refused_in_these_words, setup),
         cmocka_unit_test_setup(test_seed_request__an_accepted_task_finds_its_tile_set, setup),
         cmocka_unit_test_setup(test_seed_request__what_is_gone_stops_a_task, setup),
