@@ -158,25 +158,37 @@ static apr_table_t *read_parameters(const apr_table_t *form, apr_pool_t *pool)
     return parameters;
 }
 
+static const char *const seed_fields[] = {"threadCount",
+                                          "type",
+                                          "gridSetId",
+                                          "tileFormat",
+                                          "format",
+                                          "zoomStart",
+                                          "zoomStop",
+                                          "minX",
+                                          "minY",
+                                          "maxX",
+                                          "maxY",
+                                          "bbox",
+                                          "tileFailureRetryCount",
+                                          "tileFailureRetryWaitTime",
+                                          "totalFailuresBeforeAborting",
+                                          NULL};
+
+/* Fields are looked up in any case. */
+static int is_seed_field(const char *field)
+{
+    int i = 0;
+
+    while (seed_fields[i] && strcasecmp(field, seed_fields[i]) != 0) {
+        i++;
+    }
+    return seed_fields[i] != NULL || is_parameter(field);
+}
+
 /* A field that is none of a seed request. NULL, and it is noted, or a sentence. */
 static const char *read_unknown(const char **ignored, const char *field, apr_pool_t *pool)
 {
-    static const char *const fields[] = {"threadCount",
-                                         "type",
-                                         "gridSetId",
-                                         "tileFormat",
-                                         "format",
-                                         "zoomStart",
-                                         "zoomStop",
-                                         "minX",
-                                         "minY",
-                                         "maxX",
-                                         "maxY",
-                                         "bbox",
-                                         "tileFailureRetryCount",
-                                         "tileFailureRetryWaitTime",
-                                         "totalFailuresBeforeAborting",
-                                         NULL};
     static const tseed_alias_t aliases[] = {{"bounds", "bbox"},
                                             {"extent", "bbox"},
                                             {"minZoom", "zoomStart"},
@@ -186,10 +198,8 @@ static const char *read_unknown(const char **ignored, const char *field, apr_poo
     const size_t first = strcspn(field, "_");
     const char *problem;
 
-    for (int i = 0; fields[i]; i++) {
-        if (strcasecmp(field, fields[i]) == 0) { /* fields are looked up in any case */
-            return NULL;
-        }
+    if (is_seed_field(field)) {
+        return NULL;
     }
     if (field[first] && tseed_name_meant(apr_pstrmemdup(pool, field, first), prefixes)) {
         return apr_psprintf(pool, "Unknown field: '%s'. Is %s%s meant?",
@@ -197,7 +207,7 @@ static const char *read_unknown(const char **ignored, const char *field, apr_poo
                             tseed_text_quote(field + first + 1, QUOTE_MAX, pool));
     }
     problem = tseed_member_alias(field, aliases, pool);
-    return problem ? problem : tseed_member_unknown(ignored, "", field, fields, pool);
+    return problem ? problem : tseed_member_unknown(ignored, "", field, seed_fields, pool);
 }
 
 static const char *check_fields(const char **ignored, const apr_table_t *form, apr_pool_t *pool)
@@ -259,15 +269,30 @@ static const struct {
     {"pending", "pending", PENDING},
 };
 
+/* Whether a form that is no seed form was meant to be one. */
+static int has_seed_field(const apr_table_t *form)
+{
+    const apr_array_header_t *fields = apr_table_elts(form);
+    int found = 0;
+
+    for (int i = 0; i < fields->nelts && !found; i++) {
+        found = is_seed_field(APR_ARRAY_IDX(fields, i, apr_table_entry_t).key);
+    }
+    return found;
+}
+
 const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body, size_t length,
                                  const char *query, apr_pool_t *pool)
 {
     const int is_form = length > 0 && *body != '{' && *body != '<';
-    const char *value =
-        is_form ? apr_table_get(tseed_form_read(body, length, pool), "kill_all") : NULL;
+    const apr_table_t *form = tseed_form_read(body, is_form ? length : 0, pool);
+    const char *value = apr_table_get(form, "kill_all");
 
     if (!value && query) {
         value = apr_table_get(tseed_form_read(query, strlen(query), pool), "kill_all");
+    }
+    if (!value && has_seed_field(form)) {
+        return "A seed form to seed/<layer> needs the field minX, which may be empty, or bbox";
     }
     value = tseed_text_quote(value ? value : "", QUOTE_MAX, pool);
     for (size_t i = 0; i < sizeof(kill_codes) / sizeof(kill_codes[0]); i++) {

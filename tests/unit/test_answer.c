@@ -123,6 +123,23 @@ static void test_answer__other_kill_codes_are_refused_in_these_words(void **stat
                         "Unknown kill_all code: ''. One of all|running|pending is expected.");
 }
 
+static void test_answer__a_seed_form_without_a_box_is_told_so(void **state)
+{
+    static const char *const forms[] = {"type=truncate&zoomStart=0&zoomStop=3", "threadCount=1",
+                                        "GRIDSETID=small", "parameter_STYLES=night"};
+    const char *code;
+    unsigned mask;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        assert_string_equal(
+            tseed_kill_code_read(&mask, &code, forms[i], strlen(forms[i]), NULL, pool),
+            "A seed form to seed/<layer> needs the field minX, which may be empty, or bbox");
+        assert_null(
+            tseed_kill_code_read(&mask, &code, forms[i], strlen(forms[i]), "kill_all=1", pool));
+    }
+}
+
 static void test_answer__forms_are_decoded(void **state)
 {
     static const char body[] = "a=1&b=x+y%26&&c&d=%4&e=%zz%00&=f&a=2&%67=h=i";
@@ -356,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_answer__nothing_to_terminate_is_said),
         cmocka_unit_test(test_answer__kill_codes_come_in_body_or_query),
         cmocka_unit_test(test_answer__other_kill_codes_are_refused_in_these_words),
+        cmocka_unit_test(test_answer__a_seed_form_without_a_box_is_told_so),
         cmocka_unit_test(test_answer__forms_are_decoded),
         cmocka_unit_test(test_answer__a_running_task_has_a_rate_and_a_rest),
         cmocka_unit_test(test_answer__what_is_not_known_is_null),
