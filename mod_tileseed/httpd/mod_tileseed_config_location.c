@@ -188,6 +188,24 @@ const char *tseed_set_check_origin(cmd_parms *cmd, void *dir, const apr_array_he
     return error;
 }
 
+/* Whether a segment of the path is `.` or `..`, escaped or not: clients take it out. */
+static int has_dot_segment(const char *path)
+{
+    while (path && *path) {
+        int dots = 0;
+
+        for (; *path == '.' || apr_cstr_casecmpn(path, "%2e", 3) == 0; dots++) {
+            path += *path == '.' ? 1 : 3;
+        }
+        if ((dots == 1 || dots == 2) && (!*path || *path == '/')) {
+            return 1;
+        }
+        path += strcspn(path, "/");
+        path += *path == '/';
+    }
+    return 0;
+}
+
 /* It stands in documents and headers as it is written here. */
 const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
@@ -200,6 +218,9 @@ const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_head
     if (!error && (uri.query || url[strcspn(url, " \"<>\\^`{|}")])) {
         error = "the address ends in front of a '?' and has none of the characters that an address "
                 "escapes";
+    }
+    if (!error && has_dot_segment(uri.path)) {
+        error = "the path of the address has no segment '.' or '..'";
     }
     for (size_t i = 0; !error && i < length; i++) {
         error = url[i] > ' ' && url[i] < 0x7F ? NULL : "the address is not pure ASCII";

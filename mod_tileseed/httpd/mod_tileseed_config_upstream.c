@@ -5,6 +5,7 @@
 
 #include <apr_cstr.h>
 #include <apr_file_io.h>
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <apr_uri.h>
 #include <string.h>
@@ -18,6 +19,14 @@
 
 /* ---- values ---- */
 
+/* APR takes any number and cuts it to 16 bits. */
+static int is_port(const char *text)
+{
+    int64_t port;
+
+    return apr_isdigit(*text) && tseed_text_int64(&port, text, 1, UINT16_MAX) == 0;
+}
+
 /* The address is quoted in no sentence: it may hold a password. */
 const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool)
 {
@@ -26,6 +35,9 @@ const char *tseed_url_check(apr_uri_t *uri, const char *url, apr_pool_t *pool)
         (apr_cstr_casecmp(uri->scheme, "http") != 0 &&
          apr_cstr_casecmp(uri->scheme, "https") != 0)) {
         return "an address is written as http://host:port/path or https://host:port/path";
+    }
+    if (uri->port_str && *uri->port_str && !is_port(uri->port_str)) {
+        return "the port of an address is a number from 1 to 65535";
     }
     if (uri->user || uri->password) {
         return "user and password don't belong into the address: write user:password into a file "

@@ -523,6 +523,12 @@ LOCATIONS = [
     (location('!TileSeedPublicURL https://a.example/<tiles>'),
      "TileSeedPublicURL: 'https://a.example/<tiles>': the address ends in front of a '?' and has "
      'none of the characters that an address escapes'),
+    *((location(f'!TileSeedPublicURL {address}'),
+       f"TileSeedPublicURL: '{address}': the port of an address is a number from 1 to 65535")
+      for address in ('https://[::1]:99999/a', 'https://a.example:0/', 'https://a.example:-5/')),
+    *((location(f'!TileSeedPublicURL https://a.example{path}'),
+       f"TileSeedPublicURL: 'https://a.example{path}': the path of the address has no segment '.' "
+       "or '..'") for path in ('/a/../..', '/a/..', '/./a', '/%2E./a', '/.%2e')),
     (location('!TileSeedCheckOrigin maybe'),
      "TileSeedCheckOrigin: 'maybe' is unknown, on, off or origins such as "
      'https://maps.example.org are expected'),

@@ -102,6 +102,7 @@ def test_mistake(tmp_path, marked, message):
     layer() + '<VirtualHost *:80>\n' + location('TileSeedRest on', 'TileSeedLayers a',
                                                 'TileSeedDialect GeoWebCache') + '</VirtualHost>\n',
     location('TileSeedPublicURL https://a.example:8443/x%20y/', 'TileSeedPublicURL http://b'),
+    location('TileSeedPublicURL https://[::1]:65535/.../a..b/.c/%2e.../'),
     location('TileSeedCheckOrigin http://a.example https://b.example:8443', 'TileSeedRest off'),
     '<IfModule tileseed_module>\n' + layer() + '</IfModule>\n',
 ])
