@@ -347,7 +347,7 @@ static int64_t post_document(house_t *house, const tseed_layer_t *layer, const c
     return task.id;
 }
 
-static int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
+static inline int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
 {
     return post_document(house, house->layer,
                          apr_psprintf(house->pool,
