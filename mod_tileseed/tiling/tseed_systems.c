@@ -5,6 +5,7 @@
 
 #include <apr_hash.h>
 #include <apr_strings.h>
+#include <malloc.h>
 #include <math.h>
 #include <proj.h>
 #include <stdlib.h>
@@ -46,7 +47,11 @@ static void hear(void *data, int level, const char *words)
     }
 }
 
-/* PROJ keeps databases open for contexts to come, until its caches are cleared. */
+/* PROJ keeps databases open for contexts to come, until its caches are cleared.
+ *
+ * It leaves thousands of small free chunks as well, and each process that is forked later would
+ * join them in its first large malloc. A child of httpd which is told to stop just then destroys
+ * its pools in the signal handler, within that malloc, and aborts. So they are joined here. */
 static apr_status_t close_context(void *data)
 {
     tseed_systems_t *systems = data;
@@ -57,6 +62,7 @@ static apr_status_t close_context(void *data)
     }
     proj_context_destroy(systems->context);
     proj_cleanup();
+    malloc_trim(0);
     return APR_SUCCESS;
 }
 
