@@ -144,6 +144,20 @@ def session_processes(session):
     return found
 
 
+def is_starting(pid):
+    """Whether a child of httpd has not come to its requests yet: it runs as httpd was started, or
+    it is a moment old and has one thread."""
+    try:
+        status = pathlib.Path(f'/proc/{pid}/status').read_text()
+        fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()
+        uptime = float(pathlib.Path('/proc/uptime').read_text().split()[0])
+    except (OSError, IndexError):
+        return False
+    age = uptime - int(fields[19]) / os.sysconf('SC_CLK_TCK')
+    is_root = re.search(r'^Uid:\s+(\d+)', status, re.M).group(1) == '0'
+    return (is_root and age < 5) or (fields[17] == '1' and age < 0.3)
+
+
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
     LAYOUT = struct.Struct('qqqqqq256s')
@@ -346,9 +360,21 @@ class Httpd:
             self.path('test.conf').write_text(self.fill(snippet))
         wait_until(lambda: self.resumed() > self.resumed_before, START_TIMEOUT,
                    'the start of httpd')
+        if number == signal.SIGHUP:
+            self.await_children()
         before = self.resumed()
         self.send_signal(number)
         wait_until(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
+
+    def await_children(self):
+        """Waits until no child is just starting, five seconds at most. In such a child SIGTERM has
+        httpd destroy its pools at once (just_die of the MPMs), be it within malloc: it aborts now
+        and then, with the backtrace signal handler, malloc, initgroups, ap_run_drop_privileges."""
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline and any(
+                is_starting(pid) for pid, name in self.processes().items()
+                if pid != self.process.pid and name == pathlib.Path(HTTPD).name):
+            time.sleep(0.02)
 
     def resumed(self):
         """How often httpd has said that it goes on."""
@@ -359,6 +385,7 @@ class Httpd:
         if self.process is None:
             return
         if self.process.poll() is None:
+            self.await_children()
             self.send_signal(number)
         try:
             self.process.wait(STOP_TIMEOUT)
