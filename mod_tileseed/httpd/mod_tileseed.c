@@ -2,14 +2,14 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The module record and its hooks.
  *
- *      re_config        a clean configuration for each reading of it
- *      heck_config      every mistake, with file and line; no side effect (httpd -t runs it)
- *      ost_config       board, doorbell, seeder: in the real pass only, after every other module
- *      hild_init        a child's own log sink and database mutex
- *      onitor           once in a while: is the seeder alive?
- *      ranslate_name    a tile's address to its file, below a location with TileSeedTiles on
- *      ixups/handler    REST below a location with TileSeedRest on; tiles
- *      og_transaction   hits of tiles that httpd serves from a directory with TileSeedTiles count
+ *      pre_config       a clean configuration for each reading of it
+ *      check_config     every mistake, with file and line; no side effect (httpd -t runs it)
+ *      post_config      board, doorbell, seeder: in the real pass only, after every other module
+ *      child_init       a child's own log sink and database mutex
+ *      monitor          once in a while: is the seeder alive?
+ *      translate_name   a tile's address to its file, below a location with TileSeedTiles on
+ *      fixups/handler   REST below a location with TileSeedRest on; tiles
+ *      log_transaction  hits of tiles that httpd serves from a directory with TileSeedTiles count
  */
 #include "mod_tileseed.h"
 
