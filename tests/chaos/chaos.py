@@ -11,6 +11,7 @@ they meet is the machine's doing.
 """
 import argparse
 import collections
+import datetime
 import http.client
 import pathlib
 import pickle
@@ -30,7 +31,7 @@ from books import Books, misbooked                                       # noqa:
 from checker import processed, violations                                # noqa: E402
 from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
-from journal import Journal                                              # noqa: E402
+from journal import Disturbance, Journal                                 # noqa: E402
 from killer import Killer                                                # noqa: E402
 from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa: E402
 from source import Source                                                # noqa: E402
@@ -40,7 +41,10 @@ SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
-CRASH = re.compile(r'AH0005[12]: child pid (\d+) exit signal (?!Killed|Terminated)(.*)')
+CRASH = re.compile(r'^\[([^]]+)\].* AH0005[12]: child pid (\d+) exit signal '
+                   r'(?!Killed|Terminated)(.*)', re.M)
+SPEAKER = re.compile(r'^\[[^]]+\] \[[^]]+\] \[pid (\d+)', re.M)
+STOPS = ('restart', 'stop_start')      # they send SIGTERM to the children
 BOARD = re.compile(r'the board (?:is )?(.*)')          # what seeders say of it
 LOST = (AssertionError, OSError, http.client.HTTPException)
 
@@ -98,7 +102,8 @@ class Run:
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
-                       'LogLevel tileseed:debug\n')
+                       'LogLevel tileseed:debug mpm_event:debug\n'
+                       'CustomLog "@ROOT@/served.log" "%P"\n')
 
     def say(self, words):
         """Progress, for whoever asked for it."""
@@ -128,6 +133,7 @@ class Run:
         self.drain()
         self.settle()
         self.look_up()
+        self.journal.disturbances.append(Disturbance('stop_start', time.time()))
         self.httpd.stop()
         self.look_at_rest(killer)
 
@@ -174,9 +180,9 @@ class Run:
         for task, document in journal.documents.items():
             if document['tilesFailed']:
                 journal.given_up[task] = [lost[:3] for lost in failures(self.httpd, task)]
-        journal.crashes = [f'process {pid}: {signal}'
-                           for pid, signal in CRASH.findall(self.httpd.error_log())
-                           if int(pid) not in killer.killed]
+        journal.crashes = crashes(self.httpd.error_log(),
+                                  self.httpd.path('served.log').read_text(),
+                                  killer.killed, journal.disturbances)
         journal.leftovers = [f'process {pid} ({name})'
                              for pid, name in self.httpd.leftovers.items()]
         if self.httpd.listens():
@@ -221,6 +227,26 @@ class Run:
             self.httpd.path('journal.pickle').write_bytes(pickle.dumps(self.journal))
         else:
             shutil.rmtree(self.httpd.root, ignore_errors=True)
+
+
+def crashes(log, served, killed, disturbances):
+    """Processes that died of a signal that nobody sent, but for those that httpd itself kills.
+
+    A child that is told to stop before it has its threads destroys its pools in the handler of
+    SIGTERM. Where that comes within a malloc (of initgroups, of httpd's own first pools), its heap
+    is half changed, and it aborts or faults. No module has been called in it by then: it has
+    served nothing, and said nothing, not even what event says when it starts its threads.
+    """
+    heard = {*SPEAKER.findall(log), *served.split()}
+    return [f'process {pid}: {signal}' for when, pid, signal in CRASH.findall(log)
+            if int(pid) not in killed and (pid in heard or not is_stop(when, disturbances))]
+
+
+def is_stop(when, disturbances):
+    """Whether httpd was being stopped at a time of its error log."""
+    time_ = datetime.datetime.strptime(when, '%a %b %d %H:%M:%S.%f %Y').timestamp()
+    return any(event.kind in STOPS and event.begun <= time_ <= (event.ended or time_)
+               for event in disturbances)
 
 
 def counted(counter):

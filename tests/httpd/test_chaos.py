@@ -4,12 +4,14 @@
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
 CHAOS = pathlib.Path(__file__).resolve().parents[1] / 'chaos'
 sys.path.insert(0, str(CHAOS))
 
+import chaos                                                             # noqa: E402
 import checker                                                           # noqa: E402
 from clients import LIMITS, OPEN_MOST                                    # noqa: E402
 from journal import (Disturbance, Enforcement, Failure, Journal, Kill, LayerPut,  # noqa: E402
@@ -338,6 +340,21 @@ def test_breach(breach):
 def test_every_check_is_broken():
     """No check without a journal that it must find wrong."""
     assert set(BREACHES.values()) == set(checker.CHECKS)
+
+
+SAID = '[Sun Nov 22 05:44:{}.5 2026] [{}:notice] [pid {}:tid 5] {}\n'
+
+
+@pytest.mark.parametrize('served, said, kind, second, found', [
+    ('', '', 'restart', 23, 0), ('', '', 'stop_start', 23, 0), ('7\n', '', 'restart', 23, 1),
+    ('', SAID.format(22, 'mpm_event', 7, 'AH02471: start_threads'), 'restart', 23, 1),
+    ('', '', 'graceful', 23, 1), ('', '', 'restart', 29, 1)])
+def test_crash_of_a_newborn(served, said, kind, second, found):
+    """Only who is told to stop, and has done nothing yet, may die of it."""
+    begun = time.mktime((2026, 11, 22, 5, 44, 20, 0, 0, -1))
+    log = said + SAID.format(second, 'core', 3, 'AH00052: child pid 7 exit signal Abort (6)')
+    crashes = chaos.crashes(log, served, set(), [Disturbance(kind, begun, begun + 5)])
+    assert len(crashes) == found
 
 
 def test_a_minute():
