@@ -8,8 +8,8 @@
  *
  * A page is changed on the disk under a hold, and after its mark is durable:
  *
- *      hold ──► mark committed ──► pin ──► charge, write or remove, release ──► apply ──► unpin ──►
- * drop
+ *      hold ──► mark committed ──► pin ──► charge, write or remove, release
+ *           ──► apply ──► unpin ──► drop
  *
  * So a crash leaves pages in doubt that are marked, and no others. A page in doubt is counted on
  * the disk before it is used: by its only holder, who counts and hands the result in before

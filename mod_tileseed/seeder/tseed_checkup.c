@@ -3,10 +3,10 @@
 /* The checkup: after an end that was none the whole state database is looked through, beside the
  * work. It takes as long as the disk needs; nobody waits for it.
  *
- * A process of its own does it, forked before the seeder opens the database: apr_dbd lets one
- * thread of a process at a time into SQLite. What is damaged shows while it is used as well; the
- * checkup finds what nobody has used yet. The seeder then replaces the file, as it does when it
- * meets damage itself.
+ * A process of its own does it, forked before the seeder opens the database. A thread did not do:
+ * the main thread stood still in the database as long as the thread was looking. What is damaged
+ * shows while it is used as well; the checkup finds what nobody has used yet. The seeder then
+ * replaces the file, as it does when it meets damage itself.
  */
 #include <apr_strings.h>
 #include <fcntl.h>

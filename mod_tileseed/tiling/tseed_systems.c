@@ -49,9 +49,9 @@ static void hear(void *data, int level, const char *words)
 
 /* PROJ keeps databases open for contexts to come, until its caches are cleared.
  *
- * It leaves thousands of small free chunks as well, and each process that is forked later would
- * join them in its first large malloc. A child of httpd which is told to stop just then destroys
- * its pools in the signal handler, within that malloc, and aborts. So they are joined here. */
+ * A child of httpd that is told to stop while it starts destroys its pools in the signal handler.
+ * Within a malloc it may abort by that. A heap that the parent has trimmed makes this rarer
+ * (measured: 2 of 572 such children instead of 11 of 700). Why it does is not known. */
 static apr_status_t close_context(void *data)
 {
     tseed_systems_t *systems = data;
