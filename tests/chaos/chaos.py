@@ -102,7 +102,8 @@ class Run:
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
-                       'LogLevel tileseed:debug mpm_event:debug\n'
+                       'LogLevel tileseed:debug\n<IfModule mpm_event_module>\n'
+                       'LogLevel tileseed:debug mpm_event:debug\n</IfModule>\n'
                        'CustomLog "@ROOT@/served.log" "%P"\n')
 
     def say(self, words):
