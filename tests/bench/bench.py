@@ -17,8 +17,6 @@ import rows
 from rig import Rig
 from seeders import find_seeders
 
-RUNS = int(os.environ.get('BENCH_RUNS') or 3)
-
 
 def chosen():
     """The names of the rows to run."""
@@ -36,7 +34,7 @@ def machine():
     model = re.search(r'^model name\s*: (.*)', text, re.M)
     return (f'# {time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores of '
             f'{model[1] if model else platform.machine()}, Linux {platform.release()}, '
-            f'load {os.getloadavg()[0]:.1f}, {RUNS} runs')
+            f'load {os.getloadavg()[0]:.1f}, {rows.RUNS} runs')
 
 
 def compare(rig, names):
@@ -48,7 +46,7 @@ def compare(rig, names):
     verdicts = []
     for name in names:
         row = rows.ROWS[name]
-        for line in rows.lines(name, row, rows.run(rig, seeders, row, RUNS)):
+        for line in rows.lines(name, row, rows.run(rig, seeders, row, rows.RUNS)):
             if line.startswith('|'):
                 print(line, flush=True)
             else:

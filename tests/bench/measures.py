@@ -13,8 +13,8 @@ import time
 
 from PIL import Image
 
-from rig import Case, peak_of
-from rows import ZOOM, verdict
+from rig import DISK, Case, peak_of
+from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
 from seeding import geowebcache_path
 from tileseed_httpd import wait_until
@@ -123,6 +123,27 @@ def syscalls(rig):
     yield verdict('syscalls', 'a tile', total / case.tiles, 7, False)
 
 
+def sync(rig):
+    """What it costs that counted tiles are on the disk: TileSeedSync on and off in turn."""
+    if not DISK:
+        yield '-      sync: BENCH_DISK names no folder on a disk'
+        return
+    seconds, cpu = {True: [], False: []}, {True: [], False: []}
+    with rig.on_disk():
+        for is_on in [True, False] * RUNS:
+            with Tileseed(rig, Case('rgba', ZOOM + 1, sync=is_on)) as ours:
+                found = ours.seed()
+            seconds[is_on].append(found.seconds)
+            cpu[is_on].append(found.cpu)
+    yield '       sync         ' + '; '.join(
+        f'{"on" if is_on else "off"} {" ".join(f"{value:.2f}" for value in sorted(times))} s'
+        for is_on, times in seconds.items())
+    for what, values in (('time', seconds), ('CPU', cpu)):
+        yield verdict('sync', f'of the {what} without',
+                      statistics.median(values[True]) / statistics.median(values[False]), 1.03,
+                      False)
+
+
 def requests_per_second(url):
     """What wrk reaches."""
     done = subprocess.run(['wrk', '-t', '1', '-c', '8', '-d', '3s', url], check=True, text=True,
@@ -206,4 +227,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, memory, nothing, truncate, syscalls, status, post, pixels)}
+            for measure in (mapserver, memory, nothing, truncate, syscalls, sync, status, post,
+                            pixels)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """What every seeder is measured on: the stub upstream, a place in memory, the kernel's counts."""
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 
 TICKS = os.sysconf('SC_CLK_TCK')
 MEMORY = Path('/dev/shm')
+DISK = os.environ.get('BENCH_DISK', '')
 
 
 @dataclasses.dataclass
@@ -30,6 +32,7 @@ class Case:
     workers: int = 2            # of everybody, unless a peer has its own number
     peers: dict = dataclasses.field(default_factory=dict)
     url: str = ''               # another upstream than the stub
+    sync: bool = True           # what a checkpoint counts is on the disk before
 
     @property
     def tiles(self):
@@ -94,6 +97,16 @@ class Rig:
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir()
         return path
+
+    @contextlib.contextmanager
+    def on_disk(self):
+        """Lets the caches lie below BENCH_DISK."""
+        memory = self.folder
+        with tempfile.TemporaryDirectory(prefix='tileseed-bench-', dir=DISK) as folder:
+            self.folder = Path(folder)
+            self.folder.chmod(0o755)
+            yield
+        self.folder = memory
 
     def finish(self, case, result):
         """Adds to a result what upstream and disk say; a run that isn't whole is an error."""

@@ -8,6 +8,7 @@ import statistics
 from rig import Case, Result
 
 ZOOM = int(os.environ.get('BENCH_ZOOM', 6))
+RUNS = int(os.environ.get('BENCH_RUNS') or 3)
 PEERS = ('mapcache', 'mapproxy')
 
 
