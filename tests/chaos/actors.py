@@ -101,16 +101,21 @@ class Squeezer(Patient):
     """Gives a layer a quota that is smaller than what its tasks have under way."""
 
     def act(self):
-        limit = self.random.choice(TIGHT_LIMITS)
+        with self.run_of.limits:
+            self.put(self.random.choice(TIGHT_LIMITS))
+        posts = [self.begin(TIGHT, 'seed', self.random.randint(0, 2), self.random.randint(3, 4),
+                            threadCount=self.random.randint(1, 3)) for _ in range(2)]
+        for post in posts:
+            self.ends_well(post)
+
+    def put(self, limit):
+        """Sets the layer's limit to so many bytes; whether it is known to be set."""
         body = {'cacheQuotaConfiguration': {'layerQuotas': [{'LayerQuota': {
             'layer': 'tight', 'expirationPolicyName': self.random.choice(('LRU', 'LFU')),
             'quota': {'value': str(limit // 1024), 'units': 'KiB'}}}]}}
         sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))
         self.journal.layer_puts.append(LayerPut(limit, sent, answered, answer and answer.status))
-        posts = [self.begin(TIGHT, 'seed', self.random.randint(0, 2), self.random.randint(3, 4),
-                            threadCount=self.random.randint(1, 3)) for _ in range(2)]
-        for post in posts:
-            self.ends_well(post)
+        return answer is not None and answer.status == 200
 
 
 class Gauge(Client):
@@ -165,7 +170,7 @@ ACTORS = {
     'leavers': ((Leaver, 1), (Leaver, 2)),
     'flooder': ((Flooder, 0.05), (Flooder, 0.05), (Flooder, 0.1)),
 }
-USUAL = 'painter,neighbours,squeezer,leavers'
+USUAL = 'painter,neighbours,squeezer,leavers,flooder'
 
 
 def cast(run, names):

@@ -12,6 +12,7 @@ from seeding import parameter_hash
 
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
                       r'for the disk quota')
+BIRTH = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* the books of the disk usage are read')
 STAMP = '%b %d %H:%M:%S.%f %Y'
 
 
@@ -22,6 +23,11 @@ def key_of(tileset):
 
 
 OWNERS = {key_of(tileset): tileset for tileset in ALL_TILESETS}
+
+
+def time_of(line):
+    """When a line of the error log was written."""
+    return datetime.datetime.strptime(line[1], STAMP).timestamp()
 
 
 class Books:
@@ -65,9 +71,13 @@ class Books:
     def evictions(self):
         """(time, tile set, page) of all removals that were begun."""
         lines = map(EVICTION.search, self.httpd.error_log().splitlines())
-        return [(datetime.datetime.strptime(line[1], STAMP).timestamp(), OWNERS[line[5]],
-                 tuple(map(int, line.group(2, 3, 4)))) for line in lines
-                if line and line[5] in OWNERS]
+        return [(time_of(line), OWNERS[line[5]], tuple(map(int, line.group(2, 3, 4))))
+                for line in lines if line and line[5] in OWNERS]
+
+    def births(self):
+        """When seeders had read the books and went to work."""
+        return [time_of(line) for line in map(BIRTH.search, self.httpd.error_log().splitlines())
+                if line]
 
     def open_tilesets(self):
         """How many tile sets the layer with the open parameter has."""

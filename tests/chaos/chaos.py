@@ -87,6 +87,7 @@ class Run:
         self.begun = time.time()
         self.journal = Journal()
         self.enough = threading.Event()
+        self.limits = threading.Lock()      # who has it changes them
         self.broken = []            # what went wrong with the run itself
         self.remaining = 0          # tiles, by the last status list
         self.boards = []            # what seeders have said of them
@@ -173,6 +174,7 @@ class Run:
         self.boards = BOARD.findall(self.httpd.error_log())
         journal.tiles = self.disk.tiles()
         journal.evictions = self.books.evictions()
+        journal.births = self.books.births()
         journal.painted = self.disk.painted()
         journal.open_tilesets = self.books.open_tilesets()
         journal.misbooked = misbooked(self.books, self.disk)
@@ -218,6 +220,8 @@ class Run:
             f'pages removed for the quota {len(journal.evictions)}, at most '
             f'{max((sample.used for sample in journal.samples), default=0) / 2 ** 20:.1f} MiB seen '
             f'in {len(journal.samples)} samples, tiles read {len(journal.reads)}',
+            f'limits lowered and left alone {len(journal.tides)}, reached after at most '
+            f'{max(journal.tides, default=0):.1f} s',
         ]
 
     def finish(self, keep=False):

@@ -21,8 +21,12 @@ CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
 REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
 MISSES = ENDS_OF_SEEDER + CUTS + ('graceful', 'state_removed', 'state_readonly')
+# What ends a seeder, and what keeps one from removing anything.
+NEW_SEEDERS = ENDS_OF_SEEDER + ('graceful', 'restart', 'stop_start', 'parent_kill')
+HINDRANCES = ('state_removed', 'state_readonly', 'cache_readonly')
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
-CLEAN_UPS = 5               # seconds in which there are two and some
+AGAIN = 10                  # seconds until a removal that failed is tried again
+CLEAN_UPS = 30              # seconds in which a busy machine comes to the end of two
 
 
 def accepted(journal):
@@ -362,9 +366,9 @@ def limit_was_passed(journal):
             yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} MiB were allowed'
 
 
-def highest_limit(puts, begun, ended):
-    """The highest limit that may have been in force in a span; None: none was set before it."""
-    may = []
+def highest_limit(first, puts, begun, ended):
+    """The highest limit that may have been in force in a span, of the first and all later ones."""
+    may = [first]
     for put in sorted(puts, key=lambda put: put[1]):
         limit, sent, answered, status = put
         if sent > ended or status not in (200, None):
@@ -372,26 +376,36 @@ def highest_limit(puts, begun, ended):
         if answered and answered < begun:
             may = []
         may.append(limit)
-    return max(may, default=None)
+    return max(may)
 
 
-def too_much(journal, puts, samples):
-    """Samples over what was allowed, although there was time to get down to it in peace."""
+def at_work_since(journal, time):
+    """Since when a seeder has had nothing in its way; inf: there is none, or there is something."""
+    since = max((birth for birth in journal.births if birth <= time), default=float('inf'))
+    for event in journal.disturbances:
+        if event.kind in NEW_SEEDERS and since < event.begun <= time:
+            return float('inf')
+    return max([since, *((event.ended or float('inf')) + AGAIN for event in journal.disturbances
+                         if event.kind in HINDRANCES and event.begun <= time)])
+
+
+def too_much(journal, first, puts, samples):
+    """Samples over what was allowed, although a seeder had the time to get down to it."""
     for sample in samples:
         begun = sample.begun - CLEAN_UPS
-        highest = highest_limit(puts, begun, sample.ended)
-        if highest and sample.used > highest and not any(
-                event.begun <= sample.ended and begun <= (event.ended or begun) + BACK_OFF
-                for event in journal.disturbances):
+        highest = highest_limit(first, puts, begun, sample.ended)
+        if sample.used > highest and at_work_since(journal, sample.ended) <= begun:
             yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} were allowed'
 
 
 def lowered_limit_was_not_reached(journal):
     """Two clean-ups after a change the cache takes no more than it says, whatever waits."""
-    yield from too_much(journal, [(put.value << 20, put.sent, put.answered, put.status)
-                                  for put in journal.puts], journal.samples)
-    for words in too_much(journal, [(put.limit, put.sent, put.answered, put.status)
-                                    for put in journal.layer_puts], journal.layer_samples):
+    yield from too_much(journal, LIMITS[1] << 20,
+                        [(put.value << 20, put.sent, put.answered, put.status)
+                         for put in journal.puts], journal.samples)
+    for words in too_much(journal, float('inf'),
+                          [(put.limit, put.sent, put.answered, put.status)
+                           for put in journal.layer_puts], journal.layer_samples):
         yield f'of one layer {words}'
 
 

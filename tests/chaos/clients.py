@@ -165,21 +165,30 @@ class Lister(Client):
 
 
 class Accountant(Client):
-    """Changes the quota's limit and reads it; nobody else does."""
+    """Changes the quota's limit and reads it; nobody else does, but the killer in its turn."""
 
     def act(self):
+        with self.run_of.limits:
+            self.put_or_get()
+
+    def put_or_get(self):
+        """One of both."""
         if self.random.random() < 0.5:
             value = self.random.randint(*LIMITS)
             if 'squeezer' in self.run_of.actors and self.random.random() < 0.3:
                 value = self.random.choice(TINY_LIMITS)
-            body = {'cacheQuotaConfiguration':
-                    {'globalQuota': {'value': str(value), 'units': 'MiB'}}}
-            sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))
-            self.journal.puts.append(Put(value, sent, answered, answer and answer.status))
+            self.put(value)
         else:
             sent, answered, answer = self.ask('GET', '/rest/diskquota.json')
             if answer and answer.status == 200:
                 self.journal.quotas.append(QuotaReading(limit(answer), sent, answered))
+
+    def put(self, value):
+        """Sets the limit to so many MiB; whether it is known to be set."""
+        body = {'cacheQuotaConfiguration': {'globalQuota': {'value': str(value), 'units': 'MiB'}}}
+        sent, answered, answer = self.ask('PUT', '/rest/diskquota.json', json.dumps(body))
+        self.journal.puts.append(Put(value, sent, answered, answer and answer.status))
+        return answer is not None and answer.status == 200
 
 
 def limit(answer):

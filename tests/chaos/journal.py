@@ -204,6 +204,7 @@ class Journal:
     enforcements: list = dataclasses.field(default_factory=list)
     failures: list = dataclasses.field(default_factory=list)
     disturbances: list = dataclasses.field(default_factory=list)
+    tides: list = dataclasses.field(default_factory=list)   # seconds until a limit was reached
     requests: list = dataclasses.field(default_factory=list)       # (sent, seconds, what)
 
     documents: dict = dataclasses.field(default_factory=dict)      # {id: document}
@@ -216,5 +217,6 @@ class Journal:
     crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused
     leftovers: list = dataclasses.field(default_factory=list)      # processes, sockets, segments
     painted: dict = dataclasses.field(default_factory=dict)        # {tile: epoch}
+    births: list = dataclasses.field(default_factory=list)         # when seeders had their books
     open_tilesets: int = 0                                         # of the open parameter
     quota: int = None

@@ -9,12 +9,15 @@ import random
 import signal
 import time
 
+from actors import Squeezer
+from clients import TIGHT_LIMITS, TINY_LIMITS, Accountant
 from journal import Disturbance
 from seeding import seeder_of
 from tileseed_httpd import wait_until
 
 LOOKED_AT = 10      # seconds between two looks of httpd at its seeder
 BACK_OFF = 35       # the longest time that a new seeder waits after quick deaths, and some
+TIDE = 90           # seconds after which a lowered limit counts as never reached
 
 
 class Killer:
@@ -133,9 +136,28 @@ class Killer:
             if mode == 0o555:
                 time.sleep(self.random.uniform(0.5, 3))
 
+    # The limits
+
+    def low_tide(self):
+        """The limits are lowered, then left alone: what lies there comes down to them, whoever
+        waits for room, whatever else clients do, and whatever was disturbed before."""
+        with self.run.limits:
+            self.lower(Accountant(self.run, 'tide', 0), None, 20, self.random.choice(TINY_LIMITS))
+            if 'squeezer' in self.run.actors:
+                self.lower(Squeezer(self.run, 'tide', 0), 'tight', 0, min(TIGHT_LIMITS))
+
+    def lower(self, client, layer, shift, limit):
+        """Has a client that is no thread set one, and waits until it is reached."""
+        begun = time.time()
+        if client.put(limit):
+            wait_until(lambda: self.run.disk.used(layer) <= limit << shift, TIDE,
+                       f'{limit << shift} bytes of {layer or "all layers"}')
+            self.run.journal.tides.append(time.time() - begun)
+
     KINDS = {function.__name__: function for function in (
         graceful, restart, stop_start, child_kill, parent_kill, seeder_kill, seeder_crash,
-        seeder_hang, state_removed, state_readonly, cache_readonly)}
+        seeder_hang, state_removed, state_readonly, cache_readonly,
+        low_tide)}
 
 
 def kill(pid, number):
