@@ -69,8 +69,8 @@ class Tileseed:
             os.chown(self.cache, *self.httpd.user[1:])
         url = case.url.replace('@PORT@', str(self.httpd.port)) or self.rig.url(case)
         self.httpd.start(TILESEED.substitute(
-            vars(case) | {'sync': 'on' if case.sync else 'off'}, url=url, mime=case.mime, cache=self.cache,
-            level=f'level={case.level}' if case.level else '',
+            vars(case) | {'sync': 'on' if case.sync else 'off'}, url=url, mime=case.mime,
+            cache=self.cache, level=f'level={case.level}' if case.level else '',
             links='on' if case.links else 'off'))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()
