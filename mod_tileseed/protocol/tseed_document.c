@@ -7,7 +7,10 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_reader.h"
+
+#define QUOTE_MAX 100
 
 tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool)
 {
@@ -24,6 +27,7 @@ const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t form
 {
     size_t blanks = 0;
 
+    *root = NULL;
     while (blanks < length && apr_isspace(body[blanks])) {
         blanks++;
     }
@@ -33,6 +37,26 @@ const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t form
     }
     return format == TSEED_BODY_XML ? tseed_xml_read(root, body, length, pool)
                                     : tseed_json_read(root, body, length, pool);
+}
+
+const char *tseed_document_check_root(const tseed_node_t *root, tseed_format_of_body_t format,
+                                      const char *const *names, apr_pool_t *pool)
+{
+    const char *list = "", *found;
+
+    for (int i = 0; names[i]; i++) {
+        if (!root || strcmp(root->name, names[i]) == 0) {
+            return NULL;
+        }
+        list = apr_pstrcat(pool, list, i ? "|" : "", names[i], NULL);
+    }
+    found = tseed_text_quote(root->name, QUOTE_MAX, pool);
+    if (format == TSEED_BODY_XML) {
+        return apr_psprintf(pool, "The root must be %s, not '%s'", list, found);
+    }
+    return *found ? apr_psprintf(pool, "The root member %s is missing, '%s' stands in its place",
+                                 list, found)
+                  : apr_psprintf(pool, "The root member %s is missing", list);
 }
 
 const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name)

@@ -33,9 +33,17 @@ typedef struct tseed_node_t {
 void tseed_document_init(void);
 
 /* Reads a whole body into a tree in `pool`; for JSON the root is the one member of the outermost
- * object. NULL or a sentence that says where it went wrong. Any thread. */
+ * object. NULL or a sentence that says where it went wrong; then *root is NULL, or for JSON a node
+ * with the root's name alone, if that could be read ("": the outermost object is empty). Any
+ * thread. */
 const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t format,
                                 const char *body, size_t length, apr_pool_t *pool);
+
+/* Whether the root has one of the names, which end with NULL. To be asked before the sentence of
+ * tseed_document_read is said: {"zoomStop":0} is correct JSON without its root. NULL, also if
+ * `root` is NULL, or a sentence. */
+const char *tseed_document_check_root(const tseed_node_t *root, tseed_format_of_body_t format,
+                                      const char *const *names, apr_pool_t *pool);
 
 /* First child of that name, or NULL. */
 const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name);

