@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,6 +153,48 @@ const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
         }
     }
     return quoted;
+}
+
+#define ELLIPSIS "\xE2\x80\xA6"
+
+/* Ends a text that fills its `size` bytes, or more, with the sign that something is missing. */
+static void mark_as_cut(char *text, size_t size)
+{
+    size_t length = size - sizeof(ELLIPSIS);
+
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
+        length--;
+    }
+    memcpy(text + length, ELLIPSIS, sizeof(ELLIPSIS));
+}
+
+void tseed_text_cut(char *text, size_t size)
+{
+    if (strlen(text) >= size) {
+        mark_as_cut(text, size);
+    }
+}
+
+const char *tseed_text_fit(char *to, size_t size, const char *text)
+{
+    apr_cpystrn(to, text, size);
+    if (strlen(text) >= size) {
+        mark_as_cut(to, size);
+    }
+    return to;
+}
+
+void tseed_text_say(char *to, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(to, size, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && (size_t)length >= size) {
+        mark_as_cut(to, size);
+    }
 }
 
 void tseed_text_second(char text[TSEED_TIME_SIZE], apr_time_t time)

@@ -41,6 +41,18 @@ void tseed_text_sha1(char hex[41], const void *data, size_t length);
  * input in messages. Never cuts a UTF-8 sequence. */
 const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);
 
+/* Ends a text of `size` bytes or more with "…", so that it has less; a UTF-8 sequence stays whole.
+ * `size` is at least 4. */
+void tseed_text_cut(char *text, size_t size);
+
+/* Copies what fits into `size` bytes, at least 4, with "…" at the end if that is not all. Returns
+ * `to`. */
+const char *tseed_text_fit(char *to, size_t size, const char *text);
+
+/* The same of what a format makes. */
+void tseed_text_say(char *to, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* RFC 3339 in UTC without fractions, "2026-11-21T09:30:00Z". */
 #define TSEED_TIME_SIZE 24
 void tseed_text_second(char text[TSEED_TIME_SIZE], apr_time_t time);

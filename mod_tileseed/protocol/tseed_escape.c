@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define REPLACEMENT 0xFFFD
+#define ELLIPSIS    0x2026
 
 /* Number of continuation bytes behind a first byte, the bits it holds itself, and the lowest
  * character that may take so many (RFC 3629). */
@@ -125,6 +126,10 @@ const char *tseed_escape_xml(const char *text, apr_pool_t *pool)
 
 static char *write_plain(char *out, uint32_t c)
 {
+    if (c == ELLIPSIS) { /* no longer than its three bytes of UTF-8 */
+        memcpy(out, "...", 3);
+        return out + 3;
+    }
     *out++ = c > 0x7E ? '?' : (char)c;
     return out;
 }

@@ -21,7 +21,7 @@ const char *tseed_escape_json(const char *text, apr_pool_t *pool);
  * all becomes U+FFFD. */
 const char *tseed_escape_xml(const char *text, apr_pool_t *pool);
 
-/* Plain text: beyond U+007F one `?` a character. */
+/* Plain text: "..." for an ellipsis, else beyond U+007F one `?` a character. */
 const char *tseed_escape_plain(const char *text, apr_pool_t *pool);
 
 #endif

@@ -13,6 +13,7 @@
 
 #include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 #include "image/tseed_blank.h"
 #include "image/tseed_cutter.h"
 #include "tiling/tseed_margin.h"
@@ -87,9 +88,9 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
 static void no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 {
     if (rv == ELOOP && store) {
-        apr_snprintf(job->cause, sizeof(job->cause),
-                     "%s/%s is a symbolic link, and none is followed below a store's directory",
-                     job->run->tileset.layer->store.root, tseed_store_link_met(store));
+        tseed_text_say(job->cause, sizeof(job->cause),
+                       "%s/%s is a symbolic link, and none is followed below a store's directory",
+                       job->run->tileset.layer->store.root, tseed_store_link_met(store));
     }
     job->outcome = must_stop(job->run) ? TSEED_JOB_STOPPED
                    : job->refused      ? TSEED_JOB_NO_ROOM
@@ -100,7 +101,7 @@ static void no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 static void bad_answer(tseed_job_t *job, const char *cause)
 {
     job->outcome = TSEED_JOB_BAD_ANSWER;
-    apr_cpystrn(job->cause, cause, sizeof(job->cause));
+    tseed_text_fit(job->cause, sizeof(job->cause), cause);
 }
 
 static void check(tseed_store_t *store, tseed_job_t *job)

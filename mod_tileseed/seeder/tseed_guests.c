@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_text.h"
 #include "seeder/tseed_flight.h"
 
 #define CRASHES_OF_METATILE 2
@@ -32,7 +33,7 @@ static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const c
 {
     tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
 
-    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
+    tseed_text_fit(reply.cause, sizeof(reply.cause), cause);
     return reply;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "protocol/tseed_capabilities.h"
 #include "seeder/tseed_house.h"
 #include "source/tseed_wms.h"
@@ -163,5 +164,5 @@ void tseed_inquiry_remind(const tseed_seeder_t *seeder, tseed_run_t *run)
 {
     const char *warning = apr_hash_get(seeder->warnings, run->task->layer, APR_HASH_KEY_STRING);
 
-    apr_cpystrn(run->progress.reason, warning ? warning : "", sizeof(run->progress.reason));
+    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), warning ? warning : "");
 }

@@ -212,7 +212,7 @@ static void say_stuck(tseed_seeder_t *seeder, const tseed_account_t *account, co
                       run->task->layer, reason);
         }
         if (strcmp(run->progress.reason, reason) != 0) {
-            apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+            tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
             tseed_pump_show(seeder, run);
         }
     }

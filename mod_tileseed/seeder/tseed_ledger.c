@@ -12,6 +12,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "protocol/tseed_quota_config.h"
 #include "seeder/tseed_house.h"
 
@@ -281,9 +282,9 @@ static void settle_losses(tseed_seeder_t *seeder)
         if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
             run->progress.failures > run->task->failure_limit) {
             run->progress.state = TSEED_ABORTED;
-            apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                         "more than %" APR_INT64_T_FMT " metatiles failed, the last one: %.150s",
-                         run->task->failure_limit, loss->cause);
+            tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                           "more than %" APR_INT64_T_FMT " metatiles failed, the last one: %s",
+                           run->task->failure_limit, loss->cause);
             tseed_pump_drain(seeder, run);
         }
         tseed_pump_show(seeder, run);

@@ -66,6 +66,9 @@ static const char *name_of(const tseed_run_t *run, int address)
     return run->tileset.layer->source.addresses[address].upstream->name;
 }
 
+/* Of a name or a cause in a reason, so that there is room for what stands behind it. */
+#define PART_SIZE 80
+
 static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook_t *outlook,
                          apr_time_t now)
 {
@@ -73,22 +76,26 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
     const apr_time_t since =
         outlook->since < run->progress.away_since ? outlook->since : run->progress.away_since;
     char next[40] = "it is being tried", time[TSEED_TIME_SIZE];
+    char upstream[PART_SIZE], cause[PART_SIZE];
 
     tseed_text_second(time, since);
     if (left > 0) {
         apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
     }
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "waiting for upstream %.80s: %.80s since %s, %s", name, outlook->cause, time,
-                 next);
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "waiting for upstream %s: %s since %s, %s",
+                   tseed_text_fit(upstream, sizeof(upstream), name),
+                   tseed_text_fit(cause, sizeof(cause), outlook->cause), time, next);
 }
 
 static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, const char *cause)
 {
+    char upstream[PART_SIZE];
+
     run->progress.state = TSEED_ABORTED;
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "the upstream %.80s was away for longer than TileSeedGiveUp allows: %.100s", name,
-                 cause);
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "the upstream %s was away for longer than TileSeedGiveUp allows: %s",
+                   tseed_text_fit(upstream, sizeof(upstream), name), cause);
     tseed_pump_drain(seeder, run);
 }
 
@@ -132,12 +139,14 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
                       const tseed_outlook_t *outlook, apr_time_t now)
 {
+    char upstream[PART_SIZE];
     int was_dirty = run->dirty;
 
     run->is_hushed = 1;
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "waiting for upstream %.80s: no answer for %" APR_INT64_T_FMT " s", name,
-                 (now - outlook->hushed) / APR_USEC_PER_SEC);
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
+                   tseed_text_fit(upstream, sizeof(upstream), name),
+                   (now - outlook->hushed) / APR_USEC_PER_SEC);
     tseed_pump_show(seeder, run);
     run->dirty = was_dirty;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 
 /* What one layer, or one client, has; malloc'd. */
 typedef struct {
@@ -52,6 +53,7 @@ static const char *refusal(const tseed_places_t *places, const char *layer, cons
 {
     const int of_layer = count_of(places->layers, layer);
     const int of_client = count_of(places->clients, client);
+    char name[64];
 
     if (places->taken >= places->most) {
         return apr_psprintf(scratch,
@@ -60,9 +62,9 @@ static const char *refusal(const tseed_places_t *places, const char *layer, cons
     }
     if (!may_take(places, of_layer, places->most_of_layer)) {
         return apr_psprintf(scratch,
-                            "%d requests wait for tiles of layer '%.60s', TileSeedMissWaiters "
+                            "%d requests wait for tiles of layer '%s', TileSeedMissWaiters "
                             "(layer=) allows no more",
-                            of_layer, layer);
+                            of_layer, tseed_text_fit(name, sizeof(name), layer));
     }
     if (!may_take(places, of_client, places->most_of_client)) {
         return apr_psprintf(scratch,

@@ -8,6 +8,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 #include "source/tseed_source.h"
 
@@ -29,7 +30,7 @@ void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     if (seeder->state_trouble && waits_for_state(run)) { /* a reason that can't be recorded */
-        apr_cpystrn(shown.reason, seeder->state_trouble, sizeof(shown.reason));
+        tseed_text_fit(shown.reason, sizeof(shown.reason), seeder->state_trouble);
     } else if (trouble) {
         apr_cpystrn(shown.reason, trouble, sizeof(shown.reason));
     }
@@ -269,7 +270,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
     const tseed_range_t *tiles = &job->metatile.wanted;
     const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
     apr_time_t now = tseed_clock_monotonic();
-    char why[TSEED_CAUSE_SIZE];
+    char why[TSEED_CAUSE_SIZE], layer[64];
 
     apr_strerror(job->rv, why, sizeof(why));
     if (job->rv == ELOOP) { /* the worker has found out which directory is a link */
@@ -288,11 +289,11 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
         run->pause_until = now + tseed_parking_back_off(run->pauses);
     }
     if (job->rv == ELOOP) {
-        apr_snprintf(run->progress.reason, sizeof(run->progress.reason), "paused: %s", why);
+        tseed_text_say(run->progress.reason, sizeof(run->progress.reason), "paused: %s", why);
     } else {
-        apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                     "paused: the store of layer %.60s can't be used: %s; the error log says where",
-                     run->task->layer, why);
+        tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                       "paused: the store of layer %s can't be used: %s; the error log says where",
+                       tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
     tseed_pump_show(seeder, run);
 }

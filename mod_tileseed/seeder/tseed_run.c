@@ -3,7 +3,7 @@
 /* A run: the sequence of a task's metatiles and what is under way of it. */
 #include "seeder/tseed_run.h"
 
-#include <apr_strings.h>
+#include "base/tseed_text.h"
 
 int64_t tseed_run_count(const tseed_run_t *run)
 {
@@ -83,9 +83,9 @@ static void say_losses(tseed_run_t *run, const char *what, int64_t count)
 {
     const char *cause = run->loss_cause;
 
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "%s%" APR_INT64_T_FMT " metatile%s failed%s%.150s", what, count,
-                 count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "%s%" APR_INT64_T_FMT " metatile%s failed%s%s", what, count,
+                   count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
 }
 
 void tseed_run_conclude(tseed_run_t *run)

@@ -7,6 +7,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -34,7 +35,7 @@ static void run_abort(tseed_run_t *run, const char *reason)
 {
     run->phase = TSEED_RUN_ENDING;
     run->progress.state = TSEED_ABORTED;
-    apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
 }
 
 /* What has changed under the task since it was accepted, or NULL; its place in the books. */
@@ -146,7 +147,7 @@ static void show_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, con
 
     if (tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
         strcmp(row.progress.reason, reason) != 0) {
-        apr_cpystrn(row.progress.reason, reason, sizeof(row.progress.reason));
+        tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
         tseed_board_slot_update(seeder->board, entry->slot, &row.progress);
     }
 }

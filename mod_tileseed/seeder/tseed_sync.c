@@ -25,6 +25,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 
 #define RETRY APR_USEC_PER_SEC
@@ -247,6 +248,8 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
 
 static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
 {
+    char path[120];
+
     if (!sync->is_said) {
         tseed_log(TSEED_LOG_ERROR, rv,
                   "the file system of the store directory %s %s; tasks there are not done before "
@@ -254,8 +257,9 @@ static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
                   sync->roots->path, what);
     }
     sync->is_said = 1;
-    apr_snprintf(sync->trouble, sizeof(sync->trouble),
-                 "all is made, but the file system of %.120s %s", sync->roots->path, what);
+    tseed_text_say(sync->trouble, sizeof(sync->trouble),
+                   "all is made, but the file system of %s %s",
+                   tseed_text_fit(path, sizeof(path), sync->roots->path), what);
 }
 
 void tseed_sync_take(tseed_seeder_t *seeder, tseed_job_t *job)

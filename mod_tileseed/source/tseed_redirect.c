@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 
 /* ---- origins ---- */
 
@@ -112,6 +113,7 @@ static int judge(tseed_redirect_t *redirect, char *cause, const tseed_upstream_t
                  const origin_t origins[3])
 {
     const origin_t *first = &origins[0], *from = &origins[1], *to = &origins[2];
+    char part[100];
     const char *why;
 
     if (!to->scheme || (is_http(to) && !is_whole(to))) {
@@ -120,9 +122,11 @@ static int judge(tseed_redirect_t *redirect, char *cause, const tseed_upstream_t
     }
     why = objection(first, from, to, upstream);
     if (why && !is_http(to)) {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "%s%.20s", why, to->scheme);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "%s%s", why,
+                       tseed_text_fit(part, sizeof(part), to->scheme));
     } else if (why) {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "%s%.100s:%.5s", why, to->host, to->port);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "%s%s:%s", why,
+                       tseed_text_fit(part, sizeof(part), to->host), to->port);
     }
     redirect->is_other = is_whole(to) && !is_same(first, to);
     redirect->url = why ? NULL : bare(to);

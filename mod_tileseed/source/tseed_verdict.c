@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "source/tseed_explain.h"
 #include "source/tseed_secrets.h"
 #include "source/tseed_wire.h"
@@ -68,20 +69,6 @@ static void write_status(char *text, size_t size, int code)
 
 /* ---- answers ---- */
 
-/* Ends a text so that it has less than `size` bytes and whole UTF-8 sequences. */
-static void cut(char *text, size_t size)
-{
-    size_t length = strlen(text);
-
-    if (length >= size) {
-        length = size - 1;
-        while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
-            length--;
-        }
-        text[length] = '\0';
-    }
-}
-
 /* The words of an answer, without secrets. What comes from another origin is not for our readers:
  * the upstream chose what we should fetch there. */
 static const char *explain(char words[LONG_SIZE], const tseed_transfer_t *transfer)
@@ -93,7 +80,7 @@ static const char *explain(char words[LONG_SIZE], const tseed_transfer_t *transf
         words[0] = '\0';
     }
     tseed_secrets_blank(words, strlen(words) > LONG_SIZE - 8, transfer);
-    cut(words, WORDS_SIZE);
+    tseed_text_cut(words, WORDS_SIZE);
     return kind;
 }
 
@@ -110,7 +97,7 @@ const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *p
     if (!transfer->is_other) {
         tseed_explain(words, LONG_SIZE, "text/plain", transfer->body, transfer->length);
         tseed_secrets_blank(words, strlen(words) > LONG_SIZE - 8, transfer);
-        cut(words, WORDS_SIZE / 2);
+        tseed_text_cut(words, WORDS_SIZE / 2);
     }
     return apr_pstrdup(pool, words);
 }
@@ -123,8 +110,8 @@ static void judge_error_status(tseed_transfer_t *transfer)
     if (!explain(words, transfer) || strncasecmp(words, status, strlen(status)) == 0) {
         words[0] = '\0'; /* no document, or a page that only repeats the status */
     }
-    apr_snprintf(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
-                 words);
+    tseed_text_say(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
+                   words);
 }
 
 /* "Not now", from the upstream or from what stands before it. */
@@ -147,8 +134,8 @@ static void judge_answer(tseed_transfer_t *transfer)
     } else if (transfer->length == 0) {
         apr_cpystrn(transfer->cause, "empty answer", sizeof(transfer->cause));
     } else if ((kind = explain(words, transfer))) {
-        apr_snprintf(transfer->cause, sizeof(transfer->cause), "200 with %s%s%s", kind,
-                     *words ? ": " : "", words);
+        tseed_text_say(transfer->cause, sizeof(transfer->cause), "200 with %s%s%s", kind,
+                       *words ? ": " : "", words);
     } else {
         transfer->result = TSEED_FETCH_OK;
     }
@@ -188,18 +175,18 @@ static void say_no_connection(char *cause, const tseed_wire_t *wire, const char 
 
     curl_easy_getinfo(wire->easy, CURLINFO_OS_ERRNO, &error);
     if (error == ECONNREFUSED) {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "connection refused by %s", peer);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "connection refused by %s", peer);
         return;
     }
-    apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s: %s", peer,
-                 error ? apr_strerror((apr_status_t)error, why, sizeof(why)) : wire->detail);
+    tseed_text_say(cause, TSEED_CAUSE_SIZE, "no connection to %s: %s", peer,
+                   error ? apr_strerror((apr_status_t)error, why, sizeof(why)) : wire->detail);
 }
 
 static void say_closed(char *cause, const tseed_wire_t *wire, const char *peer)
 {
     (void)wire;
-    apr_snprintf(cause, TSEED_CAUSE_SIZE,
-                 "redirected from a public address to one that is not, of %s", peer);
+    tseed_text_say(cause, TSEED_CAUSE_SIZE,
+                   "redirected from a public address to one that is not, of %s", peer);
 }
 
 /* "60 s" or "0.5 s"; APR's %g leaves the zero out. */
@@ -220,24 +207,24 @@ static void say_too_late(char *cause, const tseed_wire_t *wire, const char *peer
     write_seconds(connect, upstream->connect_timeout);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     if (request_bytes == 0) {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "no connection to %s within %s", peer,
-                     whole_first ? whole : connect);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "no connection to %s within %s", peer,
+                       whole_first ? whole : connect);
     } else if (wire->transfer->http_status == 0) {
-        apr_snprintf(
+        tseed_text_say(
             cause, TSEED_CAUSE_SIZE, "no answer within %s",
             wire->silent_until && upstream->first_byte_timeout < upstream->timeout ? first : whole);
     } else {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE,
-                     "answer not complete within %s, %" APR_SIZE_T_FMT " bytes came", whole,
-                     wire->transfer->length);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE,
+                       "answer not complete within %s, %" APR_SIZE_T_FMT " bytes came", whole,
+                       wire->transfer->length);
     }
 }
 
 static void say_cut_short(char *cause, const tseed_wire_t *wire, const char *peer)
 {
     (void)peer;
-    apr_snprintf(cause, TSEED_CAUSE_SIZE, "answer cut short after %" APR_SIZE_T_FMT " bytes",
-                 wire->transfer->length);
+    tseed_text_say(cause, TSEED_CAUSE_SIZE, "answer cut short after %" APR_SIZE_T_FMT " bytes",
+                   wire->transfer->length);
 }
 
 static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer)
@@ -246,8 +233,8 @@ static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer
     if (wire->no_memory) {
         apr_cpystrn(cause, "no memory for an answer of this length", TSEED_CAUSE_SIZE);
     } else {
-        apr_snprintf(cause, TSEED_CAUSE_SIZE, "answer longer than %" APR_SIZE_T_FMT " bytes",
-                     wire->transfer->most);
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "answer longer than %" APR_SIZE_T_FMT " bytes",
+                       wire->transfer->most);
     }
 }
 
@@ -296,8 +283,8 @@ static void judge_trouble(tseed_wire_t *wire, CURLcode code)
     if (trouble->say) {
         trouble->say(wire->transfer->cause, wire, peer);
     } else {
-        apr_snprintf(wire->transfer->cause, TSEED_CAUSE_SIZE, "%s%s%s%s", trouble->begin, peer,
-                     trouble->with_detail ? ": " : "", trouble->with_detail ? detail : "");
+        tseed_text_say(wire->transfer->cause, TSEED_CAUSE_SIZE, "%s%s%s%s", trouble->begin, peer,
+                       trouble->with_detail ? ": " : "", trouble->with_detail ? detail : "");
     }
 }
 
@@ -309,7 +296,8 @@ static void add_origin(tseed_wire_t *wire)
 
     if (wire->is_other && *transfer->cause && transfer->http_status) {
         write_peer(peer, wire);
-        cut(transfer->cause, TSEED_CAUSE_SIZE - sizeof(", redirected to ") - strlen(peer));
+        tseed_text_cut(transfer->cause,
+                       TSEED_CAUSE_SIZE - sizeof(", redirected to ") - strlen(peer));
         strcat(strcat(transfer->cause, ", redirected to "), peer);
     }
 }
@@ -317,11 +305,11 @@ static void add_origin(tseed_wire_t *wire)
 /* Names and curl's own words hold what the upstream has sent, too. */
 static void clean(tseed_transfer_t *transfer)
 {
-    char line[TSEED_CAUSE_SIZE];
+    char line[2 * TSEED_CAUSE_SIZE]; /* a byte of ISO 8859-1 becomes two */
 
     tseed_explain(line, sizeof(line), "text/plain", (const unsigned char *)transfer->cause,
                   strlen(transfer->cause));
-    apr_cpystrn(transfer->cause, line, sizeof(transfer->cause));
+    tseed_text_fit(transfer->cause, sizeof(transfer->cause), line);
     tseed_secrets_blank(transfer->cause, 0, transfer);
 }
 

@@ -206,6 +206,7 @@ static void test_document__what_is_no_utf8_is_replaced_bytewise(void **state)
     assert_string_equal(tseed_escape_json("\xE2\x82", pool), "\"\\ufffd\\ufffd\"");
     assert_string_equal(tseed_escape_xml("\xFF\xFE", pool), "&#65533;&#65533;");
     assert_string_equal(tseed_escape_plain("\xF0\x9F", pool), "??");
+    assert_string_equal(tseed_escape_plain("cut\xE2\x80\xA6", pool), "cut...");
 }
 
 static void test_document__attributes_are_bounded(void **state)
