@@ -10,6 +10,7 @@
 
 #include <ap_listen.h>
 #include <ap_mpm.h>
+#include <apr_signal.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
@@ -30,7 +31,7 @@
 #include "mod_tileseed_retained.h"
 #include "seeder/tseed_seeder.h"
 
-#define STOP_GRACE      (3 * APR_USEC_PER_SEC)  /* beyond TileSeedStopTimeout, to record */
+#define STOP_GRACE      (3 * APR_USEC_PER_SEC) /* beyond TileSeedStopTimeout, to record */
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5                       /* at most 32 s */
 #define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
@@ -242,7 +243,22 @@ static int may_start(void)
            ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state != AP_MPMQ_STOPPING;
 }
 
-static void seeder_died(supervisor_t *supervisor)
+/* The MPM passes the number of the signal or the exit status, and does not say which. The seeder
+ * exits with a number of tseed_exit_t, which are signals that it blocks. APR itself passes what
+ * wait says, with the exit status in the second byte. */
+static const char *end_of(int status, apr_pool_t *pool)
+{
+    if (status < 0) {
+        return "in a way that nobody saw";
+    }
+    if (status > TSEED_EXIT_SETUP && status < NSIG) {
+        return apr_psprintf(pool, "by the signal %s (%d)", apr_signal_description_get(status),
+                            status);
+    }
+    return apr_psprintf(pool, "with exit status %d", status > 255 ? status >> 8 : status);
+}
+
+static void seeder_died(supervisor_t *supervisor, int status)
 {
     int fast = tseed_clock_monotonic() - supervisor->started < FAST_DEATH;
 
@@ -255,20 +271,20 @@ static void seeder_died(supervisor_t *supervisor)
     tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE);
     supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
-                 "tileseed: the seeder ended unexpectedly and is started again; its tasks go on");
+                 "tileseed: the seeder ended unexpectedly, %s, and is started again; its tasks go "
+                 "on",
+                 end_of(status, supervisor->pool));
     seeder_start(supervisor);
 }
 
-/* `status` is not looked at: one caller passes it decoded, another raw. */
 static void maintain(int reason, void *data, int status)
 {
     supervisor_t *supervisor = data;
 
-    (void)status;
     switch (reason) {
     case APR_OC_REASON_DEATH:
     case APR_OC_REASON_LOST:
-        seeder_died(supervisor);
+        seeder_died(supervisor, reason == APR_OC_REASON_LOST ? -1 : status);
         break;
     case APR_OC_REASON_RESTART:
         if (supervisor->pid > 0) {

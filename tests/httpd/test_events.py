@@ -205,6 +205,7 @@ def test_seeder_crashes(httpd, slow):
     with Watch(httpd) as watch:
         os.kill(old, signal.SIGSEGV)
         wait_until(lambda: seeder_of(httpd) not in (None, old), 2, 'a new seeder')
+        assert 'unexpectedly, by the signal Segmentation fault (11), and' in httpd.error_log()
         check_seed(ended(httpd, number), 4)
     watch.check(number, TILES[4])
 

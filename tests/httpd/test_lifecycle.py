@@ -140,6 +140,7 @@ def test_seeder_killed(httpd, slow):
         before = len(slow.requests)
         wait_until(lambda: len(slow.requests) > before, 2)
         assert time.monotonic() - killed < 3
+        assert 'ended unexpectedly, by the signal Killed (9), and is' in httpd.error_log()
         wait_until(lambda: not rows(httpd), 60)
     watch.check(number, len(TILES))
     check_end(httpd, slow, number, interruptions=1)
