@@ -97,6 +97,18 @@ static int is_disk_full(const char *path)
     return (statvfs(path, &space) == 0 && space.f_bavail == 0) || !tseed_file_has_room(path);
 }
 
+/* SQLite says "readonly" of a file system, and of a file that we may not write to. */
+static apr_status_t may_not_write(tseed_database_t *db, const char *words, const failure_t *failure)
+{
+    char why[TSEED_DATABASE_ERROR_SIZE];
+
+    if (tseed_file_obstacle(why, sizeof(why), db->path)) {
+        return tseed_database_fail(db, EACCES, "%s: %s", words, why);
+    }
+    return tseed_database_fail(db, tseed_file_is_on_readonly(db->path) ? EROFS : EACCES, "%s: %s%s",
+                               db->path, words, failure->advice);
+}
+
 static apr_status_t statement_failed(tseed_database_t *db, int code)
 {
     const char *words = apr_dbd_error(db->driver, db->handle, code);
@@ -110,6 +122,9 @@ static apr_status_t statement_failed(tseed_database_t *db, int code)
     if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED || rv == EROFS) {
         db->lost = 1; /* what SQLite could open for reading only stays so when modes change */
         db->suspect = db->suspect || rv == TSEED_EDAMAGED;
+    }
+    if (rv == EROFS || rv == EACCES) {
+        return may_not_write(db, words, failure);
     }
     return tseed_database_fail(db, rv, "%s: %s%s", db->path, words, failure->advice);
 }
@@ -141,6 +156,9 @@ static apr_status_t open_session(tseed_database_t *db)
         db->handle = NULL;
         const failure_t *failure = failure_of(error ? error : "");
 
+        if (error && failure->rv == EACCES) {
+            return may_not_write(db, error, failure);
+        }
         return tseed_database_fail(db, error ? failure->rv : rv, "%s: %s%s", db->path,
                                    error ? error : "can't be opened", failure->advice);
     }

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "base/tseed_text.h"
 
 #define LOCK_PATIENCE 200   /* tries … */
 #define LOCK_PAUSE    10000 /* … and microseconds between them */
@@ -182,6 +185,43 @@ int tseed_file_has_room(const char *path)
         close(file);
     }
     return has_room;
+}
+
+static int is_forbidden(char *text, size_t size, const char *path)
+{
+    struct stat st;
+
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || errno != EACCES ||
+        stat(path, &st) != 0) {
+        return 0;
+    }
+    tseed_text_say(text, size,
+                   "%s belongs to uid %u and has the mode %04o, so that httpd's User (uid %u) may "
+                   "not write to it",
+                   path, (unsigned)st.st_uid, (unsigned)st.st_mode & 07777, (unsigned)geteuid());
+    return 1;
+}
+
+int tseed_file_obstacle(char *text, size_t size, const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", NULL};
+    char part[PATH_MAX];
+
+    for (int i = 0; suffixes[i]; i++) {
+        apr_snprintf(part, sizeof(part), "%s%s", path, suffixes[i]);
+        if (is_forbidden(text, size, part)) {
+            return 1;
+        }
+    }
+    apr_cpystrn(part, path, (apr_size_t)(strrchr(path, '/') - path) + 2);
+    return is_forbidden(text, size, part);
+}
+
+int tseed_file_is_on_readonly(const char *path)
+{
+    struct statvfs space;
+
+    return statvfs(path, &space) == 0 && (space.f_flag & ST_RDONLY);
 }
 
 /* ---- the mark ---- */

@@ -44,6 +44,14 @@ void tseed_file_remove(const char *path, apr_pool_t *pool);
  */
 int tseed_file_has_room(const char *path);
 
+/* Which part of a database, its directory among them, has an owner and a mode that keep this
+ * process from writing to it, as a clause in `text` (at least 4 bytes). Returns 0 if there is none.
+ */
+int tseed_file_obstacle(char *text, size_t size, const char *path);
+
+/* Whether the file system takes no writes at all. */
+int tseed_file_is_on_readonly(const char *path);
+
 /* The mark and the inode of the database it was written for; both 0 when there is none yet or it
  * can't be understood. */
 typedef struct {

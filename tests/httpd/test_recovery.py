@@ -30,6 +30,10 @@ def test_state_that_was_readonly(httpd, upstream):
     httpd.graceful()
     refused = [seed(httpd, 'stub', status=503) for _ in range(4)]
     assert all('Retry-After' in answer.headers for answer in refused)
+    mine = httpd.user[1] if httpd.user else os.getuid()
+    wait_until(lambda: f'tileseed.db belongs to uid {mine} and has the mode 0400, so that httpd\'s '
+               f'User (uid {mine}) may not write to it' in httpd.error_log())
+    assert 'Read-only file system' not in httpd.error_log()
     change_state(httpd, 0o700, 0o600)
     numbers = [number_of(seed(httpd, 'stub')) for _ in range(4)]
     assert numbers == [2, 3, 4, 5]
