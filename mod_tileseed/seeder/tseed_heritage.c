@@ -154,7 +154,8 @@ static apr_array_header_t *look(tseed_seeder_t *seeder)
 
         if (rv != APR_SUCCESS) {
             tseed_log(TSEED_LOG_WARNING, rv,
-                      "can't read what was truncated below %s and is not removed yet", root);
+                      "can't look whether something was truncated below %s and is not removed yet",
+                      root);
         }
         for (int i = 0; i < remnants->nelts; i++) {
             APR_ARRAY_PUSH(finds, find_t) =

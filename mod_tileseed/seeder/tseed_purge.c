@@ -14,10 +14,12 @@
  */
 #include <apr_strings.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
+#include "store/tseed_layout.h"
 
 #define PARTS 2
 #define RETRY (60 * APR_USEC_PER_SEC)
@@ -39,6 +41,7 @@ struct tseed_purge_t {
     int wanted;            /* something was renamed away since it was last begun */
     int at_work;           /* threads */
     apr_status_t rv;       /* the first one's that failed */
+    apr_status_t said;     /* what was logged of it, until it works again */
     apr_time_t not_before; /* monotonic */
     part_t parts[PARTS];
     tseed_purge_t *next;
@@ -194,6 +197,33 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
     }
 }
 
+/* Whether there is something to remove, as far as anybody can see. */
+static int is_owed(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
+{
+    const char *path = apr_pstrcat(seeder->scratch, purge->root, "/" TSEED_REMOVED, NULL);
+    tseed_shelf_t *shelf;
+
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        if (is_charged(shelf, purge)) {
+            return 1;
+        }
+    }
+    return access(path, F_OK) == 0;
+}
+
+/* A store that can't be read or written is somebody else's to complain of: nothing may have been
+ * truncated there. */
+static void complain(const tseed_seeder_t *seeder, tseed_purge_t *purge)
+{
+    if (purge->rv != purge->said && is_owed(seeder, purge)) {
+        purge->said = purge->rv;
+        tseed_log(TSEED_LOG_ERROR, purge->rv,
+                  "can't remove what was truncated below %s from the disk; it is tried again every "
+                  "minute",
+                  purge->root);
+    }
+}
+
 void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_purge_t *purge = ((part_t *)job)->purge;
@@ -204,13 +234,13 @@ void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job)
         return;
     }
     if (purge->rv != APR_SUCCESS) {
-        tseed_log(TSEED_LOG_ERROR, purge->rv,
-                  "can't remove what was truncated below %s from the disk; it is tried again in a "
-                  "minute",
-                  purge->root);
+        complain(seeder, purge);
         purge->not_before = tseed_clock_monotonic() + RETRY;
         purge->wanted = 1;
-    } else if (!purge->wanted) {
+        return;
+    }
+    purge->said = APR_SUCCESS;
+    if (!purge->wanted) {
         settle(seeder, purge);
     }
 }

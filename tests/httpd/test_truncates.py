@@ -9,7 +9,7 @@ from PIL import Image
 
 from quota import agrees, disk, known, usage
 from seeding import REST, begin, counts, done, ended, files, halt, seeder_of, stub, task
-from tileseed_httpd import wait_until
+from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
 OLD, NEW = 40, 200          # shades
@@ -62,6 +62,20 @@ def test_link_below_the_root(httpd, upstream):
     level.unlink()
     assert counts(ended(httpd, number)) == (16 + 64, 5, 0, 0)
     assert len(list(httpd.path('away').rglob('*.png'))) == 16
+
+
+@one_mpm
+def test_store_that_nobody_may_enter(httpd, upstream):
+    """A store that User can't read is complained of as such, not as one that keeps what was
+    truncated: nothing was."""
+    httpd.expect("is paused: .* can't be used|can't be written by User|can't be synced|can't look")
+    httpd.folder('cache').chmod(0)
+    httpd.start(REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStop=0)
+    wait_until(lambda: "can't be used" in (task(httpd, number)['reason'] or ''))
+    assert "can't remove what was truncated" not in httpd.error_log()
+    httpd.path('cache').chmod(0o755)
+    assert counts(ended(httpd, number)) == (1, 0, 0, 0)
 
 
 def shades(httpd):
