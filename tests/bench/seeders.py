@@ -68,10 +68,11 @@ class Tileseed:
         if self.httpd.user:
             os.chown(self.cache, *self.httpd.user[1:])
         url = case.url.replace('@PORT@', str(self.httpd.port)) or self.rig.url(case)
+        values = vars(case) | {name: 'on' if getattr(case, name) else 'off'
+                               for name in ('links', 'sync')}
         self.httpd.start(TILESEED.substitute(
-            vars(case) | {'sync': 'on' if case.sync else 'off'}, url=url, mime=case.mime,
-            cache=self.cache, level=f'level={case.level}' if case.level else '',
-            links='on' if case.links else 'off'))
+            values, url=url, mime=case.mime, cache=self.cache,
+            level=f'level={case.level}' if case.level else ''))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()
 

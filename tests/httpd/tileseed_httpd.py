@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -32,6 +33,7 @@ SANITIZED = bool(os.environ.get('TILESEED_SANITIZE'))
 MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
         if (MODULES / f'mod_mpm_{mpm}.so').exists()]
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
+PORTS = range(10000, 32000)     # below those of clients, see ip_local_port_range
 START_TIMEOUT = 60 if SANITIZED else 20
 STOP_TIMEOUT = 20
 LEAVE_TIMEOUT = 30 if SANITIZED else 3
@@ -110,10 +112,16 @@ def wait_until(condition, timeout=10, what='the condition'):
 
 
 def free_port():
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    """A port of 127.0.0.1 that nobody listens on, and that the kernel gives to no client while an
+    httpd is away for a moment."""
+    for port in random.SystemRandom().sample(PORTS, 100):
+        with socket.socket() as probe:
+            try:
+                probe.bind(('127.0.0.1', port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError('no port is free')
 
 
 def ordinary_user():
@@ -235,6 +243,7 @@ class Httpd:
         self.leftovers = {}
         self.resumed_before = 0         # the last start
         self.mischief = None
+        self.snippet = ''               # the test's own part of the configuration
         self.expected = list(HARMLESS)
         shutil.copytree(TOP / 'conf/demo', self.root / 'demo')
         for path in [self.root / 'demo', *self.root.glob('demo/*')]:
@@ -244,6 +253,7 @@ class Httpd:
 
     def write_config(self, snippet=''):
         """Writes httpd.conf, and the test's own part as test.conf."""
+        self.snippet = snippet
         modules = [f'mpm_{self.mpm}', *LOADED]
         load = [f'LoadModule {name}_module {MODULES}/mod_{name}.so' for name in modules]
         if self.with_module:
@@ -315,7 +325,7 @@ class Httpd:
             if self.try_start():
                 return self
             self.port = free_port()     # somebody took it between the probe and the bind
-            self.write_config(snippet or '')
+            self.write_config(self.snippet)
         raise AssertionError(f'httpd found no port:\n{self.error_log()}')
 
     def try_start(self):
