@@ -294,6 +294,52 @@ static const char *read_image_type(void *member, const tseed_option_t *option, c
     return tseed_read_text(member, option, text, pool);
 }
 
+#define CODEC(name) (1u << TSEED_CODEC_##name)
+#define MIXES       (CODEC(JPEG_PNG) | CODEC(JPEG_PNG8))
+
+/* The options that mean nothing to some formats. */
+static const struct {
+    const char *name;
+    unsigned codecs; /* which know it */
+    const char *formats;
+} special[] = {
+    {"quality", CODEC(JPEG) | CODEC(WEBP) | MIXES, "image/jpeg, image/webp and the mixes"},
+    {"level", CODEC(PNG) | CODEC(PNG8) | CODEC(WEBP) | MIXES,
+     "image/png, image/png8, image/webp and the mixes"},
+    {"palette", CODEC(PNG) | CODEC(JPEG_PNG), "image/png and image/vnd.jpeg-png"},
+    {"lossless", CODEC(WEBP), "image/webp"},
+};
+
+static const char *check_option(const tseed_format_t *format, const char *word, apr_pool_t *pool)
+{
+    const char *name, *value;
+
+    tseed_option_cut(&name, &value, word, pool);
+    for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
+        if (apr_cstr_casecmp(special[i].name, name) == 0 &&
+            !(special[i].codecs & 1u << format->codec)) {
+            return apr_psprintf(pool, "%s is for %s, not for %s", word, special[i].formats,
+                                format->mime);
+        }
+    }
+    if (format->lossless && apr_cstr_casecmp(name, "quality") == 0) {
+        return apr_psprintf(pool, "%s means nothing with lossless=on", word);
+    }
+    return NULL;
+}
+
+/* Whether each option that is written means something to the format. */
+static const char *check_options(const tseed_format_t *format, const apr_array_header_t *words,
+                                 apr_pool_t *pool)
+{
+    const char *error = NULL;
+
+    for (int i = 1; i < words->nelts && !error; i++) {
+        error = check_option(format, APR_ARRAY_IDX(words, i, const char *), pool);
+    }
+    return error;
+}
+
 const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const tseed_option_t options[] = {
@@ -327,8 +373,8 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
     if (!error) {
         error = tseed_options_read(&format, options, words, 1, cmd->pool);
     }
-    if (!error && format.lossless && format.codec != TSEED_CODEC_WEBP) {
-        error = apr_psprintf(cmd->pool, "lossless= is for image/webp, not for %s", format.mime);
+    if (!error) {
+        error = check_options(&format, words, cmd->pool);
     }
     if (!error) {
         error = say_again(&draft, TSEED_SAID_FORMAT, cmd);

@@ -397,7 +397,21 @@ FORMATS = [
      "TileSeedFormat: format 'image/gif' is unknown, one of image/png, image/png8, "
      'image/jpeg, image/webp, image/vnd.jpeg-png, image/vnd.jpeg-png8 is expected'),
     (layer('!TileSeedFormat image/png lossless=on'),
-     'TileSeedFormat: lossless= is for image/webp, not for image/png'),
+     'TileSeedFormat: lossless=on is for image/webp, not for image/png'),
+    (layer('!TileSeedFormat image/jpeg lossless=off'),
+     'TileSeedFormat: lossless=off is for image/webp, not for image/jpeg'),
+    (layer('!TileSeedFormat image/png quality=85'),
+     'TileSeedFormat: quality=85 is for image/jpeg, image/webp and the mixes, not for image/png'),
+    (layer('!TileSeedFormat image/png8 quality=85'),
+     'TileSeedFormat: quality=85 is for image/jpeg, image/webp and the mixes, not for image/png8'),
+    (layer('!TileSeedFormat image/webp quality=85 lossless=on'),
+     'TileSeedFormat: quality=85 means nothing with lossless=on'),
+    (layer('!TileSeedFormat image/jpeg level=6'),
+     'TileSeedFormat: level=6 is for image/png, image/png8, image/webp and the mixes, not for '
+     'image/jpeg'),
+    *((layer(f'!TileSeedFormat {mime} palette=keep'),
+       f'TileSeedFormat: palette=keep is for image/png and image/vnd.jpeg-png, not for {mime}')
+      for mime in ('image/png8', 'image/jpeg', 'image/webp', 'image/vnd.jpeg-png8')),
     (layer('!TileSeedFormat image/webp lossless=yes'),
      "TileSeedFormat: lossless=: 'yes' is unknown, off or on is expected"),
     (layer('!TileSeedFormat image/jpeg quality=0'),
