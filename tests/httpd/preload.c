@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -28,6 +29,7 @@ typedef struct {
     _Atomic int64_t slow;       /* microseconds of a closedir, rename, unlink, pread below it */
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     _Atomic int64_t unsynced;   /* a syncfs below it: 1 waits until that is over, 2 fails */
+    _Atomic int64_t linger;     /* more microseconds of a closedir, if directories lie in it */
     char directory[256];
 } mischief_t;
 
@@ -186,6 +188,16 @@ ssize_t pread64(int file, void *bytes, size_t length, off_t offset)
     return syscall(SYS_pread64, file, bytes, length, offset);
 }
 
+/* Whoever has read a level's directory has read all that lies below. */
+static void linger(int directory)
+{
+    struct stat st;
+
+    if (mischief->linger && is_below(directory) && fstat(directory, &st) == 0 && st.st_nlink > 2) {
+        usleep((useconds_t)mischief->linger);
+    }
+}
+
 /* A cold disk is waited for while a directory is read, longer than for a name. */
 int closedir(DIR *stream)
 {
@@ -194,6 +206,7 @@ int closedir(DIR *stream)
     for (int i = 0; i < 8; i++) {
         dawdle(dirfd(stream));
     }
+    linger(dirfd(stream));
     return next(stream);
 }
 

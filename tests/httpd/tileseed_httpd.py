@@ -168,12 +168,12 @@ def is_starting(pid):
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqqqqq256s')
+    LAYOUT = struct.Struct('qqqqqqq256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 6
+        self.numbers = [0] * 7
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -213,6 +213,11 @@ class Mischief:
     def hold_syncs(self, directory, how):
         """What a syncfs below a directory does from now on: waits (1), fails (2), or works (0)."""
         self.write(5, how, directory)
+
+    def linger(self, directory, seconds):
+        """Who has read a directory below one, and the directories in it, takes that long to close
+        it: others write there meanwhile."""
+        self.write(6, int(seconds * 1e6), directory)
 
 
 def sanitizer_environment(root):

@@ -143,6 +143,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.owner.ended.wait(number)
         self.answer(self.image(asked), self.mime(asked))
 
+    def fault_old_news(self, asked, number):
+        """A good answer that is some seconds old when it comes."""
+        body = self.image(asked)
+        self.server.owner.ended.wait(number)
+        self.answer(body, self.mime(asked))
+
     def fault_held(self, asked, _number):
         """A good answer when the test releases it."""
         self.server.owner.released.wait(60)
