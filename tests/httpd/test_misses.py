@@ -2,9 +2,11 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Tiles that are missing: a storm of them, and whatever may end while somebody waits for one."""
 import concurrent.futures
+import contextlib
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -86,6 +88,23 @@ def test_seeder_that_dies(httpd, upstream):
         httpd.expect('tileseed: the seeder')
         released.set()
         assert waiting.result(60).status == 200
+
+
+@one_mpm
+def test_database_that_somebody_holds(httpd, upstream):
+    """What can't be booked is passed on unstored; a tile set that is new can't be entered, and the
+    answer says what is wrong."""
+    httpd.start(REST + TILES + stub(upstream, 'TileSeedParameter STYLES default= value=night'))
+    fetch(httpd, '/tiles/stub/small/7/0/0.png')
+    httpd.expect('database')
+    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=rw',
+                                            isolation_level=None, uri=True)) as database:
+        database.execute('BEGIN IMMEDIATE')
+        fetch(httpd, '/tiles/stub/small/7/127/127.png')
+        refused = fetch(httpd, '/tiles/stub/small/7/0/0.png?STYLES=night', 503)
+        assert 'state database' in refused.text
+        assert len(files(httpd)) == 4
+    assert until_served(httpd, '/tiles/stub/small/7/0/0.png?STYLES=night')[-1] == 200
 
 
 def test_graceful_restart(httpd, upstream):

@@ -4,9 +4,10 @@
 import io
 
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
-from seeding import REST, SMALL_GRID, counts, done, files, layer
+import upstream as stubs
+from seeding import REST, SMALL_GRID, begin, counts, done, ended, files, layer
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, Upstream
 
@@ -66,6 +67,60 @@ def test_missing_tiles_are_empty(httpd, upstream, source, status):
     assert len(upstream.requests) == 21
     with Image.open(io.BytesIO(answer.body)) as picture:
         assert picture.convert('RGBA').getextrema()[3] == (0, 0)
+
+
+@one_mpm
+def test_redirects_to_another_host(httpd, upstream, second):
+    """Nobody is asked whom the configuration does not name."""
+    httpd.expect(SUMMARY)
+    upstream.always = Fault('redirect')
+    upstream.elsewhere = second.url.replace('127.0.0.1', 'localhost')
+    start(httpd, f'wms {upstream.url} layers=any', 'TileSeedRetries 0')
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    assert counts(document) == (0, 0, 0, 1)
+    assert not second.requests
+
+
+@one_mpm
+def test_redirects_to_another_port(httpd, upstream, second):
+    """It is another origin: it learns no header of ours, and its words are not repeated."""
+    httpd.expect(SUMMARY)
+    upstream.always, second.always = Fault('redirect'), Fault('status', 403)
+    upstream.elsewhere = second.url
+    httpd.start(f'TileSeedUpstream own {upstream.url} header="X-Key: of-ours"\n' + REST + SMALL_GRID
+                + layer('stub', 'TileSeedSource wms upstream:own layers=any',
+                        'TileSeedGrid small', 'TileSeedRetries 0'))
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    assert counts(document) == (0, 0, 0, 1)
+    assert {headers['X-Key'] for headers in upstream.headers} == {'of-ours'}
+    assert {headers['X-Key'] for headers in second.headers} == {None}
+    assert 'told to fail' not in httpd.error_log() + str(document)
+
+
+@one_mpm
+def test_pictures_with_much_beside_their_pixels(httpd, upstream, monkeypatch):
+    """One that is a tile as it comes is stored without what nobody sees."""
+    def wordy(_bbox, width, height, kind):
+        words, buffer = PngImagePlugin.PngInfo(), io.BytesIO()
+        words.add_text('Comment', 'x' * 1000000)
+        Image.linear_gradient('L').resize((width, height)).convert('P').save(
+            buffer, kind, pnginfo=words)
+        return buffer.getvalue()
+    monkeypatch.setattr(stubs, 'picture', wordy)
+    start(httpd, f'wms {upstream.url} layers=any', 'TileSeedMetatile 1x1')
+    assert counts(done(httpd, 'stub', zoomStop=0)) == (1, 0, 0, 0)
+    (tile,) = files(httpd)
+    assert (httpd.path('cache') / tile).stat().st_size < 10000
+
+
+@one_mpm
+def test_gutters_end_with_the_grid_set(httpd, upstream):
+    """Servers refuse what lies beyond the world."""
+    start(httpd, f'wms {upstream.url} layers=any', 'TileSeedMetatile 2x2 gutter=8')
+    assert counts(done(httpd, 'stub', zoomStop=2)) == (21, 0, 0, 0)
+    edges = [float(edge) for asked in upstream.requests for edge in asked['BBOX'].split(',')]
+    assert (min(edges), max(edges)) == (0, 1000)
+    assert {int(asked['WIDTH']) for asked in upstream.requests} == {16, 32, 40}
 
 
 @one_mpm

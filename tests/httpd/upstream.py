@@ -7,7 +7,8 @@
 
 scripts the next answers in order of arrival (None: a good one); `always` is the fault of all the
 rest, unless `decide` finds one for what is asked. What was asked is kept in `requests`, as one
-dictionary of upper-case keys a request, when in `times`, and how many were under way in `busy`.
+dictionary of upper-case keys a request, its headers in `headers`, when in `times`, and how many
+were under way in `busy`.
 GetCapabilities is answered with `capabilities`, or 404, whatever the script says.
 """
 import contextlib
@@ -79,6 +80,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if asked.get('REQUEST') == 'GetCapabilities':
             self.answer_capabilities()
             return
+        self.server.owner.headers.append(self.headers)
         with self.server.owner.counted():
             fault = self.server.owner.next_fault(asked)
             if fault is None:
@@ -317,6 +319,7 @@ class Upstream:
         self.faults = []
         self.always = None
         self.requests = []
+        self.headers = []
         self.times = []
         self.busy = []
         self.offer = ''             # to tell what changed: by 'etag' or 'modified'
