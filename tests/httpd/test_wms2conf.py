@@ -93,6 +93,40 @@ def test_no_service():
             assert run.stderr.startswith('wms2conf: ') and run.stderr.count('\n') == 1
 
 
+def refused(*arguments):
+    """What the script says of arguments that it can't use."""
+    run = subprocess.run([TOP / 'conf/wms2conf', *arguments, 'http://127.0.0.1:1/wms'], check=False,
+                         text=True, capture_output=True)
+    assert run.returncode == 2 and not run.stdout
+    return run.stderr
+
+
+def test_options():
+    """Each is explained, and one that is not understood says what is."""
+    text = subprocess.run([TOP / 'conf/wms2conf', '--help'], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    text = ' '.join(text.split())
+    assert '--store DIR the directory of TileSeedStore file (/var/cache/tiles)' in text
+    assert '--metatile WxH the tiles across and down of a TileSeedMetatile (4x4)' in text
+    for wrong in 'swiss', 'swiss=2056', 'swiss=', '=EPSG:2056', 'EPSG:':
+        message = refused('--gridset', wrong)
+        assert (f'argument --gridset: {wrong!r} names no reference system: NAME=EPSG:N is expected'
+                in message), message
+    for wrong in '4', '0x4', '4x', 'x':
+        message = refused('--metatile', wrong)
+        assert f'argument --metatile: {wrong!r} is no WxH, such as 4x4' in message
+
+
+def test_gridsets_that_no_layer_is_offered_in():
+    """Each layer says which ones were looked for."""
+    with serving(OLD) as url:
+        text = written(url, '--gridset', 'swiss=EPSG:2056', '--gridset', 'EPSG:3035')
+    assert text.count('the service does not offer it in EPSG:2056, EPSG:3035\n') == 2, text
+    with serving(OLD.replace('EPSG:4326 EPSG:900913', 'EPSG:2056')) as url:
+        text = written(url)
+    assert text.count('not offer it in EPSG:3857 or EPSG:4326, and no --gridset is given\n') == 2
+
+
 # What a service may say, and what the configuration must not become by it.
 RUNS = '\nCustomLog "|/bin/touch @ROOT@/was-here" plain\n#'
 EVIL = (f'\\{RUNS}', f'"{RUNS}', f'\\"{RUNS}', f'x{RUNS}', 'a\rb', 'a\x85b', 'a\u2028b', 'a\tb',
