@@ -504,6 +504,7 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
     clean->last = tseed_clock_wall(clean->started);
     clean->pages++;
     tseed_effect_add(&clean->gone, &gone);
+    tseed_run_expire(seeder->runs, job->run->shelf, &job->metatile.wanted, gone.names);
     janitor->unsaid++;
 }
 

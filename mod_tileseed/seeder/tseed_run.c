@@ -88,6 +88,28 @@ static void say_losses(tseed_run_t *run, const char *what, int64_t count)
                    count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
 }
 
+void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed_range_t *page,
+                      int64_t tiles)
+{
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
+        const tseed_range_t common = tseed_range_intersect(&run->positions.range[page->z], page);
+
+        if (run->shelf == shelf && run->task->type != TSEED_TRUNCATE &&
+            tseed_range_count(&common) > 0) {
+            run->expired += tiles;
+        }
+    }
+}
+
+/* What a seeder before this one removed is not known. */
+static void say_expired(tseed_run_t *run)
+{
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "the disk quota removed at least %" APR_INT64_T_FMT
+                 " tile%s of its pages while it ran",
+                 run->expired, run->expired == 1 ? "" : "s");
+}
+
 void tseed_run_conclude(tseed_run_t *run)
 {
     tseed_progress_t *progress = &run->progress;
@@ -98,6 +120,8 @@ void tseed_run_conclude(tseed_run_t *run)
         say_losses(run, "nothing was made: ", progress->failures);
     } else if (progress->failures > 0) {
         say_losses(run, "", progress->failures);
+    } else if (run->expired > 0 && !*progress->reason) {
+        say_expired(run);
     }
 }
 

@@ -80,6 +80,7 @@ typedef struct tseed_run_t {
     int is_end_copied, may_end;      /* the same of its end */
     int unknown;                     /* the last checkpoint has met no such unfinished task */
     int losses;                      /* given up on, not yet in the database */
+    int64_t expired;                 /* tiles that this seeder removed of its pages for the quota */
     int64_t errors;                  /* upstream errors since the last line about them */
     apr_time_t next_summary;         /* monotonic */
     apr_time_t measured_at;          /* monotonic: when the last metatile was finished */
@@ -113,6 +114,10 @@ int64_t tseed_run_peek(const tseed_run_t *run);
 
 /* Whether every position is finished. */
 int tseed_run_is_through(const tseed_run_t *run);
+
+/* Tiles of a page have gone for the disk quota: the runs of a list that write there remember it. */
+void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed_range_t *page,
+                      int64_t tiles);
 
 /* Sets how a run that is through has ended, and the reason: ABORTED if nothing was made of what was
  * wanted, else DONE; what it waited for on the way is over. */

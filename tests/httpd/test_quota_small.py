@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Quotas smaller than what is at work: who waits for room holds none, and every task gets on."""
 import os
+import re
 import signal
 
 import pytest
@@ -32,9 +33,14 @@ def test_twenty_tiles(httpd, upstream, policy):
     httpd.expect(BUSY)
     put(httpd, enabled=True, globalExpirationPolicyName=policy, globalQuota=size(80), **QUICK)
     with Du(httpd) as du:
-        finish(httpd, [begin(httpd, name, zoomStop=6, threadCount=4)
-                       for name in ('stub', 'other')])
+        numbers = [begin(httpd, name, zoomStop=6, threadCount=4) for name in ('stub', 'other')]
+        finish(httpd, numbers)
     assert 0 < du.most()[0] <= 80 << 10
+    for number in numbers:
+        said = re.fullmatch(r'the disk quota removed at least (\d+) tiles of its pages '
+                            r'while it ran', task(httpd, number)['reason'])
+        assert LEVELS - 60 < int(said[1]) <= LEVELS, said[0]
+        assert f'requests: {said[0]}' in httpd.error_log()
     agrees(httpd)
 
 
