@@ -13,6 +13,7 @@ from seeding import parameter_hash
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
                       r'for the disk quota')
 BIRTH = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* the books of the disk usage are read')
+RETIRED = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\] \[mpm_event:debug\].* wake up listener')
 STAMP = '%b %d %H:%M:%S.%f %Y'
 
 
@@ -76,7 +77,15 @@ class Books:
 
     def births(self):
         """When seeders had read the books and went to work."""
-        return [time_of(line) for line in map(BIRTH.search, self.httpd.error_log().splitlines())
+        return self.times_of(BIRTH)
+
+    def retired(self):
+        """When children of event had had all connections that they may have."""
+        return self.times_of(RETIRED)
+
+    def times_of(self, pattern):
+        """When such lines were written."""
+        return [time_of(line) for line in map(pattern.search, self.httpd.error_log().splitlines())
                 if line]
 
     def open_tilesets(self):

@@ -217,6 +217,7 @@ class Journal:
     crashes: list = dataclasses.field(default_factory=list)        # that nobody here caused
     leftovers: list = dataclasses.field(default_factory=list)      # processes, sockets, segments
     painted: dict = dataclasses.field(default_factory=dict)        # {tile: epoch}
+    retired: list = dataclasses.field(default_factory=list)        # when children of event were
     births: list = dataclasses.field(default_factory=list)         # when seeders had their books
     open_tilesets: int = 0                                         # of the open parameter
     quota: int = None

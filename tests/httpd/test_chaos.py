@@ -62,6 +62,7 @@ def peace():
     journal.usages = [(5, 2, [(4, 1), (1, 1)]), (0, 0, [])]
     journal.samples = [Sample(30, 31, LIMITS[1] << 20), Sample(41, 42, LIMITS[1] << 20)]
     journal.births = [1, 61, 78]
+    journal.retired = [150.1, 151]
     journal.layer_puts = [LayerPut(5000, 120, 121, 200), LayerPut(3000, 130, 131, 200),
                           LayerPut(1000, 132, 133, 503)]
     journal.layer_samples = [LayerSample(122, 123, 5000), LayerSample(134, 135, 5000),
@@ -74,7 +75,7 @@ def peace():
     journal.disturbances = [Disturbance('restart', 60, 61), Disturbance('state_removed', 70, 72),
                             Disturbance('seeder_kill', 75, 75), Disturbance('stop_start', 76, 77)]
     journal.failures = [Failure('GET /', 60.5, 60.6), Failure('POST /', 71, 73, 503),
-                        Failure('GET /tiles/tms', 90, 91, 503)]
+                        Failure('GET /tiles/tms', 90, 91, 503), Failure('GET /', 150, 150.2)]
     return journal
 
 
