@@ -99,7 +99,7 @@ static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
         const tseed_place_t place = tseed_place_of(&job->passage->tiles[i]);
 
         tseed_book_hit(seeder->book, tseed_page_print(print, place.z, place.x, place.y), 1,
-                       apr_time_sec(apr_time_now()));
+                       tseed_steward_date(seeder));
     }
 }
 

@@ -36,6 +36,7 @@
 
 #include <apr_file_io.h>
 
+#include "base/tseed_calendar.h"
 #include "base/tseed_memory.h"
 #include "protocol/tseed_usage.h"
 #include "quota/tseed_book.h"
@@ -120,6 +121,7 @@ typedef struct {
     unsigned shelf;     /* number of the tile set it is at, */
     int is_within;      /* in the midst of it, */
     tseed_place_t last; /* behind this page */
+    apr_time_t began;   /* monotonic: this portion */
     apr_pool_t *pool;
     apr_array_header_t *doubts; /* of tseed_page_t: those that are marked */
 } tseed_loader_t;
@@ -129,7 +131,8 @@ typedef struct tseed_seeder_t {
     const tseed_settings_t *settings;
     tseed_board_t *board;
     apr_pool_t *pool, *scratch; /* scratch is cleared every turn of the loop */
-    tseed_state_t *state;       /* NULL: can't be opened at the moment */
+    tseed_calendar_t calendar;
+    tseed_state_t *state; /* NULL: can't be opened at the moment */
     tseed_mailbox_t mailbox;
     tseed_fetcher_t *fetcher;
     tseed_crew_t *crew;
@@ -347,6 +350,8 @@ void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Whether a CUT, REMOVE or COUNT may be given to a worker now. If not, what is in the way has been
  * set about. */
 int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Now, in the seconds of the books. */
+int64_t tseed_steward_date(const tseed_seeder_t *seeder);
 /* Whether there are pages in doubt. */
 int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
 /* Books what a job has changed. */

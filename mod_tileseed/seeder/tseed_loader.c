@@ -34,6 +34,8 @@ static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_
 
     tseed_book_load(seeder->book, shelf, page);
     loader->last = page->place;
+    tseed_calendar_show(&seeder->calendar, apr_time_from_sec((uint32_t)page->accessed),
+                        loader->began);
     if (page->dirty) {
         APR_ARRAY_PUSH(loader->doubts, tseed_page_t) = *page;
     }
@@ -48,6 +50,7 @@ static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
     apr_status_t rv;
 
     apr_pool_create(&pool, seeder->scratch);
+    loader->began = tseed_clock_monotonic();
     rv = tseed_books_pages(seeder->state, &pages, shelf->holding.id,
                            loader->is_within ? &loader->last : NULL, PAGES_AT_ONCE, pool);
     for (int i = 0; rv == APR_SUCCESS && i < pages->nelts; i++) {

@@ -321,7 +321,8 @@ static void tick(tseed_seeder_t *seeder)
     }
     if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_trouble) {
         tseed_state_prune(seeder->state, settings->history_most,
-                          apr_time_now() - settings->history_age);
+                          tseed_calendar_least(&seeder->calendar, apr_time_now(), now) -
+                              settings->history_age);
     }
 }
 
@@ -487,6 +488,8 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     seeder->entries_end = &seeder->entries;
     seeder->runs_end = &seeder->runs;
     apr_pool_create(&seeder->scratch, pool);
+    seeder->calendar = tseed_calendar_begin(apr_time_now(), tseed_clock_monotonic());
+    tseed_store_calendar_set(&seeder->calendar);
     prepare_process();
     tseed_board_seeder_begin(seeder->board, getpid(), tseed_clock_monotonic());
     rv = start_threads(seeder);

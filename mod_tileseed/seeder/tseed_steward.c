@@ -14,6 +14,7 @@
  * Only one kind of work at a time goes on in a page: cutting, or counting, or removing. That is
  * what keeps the effects of files that are replaced or removed exact.
  */
+#include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "board/tseed_hits.h"
 #include "seeder/tseed_house.h"
@@ -211,9 +212,14 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
     job->is_detached = 0;
 }
 
+int64_t tseed_steward_date(const tseed_seeder_t *seeder)
+{
+    return apr_time_sec(tseed_calendar_date(&seeder->calendar, tseed_clock_monotonic()));
+}
+
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    const tseed_writer_t writer = {job->run->task->id, apr_time_sec(apr_time_now())};
+    const tseed_writer_t writer = {job->run->task->id, tseed_steward_date(seeder)};
     const tseed_line_t *line;
     unsigned cursor = 0;
     apr_status_t rv;
@@ -251,9 +257,10 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 
 static void hit(void *data, uint64_t page_print, uint64_t hits)
 {
+    const tseed_seeder_t *seeder = data;
     const int64_t reads = hits < INT64_MAX ? (int64_t)hits : INT64_MAX; /* children may say any */
 
-    tseed_book_hit(((tseed_seeder_t *)data)->book, page_print, reads, apr_time_sec(apr_time_now()));
+    tseed_book_hit(seeder->book, page_print, reads, tseed_steward_date(seeder));
 }
 
 /* Marks of levels that an earlier seeder has left, or that outlasted their job, have served when

@@ -15,11 +15,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tseed_clock.h"
+
 /* Asking for one name costs as much as reading some 64 bytes of a directory's entries; a
  * directory's size is about that of its entries on the usual file systems, elsewhere it is no worse
  * a guess than another. */
 #define BYTES_A_NAME 64
 #define FEW_NAMES    16
+
+#define LEFTOVER_SECONDS 3600
+
+/* All zero: there is none. */
+static tseed_calendar_t calendar;
+
+void tseed_store_calendar_set(const tseed_calendar_t *given)
+{
+    calendar = given ? *given : (tseed_calendar_t){0};
+}
+
+time_t tseed_scan_left_before(void)
+{
+    const apr_time_t wall = apr_time_now();
+    const apr_time_t now =
+        calendar.start ? tseed_calendar_least(&calendar, wall, tseed_clock_monotonic()) : wall;
+
+    return apr_time_sec(now) - LEFTOVER_SECONDS;
+}
 
 int tseed_scan_is_leftover(const char *name)
 {
@@ -33,7 +54,7 @@ int tseed_scan_is_leftover(const char *name)
 /* A young one of another httpd's seeder is about to become a tile. */
 static time_t limit_for(const char *name, time_t before)
 {
-    const time_t foreign = time(NULL) - TSEED_LEFTOVER_SECONDS;
+    const time_t foreign = tseed_scan_left_before();
 
     return before > foreign && !tseed_view_is_own_leftover(name) ? foreign : before;
 }

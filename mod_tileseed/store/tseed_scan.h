@@ -8,9 +8,6 @@
 
 #include "store/tseed_store_view.h"
 
-/* An unfinished file that is older belongs to nobody any more. */
-#define TSEED_LEFTOVER_SECONDS 3600
-
 /* One directory of a scan, and the part of the range that may lie in it. */
 typedef struct {
     int fd;
@@ -38,8 +35,11 @@ apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range);
 /* Whether that is the name of an unfinished file. */
 int tseed_scan_is_leftover(const char *name);
 
+/* An unfinished file from before that moment belongs to nobody any more: an hour ago. */
+time_t tseed_scan_left_before(void);
+
 /* Drops a name if it is an unfinished file's, older than that moment; if it is another program's,
- * older than TSEED_LEFTOVER_SECONDS as well. */
+ * older than an hour as well. */
 int tseed_scan_drop(int folder, const char *name, time_t before);
 
 #endif

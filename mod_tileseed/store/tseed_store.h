@@ -19,6 +19,7 @@
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
 
+#include "base/tseed_calendar.h"
 #include "layer/tseed_effect.h"
 #include "layer/tseed_tileset.h"
 #include "store/tseed_remnant.h"
@@ -53,6 +54,10 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
  * the same again, for what was left to be found. */
 #define TSEED_INSTANCE_LONGEST 16
 void tseed_store_instance_set(const char *instance);
+
+/* By which the age of unfinished files is judged in this process; NULL, as at first: by the wall
+ * clock. While the process has one thread that uses stores. */
+void tseed_store_calendar_set(const tseed_calendar_t *calendar);
 
 /* Opens a view, in a child of `pool`. `tileset` outlives it. `id` tells this thread's temporary
  * files from another's. APR_SUCCESS also when the root does not exist yet; it is made by the first

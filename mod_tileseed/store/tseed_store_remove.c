@@ -31,7 +31,7 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
                          .stop = stop,
                          .file = remove_file,
                          .baton = (void *)witness,
-                         .leftovers_before = time(NULL) - TSEED_LEFTOVER_SECONDS};
+                         .leftovers_before = tseed_scan_left_before()};
 
     return tseed_scan_run(&scan, range);
 }

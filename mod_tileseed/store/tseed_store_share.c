@@ -413,7 +413,7 @@ static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
     struct stat st;
 
     if (!stat_master(&st, links, name) || st.st_nlink > 1) {
-        tseed_scan_drop(links, name, time(NULL) - TSEED_LEFTOVER_SECONDS);
+        tseed_scan_drop(links, name, tseed_scan_left_before());
         return;
     }
     tseed_view_hold_alone();

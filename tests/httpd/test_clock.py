@@ -13,7 +13,9 @@ import pytest
 from quota import disk, put, size, usage
 from rest import seed
 from seeding import REST, Watch, begin, counts, done, ended, seeder_of, stub, task, terminate
+from test_hits import page
 from test_quota_limit import QUICK, serve
+from test_tiles import TILES as SERVED, fetch
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -115,6 +117,21 @@ def test_clock_is_set_in_a_time_of_grace(httpd, upstream, days):
     wait_until(lambda: 0 < (left() or 0) <= HOUR, 20, 'the old end')
     assert disk(httpd) == before
     assert httpd.error_log().count('would remove a large part of the cache') == 1
+
+
+@one_mpm
+def test_clock_is_set_between_two_uses(httpd, upstream):
+    """The order of uses, and what a use is worth, do not go by a clock that is set meanwhile."""
+    mischief = httpd.make_mischief()
+    httpd.start(REST + SERVED + stub(upstream))
+    done(httpd, 'stub', zoomStop=1)
+    for z, days in enumerate((28, -28)):        # in which a use loses much of its worth
+        mischief.set_clock(days * DAY)
+        fetch(httpd, f'/tiles/stub/small/{z}/0/0.png')
+        wait_until(lambda z=z: round(page(httpd, z)[0]) > 1, what=f'a use at level {z}')
+    (first_uses, first), (second_uses, second) = page(httpd, 0), page(httpd, 1)
+    assert (round(first_uses), round(second_uses)) == (2, 2)
+    assert time.time() - HOUR < first <= second < time.time() + HOUR
 
 
 @one_mpm

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tseed_clock.h"
 #include "store/tseed_store_view.h"
 
 static apr_status_t put(house_t *house, int z, int64_t x, int64_t y, const char *content)
@@ -614,6 +615,28 @@ static void test_store__remove_spares_young_leftovers(void **state)
     }
 }
 
+/* A wall clock that was set ahead makes no file old; one that was not, does. */
+static void test_store__remove_knows_ages_when_the_clock_was_set(void **state)
+{
+    const apr_time_t now = apr_time_now(), monotonic = tseed_clock_monotonic();
+    const apr_time_t hours[] = {2, 0}; /* that it was set ahead by since the start */
+
+    for (int i = 0; i < 2; i++) {
+        const tseed_calendar_t calendar =
+            tseed_calendar_begin(now - apr_time_from_sec(3600 * hours[i]), monotonic);
+        house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+        const char *file;
+
+        tseed_store_calendar_set(&calendar);
+        assert_int_equal(put(house, 9, 1, 0, "tile"), APR_SUCCESS);
+        file = plant(full(house, "topp_states/EPSG_900913/9/1/.tseed-3.tmp"));
+        age(file, 3600 * 3 / 2);
+        assert_int_equal(remove_range(house, (tseed_range_t){9, 1, 0, 1, 0}), 1);
+        tseed_store_calendar_set(NULL);
+        assert_int_equal(exists(file), hours[i] > 0);
+    }
+}
+
 /* Level 20 has 1.1 * 10^12 tiles, of which ten are there. What is examined is counted, not timed.
  */
 static void test_store__remove_few_of_a_million_million(void **state)
@@ -802,6 +825,7 @@ int main(void)
         HOUSE_TEST(test_store__remove_below_a_root_that_is_a_link),
         HOUSE_TEST(test_store__remove_drops_old_leftovers),
         HOUSE_TEST(test_store__remove_spares_young_leftovers),
+        HOUSE_TEST(test_store__remove_knows_ages_when_the_clock_was_set),
         HOUSE_TEST(test_store__remove_few_of_a_million_million),
         HOUSE_TEST(test_store__remove_few_among_many),
         HOUSE_TEST(test_store__remove_stopped_in_the_middle),

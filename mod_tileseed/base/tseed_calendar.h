@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The calendar: the date for ages of days, by a wall clock that somebody may set meanwhile.
+ *
+ *      tseed_calendar_date   for dates that are compared with each other, such as a page's last
+ *                            use: never goes back, and takes no step
+ *      tseed_calendar_least  for what is removed by its age: a clock that is set makes nothing old
+ *
+ * Both take the wall clock's word at the start of the process and count by the monotonic clock from
+ * there. Pure functions: both clocks are parameters.
+ */
+#ifndef TSEED_CALENDAR_H
+#define TSEED_CALENDAR_H
+
+#include <apr_time.h>
+
+/* All zero: of no use before tseed_calendar_begin. */
+typedef struct {
+    apr_time_t start;  /* the date at the monotonic clock's zero, as the wall clock said, */
+    apr_time_t latest; /* and no date that was shown lies before it */
+} tseed_calendar_t;
+
+tseed_calendar_t tseed_calendar_begin(apr_time_t wall, apr_time_t monotonic);
+
+/* Shows a date that was recorded, by an earlier process perhaps: from now on no date is before it.
+ * What lies beyond 2097 is damaged and is not believed. */
+void tseed_calendar_show(tseed_calendar_t *calendar, apr_time_t date, apr_time_t monotonic);
+
+apr_time_t tseed_calendar_date(const tseed_calendar_t *calendar, apr_time_t monotonic);
+
+/* The earlier of what the wall clock says and of what it would say had nobody set it. */
+apr_time_t tseed_calendar_least(const tseed_calendar_t *calendar, apr_time_t wall,
+                                apr_time_t monotonic);
+
+#endif
