@@ -199,6 +199,11 @@ static tseed_effect_t set_usage(tseed_book_t *book, tseed_shelf_t *shelf, tseed_
     return change;
 }
 
+void tseed_book_expect(tseed_book_t *book, int64_t pages)
+{
+    tseed_cells_reserve(&book->cells, pages);
+}
+
 /* A row that can't be right is taken for an empty page in doubt. */
 void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
@@ -355,6 +360,17 @@ void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels)
         if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number &&
             levels >> cell->z & 1) {
             doubt(book, shelf, cell);
+        }
+    }
+}
+
+void tseed_book_doubt_all(tseed_book_t *book)
+{
+    for (uint32_t i = 0; i < book->cells.end; i++) {
+        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+
+        if (cell->flags & TSEED_CELL_USED) {
+            doubt(book, tseed_book_shelf_of(book, cell), cell);
         }
     }
 }

@@ -92,6 +92,9 @@ int64_t tseed_book_pages(const tseed_book_t *book);
 int64_t tseed_book_in_doubt(const tseed_book_t *book);
 unsigned tseed_book_incomplete(const tseed_book_t *book);
 
+/* So many pages are about to be loaded. */
+void tseed_book_expect(tseed_book_t *book, int64_t pages);
+
 /* Puts in a page that the database has; once each. The accounts get it. */
 void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
 
@@ -162,6 +165,9 @@ void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels);
  * marks away when shelf->in_doubt is 0. */
 void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels);
 
+/* Puts all pages of all tile sets in doubt now. */
+void tseed_book_doubt_all(tseed_book_t *book);
+
 /* What the pages of a level hold, by the book. One pass over all pages. */
 void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed_shelf_t *shelf,
                       int z);
@@ -214,6 +220,11 @@ int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_sh
 /* All pages, one after the other, in no order: *cursor is 0 at first and stays good whatever
  * changes; a page that comes meanwhile may be missed. 0 behind the last. */
 int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
+
+/* The next page in doubt, likewise. *looks: at most that many places are looked at, how many are
+ * left; 0: not all were. */
+int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor,
+                             size_t *looks);
 
 /* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
  * among equals least recently used. Not what is pinned, kept or of a tile set that is not complete,

@@ -50,6 +50,21 @@ int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor
     return 0;
 }
 
+int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor,
+                             size_t *looks)
+{
+    while (*cursor<book->cells.end && * looks> 0) {
+        const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
+
+        (*looks)--;
+        if (cell->flags & TSEED_CELL_IN_DOUBT) {
+            look(leaf, book, cell);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- victims ---- */
 
 /* A candidate; the lowest rank goes first. */

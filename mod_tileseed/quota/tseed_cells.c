@@ -9,6 +9,7 @@
 
 #define SLAB         1024u
 #define PLACES_FIRST 1024u
+#define PLACES_MOST  (UINT32_C(1) << 26) /* that are reserved: of 256 MB, used only as they fill */
 
 static_assert(sizeof(tseed_cell_t) == 56, "what a page costs is promised");
 
@@ -86,10 +87,14 @@ static void put(tseed_cells_t *cells, uint64_t print, uint32_t number)
     cells->table[place] = number + 1;
 }
 
-static void grow_table(tseed_cells_t *cells)
+/* How many pages a table takes before it grows. */
+static uint32_t room_of(uint32_t places)
 {
-    uint32_t places = 2 * (cells->mask + 1);
+    return (places - 1) / 4 * 3;
+}
 
+static void resize_table(tseed_cells_t *cells, uint32_t places)
+{
     free(cells->table);
     cells->table = tseed_memory_get(places * sizeof(*cells->table));
     cells->mask = places - 1;
@@ -99,6 +104,18 @@ static void grow_table(tseed_cells_t *cells)
         if (cell->flags & TSEED_CELL_USED) {
             put(cells, cells->print_of(cells->baton, cell), i);
         }
+    }
+}
+
+void tseed_cells_reserve(tseed_cells_t *cells, int64_t pages)
+{
+    uint32_t places = cells->mask + 1;
+
+    while (places < PLACES_MOST && pages > (int64_t)room_of(places) - cells->count) {
+        places *= 2;
+    }
+    if (places > cells->mask + 1) {
+        resize_table(cells, places);
     }
 }
 
@@ -131,8 +148,8 @@ uint32_t tseed_cells_add(tseed_cells_t *cells, const tseed_cell_key_t *key)
 {
     uint32_t number;
 
-    if (++cells->count > cells->mask / 4 * 3) {
-        grow_table(cells);
+    if (++cells->count > room_of(cells->mask + 1)) {
+        resize_table(cells, 2 * (cells->mask + 1));
     }
     number = take(cells);
     *tseed_cells_get(cells, number) = (tseed_cell_t){.x = key->place.x,

@@ -63,6 +63,10 @@ void tseed_cells_init(tseed_cells_t *cells,
                       const void *baton);
 void tseed_cells_destroy(tseed_cells_t *cells);
 
+/* Makes the table fit for so many more pages at once, which else grows, and pauses, now and then.
+ * What is more than a book can be expected to have is not believed. */
+void tseed_cells_reserve(tseed_cells_t *cells, int64_t pages);
+
 /* number < cells->end; it may be a free one. Valid until the book goes. */
 tseed_cell_t *tseed_cells_get(const tseed_cells_t *cells, uint32_t number);
 

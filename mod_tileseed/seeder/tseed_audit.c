@@ -23,11 +23,11 @@
 
 static void begin(tseed_seeder_t *seeder, apr_time_t requested)
 {
-    tseed_shelf_t *shelf;
-    unsigned i;
+    unsigned tilesets = 0;
 
-    for (i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-        tseed_book_doubt(seeder->book, shelf, UINT64_MAX);
+    tseed_book_doubt_all(seeder->book);
+    while (tseed_book_shelf(seeder->book, tilesets)) {
+        tilesets++;
     }
     seeder->audit = (tseed_audit_t){.is_going = 1};
     seeder->status.reconcile =
@@ -35,7 +35,7 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
               " pages in %u tile sets",
-              tseed_book_in_doubt(seeder->book), i);
+              tseed_book_in_doubt(seeder->book), tilesets);
 }
 
 static void end(tseed_seeder_t *seeder)

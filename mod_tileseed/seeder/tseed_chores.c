@@ -20,6 +20,7 @@
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define RECOUNTS_AT_ONCE 64
+#define LOOKS_AT_ONCE    (1 << 18) /* of pages, in milliseconds */
 
 /* ---- counting ---- */
 
@@ -229,17 +230,24 @@ static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
 /* Begins the next pages of the recount; ends it behind the last. */
 static void recount_feed(tseed_seeder_t *seeder)
 {
+    size_t looks = LOOKS_AT_ONCE;
     tseed_leaf_t leaf;
 
     while (seeder->recounts < RECOUNTS_AT_ONCE) {
-        if (!tseed_book_next(&leaf, seeder->book, &seeder->recount_cursor)) {
-            seeder->is_recounting = seeder->recounts > 0;
+        if (!tseed_steward_is_doubtful(seeder) ||
+            !tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->recount_cursor, &looks)) {
+            seeder->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
-        if (leaf.in_doubt && !(leaf.shelf->holding.doubtful >> leaf.place.z & 1)) {
+        if (!(leaf.shelf->holding.doubtful >> leaf.place.z & 1)) {
             recount_page(seeder, &leaf);
         }
     }
+}
+
+int tseed_chores_is_looking(const tseed_seeder_t *seeder)
+{
+    return seeder->is_recounting && seeder->recounts == 0;
 }
 
 /* ---- walks ---- */
@@ -431,18 +439,19 @@ static void walk_next(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-/* The next page in doubt in which nobody is at work. */
+/* The next page in doubt in which nobody is at work; the search may last for some turns. */
 static void count_next(tseed_seeder_t *seeder)
 {
+    size_t looks = LOOKS_AT_ONCE;
     tseed_leaf_t leaf;
 
-    while (tseed_book_next(&leaf, seeder->book, &seeder->doubt_cursor)) {
-        if (leaf.in_doubt && !leaf.pinned) {
+    while (tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->doubt_cursor, &looks)) {
+        if (!leaf.pinned) {
             tseed_chores_count(seeder, leaf.shelf, &leaf.place);
             return;
         }
     }
-    seeder->doubt_cursor = 0;
+    seeder->doubt_cursor = looks > 0 ? 0 : seeder->doubt_cursor;
 }
 
 /* What was refused once waits until there may be room. */

@@ -155,6 +155,7 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holdin
         return rv;
     }
     shelve(seeder, &tileset, holding);
+    tseed_loader_expect(seeder, holding->pages);
     return holding->doubtful
                ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
                : APR_SUCCESS;

@@ -122,6 +122,7 @@ typedef struct {
     int is_within;      /* in the midst of it, */
     tseed_place_t last; /* behind this page */
     apr_time_t began;   /* monotonic: this portion */
+    int64_t expected;   /* pages, by the rows of the tile sets */
     apr_pool_t *pool;
     apr_array_header_t *doubts; /* of tseed_page_t: those that are marked */
 } tseed_loader_t;
@@ -380,12 +381,16 @@ void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
 
 /* Before the tile sets are loaded; what it needs lives in `pool`. */
 void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool);
+/* A tile set has so many pages, by its row. Before tseed_loader_go only. */
+void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages);
 /* Loads all pages of one tile set now. Before tseed_loader_go only. */
 apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* The rest comes with the turns of the loop. */
 void tseed_loader_go(tseed_seeder_t *seeder);
 /* Once a turn: loads the next portion, and behind the last has the books believed. */
 void tseed_loader_turn(tseed_seeder_t *seeder);
+/* Why no task is begun, and how far the reading is; in scratch. */
+const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 
 /* ---- scout ---- */
 
@@ -423,6 +428,8 @@ int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_chores_recount(tseed_seeder_t *seeder);
+/* Whether it goes on at once: nothing is under way that would say so. */
+int tseed_chores_is_looking(const tseed_seeder_t *seeder);
 /* Begins to remove a page; 0: its tile set is configured no more. */
 int tseed_chores_remove(tseed_seeder_t *seeder, const tseed_leaf_t *page);
 /* Begins what may begin in standing runs, takes back a job of a chore. */

@@ -63,8 +63,8 @@ static void change_block(tseed_seeder_t *seeder)
     tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
     if (seeder->block != 0 && seeder->block != seeder->quota.block_size) {
         say_block(seeder);
+        tseed_book_doubt_all(seeder->book);
         for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-            tseed_book_doubt(seeder->book, shelf, UINT64_MAX);
             tseed_chores_count_shared(seeder, shelf);
         }
     }

@@ -15,6 +15,8 @@
  * What a dead seeder has renamed away is booked before the loop begins: the pages of such a tile
  * set are loaded at once, all of them (tseed_heritage.c).
  */
+#include <apr_strings.h>
+
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
@@ -204,9 +206,19 @@ void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool)
     seeder->loader.doubts = apr_array_make(seeder->loader.pool, 16, sizeof(tseed_page_t));
 }
 
+void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages)
+{
+    tseed_loader_t *loader = &seeder->loader;
+
+    if (pages > 0 && pages < INT64_MAX - loader->expected) {
+        loader->expected += pages;
+    }
+}
+
 void tseed_loader_go(tseed_seeder_t *seeder)
 {
     seeder->loader.is_going = 1;
+    tseed_book_expect(seeder->book, seeder->loader.expected - tseed_book_pages(seeder->book));
 }
 
 /* The next portion, or the end. */
@@ -234,4 +246,16 @@ void tseed_loader_turn(tseed_seeder_t *seeder)
     if (rv != APR_SUCCESS) {
         tseed_ledger_trouble(seeder, rv, "read the books of the disk usage");
     }
+}
+
+/* What was expected is what the rows of the tile sets say, which pages that are marked may not yet
+ * be in. */
+const char *tseed_loader_reason(const tseed_seeder_t *seeder)
+{
+    const int64_t read = tseed_book_pages(seeder->book), expected = seeder->loader.expected;
+
+    return apr_psprintf(seeder->scratch,
+                        "waits until the books of the disk usage are read: %" APR_INT64_T_FMT
+                        " of %" APR_INT64_T_FMT " pages so far",
+                        read, expected > read ? expected : read);
 }

@@ -356,7 +356,7 @@ void tseed_schedule_tick(tseed_seeder_t *seeder)
         return;
     }
     if (seeder->loader.is_going) {
-        tseed_schedule_tell(seeder, "waits until the books of the disk usage are read");
+        tseed_schedule_tell(seeder, tseed_loader_reason(seeder));
         return;
     }
     queue = queue_of(seeder);

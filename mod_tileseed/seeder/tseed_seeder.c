@@ -101,7 +101,7 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t due = earlier(tseed_parking_due(seeder), tseed_janitor_due(seeder));
     apr_time_t next = earlier(due, seeder->next_tick);
-    int is_busy = seeder->must_record || seeder->loader.is_going;
+    int is_busy = seeder->must_record || seeder->loader.is_going || tseed_chores_is_looking(seeder);
     apr_time_t left = is_busy && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 

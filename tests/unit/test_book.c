@@ -377,6 +377,56 @@ static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first
 
 /* ---- tile sets ---- */
 
+static int looks(size_t at_most, size_t *cursor, int *found)
+{
+    tseed_leaf_t leaf;
+
+    *found = 0;
+    while (tseed_book_next_in_doubt(&leaf, book, cursor, &at_most)) {
+        assert_true(leaf.in_doubt);
+        (*found)++;
+    }
+    return (int)at_most;
+}
+
+/* A search for what is in doubt may be broken off anywhere. */
+static void test_book__pages_in_doubt_are_found_in_portions(void **state)
+{
+    tseed_shelf_t *other = shelve(2, &chain, 1);
+    size_t cursor = 0;
+    int found;
+
+    (void)state;
+    tseed_book_expect(book, 5000);
+    for (int i = 0; i < 5000; i++) {
+        const tseed_page_t page = {.place = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
+
+        tseed_book_load(book, i < 2500 ? shelf : other, &page);
+    }
+    assert_int_equal(looks(4000, &cursor, &found), 0);
+    assert_int_equal(found, 2000);
+    assert_int_equal(looks(4000, &cursor, &found), 3000);
+    assert_int_equal(found, 500);
+    tseed_book_doubt_all(book);
+    assert_int_equal(shelf->in_doubt, 2500);
+    assert_int_equal(other->in_doubt, 2500);
+    assert_int_equal(tseed_book_in_doubt(book), 5000);
+    cursor = 0;
+    looks(6000, &cursor, &found);
+    assert_int_equal(found, 5000);
+}
+
+/* A row of the database may say any number of pages. */
+static void test_book__what_is_expected_need_not_come(void **state)
+{
+    (void)state;
+    tseed_book_expect(book, -1);
+    tseed_book_expect(book, 0);
+    tseed_book_expect(book, INT64_MAX);
+    write_at(&here, &writer);
+    assert_int_equal(page_at(&here).usage.names, 4);
+}
+
 static void test_book__shared_files_are_charged_to_the_tile_set(void **state)
 {
     const tseed_effect_t one = effect(0, 1, 70, 4096), two = effect(0, -3, -210, -12288);
@@ -763,6 +813,8 @@ int main(void)
         TEST(a_level_renamed_away_stays_charged_until_it_is_gone),
         TEST(a_marked_level_is_in_doubt_after_a_crash),
         TEST(tile_sets_are_found_by_print),
+        TEST(pages_in_doubt_are_found_in_portions),
+        TEST(what_is_expected_need_not_come),
         TEST(lru_and_lfu_have_an_order_of_their_own),
         TEST(what_is_pinned_or_kept_or_empty_does_not_go),
         TEST(what_can_not_be_removed_does_not_go),

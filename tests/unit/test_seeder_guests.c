@@ -3,6 +3,8 @@
 /* The seeder's process without httpd: requests for missing tiles. */
 #include "seeder_fixture.h"
 
+#include <inttypes.h>
+
 #define MARKED 200000  /* pages, */
 #define READ   1000000 /* which takes seconds */
 
@@ -427,12 +429,18 @@ static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
 
 /* ---- large books ---- */
 
-static int shows_reading(house_t *house, int64_t id)
+/* Some of so many pages. */
+static int shows_reading(house_t *house, int64_t id, int64_t pages)
 {
+    int64_t read = 0, expected = 0;
     tseed_row_t row;
 
     return tseed_board_find(house->board, id, &row) &&
-           strstr(row.progress.reason, "until the books of the disk usage are read");
+           sscanf(row.progress.reason,
+                  "waits until the books of the disk usage are read: %" SCNd64 " of %" SCNd64
+                  " pages so far",
+                  &read, &expected) == 2 &&
+           read > 0 && read < expected && expected == pages;
 }
 
 static int64_t pages_of(house_t *house)
@@ -472,7 +480,7 @@ static void test_seeder_guests__books_are_read_beside_the_work(void **state)
     waiting = post(house, "seed", 2, 2);
     seeder_start(house);
     guest_send(&guest, house, 5, 3, 3);
-    AWAIT(shows_reading(house, waiting));
+    AWAIT(shows_reading(house, waiting, pages));
     assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
     close(guest.file);
     seeder_stop(house, SIGTERM);
