@@ -110,6 +110,26 @@ static void say_expired(tseed_run_t *run)
                  run->expired, run->expired == 1 ? "" : "s");
 }
 
+/* Before what else there is to say. */
+static void say_doubt(tseed_run_t *run)
+{
+    char before[TSEED_REASON_SIZE];
+
+    tseed_text_fit(before, sizeof(before), run->progress.reason);
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "the file system has failed to write, tiles may be missing or damaged: a reseed "
+                   "makes them again%s%s",
+                   *before ? "; " : "", before);
+}
+
+void tseed_run_doubt(tseed_run_t *run)
+{
+    if (!run->is_doubtful && run->progress.state == TSEED_DONE) {
+        say_doubt(run);
+    }
+    run->is_doubtful = 1;
+}
+
 void tseed_run_conclude(tseed_run_t *run)
 {
     tseed_progress_t *progress = &run->progress;
@@ -122,6 +142,9 @@ void tseed_run_conclude(tseed_run_t *run)
         say_losses(run, "", progress->failures);
     } else if (run->expired > 0 && !*progress->reason) {
         say_expired(run);
+    }
+    if (run->is_doubtful && progress->state == TSEED_DONE) {
+        say_doubt(run);
     }
 }
 

@@ -78,6 +78,7 @@ typedef struct tseed_run_t {
                                       * safe, */
     int is_copied, is_to_save;       /* not yet so, and not yet in the database */
     int is_end_copied, may_end;      /* the same of its end */
+    int is_doubtful;                 /* what it has written may be lost */
     int unknown;                     /* the last checkpoint has met no such unfinished task */
     int losses;                      /* given up on, not yet in the database */
     int64_t expired;                 /* tiles that this seeder removed of its pages for the quota */
@@ -122,6 +123,10 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed
 /* Sets how a run that is through has ended, and the reason: ABORTED if nothing was made of what was
  * wanted, else DONE; what it waited for on the way is over. */
 void tseed_run_conclude(tseed_run_t *run);
+
+/* Notes that the file system has failed to write what the run has made: the system drops that and
+ * reports it once, so the next sync succeeds. How the run ends, or has ended, says so. */
+void tseed_run_doubt(tseed_run_t *run);
 
 /* Puts a job under way and takes it off again. */
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);

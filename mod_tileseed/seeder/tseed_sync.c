@@ -8,7 +8,8 @@
  *
  *      progress    A run's progress is copied when a sync begins. Checkpoints write the last copy
  *                  whose sync has succeeded. The board shows the progress itself.
- *      endings     A task is DONE when a sync has succeeded that began after its last tile.
+ *      endings     A task is DONE when a sync has succeeded that began after its last tile. If one
+ *                  has failed meanwhile, what it was about is lost: the reason of the end says so.
  *      marks       A sweep takes marks of pages away only if a sync has begun since the sweep
  *                  before, and has succeeded. Marks of levels wait for one after their last job.
  *                  Pages that become empty keep their mark as long.
@@ -180,8 +181,19 @@ static void copy_run(tseed_run_t *run)
     run->is_end_copied = is_at_end(run);
 }
 
+/* Of what could not be written the system keeps nothing, and says so once. */
+static int has_lost_writes(apr_status_t rv)
+{
+    return rv == EIO || APR_STATUS_IS_ENOSPC(rv) || rv == EDQUOT;
+}
+
 static void settle_run(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv)
 {
+    if (has_lost_writes(rv) && run->task->type != TSEED_TRUNCATE &&
+        (run->dirty || run->is_copied || run->is_end_copied)) {
+        tseed_run_doubt(run);
+        tseed_pump_show(seeder, run);
+    }
     if (rv != APR_SUCCESS) {
         run->dirty |= run->is_copied;
     } else {

@@ -11,6 +11,7 @@ import pytest
 
 from seeding import REST, begin, done, ended, layer, stub, task
 from tileseed_httpd import wait_until
+from upstream import Fault
 
 WAITS, FAILS, WORKS = 1, 2, 0
 DONE = 2                                        # as the database says it
@@ -74,14 +75,34 @@ def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
 
 
 def test_a_sync_that_fails_is_tried_again(httpd, upstream):
-    """Nothing is done before one has succeeded."""
+    """Nothing is done before one has succeeded; and what the first one was about may be lost all
+    the same, which its task says, and the next one does not."""
     httpd.expect("can't be synced")
     mischief, number = start(httpd, upstream)
     mischief.hold_syncs(httpd.path('cache'), FAILS)
     wait_until(lambda: "can't be synced" in (task(httpd, number)['reason'] or ''), 60, 'the reason')
     assert row(httpd, number)[1:] == (0, 0)
     mischief.hold_syncs(httpd.path('cache'), WORKS)
-    assert ended(httpd, number)['state'] == 'DONE'
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE' and 'has failed to write, tiles may be' in document['reason']
+    document = done(httpd, 'stub', type='reseed', zoomStop=3)
+    assert not document['reason'], document
+
+
+def test_a_sync_that_fails_on_the_way(httpd, upstream):
+    """The end of a task knows of a failure of long before."""
+    httpd.expect("can't be synced")
+    mischief = httpd.make_mischief()
+    upstream.always = Fault('delay', 0.1)
+    httpd.start(REST + stub(upstream))
+    mischief.hold_syncs(httpd.path('cache'), FAILS)
+    number = begin(httpd, 'stub', zoomStop=4)
+    wait_until(lambda: "can't be synced" in httpd.error_log(), 60, 'a failure')
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    wait_until(lambda: 'is synced again' in httpd.error_log(), 60, 'a success')
+    upstream.always = None
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE' and 'has failed to write, tiles may be' in document['reason']
 
 
 def test_a_stop_does_not_wait_for_ever(httpd, upstream):
