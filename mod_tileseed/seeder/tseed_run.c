@@ -104,10 +104,10 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed
 /* What a seeder before this one removed is not known. */
 static void say_expired(tseed_run_t *run)
 {
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "the disk quota removed at least %" APR_INT64_T_FMT
-                 " tile%s of its pages while it ran",
-                 run->expired, run->expired == 1 ? "" : "s");
+    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                   "the disk quota removed at least %" APR_INT64_T_FMT
+                   " tile%s of its pages while it ran",
+                   run->expired, run->expired == 1 ? "" : "s");
 }
 
 /* Before what else there is to say. */
