@@ -186,10 +186,10 @@ def test_reconcile_drops_what_was_moved(httpd, upstream):
     httpd.start(REST + stub(upstream).replace('@ROOT@/cache', '@ROOT@/moved'))
     wait_until(lambda: usage(httpd)['complete'] and len(rows(httpd).get('stub', ())) == 2)
     assert {one['store'] for one in rows(httpd)['stub']} == {str(cache), str(httpd.path('moved'))}
-    (here,) = [one for one in rows(httpd)['stub'] if one['configured']]
     os.mkdir(cache)
     reconciled(httpd)
     assert len(rows(httpd)['stub']) == 2 and 'other' in rows(httpd)
+    (here,) = [one for one in rows(httpd)['stub'] if one['configured']]
     os.rmdir(cache)
     reconciled(httpd)
     assert rows(httpd) == {'stub': [here]} and here['tiles'] == 21
