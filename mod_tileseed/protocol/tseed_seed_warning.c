@@ -82,7 +82,7 @@ static const char *warn_of_members(const char *ignored, apr_pool_t *pool)
                    : NULL;
 }
 
-/* Whether a task has the level that was asked for, if one was. */
+/* Whether that is how the level was asked for, if it was. */
 static int is_level(const char *asked, int level)
 {
     int64_t number;
@@ -91,22 +91,18 @@ static int is_level(const char *asked, int level)
            (tseed_text_int64(&number, asked, INT64_MIN, INT64_MAX) == 0 && number == level);
 }
 
-/* A level that was asked for and is cut to the layer's. NULL: the layer has it. */
-static const char *warn_of_start(const char *asked, const tseed_task_t *task, apr_pool_t *pool)
+/* A level that was asked for and is cut to the layer's `first` or last one. NULL: it was not. */
+static const char *warn_of_level(const char *asked, int first, const tseed_task_t *task,
+                                 apr_pool_t *pool)
 {
-    return is_level(asked, task->zoom_start)
-               ? NULL
-               : apr_psprintf(pool, "zoomStart %s raised to %d, the first level of layer %s in %s",
-                              tseed_text_quote(asked, QUOTE_MAX, pool), task->zoom_start,
-                              task->layer, task->gridset);
-}
+    const int level = first ? task->zoom_start : task->zoom_stop;
 
-static const char *warn_of_stop(const char *asked, const tseed_task_t *task, apr_pool_t *pool)
-{
-    return is_level(asked, task->zoom_stop)
+    return is_level(asked, level)
                ? NULL
-               : apr_psprintf(pool, "zoomStop %s reduced to %d, the last level of layer %s in %s",
-                              tseed_text_quote(asked, QUOTE_MAX, pool), task->zoom_stop,
+               : apr_psprintf(pool, "%s %s %s to %d, the %s level of layer %s in %s",
+                              first ? "zoomStart" : "zoomStop",
+                              tseed_text_quote(asked, QUOTE_MAX, pool),
+                              first ? "raised" : "reduced", level, first ? "first" : "last",
                               task->layer, task->gridset);
 }
 
@@ -119,8 +115,8 @@ const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
     const char *const parts[] = {
         warn_of_members(document->ignored, pool),
         warn_of_name(document->name, task, pool),
-        warn_of_start(document->zoom_start, task, pool),
-        warn_of_stop(document->zoom_stop, task, pool),
+        warn_of_level(document->zoom_start, 1, task, pool),
+        warn_of_level(document->zoom_stop, 0, task, pool),
         read_box(&box, document->coords) ? warn_of_box(&box, task, subset, pool) : NULL,
     };
 
