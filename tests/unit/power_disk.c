@@ -14,6 +14,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "power_file.h"
+
 #define NAME_SIZE  80
 #define PATH_SIZE  256
 #define FILES_MOST 64
@@ -34,8 +36,7 @@ typedef struct {
 
 typedef struct {
     ino_t inode;
-    char *bytes; /* while a cut is laid out */
-    size_t length, room;
+    power_file_t held; /* while a cut is laid out */
 } file_t;
 
 typedef struct {
@@ -314,8 +315,6 @@ int link(const char *path, const char *target)
 
 /* ---- what a cut leaves ---- */
 
-typedef enum { GONE, WHOLE, TORN, HOLLOW } fate_t;
-
 /* `unsafe` counts what is not safe, data and names apart. */
 static fate_t fate_of(const note_t *made, const power_cut_t *cut, unsigned unsafe[2])
 {
@@ -344,31 +343,6 @@ static fate_t fate_of(const note_t *made, const power_cut_t *cut, unsigned unsaf
         return made->action == WRITE ? HOLLOW : WHOLE;
     default:
         return GONE;
-    }
-}
-
-static void set_length(file_t *file, size_t length)
-{
-    if (length > file->room) {
-        file->room = 2 * length;
-        file->bytes = realloc(file->bytes, file->room);
-    }
-    if (length > file->length) {
-        memset(file->bytes + file->length, 0, length - file->length);
-    }
-    file->length = length;
-}
-
-static void put_bytes(const note_t *made, fate_t fate)
-{
-    file_t *file = &disk.files[made->file];
-    size_t length = fate == TORN ? made->length / 2 : made->length;
-
-    if (made->offset + length > file->length) {
-        set_length(file, made->offset + length);
-    }
-    if (fate != HOLLOW) {
-        memcpy(file->bytes + made->offset, made->bytes, length);
     }
 }
 
@@ -401,9 +375,10 @@ static void put(const note_t *made, fate_t fate)
     if (is_of_names(made)) {
         put_name(made);
     } else if (made->action == TRUNCATE) {
-        set_length(&disk.files[made->file], made->offset);
+        power_file_resize(&disk.files[made->file].held, made->offset);
     } else {
-        put_bytes(made, fate);
+        power_file_write(&disk.files[made->file].held, made->offset, made->bytes, made->length,
+                         fate);
     }
 }
 
@@ -422,7 +397,7 @@ static void empty_directory(const char *path)
 }
 
 /* SQLite's shared index is memory that happens to have a name: there could be anything in it. */
-static void fill_index(const char *name, file_t *file)
+static void fill_index(const char *name, power_file_t *file)
 {
     size_t length = strlen(name);
 
@@ -433,7 +408,7 @@ static void fill_index(const char *name, file_t *file)
 
 static void lay_out(const entry_t *entry)
 {
-    file_t *file = &disk.files[entry->file];
+    power_file_t *file = &disk.files[entry->file].held;
     struct iovec part;
     char path[PATH_SIZE + NAME_SIZE];
     int descriptor = openat(AT_FDCWD, vault_path(entry->file), O_WRONLY | O_TRUNC);
@@ -452,7 +427,7 @@ void power_disk_restore(const power_cut_t *cut)
 
     disk.entry_count = 0;
     for (int i = 0; i < disk.file_count; i++) {
-        disk.files[i].length = 0;
+        disk.files[i].held.length = 0;
     }
     for (size_t i = 0; i < cut->at; i++) {
         fate_t fate = fate_of(&disk.notes[i], cut, unsafe);
@@ -494,7 +469,7 @@ void power_disk_start(const char *directory, const char *vault)
         free(disk.notes[i].bytes);
     }
     for (int i = 0; i < disk.file_count; i++) {
-        free(disk.files[i].bytes);
+        free(disk.files[i].held.bytes);
         disk.files[i] = (file_t){0};
     }
     disk.count = 0;

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "power_file.h"
+
 #define NOTES_MOST  400000
 #define FILES_MOST  20000
 #define INODES      65536
@@ -55,8 +57,8 @@ typedef struct {
 } shared_t;
 
 typedef struct {
-    char *bytes;
-    size_t length, room, safe, born;
+    power_file_t held;
+    size_t safe, born;
     int is_state;
 } file_t;
 
@@ -474,8 +476,6 @@ static void keep_names(layout_t *layout)
     }
 }
 
-typedef enum { GONE, WHOLE, HOLLOW } fate_t;
-
 static fate_t fate_of(const layout_t *layout, size_t i)
 {
     const note_t *made = &disk->notes[i];
@@ -497,31 +497,14 @@ static fate_t fate_of(const layout_t *layout, size_t i)
     }
 }
 
-static void set_length(file_t *file, size_t length)
-{
-    if (length > file->room) {
-        file->room = 2 * length;
-        file->bytes = realloc(file->bytes, file->room);
-    }
-    if (length > file->length) {
-        memset(file->bytes + file->length, 0, length - file->length);
-    }
-    file->length = length;
-}
-
 static void put_bytes(const note_t *made, fate_t fate)
 {
-    file_t *file = &files[made->file];
+    power_file_t *file = &files[made->file].held;
 
     if (made->action == TRUNCATE) {
-        set_length(file, made->offset);
-        return;
-    }
-    if (made->offset + made->length > file->length) {
-        set_length(file, made->offset + made->length);
-    }
-    if (fate != HOLLOW) {
-        memcpy(file->bytes + made->offset, disk->bytes + made->bytes, made->length);
+        power_file_resize(file, made->offset);
+    } else {
+        power_file_write(file, made->offset, disk->bytes + made->bytes, made->length, fate);
     }
 }
 
@@ -617,7 +600,8 @@ static void lay_out(const char *folder, const char *name, const file_t *file, ap
             descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
         }
         must(descriptor >= 0, path);
-        must(write(descriptor, file->bytes, file->length) == (ssize_t)file->length, path);
+        must(write(descriptor, file->held.bytes, file->held.length) == (ssize_t)file->held.length,
+             path);
         close(descriptor);
     } else if (link(first, path) != 0) {
         make_parents(path);
@@ -652,7 +636,7 @@ void power_store_restore(const char *folder, const power_cut_t *cut)
     names = apr_hash_make(pool);
     firsts = apr_hash_make(pool);
     for (int i = 0; i < disk->files; i++) {
-        files[i].length = files[i].safe = 0;
+        files[i].held.length = files[i].safe = 0;
     }
     know_files();
     find_syncs(&layout);
