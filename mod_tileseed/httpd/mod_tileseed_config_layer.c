@@ -10,9 +10,7 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 #include "seeder/tseed_job.h"
-#include "source/tseed_source.h"
 #include "source/tseed_wms.h"
-#include "store/tseed_store.h"
 
 #define GUTTER_MAX 1024
 
@@ -72,8 +70,7 @@ static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
         tseed_directive_place(APR_ARRAY_IDX(drafts->layers, 0, tseed_draft_t *)->where, cmd->pool));
 }
 
-/* The same for what can be said several times. */
-static const char *say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
+const char *tseed_draft_say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
 {
     const char *error = find_draft(draft, cmd);
 
@@ -83,8 +80,7 @@ static const char *say_again(tseed_draft_t **draft, tseed_said_t what, const cmd
     return error;
 }
 
-/* The same for what can be said once. */
-static const char *say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
+const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
 {
     const char *error = find_draft(draft, cmd);
 
@@ -92,7 +88,7 @@ static const char *say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_
         return apr_psprintf(cmd->pool, "it is there twice, the first is on %s",
                             tseed_directive_place((*draft)->said[what], cmd->pool));
     }
-    return error ? error : say_again(draft, what, cmd);
+    return error ? error : tseed_draft_say_again(draft, what, cmd);
 }
 
 static const char *check_new_layer(const tseed_drafts_t *drafts, const char *name, apr_pool_t *pool)
@@ -127,120 +123,6 @@ const char *tseed_set_layer(cmd_parms *cmd, void *dir, const apr_array_header_t 
     return error;
 }
 
-/* ---- source ---- */
-
-/* One parameter of the requests, whatever its name. */
-static const char *add_parameter(apr_table_t *parameters, const char *word, apr_pool_t *pool)
-{
-    const char *name, *value;
-    char *key;
-
-    if (!tseed_option_cut(&name, &value, word, pool)) {
-        return apr_psprintf(pool, "'%s' is not understood, NAME=VALUE is expected", word);
-    }
-    key = apr_pstrdup(pool, name);
-    ap_str_toupper(key);
-    if (apr_table_get(parameters, key)) {
-        return apr_psprintf(pool, "%s= is there twice, once is expected", name);
-    }
-    apr_table_setn(parameters, key, value);
-    return NULL;
-}
-
-static const char *const kinds[] = {
-    [TSEED_SOURCE_WMS] = "wms",
-    [TSEED_SOURCE_XYZ] = "xyz",
-    [TSEED_SOURCE_WMTS] = "wmts",
-    NULL,
-};
-
-static const char *const modes[] = {
-    [TSEED_SOURCE_FALLBACK] = "fallback",
-    [TSEED_SOURCE_SHARE] = "share",
-    NULL,
-};
-
-static int is_address(const char *word)
-{
-    return apr_cstr_casecmpn(word, "http://", 7) == 0 ||
-           apr_cstr_casecmpn(word, "https://", 8) == 0 ||
-           strncmp(word, UPSTREAM_PREFIX, strlen(UPSTREAM_PREFIX)) == 0;
-}
-
-/* The first word behind the kind is an address whatever it looks like, and so are those that look
- * so behind it. Moves `*at` on. */
-static const char *read_addresses(tseed_source_t *source, int *at, const apr_array_header_t *words,
-                                  apr_pool_t *pool)
-{
-    do {
-        if (source->count == TSEED_ADDRESSES_MAX) {
-            return apr_psprintf(pool, "there are more than %d addresses", TSEED_ADDRESSES_MAX);
-        }
-        source->addresses[source->count++].url = APR_ARRAY_IDX(words, (*at)++, const char *);
-    } while (*at < words->nelts && is_address(APR_ARRAY_IDX(words, *at, const char *)));
-    return NULL;
-}
-
-/* mode= is ours where there are several addresses, and the source's parameter else. */
-static const char *read_mode(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
-{
-    static const tseed_option_t option = {.words = modes};
-    const char *mode = source->count > 1 ? apr_table_get(parameters, "MODE") : NULL;
-
-    if (!mode) {
-        return NULL;
-    }
-    apr_table_unset(parameters, "MODE");
-    return tseed_read_word(&source->mode, &option, mode, pool);
-}
-
-/* missing= is ours where the upstream has tiles, and a parameter of a WMS. */
-static const char *read_missing(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
-{
-    static const char *const words[] = {"error", "empty", NULL};
-    static const tseed_option_t option = {.words = words};
-    const char *missing =
-        tseed_source_is_tiled(source) ? apr_table_get(parameters, "MISSING") : NULL;
-
-    if (!missing) {
-        return NULL;
-    }
-    apr_table_unset(parameters, "MISSING");
-    return tseed_read_word(&source->missing_is_empty, &option, missing, pool);
-}
-
-const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const tseed_option_t kind = {.words = kinds};
-    apr_table_t *parameters = apr_table_make(cmd->pool, 8);
-    tseed_source_t source = {.parameters = parameters};
-    tseed_draft_t *draft;
-    int at = 1;
-    const char *error =
-        tseed_read_word(&source.kind, &kind, APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
-
-    (void)dir;
-    if (!error) {
-        error = say_once(&draft, TSEED_SAID_SOURCE, cmd);
-    }
-    if (!error) {
-        error = read_addresses(&source, &at, words, cmd->pool);
-    }
-    for (; !error && at < words->nelts; at++) {
-        error = add_parameter(parameters, APR_ARRAY_IDX(words, at, const char *), cmd->pool);
-    }
-    if (!error) {
-        error = read_mode(&source, parameters, cmd->pool);
-    }
-    if (!error) {
-        error = read_missing(&source, parameters, cmd->pool);
-    }
-    if (!error) {
-        draft->layer.source = source;
-    }
-    return error;
-}
-
 /* ---- grid sets, formats, metatiles, parameters ---- */
 
 const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
@@ -260,7 +142,7 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
     (void)dir;
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_GRID, cmd);
+        error = tseed_draft_say_again(&draft, TSEED_SAID_GRID, cmd);
     }
     if (error) {
         return error;
@@ -377,7 +259,7 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
         error = check_options(&format, words, cmd->pool);
     }
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_FORMAT, cmd);
+        error = tseed_draft_say_again(&draft, TSEED_SAID_FORMAT, cmd);
     }
     if (!error && tseed_layer_find_format(&draft->layer, format.mime)) {
         error = apr_psprintf(cmd->pool, "the layer has the format %s already", format.mime);
@@ -403,7 +285,7 @@ const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header
         {.name = NULL},
     };
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_METATILE, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_METATILE, cmd);
 
     (void)dir;
     if (!error) {
@@ -463,7 +345,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
         error = tseed_filter_compile(&filter, cmd->pool);
     }
     if (!error) {
-        error = say_again(&draft, TSEED_SAID_PARAMETER, cmd);
+        error = tseed_draft_say_again(&draft, TSEED_SAID_PARAMETER, cmd);
     }
     if (!error && tseed_layer_find_filter(&draft->layer, name)) {
         error = apr_psprintf(cmd->pool, "the layer has the parameter %s already", name);
@@ -474,81 +356,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
     return error;
 }
 
-/* ---- store and limits ---- */
-
-static const char *const layouts[] = {
-    [TSEED_LAYOUT_GEOWEBCACHE] = "geowebcache",
-    [TSEED_LAYOUT_XYZ] = "xyz",
-    [TSEED_LAYOUT_TMS] = "tms",
-    [TSEED_LAYOUT_ARCGIS] = "arcgis",
-    [TSEED_LAYOUT_QUADKEY] = "quadkey",
-    [TSEED_LAYOUT_TILECACHE] = "tilecache",
-    [TSEED_LAYOUT_TEMPLATE] = "a template such as {layer}/{z}/{x}/{y}.{ext}",
-    NULL,
-};
-
-/* A layout's name, or a template, which has braces. */
-static const char *read_layout(void *member, const tseed_option_t *option, const char *text,
-                               apr_pool_t *pool)
-{
-    tseed_store_config_t *store = member;
-
-    if (strchr(text, '{')) {
-        store->layout = TSEED_LAYOUT_TEMPLATE;
-        store->path_template = apr_pstrdup(pool, text);
-        return NULL;
-    }
-    return tseed_read_word(&store->layout, option, text, pool);
-}
-
-static const tseed_option_t store_options[] = {
-    {.name = "layout", .read = read_layout, .words = layouts},
-    {.name = "link-uniform",
-     .read = tseed_read_word,
-     .offset = offsetof(tseed_store_config_t, link_uniform),
-     .words = switches},
-    {.name = "mode",
-     .read = tseed_read_mode,
-     .offset = offsetof(tseed_store_config_t, mode),
-     .lowest = 0400,
-     .highest = 0777},
-    {.name = "dirmode",
-     .read = tseed_read_mode,
-     .offset = offsetof(tseed_store_config_t, dirmode),
-     .lowest = 0700,
-     .highest = 07777},
-    {.name = NULL},
-};
-
-const char *tseed_set_store(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    const char *kind = APR_ARRAY_IDX(words, 0, const char *);
-    const char *root = APR_ARRAY_IDX(words, 1, const char *);
-    tseed_store_config_t store = {
-        .layout = TSEED_LAYOUT_GEOWEBCACHE, .link_uniform = 1, .mode = 0644, .dirmode = 0755};
-    tseed_draft_t *draft;
-    const char *error;
-
-    (void)dir;
-    if (apr_cstr_casecmp(kind, "file") != 0) {
-        return apr_psprintf(cmd->pool, "the store '%s' is unknown, file is expected", kind);
-    }
-    store.root = ap_server_root_relative(cmd->pool, root);
-    if (!store.root) {
-        return apr_psprintf(cmd->pool, "'%s' is no path of a directory", root);
-    }
-    error = tseed_options_read(&store, store_options, words, 2, cmd->pool);
-    if (!error) {
-        error = tseed_store_check(&store, cmd->pool);
-    }
-    if (!error) {
-        error = say_once(&draft, TSEED_SAID_STORE, cmd);
-    }
-    if (!error) {
-        draft->layer.store = store;
-    }
-    return error;
-}
+/* ---- limits ---- */
 
 /* Of every grid set, whichever levels it has. */
 static const char *read_kept(void *member, const tseed_option_t *option, const char *text,
@@ -575,7 +383,7 @@ const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *
         {.name = NULL},
     };
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_KEEP, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_KEEP, cmd);
 
     (void)dir;
     return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
@@ -586,7 +394,7 @@ const char *tseed_set_reseed(cmd_parms *cmd, void *dir, const apr_array_header_t
     static const char *const choices[] = {"changed", "all", NULL};
     static const tseed_option_t option = {.words = choices};
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_RESEED, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_RESEED, cmd);
 
     (void)dir;
     return error ? error
@@ -598,7 +406,7 @@ const char *tseed_set_retries(cmd_parms *cmd, void *dir, const apr_array_header_
 {
     static const tseed_option_t range = {.highest = 1000};
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_RETRIES, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_RETRIES, cmd);
 
     (void)dir;
     return error ? error
@@ -621,7 +429,7 @@ const char *tseed_set_failure_limit(cmd_parms *cmd, void *dir, const apr_array_h
     const char *text = APR_ARRAY_IDX(words, 0, const char *);
     size_t length = strlen(text);
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_FAILURE_LIMIT, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_FAILURE_LIMIT, cmd);
 
     (void)dir;
     if (!error && length > 0 && text[length - 1] == '%') {
@@ -637,7 +445,7 @@ const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_
 {
     static const tseed_option_t range = {.highest = EXPIRES_MAX};
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_EXPIRES, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_EXPIRES, cmd);
 
     (void)dir;
     return error ? error
@@ -655,7 +463,7 @@ const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_
     };
     static const tseed_option_t option = {.words = policies};
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_ON_MISS, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_ON_MISS, cmd);
 
     (void)dir;
     return error ? error
@@ -667,7 +475,7 @@ const char *tseed_set_max_tilesets(cmd_parms *cmd, void *dir, const apr_array_he
 {
     static const tseed_option_t range = {.lowest = 0, .highest = 1000000};
     tseed_draft_t *draft;
-    const char *error = say_once(&draft, TSEED_SAID_MAX_TILESETS, cmd);
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_MAX_TILESETS, cmd);
 
     (void)dir;
     return error ? error

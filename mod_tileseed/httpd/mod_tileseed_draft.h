@@ -72,6 +72,11 @@ struct tseed_drafts_t {
 
 tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
 
+/* *draft: the one that a directive speaks to, its block's or the defaults, which has said `what`
+ * from now on: several times perhaps, or once only. Returns NULL or what is wrong. */
+const char *tseed_draft_say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
+const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
+
 /* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */
 int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
 
@@ -93,10 +98,15 @@ tseed_directive_read_t tseed_set_gridset, tseed_set_srs, tseed_set_extent, tseed
 tseed_directive_read_t tseed_set_wgs84_box;
 
 /* mod_tileseed_config_layer.c */
-tseed_directive_read_t tseed_set_layer, tseed_set_source, tseed_set_grid, tseed_set_format,
-    tseed_set_metatile, tseed_set_parameter, tseed_set_store, tseed_set_keep, tseed_set_retries,
-    tseed_set_reseed, tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss,
-    tseed_set_max_tilesets;
+tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_set_metatile,
+    tseed_set_parameter, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
+    tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
+
+/* mod_tileseed_config_source.c */
+tseed_directive_read_t tseed_set_source;
+
+/* mod_tileseed_config_store.c */
+tseed_directive_read_t tseed_set_store;
 
 /* mod_tileseed_config_location.c */
 tseed_directive_read_t tseed_set_rest, tseed_set_tiles, tseed_set_dialect, tseed_set_layers,
