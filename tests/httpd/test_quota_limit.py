@@ -67,6 +67,23 @@ def test_seed_larger_than_the_quota(httpd, upstream):
 
 
 @one_mpm
+def test_usage_while_pages_go_slowly(httpd, upstream):
+    """Who asks meanwhile is never told of more than the limit."""
+    mischief = httpd.make_mischief()
+    serve(httpd, upstream)
+    put(httpd, enabled=True, globalExpirationPolicyName='LRU', globalQuota=size(6, 'MiB'))
+    mischief.slow(httpd.path('cache'), 0.001)
+    number = begin(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=8)
+    told = []
+
+    def is_done():
+        told.append(usage(httpd)['bytes'])
+        return task(httpd, number)['state'] == 'DONE'
+    wait_until(is_done, 120, 'the end of the seed')
+    assert 4 * MIB < max(told) <= 6 * MIB
+
+
+@one_mpm
 def test_layer_quotas(httpd, upstream):
     """Each layer keeps to its own; the one without has the rest."""
     serve(httpd, upstream, after=layer('other', *OTHER))
