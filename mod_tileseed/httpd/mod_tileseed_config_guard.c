@@ -5,6 +5,7 @@
 
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_log.h>
 #include <string.h>
 
@@ -46,37 +47,99 @@ static unsigned changes_of(const ap_directive_t *section, apr_pool_t *pool)
     return ALL_CHANGES;
 }
 
-/* The changes from which a list of directives keeps anybody away. Reads what is written, decides
- * nothing: who gets in is up to httpd's access control, and that alone. */
-static unsigned restricted(const ap_directive_t *directive, apr_pool_t *pool)
+static int is_named(const ap_directive_t *directive, const char *name)
 {
-    unsigned kept = 0;
-
-    for (; directive; directive = directive->next) {
-        if (apr_cstr_casecmp(directive->directive, "Deny") == 0 ||
-            (apr_cstr_casecmp(directive->directive, "Require") == 0 &&
-             apr_cstr_casecmp(directive->args, "all granted") != 0)) {
-            return ALL_CHANGES;
-        }
-        kept |= changes_of(directive, pool) & restricted(directive->first_child, pool);
-    }
-    return kept;
+    return apr_cstr_casecmp(directive->directive, name) == 0;
 }
 
-/* The path of a <Location>, without quotes and '>'; NULL for other sections. */
+/* The changes from which a Require keeps anybody away. */
+static unsigned kept_by_require(const char *args, apr_pool_t *pool)
+{
+    if (apr_cstr_casecmp(args, "all granted") == 0) {
+        return 0;
+    }
+    if (apr_cstr_casecmpn(args, "method ", 7) == 0) {
+        return ALL_CHANGES & ~methods_named(args + 7, pool);
+    }
+    if (apr_cstr_casecmpn(args, "not method ", 11) == 0) {
+        return methods_named(args + 11, pool);
+    }
+    return ALL_CHANGES;
+}
+
+/* What a list of directives says of access. */
+typedef struct {
+    int requires;      /* it has a Require of its own */
+    int decides;       /* the same, or in a <Limit>: sections before it are not asked any more */
+    unsigned any, all; /* kept by its Requires if one of them is enough; if all are needed */
+    unsigned kept;     /* by whatever else */
+} rules_t;
+
+static rules_t rules_of(const ap_directive_t *directive, apr_pool_t *pool);
+
+/* The changes from which a list keeps anybody away: one of its Requires is enough to get in. */
+static unsigned restricted(const ap_directive_t *directive, apr_pool_t *pool)
+{
+    const rules_t rules = rules_of(directive, pool);
+
+    return (rules.requires ? rules.any : 0) | rules.kept;
+}
+
+/* Whether it is a Require, or several in a frame, and then the changes that it keeps from. */
+static int is_require(unsigned *kept, const ap_directive_t *directive, apr_pool_t *pool)
+{
+    *kept = ALL_CHANGES;
+    if (is_named(directive, "Require")) {
+        *kept = kept_by_require(directive->args, pool);
+    } else if (is_named(directive, "<RequireAny")) {
+        *kept = restricted(directive->first_child, pool);
+    } else if (is_named(directive, "<RequireAll")) {
+        *kept = rules_of(directive->first_child, pool).all;
+    } else if (!is_named(directive, "<RequireNone")) {
+        return 0;
+    }
+    return 1;
+}
+
+/* Reads what is written, decides nothing: who gets in is up to httpd's access control, and that
+ * alone. */
+static rules_t rules_of(const ap_directive_t *directive, apr_pool_t *pool)
+{
+    rules_t rules = {.any = ALL_CHANGES};
+    unsigned kept;
+
+    for (; directive; directive = directive->next) {
+        if (is_require(&kept, directive, pool)) {
+            rules.requires = rules.decides = 1;
+            rules.any &= kept;
+            rules.all |= kept;
+        } else if (is_named(directive, "Deny")) {
+            rules.kept = ALL_CHANGES;
+        } else if (directive->first_child) {
+            rules.decides |= rules_of(directive->first_child, pool).decides;
+            rules.kept |= changes_of(directive, pool) & restricted(directive->first_child, pool);
+        }
+    }
+    return rules;
+}
+
+/* The next argument of a section, without quotes and '>'. */
+static char *location_text(const char **args, apr_pool_t *pool)
+{
+    char *text = ap_getword_conf(pool, args);
+
+    if (strlen(text) > 1 && text[strlen(text) - 1] == '>') {
+        text[strlen(text) - 1] = '\0';
+    }
+    return text;
+}
+
+/* The path of a <Location>; NULL for other sections. */
 static const char *location_path(const ap_directive_t *section, apr_pool_t *pool)
 {
     const char *args = section->args;
-    char *path;
 
-    if (apr_cstr_casecmp(section->directive, "<Location") != 0) {
-        return NULL;
-    }
-    path = ap_getword_conf(pool, &args);
-    if (strlen(path) > 1 && path[strlen(path) - 1] == '>') {
-        path[strlen(path) - 1] = '\0';
-    }
-    return path;
+    return is_named(section, "<Location") ? location_text(&args, pool) : NULL;
 }
 
 /* Whether requests for `path` pass a <Location> for `around`. */
@@ -88,29 +151,72 @@ static int is_within(const char *path, const char *around)
            (around[length - 1] == '/' || path[length] == '/' || !path[length]);
 }
 
-/* The changes from which those of these sections keep anybody away that apply to the path. */
-static unsigned restricted_by(const ap_directive_t *section, const char *path, apr_pool_t *pool)
+/* Whether requests for `address` pass a section: a <Location>, or one with a pattern. */
+static int applies(const ap_directive_t *section, const char *address, apr_pool_t *pool)
 {
-    unsigned kept = 0;
+    const char *args = section->args, *path;
+    int is_pattern = is_named(section, "<LocationMatch");
+    ap_regex_t *pattern;
 
-    for (; section; section = section->next) {
-        const char *around = location_path(section, pool);
-
-        if (around && *around && is_within(path, around)) {
-            kept |= restricted(section->first_child, pool);
-        }
+    if (!is_pattern && !is_named(section, "<Location")) {
+        return 0;
     }
-    return kept;
+    path = location_text(&args, pool);
+    if (!is_pattern && strcmp(path, "~") == 0) {
+        is_pattern = 1;
+        path = location_text(&args, pool);
+    }
+    if (!is_pattern) {
+        return *path && is_within(address, path);
+    }
+    pattern = ap_pregcomp(pool, path, AP_REG_EXTENDED);
+    return pattern && ap_regexec(pattern, address, 0, NULL, 0) == 0;
 }
 
-/* By its own section, or one around it in its virtual host or outside of all. */
+/* How a section's rules go with those of the sections before it: AuthMerging And, Or, Off. */
+static unsigned merged(unsigned before, const ap_directive_t *section, apr_pool_t *pool)
+{
+    const rules_t rules = rules_of(section->first_child, pool);
+    const unsigned own = (rules.requires ? rules.any : 0) | rules.kept;
+    const char *how = "Off";
+
+    for (const ap_directive_t *at = section->first_child; at; at = at->next) {
+        how = is_named(at, "AuthMerging") ? at->args : how;
+    }
+    if (!rules.decides || apr_cstr_casecmp(how, "And") == 0) {
+        return before | own;
+    }
+    return apr_cstr_casecmp(how, "Or") == 0 ? before & own : own;
+}
+
+/* The changes at an address from which the sections keep anybody away, after those before. */
+static unsigned restricted_by(unsigned before, const ap_directive_t *section, const char *address,
+                              apr_pool_t *pool)
+{
+    for (; section; section = section->next) {
+        if (applies(section, address, pool)) {
+            before = merged(before, section, pool);
+        }
+    }
+    return before;
+}
+
+/* By its own section, or others of its virtual host or outside of all; everywhere below it. */
 static int is_guarded(const ap_directive_t *rest, apr_pool_t *pool)
 {
+    static const char *const addresses[] = {"/seed", "/seed/layer.json", "/diskquota.json", NULL};
     const ap_directive_t *host = rest->parent->parent;
     const char *path = location_path(rest->parent, pool);
-    unsigned kept = restricted_by(ap_conftree, path, pool);
 
-    return (kept | (host ? restricted_by(host->first_child, path, pool) : 0)) == ALL_CHANGES;
+    for (int i = 0; addresses[i]; i++) {
+        const char *address = apr_pstrcat(pool, path, addresses[i] + (strlen(path) == 1), NULL);
+        const unsigned outside = restricted_by(0, ap_conftree, address, pool);
+
+        if (restricted_by(outside, host ? host->first_child : NULL, address, pool) != ALL_CHANGES) {
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static void warn_of_open(const ap_directive_t *rest, const server_rec *server, apr_pool_t *pool)
@@ -125,18 +231,31 @@ static void warn_of_open(const ap_directive_t *rest, const server_rec *server, a
 
 /* ---- locations that guard one address of many ---- */
 
-/* The layer that the first segment of `path` behind `base` names; NULL: none, or no segment. */
+/* The layer that `path` names behind `base`, as the tiles' own address does or a service's
+ * (/tms/1.0.0/LAYER@GRIDSET@png); NULL: none. */
 static const tseed_layer_t *layer_of(const tseed_catalog_t *catalog, const char *path,
                                      const char *base, apr_pool_t *pool)
 {
+    static const char *const services[] = {"service", "rest", "tms", "wmts", "1.0.0", NULL};
+    const tseed_layer_t *layer = NULL;
     size_t length = strlen(base);
+    int i = 0;
 
     length -= length > 0 && base[length - 1] == '/';
-    if (!is_within(path, base) || path[length] != '/') {
+    if (!is_within(path, base)) {
         return NULL;
     }
-    path += length + 1;
-    return tseed_catalog_find_layer(catalog, apr_pstrmemdup(pool, path, strcspn(path, "/")));
+    for (path += length; *path == '/' && !layer && services[i];) {
+        char *name = apr_pstrmemdup(pool, path + 1, strcspn(path + 1, "/"));
+
+        path += 1 + strlen(name);
+        for (i = 0; services[i] && strcmp(services[i], name) != 0;) {
+            i++;
+        }
+        name[strcspn(name, "@")] = '\0';
+        layer = tseed_catalog_find_layer(catalog, name);
+    }
+    return layer;
 }
 
 /* What keeps people from /tiles/LAYER keeps nobody from its other addresses. */

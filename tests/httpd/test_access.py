@@ -195,11 +195,14 @@ def test_addresses_that_are_rewritten(httpd):
 def test_one_address_of_many(httpd):
     """A location that guards a layer by one of its addresses is named at the start."""
     closed = ''.join(f'<Location "{path}">\nRequire all denied\n</Location>\n' for path in (
-        '/tiles/secret', '/tiles/open/small/', '/tiles/tms', '/tiles/none', '/secret', '/tilesx'))
+        '/tiles/secret', '/tiles/open/small/', '/tiles/tms', '/tiles/none', '/secret', '/tilesx',
+        '/tiles/tms/secret', '/tiles/service/tms/1.0.0/open@small@png', '/tiles/wmts/none'))
     serve(httpd, quiet('open'), quiet('secret'), tiles=TILES + closed)
     found = set(re.findall(r'<Location "([^"]*)"> guards one address of the layer (\w+)',
                            httpd.error_log()))
-    assert found == {('/tiles/secret', 'secret'), ('/tiles/open/small/', 'open')}
+    assert found == {('/tiles/secret', 'secret'), ('/tiles/open/small/', 'open'),
+                     ('/tiles/tms/secret', 'secret'),
+                     ('/tiles/service/tms/1.0.0/open@small@png', 'open')}
     httpd.expect('guards one address')
 
 

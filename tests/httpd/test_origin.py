@@ -133,10 +133,20 @@ def test_open_locations_are_named(httpd, upstream):
         '/e': ('<Limit POST>', 'Require local', '</Limit>'), '/f': ('Require local',),
         '/g': ('<Limit POST>', 'Require local', '</Limit>', '<Limit PUT DELETE>', 'Require local',
                '</Limit>'),
-        '/h': ('<LimitExcept POST>', 'Require local', '</LimitExcept>')}
-    serve(httpd, upstream, *[location(path, *lines) for path, lines in sections.items()])
+        '/h': ('<LimitExcept POST>', 'Require local', '</LimitExcept>'),
+        '/i': ('Require local', 'Require all granted'),         # one is enough
+        '/j': ('<RequireAny>', 'Require local', 'Require all granted', '</RequireAny>'),
+        '/k': ('<RequireAll>', 'Require local', 'Require all granted', '</RequireAll>'),
+        '/l': ('Require method GET POST',), '/m': ('Require method GET',),
+        '/n': ('<RequireAny>', 'Require method GET', 'Require local', '</RequireAny>'),
+        '/o': ('TileSeedCheckOrigin on',), '/p': ('TileSeedCheckOrigin on',),
+        '/q': ('Require all granted',), '/r': ('AuthMerging And', 'Require all granted')}
+    around = ''.join(f'<{section}>\nRequire local\n</{section.split()[0]}>\n' for section in (
+        'LocationMatch "^/o/"', 'LocationMatch "^/p/seed/"', 'Location "/q"', 'Location ~ "^/r"'))
+    serve(httpd, upstream, around,
+          *[location(path, *lines) for path, lines in sections.items()])
     found = re.findall(r'nothing in <Location "(/.)"> says who may seed', httpd.error_log())
-    assert sorted(set(found)) == ['/a', '/b', '/e', '/h']
+    assert sorted(set(found)) == ['/a', '/b', '/e', '/h', '/i', '/j', '/l', '/p', '/q']
     httpd.expect('says who may seed')
 
 
