@@ -10,6 +10,8 @@
  *      +-----------------+
  *      | hits            |        children: how often pages were read (tseed_hits.h)
  *      +-----------------+
+ *      | traces          |        what jobs under way have found or removed (tseed_traces.h)
+ *      +-----------------+
  *      | workers         |        what each worker works on (blame after a crash)
  *      +-----------------+
  *      | slot 0          |        identity · two copies of the progress, `turn` says which is valid
@@ -17,7 +19,8 @@
  *      | …               |
  *      +-----------------+
  *
- * One writer, the seeder (its main thread); workers write their own records, children commit_seq
+ * One writer, the seeder (its main thread); workers write their own records and the traces of
+ * their jobs, children commit_seq
  * and hits alone. No pointers. A slot's progress is written into the copy that is not valid and
  * then `turn` is moved on with one store, so a writer that dies at any instant leaves the last
  * whole record behind; counters and finished positions can never disagree. A reader copies the

@@ -6,6 +6,7 @@
 
 #include "board/tseed_board.h"
 #include "board/tseed_pair.h"
+#include "board/tseed_traces.h"
 
 #define TSEED_BOARD_MAGIC           UINT64_C(0x6472616f42645354) /* "TSdBoard" */
 #define TSEED_BOARD_LINE            64
@@ -51,6 +52,13 @@ typedef struct {
     _Atomic int64_t position, crashes;
 } tseed_board_blame_t;
 
+/* See tseed_traces.h. */
+typedef struct {
+    _Atomic int64_t task; /* 0: free */
+    _Atomic int64_t position;
+    tseed_word_t words[TSEED_TRACE_WORDS];
+} tseed_board_trace_t;
+
 /* The hits of a page; a page is looked for at its print's place and the seven behind it. */
 typedef struct {
     tseed_word_t page; /* tseed_page_print; 0: free */
@@ -85,6 +93,10 @@ typedef struct {
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
     tseed_word_t quota_turn; /* 0: nothing yet */
     tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
+
+    /* seeder, main thread; a worker those of its job */
+    tseed_word_t traces_used; /* no trace from here on is taken */
+    tseed_board_trace_t traces[TSEED_TRACES_MOST];
 } tseed_segment_t;
 
 static_assert(offsetof(tseed_segment_t, epoch) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");

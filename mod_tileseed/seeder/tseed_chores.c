@@ -287,7 +287,7 @@ static apr_status_t go_through(tseed_walk_t *walk, apr_pool_t *pool)
 {
     const tseed_run_t *run = walk->job->run;
     const tseed_subset_t *subset = run->tileset.subset;
-    const tseed_witness_t witness = {found, walk};
+    const tseed_witness_t witness = {found, walk, NULL};
     tseed_store_t *store;
     apr_status_t rv = tseed_store_open(&store, &run->tileset, TSEED_STORE_IDS - 1, pool);
 

@@ -14,6 +14,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
+#include "board/tseed_traces.h"
 #include "image/tseed_blank.h"
 #include "image/tseed_cutter.h"
 #include "tiling/tseed_margin.h"
@@ -381,13 +382,50 @@ static void pass(worker_t *worker, tseed_job_t *job)
 
 /* ---- removed, and credited ---- */
 
+typedef struct {
+    tseed_board_t *board;
+    tseed_job_t *job;
+} removal_t;
+
+static void count_removed(const removal_t *removal)
+{
+    tseed_trace_count(removal->board, removal->job->trace);
+    atomic_fetch_add(&removal->job->run->unlinked, 1);
+}
+
+static void remove_next(void *data, const tseed_tile_t *tile)
+{
+    const removal_t *removal = data;
+
+    tseed_trace_remove(removal->board, removal->job->trace, tile->x, tile->y);
+}
+
 static void removed(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
-    tseed_job_t *job = data;
+    const removal_t *removal = data;
 
-    settle(job, 0, 0, effect);
-    note(job, tile, effect);
-    atomic_fetch_add(&job->run->unlinked, 1);
+    count_removed(removal);
+    settle(removal->job, 0, 0, effect);
+    note(removal->job, tile, effect);
+}
+
+/* A seeder that died at this level has removed a tile last that it did not count, or was about to.
+ */
+static void inherit(tseed_store_t *store, const removal_t *removal)
+{
+    tseed_range_t tile = {.z = removal->job->metatile.wanted.z};
+    tseed_effect_t left;
+
+    removal->job->inherits = 0;
+    if (tseed_trace_doubt(removal->board, removal->job->trace, &tile.minx, &tile.miny)) {
+        tile.maxx = tile.minx;
+        tile.maxy = tile.miny;
+        tile = tseed_range_intersect(&tile, &removal->job->metatile.wanted);
+        if (tseed_range_count(&tile) == 1 &&
+            tseed_store_count(&left, store, &tile, 0) == APR_SUCCESS && left.names == 0) {
+            count_removed(removal);
+        }
+    }
 }
 
 /* A tally that is full is booked first. */
@@ -426,21 +464,27 @@ static apr_status_t sweep(tseed_store_t *store, tseed_job_t *job)
 }
 
 /* The shared files of what was renamed away are swept when it is gone. */
-static apr_status_t remove_tiles(tseed_store_t *store, tseed_job_t *job)
+static apr_status_t remove_tiles(tseed_store_t *store, removal_t *removal)
 {
+    tseed_job_t *job = removal->job;
     const tseed_stop_t stop = {must_pause, job};
-    const tseed_witness_t witness = {removed, job};
+    const tseed_witness_t witness = {removed, removal, remove_next};
     apr_status_t rv = tseed_store_remove(store, &job->metatile.wanted, &witness, &stop);
 
     return rv == APR_SUCCESS ? sweep(store, job) : rv;
 }
 
-static void remove_range(tseed_store_t *store, tseed_job_t *job)
+static void remove_range(const worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
-    apr_status_t rv = detach(store, job);
+    removal_t removal = {worker->crew->board, job};
+    apr_status_t rv;
 
+    if (job->inherits) {
+        inherit(store, &removal);
+    }
+    rv = detach(store, job);
     if (rv == APR_ENOTIMPL) {
-        rv = remove_tiles(store, job);
+        rv = remove_tiles(store, &removal);
     }
     if (APR_STATUS_IS_EINTR(rv) && !must_stop(job->run)) {
         job->outcome = TSEED_JOB_MORE;
@@ -499,7 +543,7 @@ static void work(worker_t *worker, tseed_job_t *job)
             pass(worker, job);
         }
     } else if (job->stage == TSEED_STAGE_REMOVE) {
-        remove_range(store, job);
+        remove_range(worker, store, job);
     } else if (job->stage == TSEED_STAGE_SWEEP) {
         rv = sweep(store, job);
         if (rv != APR_SUCCESS) {

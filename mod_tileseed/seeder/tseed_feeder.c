@@ -93,6 +93,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
+    tseed_trail_begin_level(seeder, job);
     tseed_steward_mark_level(seeder, job);
     tseed_queue_put(&run->ready, job);
     return 1;

@@ -8,6 +8,7 @@
  *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_feeder.c   which of them begins next
+ *      tseed_trail.c    what they leave for the seeder that comes after this one
  *      tseed_cutoff.c   answers that a truncate makes stale
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
@@ -64,6 +65,7 @@ typedef struct tseed_loss_t {
     tseed_run_t *run;
     int64_t position, skipped, made, failed; /* tiles */
     int64_t bytes;                           /* of those made */
+    unsigned trace;                          /* on the board */
     tseed_failure_t record;                  /* its cause points to `cause` */
     char cause[TSEED_CAUSE_SIZE];
     struct tseed_loss_t *next;
@@ -303,6 +305,18 @@ void tseed_feeder_feed(tseed_seeder_t *seeder);
  * finds its tiles there. NULL: there is none. */
 const tseed_run_t *tseed_feeder_holder(const tseed_seeder_t *seeder, const tseed_run_t *run,
                                        const tseed_metatile_t *metatile);
+
+/* ---- trail ---- */
+
+/* Before a job is given to a worker to be CUT: leaves what it has found, if it is a seed's. */
+void tseed_trail_begin(tseed_seeder_t *seeder, tseed_job_t *job);
+
+/* After CHECK: of the tiles that are there, those are `written` which a seeder that died at it has
+ * made; only others were `present`. */
+void tseed_trail_recall(tseed_seeder_t *seeder, tseed_job_t *job);
+
+/* A truncate's level begins, or goes on where a seeder died at it. */
+void tseed_trail_begin_level(tseed_seeder_t *seeder, tseed_job_t *job);
 
 /* ---- cutoff ---- */
 

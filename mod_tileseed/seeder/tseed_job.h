@@ -74,6 +74,8 @@ typedef struct tseed_job_t {
     int at_work;     /* with a worker */
     int holds;       /* pages of the books, */
     int pins;        /* and pins them: a worker is at it */
+    unsigned trace;  /* on the board; 0: none */
+    int inherits;    /* a REMOVE: its trace is of a seeder that died at it */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
     uint64_t levels; /* whose mark must be durable before it begins */
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */

@@ -13,6 +13,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_traces.h"
 #include "protocol/tseed_quota_config.h"
 #include "seeder/tseed_house.h"
 
@@ -288,6 +289,7 @@ static void settle_losses(tseed_seeder_t *seeder)
             tseed_pump_drain(seeder, run);
         }
         tseed_pump_show(seeder, run);
+        tseed_trace_end(seeder->board, loss->trace);
         tseed_pump_settle(seeder, run);
         free(loss);
     }

@@ -9,6 +9,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_traces.h"
 #include "seeder/tseed_house.h"
 #include "source/tseed_source.h"
 
@@ -58,6 +59,8 @@ tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
     job->must_fetch = job->is_stale = job->is_passing = 0;
     job->digest = 0;
     job->is_recount = job->is_whole = 0;
+    job->inherits = 0;
+    job->trace = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
     memset(job->present, 0, sizeof(job->present));
@@ -90,6 +93,7 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (stage == TSEED_STAGE_CUT) {
         tseed_steward_pin(seeder, job);
+        tseed_trail_begin(seeder, job);
     }
     if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
@@ -189,6 +193,7 @@ static void count_skipped(const tseed_job_t *job)
 static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
+    const unsigned trace = job->trace;
 
     run->progress.made += job->made;
     count_skipped(job);
@@ -201,6 +206,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     tseed_pump_job_put_back(seeder, job);
     tseed_pump_show(seeder, run);
+    tseed_trace_end(seeder->board, trace);
 }
 
 /* One line about all upstream errors since the last one. */
@@ -244,6 +250,7 @@ void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     loss->skipped = tseed_job_present(job);
     loss->made = tseed_job_written(job);
     loss->bytes = job->bytes;
+    loss->trace = job->trace;
     loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped - loss->made;
     memcpy(loss->cause, job->cause, sizeof(loss->cause));
     loss->record = (tseed_failure_t){
@@ -302,12 +309,14 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
 
 static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    int64_t tiles = tseed_range_count(&job->metatile.wanted);
+    const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
-    if (tseed_job_present(job) < tiles) {
+    tseed_trail_recall(seeder, job);
+    if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {
-        job->skipped = tiles;
+        job->made = tseed_job_written(job);
+        job->skipped = tiles - job->made;
         finish(seeder, job);
     }
 }

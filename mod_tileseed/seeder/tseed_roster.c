@@ -8,6 +8,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "board/tseed_traces.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -72,6 +73,7 @@ void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry)
         seeder->entries_end = link;
     }
     tseed_board_slot_release(seeder->board, entry->slot);
+    tseed_traces_forget(seeder->board, entry->id, NULL);
     free(entry->tileset);
     free(entry->layer);
     free(entry);
@@ -201,6 +203,18 @@ static apr_status_t take_again(tseed_seeder_t *seeder, const apr_array_header_t 
     return rv;
 }
 
+/* Of tasks that have ended, or that the database does not know. */
+static void forget_traces(tseed_seeder_t *seeder)
+{
+    for (unsigned trace = tseed_traces_used(seeder->board); trace > 0; trace--) {
+        const int64_t task = tseed_trace_task(seeder->board, trace);
+
+        if (task != 0 && !entry_find(seeder, task)) {
+            tseed_trace_end(seeder->board, trace);
+        }
+    }
+}
+
 apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
 {
     apr_hash_t *left = slots_left(seeder);
@@ -219,6 +233,7 @@ apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
     for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left); i; i = apr_hash_next(i)) {
         tseed_board_slot_release(seeder->board, (int)*(unsigned *)apr_hash_this_val(i));
     }
+    forget_traces(seeder);
     if (tasks->nelts > 0) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished tasks are taken up again",
                   tasks->nelts);

@@ -8,6 +8,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_traces.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -72,6 +73,7 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
                                     task->retry_of));
     }
     run->removed_before = run->progress.removed;
+    tseed_traces_forget(seeder->board, task->id, &run->progress);
     run->views = apr_pcalloc(run->pool, seeder->settings->workers * sizeof(*run->views));
 }
 

@@ -158,7 +158,7 @@ int tseed_scout_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset
 {
     const tseed_subset_t *subset = tileset->subset;
     glance_t glance = {0, 0};
-    const tseed_witness_t witness = {seen, &glance};
+    const tseed_witness_t witness = {seen, &glance, NULL};
     const tseed_stop_t stop = {has_seen_enough, &glance};
     tseed_effect_t shared = {0};
     tseed_store_t *store;

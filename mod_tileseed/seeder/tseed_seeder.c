@@ -433,9 +433,9 @@ static void sync_last(tseed_seeder_t *seeder)
 }
 
 /* A metatile that is being stored is stored to its end if it takes no longer than half of the time:
- * its tiles count as made then, where the next seeder would find some and count them as skipped.
- * Workers leave at their next file afterwards; what they finished is counted; then one last
- * transaction. */
+ * its tiles count as made then. The board tells the next seeder of what was cut short, but may go
+ * with httpd, and those tiles count as skipped. Workers leave at their next file afterwards; what
+ * they finished is counted; then one last transaction. */
 static void stop(tseed_seeder_t *seeder)
 {
     const apr_interval_time_t half = seeder->settings->stop_timeout / 2;

@@ -124,6 +124,7 @@ apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)
 typedef struct {
     void (*tell)(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect);
     void *baton;
+    void (*warn)(void *baton, const tseed_tile_t *tile); /* right before a removal; NULL: nobody */
 } tseed_witness_t;
 
 /* Removes the tiles of a range and the directories below the root that became empty by it. Where

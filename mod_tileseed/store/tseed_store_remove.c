@@ -16,6 +16,9 @@ static apr_status_t remove_file(tseed_scan_t *scan, tseed_scan_folder_t *folder,
     if (rv != APR_SUCCESS) {
         return rv;
     }
+    if (witness->warn) {
+        witness->warn(witness->baton, tile);
+    }
     if (unlinkat(folder->fd, name, 0) != 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }

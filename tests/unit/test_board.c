@@ -22,6 +22,7 @@
 #include "board/tseed_board.h"
 #include "board/tseed_board_layout.h"
 #include "board/tseed_hits.h"
+#include "board/tseed_traces.h"
 #include "protocol/tseed_answer.h"
 
 #define SLOTS   64
@@ -768,6 +769,26 @@ static void take_hits(void *baton, uint64_t page, uint64_t count)
     *(uint64_t *)baton += count;
 }
 
+/* What was left, and what is begun beside it. */
+static void go_on_with_traces(tseed_board_t *board)
+{
+    const tseed_progress_t progress = progress_of(3);
+    const uint64_t found[TSEED_TRACE_WORDS] = {1};
+    uint64_t present[TSEED_TRACE_WORDS] = {3};
+    int64_t x, y;
+
+    for (unsigned trace = 1; trace <= tseed_traces_used(board); trace++) {
+        tseed_traces_forget(board, tseed_trace_task(board, trace), trace % 2 ? &progress : NULL);
+        tseed_trace_removed(board, trace);
+        tseed_trace_doubt(board, trace, &x, &y);
+        tseed_trace_remove(board, trace, 1, 2);
+        tseed_trace_count(board, trace);
+    }
+    tseed_trace_recall(board, tseed_trace_begin(board, 1, 1, found), present);
+    tseed_trace_end(board, tseed_trace_find(board, 1, 1));
+    tseed_trace_begin_level(board, 1, 2, 3);
+}
+
 static void live_as_a_seeder(tseed_board_t *board)
 {
     uint64_t hits = 0;
@@ -791,6 +812,7 @@ static void live_as_a_seeder(tseed_board_t *board)
     tseed_board_crashes_forget(board, 1);
     tseed_board_worker_begin(board, WORKERS - 1, 1, 1);
     tseed_hits_drain(board, take_hits, &hits);
+    go_on_with_traces(board);
 }
 
 static void test_board__full_of_nonsense_harms_nobody(void **state)

@@ -239,7 +239,7 @@ static void spare_what_came(house_t *house, const char *root)
     fixture_t other;
     intruder_t intruder = {.view = neighbour(house, &other, root)};
     const tseed_stop_t stop = {intrude, &intruder};
-    const tseed_witness_t nobody = {ignore, NULL};
+    const tseed_witness_t nobody = {ignore, NULL, NULL};
     tseed_remnant_t remnant = {0};
 
     fill(house);
