@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tseed_log.h"
+#include "board/tseed_traces.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -62,19 +63,47 @@ static int is_owed(const heir_t *heir, const tseed_remnant_t *remnant)
            !tseed_progress_is_done(&heir->progress, remnant->z - heir->task->zoom_start);
 }
 
-/* What the level and those before it did not have is skipped. */
-static void count_level(heir_t *heir, const tseed_remnant_t *remnant)
+static int64_t larger_up_to(int64_t most, int64_t removed, int64_t other)
 {
+    return other > removed && other <= most ? other : removed;
+}
+
+/* What the task had removed before the level was renamed away: the board may have counted more than
+ * the database. */
+static int64_t removed_before(const tseed_seeder_t *seeder, const heir_t *heir, int64_t position,
+                              int64_t most)
+{
+    const int64_t id = heir->task->id;
+    int64_t removed = heir->progress.removed;
+    tseed_row_t row;
+
+    if (tseed_board_find(seeder->board, id, &row) && tseed_roster_is_row(&row, heir->task) &&
+        !tseed_progress_is_done(&row.progress, position)) {
+        removed = larger_up_to(most, removed, row.progress.removed);
+    }
+    return larger_up_to(
+        most, removed,
+        tseed_trace_removed(seeder->board, tseed_trace_find(seeder->board, id, position)));
+}
+
+/* Levels are removed one after the other: those before it were finished. What it and they did not
+ * have is skipped. */
+static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_remnant_t *remnant)
+{
+    const int64_t last = remnant->z - heir->task->zoom_start;
     tseed_progress_t *progress = &heir->progress;
-    int64_t tiles = 0, left;
+    int64_t tiles = 0, removed, left;
 
     for (int z = heir->task->zoom_start; z <= remnant->z; z++) {
         tiles += tseed_range_count(&heir->positions.range[z]);
     }
-    left = tiles - tseed_progress_processed(progress);
-    progress->removed += remnant->usage.names < left ? remnant->usage.names : left;
-    progress->skipped += tiles - tseed_progress_processed(progress);
-    tseed_progress_finish(progress, remnant->z - heir->task->zoom_start);
+    removed = removed_before(seeder, heir, last, tiles);
+    left = tiles - removed;
+    progress->removed = removed + (remnant->usage.names < left ? remnant->usage.names : left);
+    progress->skipped = tiles - progress->removed;
+    for (int64_t position = 0; position <= last; position++) {
+        tseed_progress_finish(progress, position);
+    }
 }
 
 /* *shelf: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
@@ -133,7 +162,7 @@ static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
     if (heir.is_ended) {
         return APR_SUCCESS;
     }
-    count_level(&heir, remnant);
+    count_level(seeder, &heir, remnant);
     return tseed_state_task_checkpoint(seeder->state, heir.task->id, &heir.progress, &won);
 }
 

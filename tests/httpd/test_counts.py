@@ -111,3 +111,21 @@ def test_parts_of_a_truncate(httpd, upstream, end):
         interrupt(httpd, end, lambda: left < len(files(httpd)) <= most)  # pylint: disable=W0640
     mischief.slow(httpd.path('cache'), 0)
     assert counts(ended(httpd, number)) == (0, len(all_tiles - gone), len(gone), 0)
+
+
+@one_mpm
+def test_parts_of_a_truncate_of_both_kinds(httpd, upstream):
+    """One level is removed tile by tile, because somebody else's file is in it, the next is renamed
+    away, and the seeder dies before the database has either: both count, once."""
+    httpd.expect('ended unexpectedly|AH00052')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream, **STUB))
+    done(httpd, 'stub', zoomStart=3, zoomStop=5)
+    httpd.path('cache/stub/small_03/notes').write_text('not ours')
+    mischief.kill_at_truncate(True)
+    old = seeder_of(httpd)
+    number = begin(httpd, 'stub', type='truncate', zoomStart=2, zoomStop=5, format='image/png')
+    wait_until(lambda: seeder_of(httpd) != old)
+    mischief.kill_at_truncate(False)
+    assert counts(ended(httpd, number)) == (0, 16, 64 + 256 + 1024, 0)
+    assert files(httpd) == {'stub/small_03/notes'}
