@@ -69,9 +69,10 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 static void child_init(apr_pool_t *pchild, server_rec *server)
 {
+    (void)pchild;
     tseed_log_sink_set(tseed_httpd_log, server);
     tseed_document_init();
-    tseed_child_init(&tseed_conf_get(server)->settings, pchild, server);
+    tseed_child_init(&tseed_conf_get(server)->settings, server);
 }
 
 static int monitor(apr_pool_t *pool, server_rec *server)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A child's way to the state database. Lock 3 of the internals README. */
+/* A child's way to the state database. Lock 3 of the internals README.
+ *
+ * What belongs to the database is in no pool that the child's end destroys: prefork ends its
+ * children in the handler of a signal, which may come while this very thread is within SQLite, and
+ * to close the database from there waits for itself. The kernel closes it, as after kill -9.
+ */
 #include "mod_tileseed_child.h"
 
 #include <apr_strings.h>
@@ -17,19 +22,16 @@ APLOG_USE_MODULE(tileseed);
 static struct {
     const tseed_settings_t *settings;
     apr_thread_mutex_t *lock;
-    apr_pool_t *pool; /* own allocator: request threads take turns with it */
+    apr_pool_t *pool; /* below no other, own allocator: request threads take turns with it */
     tseed_state_t *state;
 } child;
 
-void tseed_child_init(const tseed_settings_t *settings, apr_pool_t *pchild, server_rec *server)
+void tseed_child_init(const tseed_settings_t *settings, server_rec *server)
 {
-    apr_allocator_t *allocator;
     apr_status_t rv;
 
     child.settings = settings;
-    apr_allocator_create(&allocator);
-    apr_pool_create_ex(&child.pool, pchild, NULL, allocator);
-    apr_allocator_owner_set(allocator, child.pool);
+    apr_pool_create_unmanaged(&child.pool);
     rv = apr_thread_mutex_create(&child.lock, APR_THREAD_MUTEX_TIMED, child.pool);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,

@@ -11,7 +11,7 @@
 #include "state/tseed_state.h"
 
 /* Makes the mutex; nothing is opened. child_init hook. */
-void tseed_child_init(const tseed_settings_t *settings, apr_pool_t *pchild, server_rec *server);
+void tseed_child_init(const tseed_settings_t *settings, server_rec *server);
 
 /* Takes the connection, waiting for at most two seconds. NULL: busy or it can't be opened, rv says
  * why. Request thread; give it back with release in any case. */

@@ -26,7 +26,7 @@ typedef struct {
     _Atomic int64_t seconds;    /* that the wall clock is ahead */
     _Atomic int64_t full;       /* what a write below `directory` fails with; 0: it does not */
     _Atomic int64_t is_shallow; /* a file that gets its name below it takes all of the stack */
-    _Atomic int64_t slow;       /* microseconds of a closedir, rename, unlink, pread below it */
+    _Atomic int64_t slow;       /* microseconds of what waits for a disk, below it */
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     _Atomic int64_t unsynced;   /* a syncfs below it: 1 waits until that is over, 2 fails */
     _Atomic int64_t linger;     /* more microseconds of a closedir, if directories lie in it */
@@ -196,6 +196,12 @@ static void linger(int directory)
     if (mischief->linger && is_below(directory) && fstat(directory, &st) == 0 && st.st_nlink > 2) {
         usleep((useconds_t)mischief->linger);
     }
+}
+
+int fdatasync(int file)
+{
+    dawdle(file);
+    return (int)syscall(SYS_fdatasync, file);
 }
 
 /* A cold disk is waited for while a directory is read, longer than for a name. */

@@ -203,7 +203,7 @@ class Mischief:
         self.write(2, int(on), directory)
 
     def slow(self, directory, seconds):
-        """A closedir, rename or unlink below a directory takes that long from now on."""
+        """What waits for a disk, below a directory, takes that long from now on."""
         self.write(3, int(seconds * 1e6), directory)
 
     def kill_at_truncate(self, on):
