@@ -144,6 +144,7 @@ uint64_t tseed_board_generation(const tseed_board_t *board)
 void tseed_board_generation_set(tseed_board_t *board, uint64_t generation)
 {
     atomic_store(&board->segment->generation, generation);
+    atomic_store(&board->segment->fence, 0);
 }
 
 /* ---- what was committed, what was acted upon ---- */

@@ -161,7 +161,8 @@ const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, 
 void tseed_board_crash(tseed_board_t *board, int64_t thread);
 
 /* The configuration in force: the parent counts it with each start and restart, and processes of
- * earlier ones may live on for a while. */
+ * earlier ones may live on for a while. What the parent sets it on is in use, so a fence that
+ * stands there is nonsense and goes. */
 uint64_t tseed_board_generation(const tseed_board_t *board);
 void tseed_board_generation_set(tseed_board_t *board, uint64_t generation);
 

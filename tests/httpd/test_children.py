@@ -16,7 +16,7 @@ import time
 import pytest
 
 from rest import ask, begun, listed, number_of, seed, serve
-from seeding import GRIDS, REST, begin, counts, ended, seeder_of, stub, task
+from seeding import GRIDS, REST, begin, counts, ended, is_locked, seeder_of, stub, task
 from tileseed_httpd import wait_until
 from upstream import Fault
 
@@ -141,6 +141,45 @@ def test_children_are_killed_at_any_instant(httpd, upstream):
     assert seeder_of(httpd) == seeder
 
 
+# Ended while it is at the database
+
+def at_database(httpd):
+    """Children that have the state database open."""
+    path = str(httpd.path('state/tileseed.db'))
+    return {pid for pid in children(httpd) if path in opened(pid)}
+
+
+def opened(pid):
+    """What a process has open."""
+    try:
+        return {os.readlink(entry.path) for entry in os.scandir(f'/proc/{pid}/fd')}
+    except OSError:     # it has ended
+        return set()
+
+
+def test_children_end_within_sqlite(httpd, upstream, mpm):
+    """A child of prefork ends in the handler of the signal, wherever it is just then."""
+    if mpm != 'prefork':
+        pytest.skip('threads of other MPMs finish their requests first')
+    mischief = httpd.make_mischief()
+    serve(httpd, upstream, FEW_CHILDREN[mpm])
+    for _ in range(INSTANTS):
+        mischief.slow(httpd.path('state'), 0)
+        seed(httpd, 'roads')
+        victims = at_database(httpd)
+        mischief.slow(httpd.path('state'), 0.2)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(httpd.post, '/rest/seed/roads.json', '{"seedRequest":{}}')
+            wait_until(lambda: is_locked(httpd) or answer.done(), 60)   # pylint: disable=W0640
+            for victim in victims:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(victim, signal.SIGTERM)
+            wait_until(lambda: victims.isdisjoint(children(httpd)), 60)     # pylint: disable=W0640
+            assert answer.exception() or answer.result().status == 200
+    mischief.slow(httpd.path('state'), 0)
+    assert seed(httpd, 'roads')
+
+
 # Another build
 
 def board_word(httpd, word, change):
@@ -161,6 +200,13 @@ def board_word(httpd, word, change):
     raise AssertionError('there is no board')
 
 
+def fenced(httpd, path):
+    """What is answered where the board is said to have been given up; None: httpd knows better."""
+    board_word(httpd, FENCE, lambda _: 1)
+    answer = httpd.get(path)
+    return answer if answer.status == 503 else None
+
+
 def test_board_of_another_build(httpd, upstream):
     """The next generation makes its own: tasks go on, what an old child accepts is done, and none
     is shown what the new one has left behind."""
@@ -179,10 +225,10 @@ def test_board_of_another_build(httpd, upstream):
     made, skipped, removed, failed = counts(ended(httpd, number))
     assert (made + skipped, removed, failed) == (len(TILES), 0, 0)
     assert sum(counts(ended(httpd, second))) == 1
-    board_word(httpd, FENCE, lambda _: 1)
     for path in ('/rest/seed.json', f'/rest/tasks/{number}.json', '/rest/diskquota.json'):
-        answer = httpd.get(path)
-        assert answer.status == 503 and 'new build' in answer.text, answer.body
+        answer = wait_until(lambda: fenced(httpd, path))    # pylint: disable=W0640
+        assert 'new build' in answer.text, answer.body
         assert answer.headers['Retry-After']
-    board_word(httpd, FENCE, lambda _: 0)
+    # nobody has given this board up, and httpd looks every ten seconds
+    wait_until(lambda: httpd.get('/rest/seed.json').status == 200, 60)
     assert listed(httpd) == []

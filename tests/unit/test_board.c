@@ -273,6 +273,8 @@ static void test_board__of_another_layout_is_fenced(void **state)
     assert_null(attach(board, tseed_board_layout() ^ 1));
     assert_true(tseed_board_is_fenced(board));
     assert_int_equal(head[3], 1); /* the fence is the fourth word of the frozen head */
+    tseed_board_generation_set(board, 1);
+    assert_false(tseed_board_is_fenced(board));
 }
 
 static void test_board__that_says_another_layout_is_fenced(void **state)
