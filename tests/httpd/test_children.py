@@ -161,6 +161,7 @@ def test_children_end_within_sqlite(httpd, upstream, mpm):
     """A child of prefork ends in the handler of the signal, wherever it is just then."""
     if mpm != 'prefork':
         pytest.skip('threads of other MPMs finish their requests first')
+    httpd.expect('state database')      # the seeder's words about a long commit
     mischief = httpd.make_mischief()
     serve(httpd, upstream, FEW_CHILDREN[mpm])
     for _ in range(INSTANTS):
