@@ -175,13 +175,17 @@ class Mischief:
         self.file = root / 'mischief'
         self.numbers = [0] * 7
         self.directory = b''
+        self.traces = None      # a folder for the calls of processes that crash
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
         self.file.write_bytes(bytes(self.LAYOUT.size))
 
     def environment(self):
         """What has to be in httpd's environment."""
-        return {'LD_PRELOAD': str(self.library), 'TILESEED_MISCHIEF': str(self.file)}
+        found = {'LD_PRELOAD': str(self.library), 'TILESEED_MISCHIEF': str(self.file)}
+        if self.traces:
+            found['TILESEED_TRACES'] = str(self.traces)
+        return found
 
     def write(self, at, number, directory=None):
         """Changes one of the numbers, in all processes at once."""
