@@ -7,7 +7,7 @@ import signal
 import threading
 
 from rest import ask
-from seeding import seeder_of
+from seeding import seeder_of, stands
 from tileseed_httpd import wait_until
 
 
@@ -59,7 +59,9 @@ def agrees(httpd, timeout=30):
 
 class Du:
     """Somebody who runs du all the time. The seeder, which alone writes, stands still meanwhile:
-    what is removed behind du and written before it would be counted twice."""
+    what is removed behind du and written before it would be counted twice. One reads at a time, or
+    the first to end would let the seeder go on below the other."""
+    turn = threading.Lock()
 
     def __init__(self, httpd, below=''):
         self.httpd = httpd
@@ -81,13 +83,21 @@ class Du:
         while not self.stopped.wait(0.05):
             seeder = seeder_of(self.httpd)
             try:
-                os.kill(seeder, signal.SIGSTOP)
-                reading = disk(self.httpd, self.below)
-                os.kill(seeder, signal.SIGCONT)
-            except (TypeError, ProcessLookupError):
+                with self.turn:
+                    reading = self.look(seeder)
+            except (AssertionError, OSError, TypeError):
                 continue                                    # it is being replaced
             if seeder_of(self.httpd) == seeder:
                 self.readings.append(reading)
+
+    def look(self, seeder):
+        """One reading, while the seeder stands."""
+        os.kill(seeder, signal.SIGSTOP)
+        try:
+            wait_until(lambda: stands(seeder))
+            return disk(self.httpd, self.below)
+        finally:
+            os.kill(seeder, signal.SIGCONT)
 
     def most(self):
         """The greatest that was seen: bytes, files."""

@@ -156,18 +156,28 @@ def is_locked(httpd):
     return False
 
 
+def stands(pid):
+    """Whether a process was stopped by a signal, with all of its threads."""
+    threads = pathlib.Path(f'/proc/{pid}/task')
+    try:
+        return all(') T ' in (threads / number / 'stat').read_text()
+                   for number in os.listdir(threads))
+    except OSError:             # a thread has just ended
+        return False
+
+
 def halt(httpd, pid):
     """Stops a seeder, yet never in the middle of a transaction: then everybody else would wait."""
-    def stands():
+    def is_halted():
         os.kill(pid, signal.SIGSTOP)
-        wait_until(lambda: ') T ' in pathlib.Path(f'/proc/{pid}/stat').read_text())
+        wait_until(lambda: stands(pid))
         if is_locked(httpd):
             os.kill(pid, signal.SIGCONT)
             wait_until(lambda: not is_locked(httpd))    # it needs its time on a busy machine
             return False
         return True
     wait_until(lambda: not is_locked(httpd))
-    wait_until(stands)
+    wait_until(is_halted)
 
 
 def failures(httpd, number):

@@ -180,7 +180,7 @@ def test_kill_in_the_middle(httpd, upstream):
 def test_store_that_cannot_be_written(httpd, upstream):
     """The task waits, says why, and goes on by itself when it can."""
     httpd.expect('is paused')
-    httpd.expect("can't (be )?(made|written|used|read|remove)")
+    httpd.expect("can't (be )?(made|written|used|read|remove|look)")
     cache = httpd.path('cache')
     cache.write_text('in the way')
     httpd.start(REST + stub(upstream))

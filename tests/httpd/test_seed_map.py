@@ -242,10 +242,11 @@ def test_lossy_webp(httpd):
 
 
 @one_mpm
-@pytest.mark.parametrize('mime, mode', [('jpeg-png', 'RGBA'), ('jpeg-png8', 'P')])
-def test_mixed(httpd, mime, mode):
+@pytest.mark.parametrize('mime, palette, mode', [('jpeg-png', ' palette=keep', 'RGBA'),
+                                                 ('jpeg-png8', '', 'P')])
+def test_mixed(httpd, mime, palette, mode):
     """Australia: a tile inland is a JPEG, one at the coast a PNG; all have the same extension."""
-    formats(httpd, f'TileSeedFormat image/vnd.{mime} palette=keep', layers='countries',
+    formats(httpd, f'TileSeedFormat image/vnd.{mime}{palette}', layers='countries',
             source='transparent=true')
     done(httpd, 'world', bounds=coords(12.6e6, -5.0e6, 16.2e6, -1.3e6), zoomStart=5, zoomStop=5)
     paths = paths_of('world', 'EPSG:3857', [(5, x, y) for x in (26, 27, 28) for y in (12, 13, 14)],
