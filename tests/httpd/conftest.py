@@ -3,11 +3,14 @@
 """Fixtures: an httpd of each MPM that is installed, and a stub upstream."""
 import resource
 import signal
+import sys
 
 import pytest
 
 import tileseed_httpd
 import upstream as stub
+
+sys.path.append(str(tileseed_httpd.TOP / 'tests/lint'))     # pages.py
 
 
 def interrupt(_number, _frame):

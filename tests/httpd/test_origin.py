@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Pages of other sites, the names of our own, and locations that nothing guards."""
-import pathlib
 import re
 
+import pages    # of tests/lint, see conftest.py
 from rest import BASIC, LEAST, ask, listed, location, number_of, refused, seed, serve
-from tileseed_httpd import MODULES, free_port, one_mpm
+from tileseed_httpd import MODULES, TOP, free_port, one_mpm
 
 CHANGES = (('POST', '/rest/seed/roads.json', LEAST['json']), ('POST', '/rest/seed', 'kill_all=all'),
            ('POST', '/rest/seed/roads', 'kill_all=all'),
@@ -168,9 +168,8 @@ def test_origins_that_are_let_in(httpd, upstream):
 
 def recipe():
     """The lines of README about CORS."""
-    text = (pathlib.Path(__file__).parents[2] / 'README.md').read_text(encoding='utf-8')
-    block = text.split('- **CORS.**', 1)[1].split('- **', 1)[0]
-    return '\n'.join(line for line in block.splitlines() if line.startswith('      '))
+    blocks = pages.split((TOP / 'README.md').read_text(encoding='utf-8'))[1]
+    return next(block.text for block in blocks if 'Access-Control' in block.text)
 
 
 def allowed(answer):

@@ -1,21 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""The directives of the code, of conf/tileseed.conf and of README's reference are the same."""
+"""The directives of the code, of conf/tileseed.conf and of the manual are the same, and the manual
+has of each: syntax, default, the contexts that the code allows, description and an example."""
 import re
 
 import lint
+import pages
 
-IN_CODE = re.compile(r'\bAP_INIT_\w+\s*\(\s*"<?(TileSeed\w+)')
+MANUAL = 'mod_tileseed/manual/directives.md'
+IN_CODE = re.compile(r'\bAP_INIT_\w+\s*\(\s*"<?(TileSeed\w+)"'
+                     r'(?:\s*,\s*\w+\s*,\s*(?:RULE\s*\(\s*([\w |()]+?)\s*,|(SETTING)\b))?')
 IN_CONF = re.compile(r'(?m)^[ #]*</?(TileSeed\w+)|^[ #]*(TileSeed[A-Z]\w*)(?= )')
-IN_README = re.compile(r'\b(TileSeed[A-Z]\w*)\b(?!-)')
-REFERENCE = re.compile(r'<!-- directives -->(.*)<!-- /directives -->', re.S)
+NAMED = re.compile(r'TileSeed[A-Z]\w*')
+FIELD = re.compile(r'(?m)^- \*\*(\w+):\*\* ')
+FIELDS = ['Syntax', 'Default', 'Context', 'Description']
+CONTEXTS = {'GRIDSET': {'grid set'}, 'LAYER': {'server', 'layer'}, 'SERVER': {'server'},
+            'LOCATION': {'location'}, 'DIRECTORY': {'directory'}}
+
+
+def contexts_of(places):
+    """What the manual calls the places of a rule. TSEED_IN_LAYER is the block of a layer alone,
+    IN_LAYER that and the defaults before it."""
+    found = set()
+    for place in re.findall(r'\w+', places):
+        kind = place.rpartition('IN_')[2]
+        found |= {'layer'} if place == 'TSEED_IN_LAYER' else CONTEXTS.get(kind, {place})
+    return found
 
 
 def code_directives(tree):
-    """What the command tables of httpd/ register."""
-    found = set()
+    """What the command tables of httpd/ register: {name: contexts}."""
+    found = {}
     for text in lint.sources(tree, '.c', 'mod_tileseed/httpd/').values():
-        found |= set(IN_CODE.findall(lint.blank_code(text, keep_strings=True)))
+        for name, places, setting in IN_CODE.findall(lint.blank_code(text, keep_strings=True)):
+            found[name] = contexts_of('IN_SERVER' if setting else places)
     return found
 
 
@@ -25,29 +43,71 @@ def conf_directives(tree):
     return {section or plain for section, plain in found}
 
 
-def readme_directives(tree):
-    """What README's reference names."""
-    reference = REFERENCE.search(tree.get('README.md', ''))
-    return set(IN_README.findall(reference[1])) if reference else set()
+def chapters(tree):
+    """The chapters of the manual that a directive is the heading of: [(name, text)]."""
+    lines = tree.get(MANUAL, '').split('\n')
+    starts = pages.headings(tree.get(MANUAL, ''))
+    ends = [number for number, _, _ in starts[1:]] + [len(lines) + 1]
+    return [(heading, '\n'.join(lines[number:end - 1]))
+            for (number, _, heading), end in zip(starts, ends) if NAMED.fullmatch(heading)]
 
 
-def check(tree):
-    """The three sets, two by two."""
-    code = code_directives(tree)
-    complaints = [] if code else ['mod_tileseed/httpd/: no directive found']
-    for place, named in (('conf/tileseed.conf', conf_directives(tree)),
-                         ('README.md', readme_directives(tree))):
-        complaints += [f'{place}: {name} is missing' for name in sorted(code - named)]
-        complaints += [f'{place}: {name} is no directive' for name in sorted(named - code)]
+def fields_of(text):
+    """The fields at the head of a chapter, in their order: [(name, value)]."""
+    parts = FIELD.split(text.strip().split('\n\n')[0])
+    return [(name, ' '.join(value.split())) for name, value in zip(parts[1::2], parts[2::2])]
+
+
+def check_chapter(name, text, contexts):
+    """What a chapter lacks."""
+    fields = fields_of(text)
+    values = dict(fields)
+    if [field for field, _ in fields] != FIELDS:
+        return [f'{MANUAL}: {name} needs {", ".join(FIELDS)} in this order']
+    complaints = []
+    if not re.match(rf'`<?{name}\b', values['Syntax']):
+        complaints.append(f'{MANUAL}: {name}: the syntax is that of another directive')
+    if set(values['Context'].split(', ')) != contexts:
+        complaints.append(f"{MANUAL}: {name}: the context is {', '.join(sorted(contexts))}")
+    if not any(block.language == 'apache' and re.search(rf'(?m)^\s*<?{name}\b', block.text)
+               for block in pages.split(text)[1]):
+        complaints.append(f'{MANUAL}: {name} has no example')
     return complaints
 
 
-def house(code='TileSeedThreads', conf='TileSeedThreads', readme='TileSeedThreads'):
+def check(tree):
+    """The three sets, two by two, and the chapters."""
+    code = code_directives(tree)
+    complaints = [] if code else ['mod_tileseed/httpd/: no directive found']
+    manual = chapters(tree)
+    names = [name for name, _ in manual]
+    complaints += [f'{MANUAL}: {name} is there twice' for name in set(names)
+                   if names.count(name) > 1]
+    for place, named in (('conf/tileseed.conf', conf_directives(tree)), (MANUAL, set(names))):
+        complaints += [f'{place}: {name} is missing' for name in sorted(set(code) - named)]
+        complaints += [f'{place}: {name} is no directive' for name in sorted(named - set(code))]
+    for path, text in tree.items():
+        if path == 'README.md' or path.startswith('mod_tileseed/manual/'):
+            complaints += [f'{path}: {name} is no directive'
+                           for name in sorted(set(re.findall(r'`<?(TileSeed[A-Z]\w*)', text))
+                                              - set(code) - {'TileSeedSeeder'})
+                           if not name.startswith('TileSeedTasks')]
+    for name, text in manual:
+        complaints += check_chapter(name, text, code.get(name, set()))
+    return complaints
+
+
+def house(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThreads',
+          places='IN_SERVER', example='', **fields):
     """A tree with one directive in each place."""
+    values = {'Syntax': f'`{manual} N`', 'Default': '`16`', 'Context': 'server',
+              'Description': 'The\n  number.', **fields}
+    head = ''.join(f'- **{name}:** {value}\n' for name, value in values.items() if value)
     return {
-        'mod_tileseed/httpd/a.c': f'AP_INIT_TAKE1("{code}", set, NULL, RSRC_CONF, "the number"),\n',
+        'mod_tileseed/httpd/a.c': f'AP_INIT_RAW_ARGS("{code}", set,\n RULE({places}, 1, 1, x), Y),',
         'conf/tileseed.conf': f'# TileSeed does it.\n#{conf} 16\n',
-        'README.md': f'TileSeedOld\n<!-- directives -->\n`{readme} N`\n<!-- /directives -->\n',
+        MANUAL: f'# Directives\n\n## {manual.strip("<")}\n\n{head}\nText.\n\n'
+                f'```apache\n{example or manual} 3\n```\n',
     }
 
 
@@ -55,12 +115,23 @@ if __name__ == '__main__':
     lint.run(check, broken=[
         ('a directive missing in the configuration', house(conf='Other'),
          'conf/tileseed.conf: TileSeedThreads is missing'),
-        ('a directive missing in README', house(readme='x'),
-         'README.md: TileSeedThreads is missing'),
+        ('a directive missing in the manual', house(manual='x'),
+         'directives.md: TileSeedThreads is missing'),
         ('a directive that the code does not have', house(code='TileSeedNice'),
-         'README.md: TileSeedThreads is no directive'),
+         'directives.md: TileSeedThreads is no directive'),
         ('a command table without directives', house(code='x'), 'no directive found'),
+        ('a directive that README makes up', {**house(), 'README.md': '`TileSeedOld`\n'},
+         'README.md: TileSeedOld is no directive'),
+        ('a chapter without a default', house(Default=''), 'needs Syntax, Default'),
+        ('the syntax of another directive', house(Syntax='`TileSeedNice N`'), 'of another'),
+        ('a context that the code does not allow', house(Context='server, layer'),
+         'the context is server'),
+        ('a context that the manual leaves out', house(places='IN_LAYER'),
+         'the context is layer, server'),
+        ('a chapter without an example', house(example='#'), 'has no example'),
     ], intact=[
         ('three equal places', house()),
-        ('a section', house('<TileSeedLayer', '<TileSeedLayer', 'TileSeedLayer')),
+        ('a section', house('<TileSeedLayer', '<TileSeedLayer', '<TileSeedLayer')),
+        ('several contexts', house(places='IN_LOCATION | TSEED_IN_DIRECTORY',
+                                   Context='location, directory')),
     ])
