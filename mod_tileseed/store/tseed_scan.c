@@ -15,61 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tseed_clock.h"
-
 /* Asking for one name costs as much as reading some 64 bytes of a directory's entries; a
  * directory's size is about that of its entries on the usual file systems, elsewhere it is no worse
  * a guess than another. */
 #define BYTES_A_NAME 64
 #define FEW_NAMES    16
-
-#define LEFTOVER_SECONDS 3600
-
-/* All zero: there is none. */
-static tseed_calendar_t calendar;
-
-void tseed_store_calendar_set(const tseed_calendar_t *given)
-{
-    calendar = given ? *given : (tseed_calendar_t){0};
-}
-
-time_t tseed_scan_left_before(void)
-{
-    const apr_time_t wall = apr_time_now();
-    const apr_time_t now =
-        calendar.start ? tseed_calendar_least(&calendar, wall, tseed_clock_monotonic()) : wall;
-
-    return apr_time_sec(now) - LEFTOVER_SECONDS;
-}
-
-int tseed_scan_is_leftover(const char *name)
-{
-    size_t prefix = strlen(TSEED_LEFTOVER_PREFIX), suffix = strlen(TSEED_LEFTOVER_SUFFIX);
-    size_t length = strlen(name);
-
-    return length > prefix + suffix && memcmp(name, TSEED_LEFTOVER_PREFIX, prefix) == 0 &&
-           strcmp(name + length - suffix, TSEED_LEFTOVER_SUFFIX) == 0;
-}
-
-/* A young one of another httpd's seeder is about to become a tile. */
-static time_t limit_for(const char *name, time_t before)
-{
-    const time_t foreign = tseed_scan_left_before();
-
-    return before > foreign && !tseed_view_is_own_leftover(name) ? foreign : before;
-}
-
-int tseed_scan_drop(int folder, const char *name, time_t before)
-{
-    struct stat st;
-
-    if (!tseed_scan_is_leftover(name)) {
-        return 0;
-    }
-    before = limit_for(name, before);
-    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < before &&
-           unlinkat(folder, name, 0) == 0;
-}
 
 /* Drops the leftovers that a directory holds; `alone`: only as long as there is nothing else.
  * Returns whether it is empty now. */
@@ -81,7 +31,7 @@ static int drop_leftovers(const tseed_scan_t *scan, int fd, int alone)
 
     while (stream && (empty || !alone) && (entry = readdir(stream)) != NULL) {
         empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                 tseed_scan_drop(fd, entry->d_name, scan->leftovers_before);
+                 tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before);
     }
     if (stream) {
         closedir(stream);
@@ -100,7 +50,7 @@ static void drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder
         return;
     }
     for (unsigned id = 0; id < TSEED_STORE_IDS; id++) {
-        tseed_view_leftover(name, id);
+        tseed_leftover_name(name, id);
         unlinkat(folder->fd, name, 0);
     }
 }
@@ -183,7 +133,8 @@ static apr_status_t read_names(tseed_scan_t *scan, tseed_scan_folder_t *folder)
                                        entry->d_name)) {
             rv = visit(scan, folder, entry->d_name, &range);
         } else if (folder->depth == scan->last) {
-            folder->emptied |= tseed_scan_drop(folder->fd, entry->d_name, scan->leftovers_before);
+            folder->emptied |=
+                tseed_leftover_drop(folder->fd, entry->d_name, scan->leftovers_before);
         }
     }
     if (rv == APR_SUCCESS && errno != 0) {

@@ -32,14 +32,4 @@ typedef struct tseed_scan_t {
 /* Symbolic links to directories are not followed. APR_EINTR: `stop` said so. */
 apr_status_t tseed_scan_run(tseed_scan_t *scan, const tseed_range_t *range);
 
-/* Whether that is the name of an unfinished file. */
-int tseed_scan_is_leftover(const char *name);
-
-/* An unfinished file from before that moment belongs to nobody any more: an hour ago. */
-time_t tseed_scan_left_before(void);
-
-/* Drops a name if it is an unfinished file's, older than that moment; if it is another program's,
- * older than an hour as well. */
-int tseed_scan_drop(int folder, const char *name, time_t before);
-
 #endif

@@ -46,7 +46,7 @@ static apr_status_t survey_name(survey_t *survey, int folder, int depth, const t
     apr_status_t rv;
     int below;
 
-    if (depth == survey->last && tseed_scan_is_leftover(entry->d_name)) {
+    if (depth == survey->last && tseed_leftover_is(entry->d_name)) {
         return APR_SUCCESS;
     }
     if (!tseed_layout_narrow(&narrow, survey->store->pattern, depth, entry->d_name)) {
@@ -103,7 +103,7 @@ static apr_status_t rename_away(int root, const char *path, int removed,
             break;
         }
     }
-    tseed_view_detachments += rc == 0;
+    tseed_names_detachments += rc == 0;
     return rc == 0 ? APR_SUCCESS : APR_ENOTIMPL;
 }
 
@@ -138,7 +138,7 @@ static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *
     int removed;
     apr_status_t rv;
 
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     rv = tseed_folders_make(&removed, &store->folders, TSEED_REMOVED, strlen(TSEED_REMOVED));
     if (rv == APR_SUCCESS && !tseed_watch_is_quiet_locked(watch, root, store->path)) {
         rv = APR_ENOTIMPL;
@@ -146,7 +146,7 @@ static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *
     if (rv == APR_SUCCESS) {
         rv = rename_away(root, store->path, removed, remnant);
     }
-    tseed_view_release();
+    tseed_names_release();
     return rv;
 }
 
@@ -249,7 +249,7 @@ static apr_status_t purge_name(purge_t *purge, int folder, int mine, const struc
     }
     if (mine && entry->d_type != DT_DIR) {
         if (unlinkat(folder, entry->d_name, 0) == 0) {
-            atomic_fetch_add(purge->removed, !tseed_scan_is_leftover(entry->d_name));
+            atomic_fetch_add(purge->removed, !tseed_leftover_is(entry->d_name));
             return APR_SUCCESS;
         }
         if (errno != EISDIR) {
@@ -299,10 +299,10 @@ static apr_status_t purge_all(purge_t *purge, int top)
 /* What is hidden below the root, if nothing is left in it. */
 static void remove_hidden(int top)
 {
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     unlinkat(top, TSEED_REMOVED, AT_REMOVEDIR);
     unlinkat(top, TSEED_HIDDEN, AT_REMOVEDIR);
-    tseed_view_release();
+    tseed_names_release();
 }
 
 apr_status_t tseed_store_purge(_Atomic int64_t *removed, const char *root, unsigned part,

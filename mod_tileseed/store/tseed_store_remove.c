@@ -34,7 +34,7 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
                          .stop = stop,
                          .file = remove_file,
                          .baton = (void *)witness,
-                         .leftovers_before = tseed_scan_left_before()};
+                         .leftovers_before = tseed_leftover_before()};
 
     return tseed_scan_run(&scan, range);
 }

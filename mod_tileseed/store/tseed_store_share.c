@@ -19,33 +19,12 @@
 #include <unistd.h>
 
 #include "base/tseed_text.h"
-#include "store/tseed_scan.h"
+#include "store/tseed_store_view.h"
 #include "store/tseed_watch.h"
 
 /* Masters removed so far; what is remembered from before is doubtful. Under the lock of names: no
  * tile is linked to a master between a sweep's look at it and its removal. */
 static unsigned sweeps;
-
-/* Masters made and removed so far, and the last of them, by whoever holds the lock alone. Read
- * without it: an entry that was overwritten meanwhile is found out by the number. */
-#define LOGGED 1024U
-typedef struct {
-    _Atomic uint64_t set, device, inode; /* `set`: of tile sets, see shared_set */
-    _Atomic int gone;
-} change_t;
-static change_t changed[LOGGED];
-static _Atomic unsigned changes;
-
-static void log_change_locked(const tseed_store_t *store, const struct stat *st, int gone)
-{
-    change_t *change = &changed[changes % LOGGED];
-
-    change->set = store->shared_set;
-    change->device = st->st_dev;
-    change->inode = st->st_ino;
-    change->gone = gone;
-    changes++;
-}
 
 static apr_status_t status_of(int rc)
 {
@@ -126,7 +105,7 @@ static apr_status_t name_master(tseed_store_t *store, tseed_master_t *master, in
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    tseed_view_hold();
+    tseed_names_hold();
     rv = tseed_view_is_stale(store) ? ESTALE : know_master_locked(links, master);
     while (rv == APR_SUCCESS &&
            (rv = status_of(linkat(links, master->name, folder, name, 0))) == EMLINK) {
@@ -136,7 +115,7 @@ static apr_status_t name_master(tseed_store_t *store, tseed_master_t *master, in
     if (rv == APR_SUCCESS) {
         tseed_watch_tell_locked(folder);
     }
-    tseed_view_release();
+    tseed_names_release();
     if (APR_STATUS_IS_ENOENT(rv)) {
         master->known = 0;
     }
@@ -225,15 +204,15 @@ static apr_status_t make_master(tseed_store_t *store, const tseed_master_t *mast
     struct stat st;
     apr_status_t rv;
 
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     rv = status_of(fstatat(links, store->leftover, &st, AT_SYMLINK_NOFOLLOW));
     if (rv == APR_SUCCESS) {
         rv = status_of(linkat(links, store->leftover, links, master->name, 0));
     }
     if (rv == APR_SUCCESS) {
-        log_change_locked(store, &st, 0);
+        tseed_view_shared_changed_locked(store, &st, 0);
     }
-    tseed_view_release();
+    tseed_names_release();
     unlinkat(links, store->leftover, 0);
     return rv;
 }
@@ -306,90 +285,6 @@ static apr_status_t each_master(tseed_store_t *store,
     return rv;
 }
 
-static void note_inode(tseed_store_t *store, ino_t inode)
-{
-    ino_t *key = apr_pmemdup(store->shared_pool, &inode, sizeof(inode));
-
-    apr_hash_set(store->shared_inodes, key, sizeof(*key), key);
-}
-
-static apr_status_t read_names(tseed_store_t *store, DIR *stream)
-{
-    const struct dirent *entry;
-
-    while ((errno = 0, entry = readdir(stream)) != NULL) {
-        if (entry->d_name[0] != '.') {
-            note_inode(store, entry->d_ino);
-        }
-    }
-    return APR_FROM_OS_ERROR(errno);
-}
-
-/* Reads all of them. The number first: what is made from now on is caught up on. */
-static apr_status_t read_inodes(tseed_store_t *store)
-{
-    unsigned begun = changes;
-    int links;
-    DIR *stream;
-    struct stat st;
-    apr_status_t rv =
-        tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
-
-    apr_pool_clear(store->shared_pool);
-    store->shared_inodes = apr_hash_make(store->shared_pool);
-    if (rv == APR_SUCCESS) {
-        stream = fstat(links, &st) == 0 ? tseed_folders_stream(links) : NULL;
-        rv = stream ? read_names(store, stream) : APR_FROM_OS_ERROR(errno);
-        store->shared_device = st.st_dev;
-        if (stream) {
-            closedir(stream);
-        }
-    }
-    store->shared_is_read = rv == APR_SUCCESS || APR_STATUS_IS_ENOENT(rv);
-    store->shared_changes = begun;
-    return store->shared_is_read ? APR_SUCCESS : rv;
-}
-
-/* Takes over what has changed since; 0: that is more than the log keeps. */
-static int catch_up(tseed_store_t *store)
-{
-    const unsigned begun = store->shared_changes, now = changes;
-
-    for (unsigned i = begun; i != now && now - begun < LOGGED; i++) {
-        const change_t *change = &changed[i % LOGGED];
-        ino_t inode = (ino_t)change->inode;
-
-        if (change->set == store->shared_set && change->gone) {
-            apr_hash_set(store->shared_inodes, &inode, sizeof(inode), NULL);
-        } else if (change->set == store->shared_set) {
-            note_inode(store, inode);
-            store->shared_device = (dev_t)change->device;
-        }
-    }
-    store->shared_changes = now;
-    return changes - begun < LOGGED;
-}
-
-static apr_status_t know_inodes(tseed_store_t *store)
-{
-    if (!store->shared_pool) {
-        apr_pool_create(&store->shared_pool, store->pool);
-    }
-    if (store->shared_is_read && (store->shared_changes == changes || catch_up(store))) {
-        return APR_SUCCESS;
-    }
-    return read_inodes(store);
-}
-
-apr_status_t tseed_view_is_shared(int *is_shared, tseed_store_t *store, const struct stat *st)
-{
-    apr_status_t rv = know_inodes(store);
-
-    *is_shared = rv == APR_SUCCESS && st->st_dev == store->shared_device &&
-                 apr_hash_get(store->shared_inodes, &st->st_ino, sizeof(st->st_ino)) != NULL;
-    return rv;
-}
-
 static int stat_master(struct stat *st, int links, const char *name)
 {
     return name[0] != '.' && fstatat(links, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -413,19 +308,19 @@ static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
     struct stat st;
 
     if (!stat_master(&st, links, name) || st.st_nlink > 1) {
-        tseed_scan_drop(links, name, tseed_scan_left_before());
+        tseed_leftover_drop(links, name, tseed_leftover_before());
         return;
     }
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     if (stat_master(&st, links, name) && st.st_nlink == 1 && unlinkat(links, name, 0) == 0) {
         tseed_effect_t file = tseed_store_gain(store, (size_t)st.st_size);
 
         sweeps++;
-        log_change_locked(store, &st, 1);
+        tseed_view_shared_changed_locked(store, &st, 1);
         file = (tseed_effect_t){0, -file.files, -file.bytes, -file.allocated};
         tseed_effect_add(sum, &file);
     }
-    tseed_view_release();
+    tseed_names_release();
 }
 
 apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)

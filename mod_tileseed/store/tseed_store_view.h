@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A view's inside, for the files of this room alone. */
+/* A view's inside. For the files of this room; each call on the thread that uses the view.
+ *
+ *      tseed_store_view.c     opening, a tile's place, remembered folders
+ *      tseed_store_inodes.c   which files uniform tiles share
+ *      tseed_store.c          looking and putting
+ *      tseed_store_share.c    making, linking and sweeping the shared files
+ */
 #ifndef TSEED_STORE_VIEW_H
 #define TSEED_STORE_VIEW_H
 
-#include <stdatomic.h>
+#include <apr_hash.h>
 #include <sys/stat.h>
 
 #include "store/tseed_folders.h"
 #include "store/tseed_layout.h"
+#include "store/tseed_leftover.h"
+#include "store/tseed_names.h"
 #include "store/tseed_store.h"
-
-#define TSEED_LEFTOVER_SIZE                                                                        \
-    (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + TSEED_INSTANCE_LONGEST + 16)
 
 /* Whether files come out with the mode that the administrator gave. */
 typedef enum { TSEED_MODE_UNKNOWN, TSEED_MODE_RIGHT, TSEED_MODE_WRONG } tseed_mode_t;
@@ -75,24 +80,9 @@ apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const 
 /* `path` has room for the pattern's longest. */
 tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
 
-/* The name of the hidden file of a view's id in this process. */
-void tseed_view_leftover(char name[TSEED_LEFTOVER_SIZE], unsigned id);
-
-/* Whether that is such a name. */
-int tseed_view_is_own_leftover(const char *name);
-
 /* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
  * or too many files are open and the remembered ones are among them. */
 int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts);
-
-/* The lock of names, 6 of the internals README: held together over a system call that makes a name
- * of a tile or of a master, alone over what would make such a name a wrong one. */
-void tseed_view_hold(void);
-void tseed_view_hold_alone(void);
-void tseed_view_release(void);
-
-/* Directories that have been detached in this process so far. Changed by whoever holds alone. */
-extern _Atomic unsigned tseed_view_detachments;
 
 /* To be called before remembered folders are used: what was detached is forgotten. */
 void tseed_view_refresh(tseed_store_t *store);
@@ -100,16 +90,21 @@ void tseed_view_refresh(tseed_store_t *store);
 /* Whether folders may have been detached since. */
 static inline int tseed_view_is_stale(const tseed_store_t *store)
 {
-    return store->detachments != tseed_view_detachments;
+    return store->detachments != tseed_names_detachments;
 }
 
 /* Whether a file is one of the tile set's masters. Fails when they can't be read. */
 apr_status_t tseed_view_is_shared(int *is_shared, tseed_store_t *store, const struct stat *st);
 
+/* Notes for all views of the process that a master was made, or has gone. The caller holds the lock
+ * of names alone. */
+void tseed_view_shared_changed_locked(const tseed_store_t *store, const struct stat *st, int gone);
+
 /* Removes that directory below the root and those above it, as far as they are empty. `path` is not
  * store->other_path. */
 void tseed_view_prune(tseed_store_t *store, const char *path);
 
+/* Whether the caller said to stop; `stop` may be NULL. */
 int tseed_view_is_stopped(const tseed_stop_t *stop);
 
 /* Writes the whole content into this thread's hidden file in that directory; it is gone on failure.

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "store/tseed_store_view.h"
+#include "store/tseed_names.h"
 
 static tseed_watch_t *watches; /* changed by whoever holds the lock alone */
 
@@ -20,10 +20,10 @@ int tseed_watch_begin(tseed_watch_t *watch, int folder)
     watch->device = st.st_dev;
     watch->inode = st.st_ino;
     watch->disturbed = 0;
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     watch->next = watches;
     watches = watch;
-    tseed_view_release();
+    tseed_names_release();
     return 0;
 }
 
@@ -31,12 +31,12 @@ void tseed_watch_end(tseed_watch_t *watch)
 {
     tseed_watch_t **link = &watches;
 
-    tseed_view_hold_alone();
+    tseed_names_hold_alone();
     while (*link != watch) {
         link = &(*link)->next;
     }
     *link = watch->next;
-    tseed_view_release();
+    tseed_names_release();
 }
 
 static int same(const tseed_watch_t *watch, const struct stat *st)

@@ -6,7 +6,7 @@
  * goes by the directory on the disk, whichever store root and path leads there. Nobody pays for it
  * while there is no watch.
  *
- * The lock of names (tseed_store_view.h) guards all of it. For the files of this room.
+ * The lock of names (tseed_names.h) guards all of it. For the files of this room.
  */
 #ifndef TSEED_WATCH_H
 #define TSEED_WATCH_H

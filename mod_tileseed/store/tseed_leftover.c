@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Leftovers: their names, and dropping those that belong to nobody any more. */
+#include "store/tseed_leftover.h"
+
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+
+#define LEFTOVER_SECONDS 3600
+
+/* With a '-' behind it, or "". */
+static char instance[TSEED_INSTANCE_LONGEST + 2];
+
+void tseed_store_instance_set(const char *name)
+{
+    apr_snprintf(instance, sizeof(instance), "%s%s", name, *name ? "-" : "");
+}
+
+/* All zero: there is none. */
+static tseed_calendar_t calendar;
+
+void tseed_store_calendar_set(const tseed_calendar_t *given)
+{
+    calendar = given ? *given : (tseed_calendar_t){0};
+}
+
+void tseed_leftover_name(char name[TSEED_LEFTOVER_SIZE], unsigned id)
+{
+    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%s%u" TSEED_LEFTOVER_SUFFIX,
+                 instance, id);
+}
+
+static int is_own(const char *name)
+{
+    char prefix[TSEED_LEFTOVER_SIZE];
+
+    apr_snprintf(prefix, sizeof(prefix), TSEED_LEFTOVER_PREFIX "%s", instance);
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+int tseed_leftover_is(const char *name)
+{
+    size_t prefix = strlen(TSEED_LEFTOVER_PREFIX), suffix = strlen(TSEED_LEFTOVER_SUFFIX);
+    size_t length = strlen(name);
+
+    return length > prefix + suffix && memcmp(name, TSEED_LEFTOVER_PREFIX, prefix) == 0 &&
+           strcmp(name + length - suffix, TSEED_LEFTOVER_SUFFIX) == 0;
+}
+
+time_t tseed_leftover_before(void)
+{
+    const apr_time_t wall = apr_time_now();
+    const apr_time_t now =
+        calendar.start ? tseed_calendar_least(&calendar, wall, tseed_clock_monotonic()) : wall;
+
+    return apr_time_sec(now) - LEFTOVER_SECONDS;
+}
+
+/* A young one of another httpd's seeder is about to become a tile. */
+static time_t limit_for(const char *name, time_t before)
+{
+    const time_t foreign = tseed_leftover_before();
+
+    return before > foreign && !is_own(name) ? foreign : before;
+}
+
+int tseed_leftover_drop(int folder, const char *name, time_t before)
+{
+    struct stat st;
+
+    if (!tseed_leftover_is(name)) {
+        return 0;
+    }
+    before = limit_for(name, before);
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < before &&
+           unlinkat(folder, name, 0) == 0;
+}
