@@ -14,7 +14,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "board/tseed_board_layout.h"
 
@@ -179,22 +178,6 @@ void tseed_board_apply(tseed_board_t *board, uint64_t seq)
 uint64_t tseed_board_applied(const tseed_board_t *board)
 {
     return atomic_load(&board->segment->applied);
-}
-
-/* ---- workers ---- */
-
-void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task, int64_t position)
-{
-    tseed_board_worker_t *record = tseed_board_worker_at(board, worker);
-
-    atomic_store_explicit(&record->position, position, memory_order_relaxed);
-    atomic_store_explicit(&record->thread, gettid(), memory_order_relaxed);
-    atomic_store_explicit(&record->task, task, memory_order_release);
-}
-
-void tseed_board_worker_end(tseed_board_t *board, unsigned worker)
-{
-    atomic_store_explicit(&tseed_board_worker_at(board, worker)->task, 0, memory_order_release);
 }
 
 /* ---- slots, the writer's side ---- */

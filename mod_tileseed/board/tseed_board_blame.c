@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Blame: which metatiles were being worked on when the seeder crashed, and how often.
+/* Workers: what each is at. Blame: which metatiles were being worked on when the seeder crashed,
+ * and how often.
  *
  * Crashes are rare, so a small table will do. When it is full the entry with the fewest crashes
  * makes room: it is the least likely culprit.
  */
-#include <string.h>
+#include <unistd.h>
 
 #include "board/tseed_board_layout.h"
+
+void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task, int64_t position)
+{
+    tseed_board_worker_t *record = tseed_board_worker_at(board, worker);
+
+    atomic_store_explicit(&record->position, position, memory_order_relaxed);
+    atomic_store_explicit(&record->thread, gettid(), memory_order_relaxed);
+    atomic_store_explicit(&record->task, task, memory_order_release);
+}
+
+void tseed_board_worker_end(tseed_board_t *board, unsigned worker)
+{
+    atomic_store_explicit(&tseed_board_worker_at(board, worker)->task, 0, memory_order_release);
+}
 
 void tseed_board_crash(tseed_board_t *board, int64_t thread)
 {
