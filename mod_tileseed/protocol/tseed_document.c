@@ -12,16 +12,6 @@
 
 #define QUOTE_MAX 100
 
-tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool)
-{
-    tseed_node_t *node = apr_pcalloc(pool, sizeof(*node));
-
-    node->name = name;
-    node->text = "";
-    node->line = line;
-    return node;
-}
-
 const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t format,
                                 const char *body, size_t length, apr_pool_t *pool)
 {
@@ -57,33 +47,4 @@ const char *tseed_document_check_root(const tseed_node_t *root, tseed_format_of_
     return *found ? apr_psprintf(pool, "The root member %s is missing, '%s' stands in its place",
                                  list, found)
                   : apr_psprintf(pool, "The root member %s is missing", list);
-}
-
-const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name)
-{
-    const tseed_node_t *child = parent->children;
-
-    while (child && strcmp(child->name, name) != 0) {
-        child = child->next;
-    }
-    return child;
-}
-
-const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool)
-{
-    const char *begin = node->is_null ? "" : node->text;
-    const char *end = begin + strlen(begin);
-
-    while (apr_isspace(*begin)) {
-        begin++;
-    }
-    while (end > begin && apr_isspace(end[-1])) {
-        end--;
-    }
-    return apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin));
-}
-
-int tseed_node_is_empty(const tseed_node_t *node)
-{
-    return !node->children && (node->is_null || !node->text[strspn(node->text, " \t\r\n\v\f")]);
 }

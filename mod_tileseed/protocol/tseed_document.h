@@ -15,19 +15,12 @@
 #include <stddef.h>
 
 #include "protocol/tseed_escape.h"
+#include "protocol/tseed_node.h"
 
 /* Deepest nesting of elements, or of braces and brackets. */
 #define TSEED_DOCUMENT_DEPTH 16
 
 typedef enum { TSEED_BODY_XML, TSEED_BODY_JSON } tseed_format_of_body_t;
-
-typedef struct tseed_node_t {
-    const char *name; /* local name, without prefix */
-    const char *text; /* as it was sent, in UTF-8; "" when there are children */
-    int is_null;      /* JSON null; its text is "null" */
-    int line;         /* from 1; XML: white space before the document not counted */
-    struct tseed_node_t *children, *next;
-} tseed_node_t;
 
 /* Readies the XML library; once a process, before its second thread. */
 void tseed_document_init(void);
@@ -44,14 +37,5 @@ const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t form
  * `root` is NULL, or a sentence. */
 const char *tseed_document_check_root(const tseed_node_t *root, tseed_format_of_body_t format,
                                       const char *const *names, apr_pool_t *pool);
-
-/* First child of that name, or NULL. */
-const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name);
-
-/* The text without white space around it, in `pool`; "" for null. */
-const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool);
-
-/* Whether there is nothing in it: no children, no text, or null. */
-int tseed_node_is_empty(const tseed_node_t *node);
 
 #endif

@@ -10,7 +10,4 @@
 const char *tseed_xml_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool);
 const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool);
 
-/* An empty node. */
-tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool);
-
 #endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Nodes: the tree that a document of either format is read into (tseed_document.h). Any thread; a
+ * tree is used by one at a time. */
+#ifndef TSEED_NODE_H
+#define TSEED_NODE_H
+
+#include <apr_pools.h>
+
+typedef struct tseed_node_t {
+    const char *name; /* local name, without prefix */
+    const char *text; /* as it was sent, in UTF-8; "" when there are children */
+    int is_null;      /* JSON null; its text is "null" */
+    int line;         /* from 1; XML: white space before the document not counted */
+    struct tseed_node_t *children, *next;
+} tseed_node_t;
+
+/* An empty node, in `pool`, which the name outlives. For the readers. */
+tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool);
+
+/* First child of that name, or NULL. */
+const tseed_node_t *tseed_node_find(const tseed_node_t *parent, const char *name);
+
+/* The text without white space around it, in `pool`; "" for null. */
+const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool);
+
+/* Whether there is nothing in it: no children, no text, or null. */
+int tseed_node_is_empty(const tseed_node_t *node);
+
+#endif
