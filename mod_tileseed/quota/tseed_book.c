@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/tseed_memory.h"
 #include "quota/tseed_book_body.h"
@@ -179,6 +180,24 @@ uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tse
         }
     }
     return number;
+}
+
+void tseed_book_note(tseed_book_t *book, uint32_t number)
+{
+    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+
+    if (cell->flags & TSEED_CELL_CHANGED) {
+        return;
+    }
+    cell->flags |= TSEED_CELL_CHANGED;
+    if (book->changed_count == book->changed_room) {
+        book->changed_room = book->changed_room ? 2 * book->changed_room : 256;
+        book->changed = realloc(book->changed, book->changed_room * sizeof(*book->changed));
+        if (!book->changed) {
+            abort();
+        }
+    }
+    book->changed[book->changed_count++] = number;
 }
 
 /* Gives a cell its usage, and the tile set the difference. */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The book's body. Private to the quota room.
  *
- *      tseed_book.c          tile sets, changes, counts, hits
+ *      tseed_book.c          tile sets, changes, counts, hits; the list of changes
  *      tseed_book_save.c     marks, and what the database must be told
  *      tseed_book_look.c     pages one after the other, victims, the validator
  */

@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The book: marks, and what the database must be told. */
-#include <stdlib.h>
-
 #include "quota/tseed_book_body.h"
-
-void tseed_book_note(tseed_book_t *book, uint32_t number)
-{
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
-
-    if (cell->flags & TSEED_CELL_CHANGED) {
-        return;
-    }
-    cell->flags |= TSEED_CELL_CHANGED;
-    if (book->changed_count == book->changed_room) {
-        book->changed_room = book->changed_room ? 2 * book->changed_room : 256;
-        book->changed = realloc(book->changed, book->changed_room * sizeof(*book->changed));
-        if (!book->changed) {
-            abort();
-        }
-    }
-    book->changed[book->changed_count++] = number;
-}
 
 /* ---- holds ---- */
 
