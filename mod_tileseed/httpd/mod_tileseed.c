@@ -16,7 +16,6 @@
 #include <ap_mpm.h>
 #include <apr_optional_hooks.h>
 #include <http_core.h>
-#include <http_log.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mod_status.h>
@@ -29,13 +28,6 @@
 #include "mod_tileseed_supervise.h"
 #include "mod_tileseed_tiles.h"
 #include "protocol/tseed_document.h"
-
-APLOG_USE_MODULE(tileseed);
-
-void tseed_httpd_log(void *server, tseed_log_level_t level, apr_status_t rv, const char *line)
-{
-    ap_log_error(APLOG_MARK, (int)level, rv, server, "tileseed: %s", line);
-}
 
 /* TileSeedMissWaiters by default: a quarter of MaxRequestWorkers, so that the others go on being
  * served, the upstream among them if it lives in this server. */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What every handler of the REST face may ask about its request. */
+#include "mod_tileseed_handlers.h"
+
+#include "base/tseed_text.h"
+#include "mod_tileseed_reply.h"
+
+#define QUOTE_MAX 200 /* of what the client sent, in a message */
+
+int tseed_rest_sees(const tseed_rest_t *rest, const char *layer)
+{
+    return tseed_dir_conf_sees(rest->dir, layer);
+}
+
+const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest)
+{
+    return tseed_rest_sees(rest, rest->route.layer)
+               ? tseed_catalog_find_layer(rest->conf->catalog, rest->route.layer)
+               : NULL;
+}
+
+int tseed_rest_board_is_current(const tseed_rest_t *rest)
+{
+    return !tseed_board_is_crowded(rest->board) &&
+           tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+           tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
+}
+
+int tseed_rest_unknown_layer(tseed_rest_t *rest)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const char *layer = tseed_escape_plain(rest->route.layer, pool);
+
+    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s",
+                             tseed_text_quote(layer, QUOTE_MAX, pool));
+}
