@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The table of directives, and the configuration's way from its defaults to the check. */
+/* The configuration as requests and processes find it, and how sections of it are merged. */
 #include "mod_tileseed_config.h"
 
-#include <ap_mpm.h>
 #include <apr_strings.h>
-#include <http_core.h>
-#include <http_log.h>
 #include <http_main.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
-#include <unixd.h>
 
 #include "mod_tileseed.h"
-#include "mod_tileseed_draft.h"
 
-APLOG_USE_MODULE(tileseed);
-
-#ifndef TSEED_STATE_DIR
-#define TSEED_STATE_DIR "/var/lib/tileseed"
-#endif
-
-#define BLOCK_SIZE_USUAL 4096
+/* ---- of the server ---- */
 
 tseed_server_conf_t *tseed_conf_get(const server_rec *server)
 {
@@ -34,302 +21,60 @@ tseed_server_conf_t *tseed_conf_main(void)
     return tseed_conf_get(ap_server_conf);
 }
 
-/* ---- before the directives ---- */
+/* ---- of a location ---- */
 
-static int workers_by_default(void)
+void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    tseed_dir_conf_t *dir = apr_pcalloc(pool, sizeof(*dir));
 
-    return cores < 2 ? 2 : cores > 256 ? 256 : (int)cores;
+    (void)path;
+    dir->rest = TSEED_UNSET;
+    dir->tiles = TSEED_TILES_UNSET;
+    dir->dialect = TSEED_DIALECT_UNSET;
+    dir->check_origin = TSEED_UNSET;
+    return dir;
 }
 
-static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
+/* What was said together is taken together: `rest` with its path, the switch with its origins. */
+void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
 {
-    *settings = (tseed_settings_t){
-        .state_dir = TSEED_STATE_DIR,
-        .db_driver = "sqlite3",
-        .threads = 16,
-        .workers = workers_by_default(),
-        .max_tasks = 16384,
-        .history_most = 10000,
-        .history_age = apr_time_from_sec(30 * 86400),
-        .give_up = apr_time_from_sec(86400),
-        .max_request_body = 64 * 1024,
-        .nice = 10,
-        .sync = 1,
-        .stop_timeout = apr_time_from_msec(500),
-        .hang_timeout = apr_time_from_sec(60),
-        .quota_directive = "",
-        .quota_files = INT64_MAX,
-        .quota_grace = apr_time_from_sec(15 * 60),
-    };
-    tseed_quota_config_init(&settings->quota, 0, pool);
+    const tseed_dir_conf_t *below = outer;
+    const tseed_dir_conf_t *above = inner;
+    tseed_dir_conf_t *merged = apr_pmemdup(pool, below, sizeof(*below));
+
+    if (above->rest != TSEED_UNSET) {
+        merged->rest = above->rest;
+        merged->base = above->base;
+    }
+    if (above->tiles != TSEED_TILES_UNSET) {
+        merged->tiles = above->tiles;
+        merged->tiles_base = above->tiles_base;
+    }
+    if (above->dialect != TSEED_DIALECT_UNSET) {
+        merged->dialect = above->dialect;
+    }
+    if (above->layers) {
+        merged->layers = above->layers;
+    }
+    if (above->check_origin != TSEED_UNSET) {
+        merged->check_origin = above->check_origin;
+        merged->origins = above->origins;
+    }
+    if (above->public_url) {
+        merged->public_url = above->public_url;
+        merged->public_base = above->public_base;
+    }
+    return merged;
 }
 
-/* Virtual hosts have no configuration of their own, so httpd gives them the main server's. */
-int tseed_config_pre(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp)
+int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer)
 {
-    tseed_server_conf_t *conf = apr_pcalloc(pconf, sizeof(*conf));
+    const apr_array_header_t *only = dir->layers;
 
-    (void)plog;
-    (void)ptemp;
-    settings_init(&conf->settings, pconf);
-    conf->catalog = tseed_catalog_create(pconf);
-    conf->drafts = tseed_drafts_create(pconf);
-    ap_set_module_config(ap_server_conf->module_config, &tileseed_module, conf);
-    return OK;
-}
-
-/* ---- after the directives ---- */
-
-/* Block size of the file system that has `path`, or will have it when it is made. */
-static int64_t block_size_of(const char *path, apr_pool_t *pool)
-{
-    char *ancestor = apr_pstrdup(pool, path);
-    struct statvfs found;
-
-    while (statvfs(*ancestor ? ancestor : "/", &found) != 0) {
-        char *slash = strrchr(ancestor, '/');
-
-        if (!slash) {
-            return BLOCK_SIZE_USUAL;
+    for (int i = 0; only && i < only->nelts; i++) {
+        if (strcmp(layer, APR_ARRAY_IDX(only, i, const char *)) == 0) {
+            return 1;
         }
-        *slash = '\0';
     }
-    return (int64_t)found.f_frsize;
+    return only == NULL;
 }
-
-/* The quota's default block size is that of the first store. */
-static void settle_block_size(tseed_server_conf_t *conf, apr_pool_t *pool)
-{
-    const apr_array_header_t *layers = conf->catalog->order;
-
-    if (conf->settings.quota.block_size == 0) {
-        const char *path = layers->nelts ? APR_ARRAY_IDX(layers, 0, tseed_layer_t *)->store.root
-                                         : conf->settings.state_dir;
-
-        conf->settings.quota.block_size = block_size_of(path, pool);
-    }
-}
-
-static int mpm_forks(void)
-{
-    int forks;
-
-    return ap_mpm_query(AP_MPMQ_IS_FORKED, &forks) == APR_SUCCESS && forks != AP_MPMQ_NOT_SUPPORTED;
-}
-
-/* Seeder and children change their root before they open anything. */
-static void warn_of_chroot(const tseed_server_conf_t *conf, const server_rec *server)
-{
-    if (ap_unixd_config.chroot_dir && conf->catalog->order->nelts > 0 &&
-        ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, server,
-                     "tileseed: ChrootDir %s: TileSeedStateDir and the stores lie below it, and so "
-                     "must what is loaded and read later: APR's database driver with its library, "
-                     "what finds hosts by name, certificates of authorities",
-                     ap_unixd_config.chroot_dir);
-    }
-}
-
-int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
-{
-    tseed_server_conf_t *conf = tseed_conf_get(server);
-    int mistakes = tseed_drafts_finish(conf, pconf);
-
-    (void)plog;
-    if (conf->catalog->order->nelts > 0 && !mpm_forks()) {
-        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, server,
-                     "tileseed: this MPM can't have a process beside its own, event, worker or "
-                     "prefork is needed");
-        mistakes++;
-    }
-    if (mistakes) {
-        return HTTP_INTERNAL_SERVER_ERROR;
-    }
-    warn_of_chroot(conf, server);
-    settle_block_size(conf, ptemp);
-    return OK;
-}
-
-/* ---- table ---- */
-
-/* clang-format off */
-
-/* httpd lets a directive through where one of these is allowed; the rule says where it stands. */
-#define ANYWHERE (RSRC_CONF | ACCESS_CONF)
-
-#define IN_SERVER   TSEED_IN_SERVER
-#define IN_LAYER    (TSEED_IN_LAYER | TSEED_IN_SERVER)
-#define IN_GRIDSET  TSEED_IN_GRIDSET
-#define IN_LOCATION TSEED_IN_LOCATION
-
-#define MSEC (APR_USEC_PER_SEC / 1000)
-#define DAY  (86400 * APR_USEC_PER_SEC)
-
-#define RULE(places, least, most, read) \
-    (void *)&(const tseed_rule_t){places, least, most, read, {0}}
-
-#define SETTING(member, reader, low, high) \
-    (void *)&(const tseed_rule_t){ \
-        IN_SERVER, 1, 1, tseed_directive_setting, \
-        {NULL, reader, offsetof(tseed_settings_t, member), low, high, NULL}}
-
-const command_rec tseed_directives[] = {
-    AP_INIT_RAW_ARGS("TileSeedStateDir", tseed_directive,
-                     RULE(IN_SERVER, 1, 1, tseed_set_state_dir), ANYWHERE,
-                     "DIR, where state database and locks are kept"),
-    AP_INIT_RAW_ARGS("TileSeedDatabase", tseed_directive,
-                     RULE(IN_SERVER, 1, 2, tseed_set_database), ANYWHERE,
-                     "DRIVER [PARAMS], the database of tasks"),
-    AP_INIT_RAW_ARGS("TileSeedThreads", tseed_directive,
-                     SETTING(threads, tseed_read_int, 1, 256), ANYWHERE,
-                     "N, seeding threads that all tasks share"),
-    AP_INIT_RAW_ARGS("TileSeedWorkers", tseed_directive,
-                     SETTING(workers, tseed_read_int, 1, 256), ANYWHERE,
-                     "N, threads that cut, encode, store and delete"),
-    AP_INIT_RAW_ARGS("TileSeedMaxTasks", tseed_directive,
-                     SETTING(max_tasks, tseed_read_int64, 1, 1000000), ANYWHERE,
-                     "N, most pending and running tasks"),
-    AP_INIT_RAW_ARGS("TileSeedHistory", tseed_directive,
-                     RULE(IN_SERVER, 2, 2, tseed_set_history), ANYWHERE,
-                     "N AGE, how many finished tasks are kept, and for how long"),
-    AP_INIT_RAW_ARGS("TileSeedMaxRequestBody", tseed_directive,
-                     SETTING(max_request_body, tseed_read_size, 1024, 64 << 20), ANYWHERE,
-                     "SIZE, longest body of a request"),
-    AP_INIT_RAW_ARGS("TileSeedMissWaiters", tseed_directive,
-                     RULE(IN_SERVER, 1, 3, tseed_set_miss_waiters), ANYWHERE,
-                     "N [layer=N] [client=N], requests that may wait for missing tiles at once, "
-                     "for one layer, of one client"),
-    AP_INIT_RAW_ARGS("TileSeedNice", tseed_directive,
-                     SETTING(nice, tseed_read_int, 0, 19), ANYWHERE,
-                     "N, niceness of the seeder"),
-    AP_INIT_RAW_ARGS("TileSeedStopTimeout", tseed_directive,
-                     SETTING(stop_timeout, tseed_read_duration, 10 * MSEC, 10000 * MSEC), ANYWHERE,
-                     "DURATION, what the seeder takes to stop at most"),
-    AP_INIT_RAW_ARGS("TileSeedSync", tseed_directive, RULE(IN_SERVER, 1, 1, tseed_set_sync),
-                     ANYWHERE, "on|off, whether tiles are on the disk before tasks are done"),
-    AP_INIT_RAW_ARGS("TileSeedHangTimeout", tseed_directive,
-                     SETTING(hang_timeout, tseed_read_duration, 5000 * MSEC, DAY), ANYWHERE,
-                     "DURATION, a seeder that is silent for so long is replaced"),
-    AP_INIT_RAW_ARGS("TileSeedGiveUp", tseed_directive,
-                     SETTING(give_up, tseed_read_duration, 1000 * MSEC, 365 * DAY), ANYWHERE,
-                     "DURATION, a task whose upstream is away for so long is aborted"),
-    AP_INIT_RAW_ARGS("TileSeedDiskQuota", tseed_directive,
-                     RULE(IN_SERVER, 1, -1, tseed_set_quota), ANYWHERE,
-                     "on|off [SIZE [policy=LRU|LFU] [every=10s] [cleanups=2] [blocksize=N]]"),
-    AP_INIT_RAW_ARGS("TileSeedDiskQuotaFiles", tseed_directive,
-                     SETTING(quota_files, tseed_read_int64, 1, INT64_MAX), ANYWHERE,
-                     "N, most files while the disk quota is on"),
-    AP_INIT_RAW_ARGS("TileSeedDiskQuotaGrace", tseed_directive,
-                     SETTING(quota_grace, tseed_read_duration, 0, 365 * DAY), ANYWHERE,
-                     "DURATION, how long a first large clean-up is announced"),
-    AP_INIT_RAW_ARGS("TileSeedMinFree", tseed_directive,
-                     SETTING(min_free, tseed_read_size, 0, INT64_MAX), ANYWHERE,
-                     "SIZE, what is left free on the file systems of the stores"),
-    AP_INIT_RAW_ARGS("TileSeedUpstream", tseed_directive,
-                     RULE(IN_SERVER, 2, -1, tseed_set_upstream), ANYWHERE,
-                     "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
-                     "[first-byte-timeout=60s] [auth=FILE] [header=\"NAME: VALUE\"] "
-                     "[redirect=host|HOST,...] [ca=FILE] [proxy=URL]"),
-
-    AP_INIT_RAW_ARGS("<TileSeedGridSet", tseed_section,
-                     RULE(IN_SERVER, 1, 1, tseed_set_gridset), ANYWHERE,
-                     "NAME, a grid set of your own"),
-    AP_INIT_RAW_ARGS("TileSeedSRS", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 1, tseed_set_srs), ANYWHERE,
-                     "N, EPSG code of the reference system"),
-    AP_INIT_RAW_ARGS("TileSeedExtent", tseed_directive,
-                     RULE(IN_GRIDSET, 4, 4, tseed_set_extent), ANYWHERE,
-                     "minx miny maxx maxy, in units of the reference system"),
-    AP_INIT_RAW_ARGS("TileSeedOrigin", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 3, tseed_set_origin), ANYWHERE,
-                     "bottom-left|top-left [x y], the corner that tiles are aligned to"),
-    AP_INIT_RAW_ARGS("TileSeedResolutions", tseed_directive,
-                     RULE(IN_GRIDSET, 1, -1, tseed_set_resolutions), ANYWHERE,
-                     "R0 R1 ..., units a pixel, from coarse to fine"),
-    AP_INIT_RAW_ARGS("TileSeedScaleDenominators", tseed_directive,
-                     RULE(IN_GRIDSET, 1, -1, tseed_set_scales), ANYWHERE,
-                     "D0 D1 ..., of pixels of 0.28 mm, from coarse to fine"),
-    AP_INIT_RAW_ARGS("TileSeedLevels", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 1, tseed_set_levels), ANYWHERE,
-                     "N, that many levels, each twice as fine as the one before"),
-    AP_INIT_RAW_ARGS("TileSeedTileSize", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 1, tseed_set_tile_size), ANYWHERE,
-                     "WIDTHxHEIGHT, pixels"),
-    AP_INIT_RAW_ARGS("TileSeedMetersPerUnit", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 1, tseed_set_meters_per_unit), ANYWHERE,
-                     "F, for scale denominators"),
-    AP_INIT_RAW_ARGS("TileSeedAxisOrder", tseed_directive,
-                     RULE(IN_GRIDSET, 1, 1, tseed_set_axis_order), ANYWHERE,
-                     "en|ne, the reference system's own order of axes"),
-    AP_INIT_RAW_ARGS("TileSeedWGS84Box", tseed_directive,
-                     RULE(IN_GRIDSET | TSEED_IN_LAYER, 4, 4, tseed_set_wgs84_box), ANYWHERE,
-                     "west south east north, degrees, of the grid set's extent or of the layer"),
-
-    AP_INIT_RAW_ARGS("<TileSeedLayer", tseed_section,
-                     RULE(IN_SERVER, 1, 1, tseed_set_layer), ANYWHERE,
-                     "NAME, a layer"),
-    AP_INIT_RAW_ARGS("TileSeedSource", tseed_directive,
-                     RULE(IN_LAYER, 2, -1, tseed_set_source), ANYWHERE,
-                     "wms|wmts|xyz URL|upstream:NAME [URL ...] [mode=fallback|share] "
-                     "[missing=error|empty] "
-                     "[NAME=VALUE ...]"),
-    AP_INIT_RAW_ARGS("TileSeedGrid", tseed_directive,
-                     RULE(IN_LAYER, 1, -1, tseed_set_grid), ANYWHERE,
-                     "GRIDSET [zoom=FIRST-LAST] [extent=minx,miny,maxx,maxy] [srs=EPSG:N]"),
-    AP_INIT_RAW_ARGS("TileSeedFormat", tseed_directive,
-                     RULE(IN_LAYER, 1, -1, tseed_set_format), ANYWHERE,
-                     "MIME [from=MIME] [quality=85] [level=1] [palette=keep|auto|none]"),
-    AP_INIT_RAW_ARGS("TileSeedMetatile", tseed_directive,
-                     RULE(IN_LAYER, 1, -1, tseed_set_metatile), ANYWHERE,
-                     "WIDTHxHEIGHT [gutter=N] [edge=cut|ask]"),
-    AP_INIT_RAW_ARGS("TileSeedParameter", tseed_directive,
-                     RULE(IN_LAYER, 1, -1, tseed_set_parameter), ANYWHERE,
-                     "NAME [default=V] [value=V ...] [regex=RE] [case=keep|upper|lower]"),
-    AP_INIT_RAW_ARGS("TileSeedStore", tseed_directive,
-                     RULE(IN_LAYER, 2, -1, tseed_set_store), ANYWHERE,
-                     "file DIR [layout=geowebcache] [link-uniform=on] [mode=0644] [dirmode=0755]"),
-    AP_INIT_RAW_ARGS("TileSeedKeep", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_keep), ANYWHERE,
-                     "zoom=FIRST-LAST, levels that the disk quota never removes"),
-    AP_INIT_RAW_ARGS("TileSeedReseed", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_reseed), ANYWHERE,
-                     "changed|all, which tiles a reseed makes again"),
-    AP_INIT_RAW_ARGS("TileSeedRetries", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_retries), ANYWHERE,
-                     "N, how often a metatile is tried again"),
-    AP_INIT_RAW_ARGS("TileSeedFailureLimit", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_failure_limit), ANYWHERE,
-                     "N|P%, failed metatiles after which a task is aborted, -1: none"),
-    AP_INIT_RAW_ARGS("TileSeedExpires", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_expires), ANYWHERE,
-                     "DURATION, how long caches may keep served tiles"),
-    AP_INIT_RAW_ARGS("TileSeedMaxTileSets", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_max_tilesets), ANYWHERE,
-                     "N, how many tile sets requests for tiles may make with values not listed"),
-    AP_INIT_RAW_ARGS("TileSeedOnMiss", tseed_directive,
-                     RULE(IN_LAYER, 1, 1, tseed_set_on_miss), ANYWHERE,
-                     "fetch|404|empty, what is served where there is no tile"),
-
-    AP_INIT_RAW_ARGS("TileSeedRest", tseed_directive,
-                     RULE(IN_LOCATION, 1, 1, tseed_set_rest), ANYWHERE,
-                     "on|off, whether this location is the root of the REST interface"),
-    AP_INIT_RAW_ARGS("TileSeedTiles", tseed_directive,
-                     RULE(IN_LOCATION | TSEED_IN_DIRECTORY, 1, 1, tseed_set_tiles), ANYWHERE,
-                     "on|off in a location, count|off in a directory"),
-    AP_INIT_RAW_ARGS("TileSeedDialect", tseed_directive,
-                     RULE(IN_LOCATION, 1, 1, tseed_set_dialect), ANYWHERE,
-                     "document|geowebcache"),
-    AP_INIT_RAW_ARGS("TileSeedLayers", tseed_directive,
-                     RULE(IN_LOCATION, 1, -1, tseed_set_layers), ANYWHERE,
-                     "NAME ..., the only layers that this location sees"),
-    AP_INIT_RAW_ARGS("TileSeedCheckOrigin", tseed_directive,
-                     RULE(IN_LOCATION, 1, -1, tseed_set_check_origin), ANYWHERE,
-                     "on|off|ORIGIN ..., whether pages of other sites may send requests"),
-    AP_INIT_RAW_ARGS("TileSeedPublicURL", tseed_directive,
-                     RULE(IN_LOCATION, 1, 1, tseed_set_public_url), ANYWHERE,
-                     "URL, the address by which clients call this location"),
-    {.name = NULL},
-};
-/* clang-format on */

@@ -10,66 +10,6 @@
 #include "mod_tileseed_config_upstream.h"
 #include "mod_tileseed_draft.h"
 
-/* ---- create and merge ---- */
-
-void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
-{
-    tseed_dir_conf_t *dir = apr_pcalloc(pool, sizeof(*dir));
-
-    (void)path;
-    dir->rest = TSEED_UNSET;
-    dir->tiles = TSEED_TILES_UNSET;
-    dir->dialect = TSEED_DIALECT_UNSET;
-    dir->check_origin = TSEED_UNSET;
-    return dir;
-}
-
-/* What was said together is taken together: `rest` with its path, the switch with its origins. */
-void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
-{
-    const tseed_dir_conf_t *below = outer;
-    const tseed_dir_conf_t *above = inner;
-    tseed_dir_conf_t *merged = apr_pmemdup(pool, below, sizeof(*below));
-
-    if (above->rest != TSEED_UNSET) {
-        merged->rest = above->rest;
-        merged->base = above->base;
-    }
-    if (above->tiles != TSEED_TILES_UNSET) {
-        merged->tiles = above->tiles;
-        merged->tiles_base = above->tiles_base;
-    }
-    if (above->dialect != TSEED_DIALECT_UNSET) {
-        merged->dialect = above->dialect;
-    }
-    if (above->layers) {
-        merged->layers = above->layers;
-    }
-    if (above->check_origin != TSEED_UNSET) {
-        merged->check_origin = above->check_origin;
-        merged->origins = above->origins;
-    }
-    if (above->public_url) {
-        merged->public_url = above->public_url;
-        merged->public_base = above->public_base;
-    }
-    return merged;
-}
-
-int tseed_dir_conf_sees(const tseed_dir_conf_t *dir, const char *layer)
-{
-    const apr_array_header_t *only = dir->layers;
-
-    for (int i = 0; only && i < only->nelts; i++) {
-        if (strcmp(layer, APR_ARRAY_IDX(only, i, const char *)) == 0) {
-            return 1;
-        }
-    }
-    return only == NULL;
-}
-
-/* ---- directives ---- */
-
 static const char *const switches[] = {
     [TSEED_OFF] = "off",
     [TSEED_ON] = "on",
