@@ -18,17 +18,6 @@
 #define QUOTE_MAX    200
 #define WMTS_VERSION "1.0.0"
 
-void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
-                         const char *problem)
-{
-    wanted->kind = TSEED_WANTED_NOTHING;
-    wanted->status = wanted->face == TSEED_FACE_PLAIN || status == HTTP_NOT_IMPLEMENTED
-                         ? status
-                         : HTTP_BAD_REQUEST;
-    wanted->detail = (tseed_query_problem_t){code, locator};
-    wanted->problem = problem;
-}
-
 static const char *copy(tseed_piece_t piece, apr_pool_t *pool)
 {
     return apr_pstrmemdup(pool, piece.length ? piece.text : "", piece.length);
@@ -41,34 +30,12 @@ static const char *quote(tseed_piece_t piece, apr_pool_t *pool)
 
 /* ---- tiles ---- */
 
-/* Says which number of a tile is none that the layer has (OGC 07-057r7 table 30). */
-static void refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool)
-{
-    const tseed_chart_t *chart = wanted->chart;
-    const tseed_tile_t *tile = &wanted->tile;
-    const char *locator;
-
-    if (tile->z < chart->subset->zoom_first || tile->z > chart->subset->zoom_last) {
-        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
-                            wanted->face == TSEED_FACE_WMS ? "BBOX" : "TILEMATRIX",
-                            apr_psprintf(pool, "the layer has no such level, it has %d to %d",
-                                         chart->subset->zoom_first, chart->subset->zoom_last));
-        return;
-    }
-    locator = tile->x < chart->ranges[tile->z].minx || tile->x > chart->ranges[tile->z].maxx
-                  ? "TILECOL"
-                  : "TILEROW";
-    tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
-                        wanted->face == TSEED_FACE_WMS ? "BBOX" : locator,
-                        "the layer has no tile there");
-}
-
 static void find_file(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
     const tseed_tile_t *tile = &wanted->tile;
 
     if (!tseed_chart_has(wanted->chart, tile->z, tile->x, tile->y)) {
-        refuse_place(wanted, pool);
+        tseed_wanted_refuse_place(wanted, pool);
     } else if (tseed_values_choose(wanted, pool)) {
         wanted->kind = TSEED_WANTED_TILE;
         wanted->path = tseed_sheet_path(wanted->sheet, tile, pool);
@@ -282,17 +249,6 @@ static int request_is(const tseed_wanted_t *wanted, const char *name)
     return request && apr_cstr_casecmp(request, name) == 0;
 }
 
-static void refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool)
-{
-    const char *request = apr_table_get(wanted->query, "REQUEST");
-
-    tseed_wanted_refuse(
-        wanted, HTTP_BAD_REQUEST, request ? "InvalidParameterValue" : "MissingParameterValue",
-        "REQUEST",
-        apr_psprintf(pool, "REQUEST '%s' is not possible, GetCapabilities or %s is expected",
-                     tseed_text_quote(request ? request : "", QUOTE_MAX, pool), expected));
-}
-
 static int count_one(void *count, const char *key, const char *value)
 {
     (void)key;
@@ -388,7 +344,7 @@ static void find_wmts(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reque
         tseed_wanted_refuse(wanted, HTTP_NOT_IMPLEMENTED, "OperationNotSupported", "GetFeatureInfo",
                             "there are tiles alone here, GetCapabilities or GetTile is expected");
     } else {
-        refuse_request(wanted, "GetTile", r->pool);
+        tseed_wanted_refuse_request(wanted, "GetTile", r->pool);
     }
 }
 
@@ -402,7 +358,7 @@ static void find_wms(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reques
     } else if (request_is(wanted, "GetMap")) {
         find_map(wanted, dir, r);
     } else {
-        refuse_request(wanted, "GetMap", r->pool);
+        tseed_wanted_refuse_request(wanted, "GetMap", r->pool);
         wanted->detail.code = "OperationNotSupported";
     }
 }

@@ -48,4 +48,11 @@ const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *d
 void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
                          const char *problem);
 
+/* The layer has no such tile: says which of its numbers is none (OGC 07-057r7 table 30). `wanted`
+ * has its chart and its tile. */
+void tseed_wanted_refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool);
+
+/* REQUEST is missing or names something else than capabilities or `expected`. */
+void tseed_wanted_refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool);
+
 #endif
