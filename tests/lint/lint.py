@@ -14,6 +14,8 @@ PLACES = ('.ci', 'conf', 'mod_tileseed', 'tests')
 TOP_FILES = ('configure.ac', 'Makefile.am', 'quickstart', 'README.md', 'ChangeLog')
 TEXT = re.compile(r'\.(?:ac|am|c|conf|h|load|map|md|py|sh)$|^(?:quickstart|ChangeLog|\.ci/run)$')
 DATA = re.compile(r'/(?:corpus|data)/')
+DIRECTIVE = re.compile(r'(?m)^[ \t]*#(?:.*\\\n)*.*$')
+FUNCTION = re.compile(r'(\w+)\s*\(([^{};]*)\)[\s\w()]*$')
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
@@ -45,6 +47,33 @@ def blank_code(text, keep_strings=False):
             return ' ' + '\n' * token.count('\n')
         return token if keep_strings else token[0] * 2
     return TOKEN.sub(blank, text)
+
+
+def blank_directives(code):
+    """C without what the preprocessor reads, line for line."""
+    return DIRECTIVE.sub(lambda found: '\n' * found[0].count('\n'), code)
+
+
+def outer_blocks(code):
+    """The blocks of C outside of all others: (text before it, line of its brace, the block)."""
+    level, after, start = 0, 0, 0
+    for match in re.finditer(r'[{}]', code):
+        if match[0] == '{':
+            start = match.start() if level == 0 else start
+            level += 1
+        elif level:
+            level -= 1
+            if level == 0:
+                line = code.count('\n', 0, start) + 1
+                yield code[after:start], line, code[start:match.end()]
+                after = match.end()
+
+
+def function_name(head):
+    """The function whose body follows that text, or None when it is no function's."""
+    last = head.split(';')[-1]
+    found = FUNCTION.search(last)
+    return found[1] if found and '=' not in last else None
 
 
 def numbered(text):

@@ -7,7 +7,6 @@ import lint
 
 COLUMNS, LINES, LEVELS, PARAMETERS, FILE_LINES = 100, 80, 4, 6, 1200
 TEXTS = ('.c', '.h', '.py', '.sh', '.conf', '.load', '.map', '.ac', '.am', 'quickstart', '.ci/run')
-HEAD = re.compile(r'(\w+)\s*\(([^{};]*)\)[\s\w()]*$')
 
 
 def check_lines(path, text):
@@ -25,22 +24,13 @@ def check_lines(path, text):
     return complaints
 
 
-def outer_blocks(code):
-    """The blocks at level 0 as (head before the brace, first line, last line, deepest level)."""
-    level, line, after, deepest, start, head = 0, 1, 0, 0, 0, ''
-    for match in re.finditer(r'[{}\n]', code):
-        if match[0] == '\n':
-            line += 1
-        elif match[0] == '{':
-            if level == 0:
-                head, start, deepest = code[after:match.start()], line, 0
-            level += 1
-            deepest = max(deepest, level)
-        elif level:
-            level -= 1
-            after = match.end()
-            if level == 0:
-                yield head, start, line, deepest
+def depth_of(block):
+    """How deep the braces of a block are nested."""
+    level = deepest = 0
+    for brace in re.findall(r'[{}]', block):
+        level += 1 if brace == '{' else -1
+        deepest = max(deepest, level)
+    return deepest
 
 
 def count_parameters(text):
@@ -51,18 +41,18 @@ def count_parameters(text):
 
 def check_functions(path, text):
     """Length, nesting and parameters of every function."""
-    code = re.sub(r'(?m)^[ \t]*#(?:.*\\\n)*.*$', lambda found: '\n' * found[0].count('\n'),
-                  lint.blank_code(text))
+    code = lint.blank_directives(lint.blank_code(text))
     complaints = []
-    for head, first, last, deepest in outer_blocks(code):
-        found = HEAD.search(head)
-        if not found or '=' in head.split(';')[-1]:
+    for head, line, block in lint.outer_blocks(code):
+        name = lint.function_name(head)
+        if not name:
             continue
-        name, length, parameters = found[1], last - first + 1, count_parameters(found[2])
+        length, deepest = block.count('\n') + 1, depth_of(block)
+        parameters = count_parameters(lint.FUNCTION.search(head)[2])
         for value, most, what in ((length, LINES, 'lines'), (deepest, LEVELS, 'levels'),
                                   (parameters, PARAMETERS, 'parameters')):
             if value > most:
-                complaints.append(f'{path}:{first}: {name} has {value} {what}, at most {most}')
+                complaints.append(f'{path}:{line}: {name} has {value} {what}, at most {most}')
     return complaints
 
 
