@@ -93,7 +93,7 @@ int tseed_services_answer(request_rec *r, const tseed_dir_conf_t *dir, const tse
         return tseed_reply_service(r, HTTP_OK, XML,
                                    tseed_tms_map(&service, wanted->chart->layer,
                                                  wanted->chart->subset,
-                                                 wanted->sheet->tileset.format, r->pool));
+                                                 wanted->served->tileset.format, r->pool));
     default:
         return send_problem(r, wanted);
     }

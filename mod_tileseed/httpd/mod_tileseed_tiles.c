@@ -54,9 +54,9 @@ static void make_blanks(tseed_chart_t *chart, server_rec *server, apr_pool_t *po
     const tseed_gridset_t *gridset = chart->subset->gridset;
 
     for (int i = 0; i < chart->count; i++) {
-        tseed_sheet_t *sheet = &chart->sheets[i];
+        tseed_served_t *served = &chart->served[i];
         const char *problem =
-            tseed_blank_make(&sheet->blank, &sheet->blank_length, sheet->tileset.format,
+            tseed_blank_make(&served->blank, &served->blank_length, served->tileset.format,
                              gridset->tile_width, gridset->tile_height, pool);
 
         if (problem) {
@@ -141,7 +141,7 @@ int tseed_tiles_fixups(request_rec *r)
 /* `begin`: of a tile, PNG or JPEG, whose format leaves open which. */
 static void set_type(request_rec *r, const tseed_wanted_t *wanted, const char *begin)
 {
-    const char *type = wanted->sheet->tileset.format->content_type;
+    const char *type = wanted->served->tileset.format->content_type;
 
     r->content_encoding = NULL; /* mod_mime may have seen one in a layer's name */
     r->content_languages = NULL;
@@ -251,7 +251,7 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
     char begin = 0;
     int status;
 
-    if (!wanted->sheet->tileset.format->content_type) {
+    if (!wanted->served->tileset.format->content_type) {
         read_begin(&begin, file);
     }
     set_type(r, wanted, &begin);
@@ -262,7 +262,7 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
     ap_set_content_length(r, r->finfo.size);
     status = judge_conditions(r);
     if (status == OK || status == HTTP_NOT_MODIFIED) {
-        count(tseed_sheet_page(wanted->sheet, &wanted->tile));
+        count(tseed_served_page(wanted->served, &wanted->tile));
     }
     if (status != OK) {
         apr_file_close(file);
@@ -320,7 +320,7 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
 static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file, request_rec *r,
                         const tseed_wanted_t *wanted)
 {
-    const tseed_tileset_t *tileset = &wanted->sheet->tileset;
+    const tseed_tileset_t *tileset = &wanted->served->tileset;
     const tseed_question_t question = {.layer = tileset->layer->name,
                                        .gridset = tileset->subset->gridset->name,
                                        .format = tileset->format->mime,
@@ -410,7 +410,7 @@ static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
         return status;
     }
     set_caching(r, BLANK_CACHE_CONTROL, BLANK_AGE);
-    return send_bytes(r, wanted, wanted->sheet->blank, wanted->sheet->blank_length);
+    return send_bytes(r, wanted, wanted->served->blank, wanted->served->blank_length);
 }
 
 static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
@@ -418,7 +418,7 @@ static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
     if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH) {
         return fetch(r, wanted);
     }
-    if (wanted->sheet->blank) {
+    if (wanted->served->blank) {
         return send_blank(r, wanted);
     }
     return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");

@@ -212,7 +212,7 @@ int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool)
     if (refuse_unknown_value(wanted, values, pool)) {
         return 0;
     }
-    problem = tseed_sheet_choose(&wanted->sheet, wanted->sheet, values, pool);
+    problem = tseed_served_choose(&wanted->served, wanted->served, values, pool);
     if (problem) {
         tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", NULL, problem);
     }

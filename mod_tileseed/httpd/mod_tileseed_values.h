@@ -11,7 +11,7 @@
  * chart. */
 int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool);
 
-/* The same for all values; finds the sheet of them. `wanted` has a sheet of its format. */
+/* The same for all values; finds the tile set that has them. `wanted` has one of its format. */
 int tseed_values_choose(tseed_wanted_t *wanted, apr_pool_t *pool);
 
 #endif

@@ -38,24 +38,24 @@ static void find_file(tseed_wanted_t *wanted, apr_pool_t *pool)
         tseed_wanted_refuse_place(wanted, pool);
     } else if (tseed_values_choose(wanted, pool)) {
         wanted->kind = TSEED_WANTED_TILE;
-        wanted->path = tseed_sheet_path(wanted->sheet, tile, pool);
+        wanted->path = tseed_served_path(wanted->served, tile, pool);
     }
 }
 
 /* By the extension in the address, else by FORMAT. */
-static void find_sheet(tseed_wanted_t *wanted, apr_pool_t *pool)
+static void find_served(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
     const tseed_piece_t extension = wanted->address.format;
     const char *mime = apr_table_get(wanted->query, "FORMAT");
 
     if (extension.length > 0) {
-        wanted->sheet = tseed_chart_find(wanted->chart, extension.text, extension.length);
+        wanted->served = tseed_chart_find(wanted->chart, extension.text, extension.length);
     } else if (mime) {
-        wanted->sheet = tseed_chart_find_mime(wanted->chart, mime);
+        wanted->served = tseed_chart_find_mime(wanted->chart, mime);
     } else if (wanted->address.kind == TSEED_ADDRESS_TMS_MAP) {
-        wanted->sheet = &wanted->chart->sheets[0];
+        wanted->served = &wanted->chart->served[0];
     }
-    if (!wanted->sheet) {
+    if (!wanted->served) {
         tseed_wanted_refuse(
             wanted, HTTP_NOT_FOUND,
             extension.length || mime ? "InvalidParameterValue" : "MissingParameterValue", "FORMAT",
@@ -99,9 +99,9 @@ static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reque
 
     find_chart(wanted, dir, r);
     if (wanted->chart) {
-        find_sheet(wanted, r->pool);
+        find_served(wanted, r->pool);
     }
-    if (!wanted->sheet) {
+    if (!wanted->served) {
         return;
     }
     gridset = wanted->chart->subset->gridset;
@@ -201,8 +201,8 @@ static int find_map_layer(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
         wanted->detail = (tseed_query_problem_t){"LayerNotDefined", "LAYERS"};
         return 0;
     }
-    find_sheet(wanted, r->pool);
-    if (!wanted->sheet) {
+    find_served(wanted, r->pool);
+    if (!wanted->served) {
         wanted->detail = (tseed_query_problem_t){"InvalidFormat", "FORMAT"};
         return 0;
     }
@@ -224,7 +224,7 @@ static void find_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reques
     chart = find_map_chart(wanted, &is_known, srs, is_130, r);
     if (chart) {
         wanted->chart = chart;
-        find_sheet(wanted, r->pool);
+        find_served(wanted, r->pool);
         find_file(wanted, r->pool);
     } else if (srs && !is_known) {
         tseed_wanted_refuse(
@@ -367,9 +367,9 @@ static void find_tile_map(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, r
 {
     find_chart(wanted, dir, r);
     if (wanted->chart) {
-        find_sheet(wanted, r->pool);
+        find_served(wanted, r->pool);
     }
-    if (!wanted->sheet) {
+    if (!wanted->served) {
         return;
     }
     if (!tseed_tms_has(wanted->chart->subset)) {

@@ -32,7 +32,7 @@ typedef struct {
     tseed_tile_address_t address;
     const apr_table_t *query;   /* decoded, keys as sent; empty without one */
     const tseed_chart_t *chart; /* of a tile or a tile map */
-    const tseed_sheet_t *sheet;
+    const tseed_served_t *served;
     tseed_tile_t tile;
     const char *path;             /* of the tile's file */
     int status;                   /* HTTP */

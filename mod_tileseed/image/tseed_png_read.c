@@ -35,14 +35,14 @@ static int channels_of(int colour_type)
 }
 
 /* The deflate stream in one piece: where it lies in the file, or its pieces joined. */
-static const char *join(tseed_piece_t *stream, tseed_png_reader_t *reader,
+static const char *join(tseed_png_part_t *stream, tseed_png_reader_t *reader,
                         const tseed_png_scan_t *scan)
 {
     const unsigned char *chunk = scan->first;
     size_t joined = 0;
 
     if (scan->idat_count == 1) {
-        *stream = (tseed_piece_t){scan->first + 8, scan->idat_length};
+        *stream = (tseed_png_part_t){scan->first + 8, scan->idat_length};
         return NULL;
     }
     if (tseed_buffer_reserve(&reader->stream, scan->idat_length) != 0) {
@@ -55,7 +55,7 @@ static const char *join(tseed_piece_t *stream, tseed_png_reader_t *reader,
         joined += length;
         chunk += TSEED_PNG_FRAME + length;
     }
-    *stream = (tseed_piece_t){reader->stream.data, joined};
+    *stream = (tseed_png_part_t){reader->stream.data, joined};
     return NULL;
 }
 
@@ -77,7 +77,7 @@ static const char *explain(enum libdeflate_result result, size_t got, size_t siz
 static const char *inflate_rows(unsigned char *rows, size_t size, tseed_png_reader_t *reader,
                                 const tseed_png_scan_t *scan, apr_pool_t *pool)
 {
-    tseed_piece_t stream;
+    tseed_png_part_t stream;
     size_t got = 0;
     enum libdeflate_result result;
     const char *error = join(&stream, reader, scan);
@@ -231,8 +231,8 @@ const char *tseed_png_read(tseed_picture_t *picture, tseed_png_reader_t *reader,
                            apr_pool_t *pool)
 {
     tseed_png_scan_t scan;
-    const char *error = tseed_png_scan(&scan, (tseed_piece_t){png->data, png->length}, png->width,
-                                       png->height, pool);
+    const char *error = tseed_png_scan(&scan, (tseed_png_part_t){png->data, png->length},
+                                       png->width, png->height, pool);
 
     if (error) {
         return error;

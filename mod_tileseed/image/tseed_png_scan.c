@@ -10,7 +10,7 @@
 typedef struct {
     const unsigned char *at; /* its length */
     char type[5];
-    tseed_piece_t data;
+    tseed_png_part_t data;
 } chunk_t;
 
 static int bits_are_allowed(int depth, int colour_type)
@@ -171,7 +171,7 @@ static const char *take(tseed_png_scan_t *scan, const chunk_t *chunk, apr_pool_t
 }
 
 /* Finds the chunk at `offset`. Returns 0, or -1 when it is not whole. */
-static int chunk_find(chunk_t *chunk, tseed_piece_t file, size_t offset)
+static int chunk_find(chunk_t *chunk, tseed_png_part_t file, size_t offset)
 {
     size_t left = file.length - offset;
 
@@ -179,13 +179,13 @@ static int chunk_find(chunk_t *chunk, tseed_piece_t file, size_t offset)
         return -1;
     }
     chunk->at = file.data + offset;
-    chunk->data = (tseed_piece_t){chunk->at + 8, tseed_png_number(chunk->at)};
+    chunk->data = (tseed_png_part_t){chunk->at + 8, tseed_png_number(chunk->at)};
     memcpy(chunk->type, chunk->at + 4, 4);
     chunk->type[4] = '\0';
     return chunk->data.length > left - TSEED_PNG_FRAME ? -1 : 0;
 }
 
-const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_piece_t file, int width, int height,
+const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_png_part_t file, int width, int height,
                            apr_pool_t *pool)
 {
     chunk_t chunk;

@@ -23,19 +23,20 @@ enum {
     TSEED_PNG_RGBA = 6
 };
 
+/* A part of a file, or all of it. */
 typedef struct {
     const unsigned char *data;
     size_t length;
-} tseed_piece_t;
+} tseed_png_part_t;
 
 typedef struct {
     int width, height;
     int depth; /* bits a sample or an index */
     int colour_type;
     int interlaced;
-    tseed_piece_t palette;      /* data of PLTE, empty without one */
-    tseed_piece_t transparency; /* data of tRNS, likewise */
-    const unsigned char *first; /* the first IDAT chunk, at its length */
+    tseed_png_part_t palette;      /* data of PLTE, empty without one */
+    tseed_png_part_t transparency; /* data of tRNS, likewise */
+    const unsigned char *first;    /* the first IDAT chunk, at its length */
     size_t idat_count, idat_length;
     size_t length; /* of the file up to the end of IEND; before that, up to the next chunk */
 } tseed_png_scan_t;
@@ -48,7 +49,7 @@ static inline uint32_t tseed_png_number(const unsigned char *from)
 
 /* Reads nothing outside `file`, takes no memory but for sentences. The picture must be of
  * width x height pixels. Returns NULL or a sentence in `pool`. */
-const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_piece_t file, int width, int height,
+const char *tseed_png_scan(tseed_png_scan_t *scan, tseed_png_part_t file, int width, int height,
                            apr_pool_t *pool);
 
 #endif

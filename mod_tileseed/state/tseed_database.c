@@ -27,13 +27,13 @@
 static const char *const sqlite_session[] = {"PRAGMA busy_timeout = 100",
                                              "PRAGMA synchronous = FULL", NULL};
 
-static const tseed_dialect_t dialects[] = {
+static const tseed_sql_dialect_t dialects[] = {
     {"sqlite3", "libaprutil1-dbd-sqlite3", sqlite_session, "BEGIN IMMEDIATE",
      "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'",
      "PRAGMA quick_check(1)"},
 };
 
-const tseed_dialect_t *tseed_dialect_find(const char *driver)
+const tseed_sql_dialect_t *tseed_sql_dialect_find(const char *driver)
 {
     for (size_t i = 0; i < sizeof(dialects) / sizeof(dialects[0]); i++) {
         if (strcmp(dialects[i].driver, driver) == 0) {

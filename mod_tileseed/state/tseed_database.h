@@ -33,11 +33,11 @@ typedef struct {
     const char *begin;          /* a transaction that may write */
     const char *tables;         /* counts the tables named meta */
     const char *check;          /* says "ok" of a file that is not damaged */
-} tseed_dialect_t;
+} tseed_sql_dialect_t;
 
 typedef struct {
     const char *path;
-    const tseed_dialect_t *dialect;
+    const tseed_sql_dialect_t *dialect;
     apr_pool_t *parent;
     apr_pool_t *pool; /* of the connection, below parent; NULL: not connected */
     const apr_dbd_driver_t *driver;
@@ -55,7 +55,7 @@ typedef struct {
 } tseed_database_t;
 
 /* The dialect of a driver of apr_dbd, or NULL: not one that is supported. */
-const tseed_dialect_t *tseed_dialect_find(const char *driver);
+const tseed_sql_dialect_t *tseed_sql_dialect_find(const char *driver);
 
 /* Remembers a failure in words and returns `rv`. */
 apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const char *format, ...)

@@ -58,7 +58,7 @@ apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char
     apr_pool_create(&opened->scratch, own);
     apr_pool_create(&opened->db.parent, own);
     opened->db.path = path_of(dir, params, own);
-    opened->db.dialect = tseed_dialect_find(wanted);
+    opened->db.dialect = tseed_sql_dialect_find(wanted);
     rv = opened->db.dialect ? tseed_work_ready(opened)
                             : tseed_database_fail(&opened->db, APR_ENOTIMPL,
                                                   "driver %s is not supported, sqlite3 is", wanted);

@@ -17,36 +17,37 @@ struct tseed_atlas_t {
 };
 
 /* The configuration has made sure that every layer has tile sets with default parameters. */
-static void sheet_init(tseed_sheet_t *sheet, const tseed_tileset_t *tileset, apr_pool_t *pool)
+static void served_init(tseed_served_t *served, const tseed_tileset_t *tileset, apr_pool_t *pool)
 {
-    *sheet = (tseed_sheet_t){.tileset = *tileset};
-    sheet->pattern = tseed_layout_compile(&sheet->tileset, pool);
-    sheet->prefix = tseed_layout_prefix(sheet->pattern, pool);
-    sheet->print = tseed_tileset_print(&sheet->tileset, pool);
-    sheet->longest = strlen(tileset->layer->store.root) + 1 + tseed_layout_longest(sheet->pattern);
+    *served = (tseed_served_t){.tileset = *tileset};
+    served->pattern = tseed_layout_compile(&served->tileset, pool);
+    served->prefix = tseed_layout_prefix(served->pattern, pool);
+    served->print = tseed_tileset_print(&served->tileset, pool);
+    served->longest =
+        strlen(tileset->layer->store.root) + 1 + tseed_layout_longest(served->pattern);
 }
 
 /* The tile set beside this one whose parameters have that hash. */
-static void other_init(tseed_sheet_t *other, const tseed_sheet_t *sheet, const char *hash,
+static void other_init(tseed_served_t *other, const tseed_served_t *served, const char *hash,
                        apr_pool_t *pool)
 {
-    tseed_tileset_t tileset = sheet->tileset;
+    tseed_tileset_t tileset = served->tileset;
     const char *last = strrchr(tileset.key, '/');
 
     tileset.hash = hash;
     tileset.key = apr_pstrcat(
         pool, apr_pstrmemdup(pool, tileset.key, (apr_size_t)(last + 1 - tileset.key)), hash, NULL);
-    sheet_init(other, &tileset, pool);
+    served_init(other, &tileset, pool);
 }
 
 /* What the paths of two hashes begin with, those of any two do. */
-static size_t common_length(const tseed_sheet_t *sheet, apr_pool_t *pool)
+static size_t common_length(const tseed_served_t *served, apr_pool_t *pool)
 {
-    tseed_sheet_t other;
+    tseed_served_t other;
     size_t length = 0;
 
-    other_init(&other, sheet, NO_HASH, pool);
-    while (sheet->prefix[length] && sheet->prefix[length] == other.prefix[length]) {
+    other_init(&other, served, NO_HASH, pool);
+    while (served->prefix[length] && served->prefix[length] == other.prefix[length]) {
         length++;
     }
     return length;
@@ -78,14 +79,14 @@ static tseed_chart_t *chart_create(const tseed_layer_t *layer, const tseed_subse
     }
     chart->ranges = make_ranges(subset, pool);
     chart->count = layer->formats->nelts;
-    chart->sheets = apr_pcalloc(pool, (apr_size_t)chart->count * sizeof(*chart->sheets));
+    chart->served = apr_pcalloc(pool, (apr_size_t)chart->count * sizeof(*chart->served));
     for (int i = 0; i < chart->count; i++) {
         tseed_tileset_t tileset;
 
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), NULL, pool);
-        sheet_init(&chart->sheets[i], &tileset, pool);
-        chart->sheets[i].common = common_length(&chart->sheets[i], pool);
+        served_init(&chart->served[i], &tileset, pool);
+        chart->served[i].common = common_length(&chart->served[i], pool);
     }
     return chart;
 }
@@ -148,26 +149,26 @@ tseed_chart_t *const *tseed_atlas_charts(const tseed_atlas_t *atlas)
     return (tseed_chart_t *const *)atlas->charts->elts;
 }
 
-const tseed_sheet_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
-                                      size_t length)
+const tseed_served_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
+                                       size_t length)
 {
     if (is_called("jpg", extension, length)) {
         extension = "jpeg";
         length = strlen(extension);
     }
     for (int i = 0; i < chart->count; i++) {
-        if (is_called(chart->sheets[i].tileset.format->extension, extension, length)) {
-            return &chart->sheets[i];
+        if (is_called(chart->served[i].tileset.format->extension, extension, length)) {
+            return &chart->served[i];
         }
     }
     return NULL;
 }
 
-const tseed_sheet_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime)
+const tseed_served_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime)
 {
     const tseed_format_t *format = tseed_layer_find_format(chart->layer, mime);
 
-    return format ? &chart->sheets[format - (const tseed_format_t *)chart->layer->formats->elts]
+    return format ? &chart->served[format - (const tseed_format_t *)chart->layer->formats->elts]
                   : NULL;
 }
 
@@ -182,44 +183,44 @@ int tseed_chart_has(const tseed_chart_t *chart, int64_t z, int64_t x, int64_t y)
     return x >= range->minx && x <= range->maxx && y >= range->miny && y <= range->maxy;
 }
 
-const char *tseed_sheet_choose(const tseed_sheet_t **chosen, const tseed_sheet_t *sheet,
-                               const apr_table_t *submitted, apr_pool_t *pool)
+const char *tseed_served_choose(const tseed_served_t **chosen, const tseed_served_t *served,
+                                const apr_table_t *submitted, apr_pool_t *pool)
 {
-    const tseed_tileset_t *plain = &sheet->tileset;
+    const tseed_tileset_t *plain = &served->tileset;
     tseed_tileset_t tileset;
-    tseed_sheet_t *made;
+    tseed_served_t *made;
     const char *problem =
         tseed_tileset_init(&tileset, plain->layer, plain->subset, plain->format, submitted, pool);
 
-    *chosen = sheet;
+    *chosen = served;
     if (problem || !tileset.hash) {
         return problem;
     }
     made = apr_palloc(pool, sizeof(*made));
-    sheet_init(made, &tileset, pool);
-    made->blank = sheet->blank;
-    made->blank_length = sheet->blank_length;
+    served_init(made, &tileset, pool);
+    made->blank = served->blank;
+    made->blank_length = served->blank_length;
     *chosen = made;
     return NULL;
 }
 
-char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr_pool_t *pool)
+char *tseed_served_path(const tseed_served_t *served, const tseed_tile_t *tile, apr_pool_t *pool)
 {
-    const char *root = sheet->tileset.layer->store.root;
+    const char *root = served->tileset.layer->store.root;
     size_t length = strlen(root);
-    char *path = apr_palloc(pool, sheet->longest);
+    char *path = apr_palloc(pool, served->longest);
 
     memcpy(path, root, length);
     path[length] = '/';
-    tseed_layout_path(path + length + 1, sheet->pattern, tile->z, tile->x, tile->y);
+    tseed_layout_path(path + length + 1, served->pattern, tile->z, tile->x, tile->y);
     return path;
 }
 
 /* ---- from file to page ---- */
 
-uint64_t tseed_sheet_page(const tseed_sheet_t *sheet, const tseed_tile_t *tile)
+uint64_t tseed_served_page(const tseed_served_t *served, const tseed_tile_t *tile)
 {
-    return tseed_page_print(sheet->print, tile->z, tile->x / TSEED_PAGE_SIDE,
+    return tseed_page_print(served->print, tile->z, tile->x / TSEED_PAGE_SIDE,
                             tile->y / TSEED_PAGE_SIDE);
 }
 
@@ -233,13 +234,13 @@ static const char *path_below(const tseed_store_config_t *store, const char *pat
 }
 
 /* 0 when the path is none of the tile set's. */
-static uint64_t page_in(const tseed_sheet_t *sheet, const char *path)
+static uint64_t page_in(const tseed_served_t *served, const char *path)
 {
     tseed_tile_t tile;
 
-    return strncmp(path, sheet->prefix, strlen(sheet->prefix)) == 0 &&
-                   tseed_layout_tile(&tile.z, &tile.x, &tile.y, sheet->pattern, path)
-               ? tseed_sheet_page(sheet, &tile)
+    return strncmp(path, served->prefix, strlen(served->prefix)) == 0 &&
+                   tseed_layout_tile(&tile.z, &tile.x, &tile.y, served->pattern, path)
+               ? tseed_served_page(served, &tile)
                : 0;
 }
 
@@ -258,15 +259,15 @@ static const char *find_hash(const char *path, apr_pool_t *pool)
 }
 
 /* The same in the tile set beside this one whose parameters have that hash, whatever they are. */
-static uint64_t page_in_other(const tseed_sheet_t *sheet, const char *hash, const char *path,
+static uint64_t page_in_other(const tseed_served_t *served, const char *hash, const char *path,
                               apr_pool_t *pool)
 {
-    tseed_sheet_t other;
+    tseed_served_t other;
 
-    if (strncmp(path, sheet->prefix, sheet->common) != 0) {
+    if (strncmp(path, served->prefix, served->common) != 0) {
         return 0;
     }
-    other_init(&other, sheet, hash, pool);
+    other_init(&other, served, hash, pool);
     return page_in(&other, path);
 }
 
@@ -280,9 +281,9 @@ uint64_t tseed_atlas_page_of(const tseed_atlas_t *atlas, const char *path, apr_p
         const char *below = path_below(&layer->store, path);
 
         for (int i = 0; below && page == 0 && i < (*at)->count; i++) {
-            page = page_in(&(*at)->sheets[i], below);
+            page = page_in(&(*at)->served[i], below);
             if (page == 0 && hash && layer->filters->nelts > 0) {
-                page = page_in_other(&(*at)->sheets[i], hash, below, scratch);
+                page = page_in_other(&(*at)->served[i], hash, below, scratch);
             }
         }
     }

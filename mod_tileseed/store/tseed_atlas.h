@@ -14,7 +14,7 @@
 
 typedef struct tseed_atlas_t tseed_atlas_t;
 
-/* A tile set's part of it. */
+/* A tile set made ready for serving. */
 typedef struct {
     tseed_tileset_t tileset;
     const tseed_pattern_t *pattern;
@@ -24,7 +24,7 @@ typedef struct {
     size_t longest;     /* bytes that hold any absolute path of it and the NUL */
     const char *blank;  /* what is served for a tile that is missing; NULL: nothing */
     size_t blank_length;
-} tseed_sheet_t;
+} tseed_served_t;
 
 /* A layer in one of its grid sets. */
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
     const char *cache_control;   /* of served tiles; NULL: none */
     const tseed_range_t *ranges; /* by level of the grid set; empty where the layer has no tiles */
     int count;
-    tseed_sheet_t *sheets; /* one a format in the layer's order, parameters at their defaults */
+    tseed_served_t *served; /* one a format in the layer's order, parameters at their defaults */
 } tseed_chart_t;
 
 /* The catalog must outlive it. */
@@ -51,23 +51,23 @@ tseed_chart_t *const *tseed_atlas_charts(const tseed_atlas_t *atlas);
 
 /* NULL when the chart has no such format. Extensions count in lower case, "jpg" as "jpeg"; MIME
  * types in any case. */
-const tseed_sheet_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
-                                      size_t length);
-const tseed_sheet_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime);
+const tseed_served_t *tseed_chart_find(const tseed_chart_t *chart, const char *extension,
+                                       size_t length);
+const tseed_served_t *tseed_chart_find_mime(const tseed_chart_t *chart, const char *mime);
 
 /* Whether the layer has that tile, its row counted from the bottom. Any numbers. */
 int tseed_chart_has(const tseed_chart_t *chart, int64_t z, int64_t x, int64_t y);
 
-/* The sheet of the same format with other parameters, which `submitted` has and the layer knows:
- * the sheet itself when all are at their defaults, else a new one in `pool`. NULL or a sentence. */
-const char *tseed_sheet_choose(const tseed_sheet_t **chosen, const tseed_sheet_t *sheet,
-                               const apr_table_t *submitted, apr_pool_t *pool);
+/* The tile set of the same format with other parameters, which `submitted` has and the layer knows:
+ * `served` itself when all are at their defaults, else a new one in `pool`. NULL or a sentence. */
+const char *tseed_served_choose(const tseed_served_t **chosen, const tseed_served_t *served,
+                                const apr_table_t *submitted, apr_pool_t *pool);
 
 /* The absolute path of a tile that the chart has. In `pool`. */
-char *tseed_sheet_path(const tseed_sheet_t *sheet, const tseed_tile_t *tile, apr_pool_t *pool);
+char *tseed_served_path(const tseed_served_t *served, const tseed_tile_t *tile, apr_pool_t *pool);
 
 /* The tseed_page_print of the page in which a tile lies. */
-uint64_t tseed_sheet_page(const tseed_sheet_t *sheet, const tseed_tile_t *tile);
+uint64_t tseed_served_page(const tseed_served_t *served, const tseed_tile_t *tile);
 
 /* The page of the tile whose file has that absolute path, 0 when it is none: for files that httpd
  * serves itself. `scratch` is used for tile sets with other than default parameters. */

@@ -19,30 +19,30 @@
 
 /* Looking */
 
-static int same_folder(const tseed_place_t *a, const tseed_place_t *b)
+static int same_folder(const tseed_tile_file_t *a, const tseed_tile_file_t *b)
 {
     return a->length == b->length && memcmp(a->path, b->path, a->length) == 0;
 }
 
 typedef struct {
-    tseed_place_t last;
+    tseed_tile_file_t last;
     int folder;      /* of last */
     apr_status_t rv; /* what finding that folder came to */
 } look_t;
 
 static apr_status_t look_at(int *present, look_t *look, tseed_store_t *store,
-                            const tseed_place_t *place)
+                            const tseed_tile_file_t *file)
 {
     struct stat st;
     apr_status_t rv;
 
-    if (!same_folder(&look->last, place)) {
-        look->rv = tseed_folders_find(&look->folder, &store->folders, place->path, place->length);
+    if (!same_folder(&look->last, file)) {
+        look->rv = tseed_folders_find(&look->folder, &store->folders, file->path, file->length);
     }
-    look->last = *place;
+    look->last = *file;
     rv = look->rv;
     *present = 0;
-    if (rv == APR_SUCCESS && fstatat(look->folder, place->name, &st, 0) != 0) {
+    if (rv == APR_SUCCESS && fstatat(look->folder, file->name, &st, 0) != 0) {
         rv = APR_FROM_OS_ERROR(errno);
     } else if (rv == APR_SUCCESS) {
         *present = S_ISREG(st.st_mode) && st.st_size > 0;
@@ -61,9 +61,10 @@ static apr_status_t look_all(tseed_store_t *store, const tseed_range_t *range, u
     for (int64_t x = range->minx; x <= range->maxx; x++) {
         for (int64_t y = range->miny; y <= range->maxy; y++) {
             int64_t i = (y - range->miny) * width + (x - range->minx);
-            tseed_place_t place = tseed_view_place(store, buffer, &(tseed_tile_t){range->z, x, y});
+            tseed_tile_file_t file =
+                tseed_view_file(store, buffer, &(tseed_tile_t){range->z, x, y});
             int present;
-            apr_status_t rv = look_at(&present, &look, store, &place);
+            apr_status_t rv = look_at(&present, &look, store, &file);
 
             if (rv != APR_SUCCESS) {
                 return rv;
@@ -232,7 +233,7 @@ apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int f
 apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
                              const void *data, size_t length, const tseed_stop_t *stop)
 {
-    tseed_place_t place = tseed_view_place(store, store->path, tile);
+    tseed_tile_file_t file = tseed_view_file(store, store->path, tile);
     int attempts = 0, folder;
     tseed_effect_t lost;
     apr_status_t rv;
@@ -240,12 +241,12 @@ apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const
     tseed_view_refresh(store);
     do {
         lost = (tseed_effect_t){0};
-        rv = tseed_folders_make(&folder, &store->folders, place.path, place.length);
+        rv = tseed_folders_make(&folder, &store->folders, file.path, file.length);
         if (rv == APR_SUCCESS) {
             rv = tseed_view_write(store, folder, data, length);
         }
         if (rv == APR_SUCCESS) {
-            rv = tseed_view_finish(&lost, store, folder, place.name, stop);
+            rv = tseed_view_finish(&lost, store, folder, file.name, stop);
         }
     } while (tseed_view_begin_again(store, rv, &attempts));
     *effect = (tseed_effect_t){0};

@@ -146,22 +146,22 @@ static int is_master(const tseed_master_t *master, int folder, const char *name)
 }
 
 static apr_status_t link_once(tseed_effect_t *effect, tseed_store_t *store,
-                              const tseed_place_t *place, tseed_master_t *master,
+                              const tseed_tile_file_t *file, tseed_master_t *master,
                               const tseed_stop_t *stop)
 {
     tseed_effect_t lost = {0};
     int folder;
-    apr_status_t rv = tseed_folders_make(&folder, &store->folders, place->path, place->length);
+    apr_status_t rv = tseed_folders_make(&folder, &store->folders, file->path, file->length);
 
     if (rv == APR_SUCCESS) {
         rv = tseed_view_is_stopped(stop) ? APR_EINTR
-                                         : name_master(store, master, folder, place->name);
+                                         : name_master(store, master, folder, file->name);
     }
     if (APR_STATUS_IS_EEXIST(rv)) {
-        if (is_master(master, folder, place->name)) {
+        if (is_master(master, folder, file->name)) {
             return APR_SUCCESS;
         }
-        rv = replace(&lost, store, master, folder, place->name, stop);
+        rv = replace(&lost, store, master, folder, file->name, stop);
     }
     if (rv == APR_SUCCESS) {
         *effect = (tseed_effect_t){.names = 1};
@@ -181,7 +181,7 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
                               const tseed_tile_t *tile, const void *data, size_t length,
                               const tseed_stop_t *stop)
 {
-    tseed_place_t place = tseed_view_place(store, store->path, tile);
+    tseed_tile_file_t file = tseed_view_file(store, store->path, tile);
     tseed_master_t *master = master_get(store, data, length);
     int attempts = 0;
     apr_status_t rv;
@@ -192,7 +192,7 @@ apr_status_t tseed_store_link(tseed_effect_t *effect, tseed_store_t *store,
     }
     tseed_view_refresh(store);
     do {
-        rv = link_once(effect, store, &place, master, stop);
+        rv = link_once(effect, store, &file, master, stop);
     } while (tseed_view_begin_again(store, rv, &attempts));
     return judge(store, rv);
 }

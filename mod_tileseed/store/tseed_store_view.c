@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Views: opening one, its place for a tile, its remembered folders, the effects it counts. */
+/* Views: opening one, a tile's file, its remembered folders, the effects it counts. */
 #include "store/tseed_store_view.h"
 
 #include <apr_strings.h>
@@ -125,13 +125,13 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
     return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
 }
 
-tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile)
+tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const tseed_tile_t *tile)
 {
     char *slash;
 
     tseed_layout_path(path, store->pattern, tile->z, tile->x, tile->y);
     slash = strrchr(path, '/');
-    return (tseed_place_t){path, slash ? (size_t)(slash - path) : 0, slash ? slash + 1 : path};
+    return (tseed_tile_file_t){path, slash ? (size_t)(slash - path) : 0, slash ? slash + 1 : path};
 }
 
 /* The number first: what is detached from now on makes it stale again. */

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A view's inside. For the files of this room; each call on the thread that uses the view.
  *
- *      tseed_store_view.c     opening, a tile's place, remembered folders
+ *      tseed_store_view.c     opening, a tile's file, remembered folders
  *      tseed_store_inodes.c   which files uniform tiles share
  *      tseed_store.c          looking and putting
  *      tseed_store_share.c    making, linking and sweeping the shared files
@@ -39,12 +39,12 @@ typedef struct {
     ino_t inode;
 } tseed_master_t;
 
-/* A tile's place: the directory is the first `length` bytes of path. */
+/* A tile's file: its directory is the first `length` bytes of path. */
 typedef struct {
     const char *path;
     size_t length;
     const char *name;
-} tseed_place_t;
+} tseed_tile_file_t;
 
 /* Lives in its own pool, used by one thread. The paths hold any of the pattern, and links. */
 struct tseed_store_t {
@@ -78,7 +78,7 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
 apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const struct stat *st);
 
 /* `path` has room for the pattern's longest. */
-tseed_place_t tseed_view_place(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
+tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const tseed_tile_t *tile);
 
 /* Whether a call is worth beginning again, with nothing remembered: a directory has gone meanwhile,
  * or too many files are open and the remembered ones are among them. */

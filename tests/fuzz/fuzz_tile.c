@@ -21,18 +21,18 @@ static void check_file(const tseed_tile_address_t *address, apr_pool_t *pool)
     tseed_catalog_t *catalog = tseed_catalog_create(pool);
     const tseed_layer_t *layer = target_layer(pool);
     const tseed_chart_t *chart;
-    const tseed_sheet_t *sheet;
+    const tseed_served_t *served;
 
     APR_ARRAY_PUSH(catalog->order, const tseed_layer_t *) = layer;
     chart = tseed_atlas_find(tseed_atlas_create(catalog, pool), address->layer.text,
                              address->layer.length, address->gridset.text, address->gridset.length);
-    sheet = chart ? tseed_chart_find(chart, address->format.text, address->format.length) : NULL;
-    if (sheet && tseed_chart_has(chart, address->z, address->x, address->y)) {
+    served = chart ? tseed_chart_find(chart, address->format.text, address->format.length) : NULL;
+    if (served && tseed_chart_has(chart, address->z, address->x, address->y)) {
         tseed_tile_t tile = {(int)address->z, address->x, address->y};
-        const char *path = tseed_sheet_path(sheet, &tile, pool);
+        const char *path = tseed_served_path(served, &tile, pool);
 
         assert(strncmp(path, "/cache/l/", strlen("/cache/l/")) == 0);
-        assert(!strstr(path, "..") && strlen(path) < sheet->longest);
+        assert(!strstr(path, "..") && strlen(path) < served->longest);
     }
 }
 

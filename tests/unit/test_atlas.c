@@ -98,7 +98,7 @@ static void test_atlas__names(void **state)
     assert_null(find("", "EPSG:4326"));
     assert_string_equal(chart->cache_control, "max-age=3600");
     assert_ptr_equal(tseed_chart_find(chart, "jpg", 3), tseed_chart_find(chart, "jpeg", 4));
-    assert_ptr_equal(tseed_chart_find_mime(chart, "Image/JPEG"), &chart->sheets[1]);
+    assert_ptr_equal(tseed_chart_find_mime(chart, "Image/JPEG"), &chart->served[1]);
     assert_null(tseed_chart_find(chart, "PNG", 3));
     assert_null(tseed_chart_find(chart, "pn", 2));
     assert_null(tseed_chart_find(chart, "png8", 4));
@@ -127,19 +127,19 @@ static void test_atlas__tiles_of_a_part(void **state)
 
 static const char *path_with(const char *style, int z, int64_t x, int64_t y)
 {
-    const tseed_sheet_t *sheet = tseed_chart_find(find("topp:states", "EPSG:4326"), "jpeg", 4);
+    const tseed_served_t *served = tseed_chart_find(find("topp:states", "EPSG:4326"), "jpeg", 4);
     apr_table_t *submitted = apr_table_make(pool, 1);
     tseed_tile_t tile = {z, x, y};
 
     apr_table_setn(submitted, "styles", style);
-    assert_null(tseed_sheet_choose(&sheet, sheet, submitted, pool));
-    return tseed_sheet_path(sheet, &tile, pool);
+    assert_null(tseed_served_choose(&served, served, submitted, pool));
+    return tseed_served_path(served, &tile, pool);
 }
 
 /* Paths and hash as GeoWebCache makes them. */
 static void test_atlas__files(void **state)
 {
-    const tseed_sheet_t *sheet = tseed_chart_find(find("topp:states", "EPSG:4326"), "jpeg", 4);
+    const tseed_served_t *served = tseed_chart_find(find("topp:states", "EPSG:4326"), "jpeg", 4);
     apr_table_t *submitted = apr_table_make(pool, 1);
 
     (void)state;
@@ -149,7 +149,7 @@ static void test_atlas__files(void **state)
                         "/cache/topp_states/EPSG_4326_10_f0023dc7bc347fee7a3a04dc797f2223f74e3448/"
                         "01_01/00100_00100.jpeg");
     apr_table_setn(submitted, "STYLES", "night");
-    assert_non_null(tseed_sheet_choose(&sheet, sheet, submitted, pool));
+    assert_non_null(tseed_served_choose(&served, served, submitted, pool));
 }
 
 /* The page of a tile, whose set is one layer, grid set, format and style, in one store. */
@@ -161,7 +161,7 @@ static uint64_t page_of(const char *gridset, const char *style, int z, int64_t x
 
     apr_table_setn(submitted, "STYLES", style);
     assert_null(tseed_tileset_init(&tileset, chart->layer, chart->subset,
-                                   chart->sheets[1].tileset.format, submitted, pool));
+                                   chart->served[1].tileset.format, submitted, pool));
     return tseed_page_print(tseed_tileset_print(&tileset, pool), z, x / 32, y / 32);
 }
 
@@ -183,7 +183,7 @@ static void test_atlas__pages_of_files(void **state)
     assert_int_equal(
         tseed_atlas_page_of(atlas, "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.jpeg", pool),
         page_of("EPSG:4326", "", 10, 168, 611));
-    assert_int_equal(tseed_sheet_page(&find("topp:states", "EPSG:4326")->sheets[1], &tile),
+    assert_int_equal(tseed_served_page(&find("topp:states", "EPSG:4326")->served[1], &tile),
                      page_of("EPSG:4326", "", 10, 168, 611));
     assert_int_equal(
         tseed_atlas_page_of(
@@ -204,7 +204,7 @@ static void assert_found(tseed_layout_t layout, const char *path_template)
     tseed_catalog_t *catalog = tseed_catalog_create(pool);
     tseed_layer_t *layer = make_layer();
     apr_table_t *submitted = apr_table_make(pool, 1);
-    const tseed_sheet_t *sheet;
+    const tseed_served_t *served;
     tseed_atlas_t *made;
 
     layer->store.layout = layout;
@@ -212,10 +212,10 @@ static void assert_found(tseed_layout_t layout, const char *path_template)
     APR_ARRAY_PUSH(catalog->order, tseed_layer_t *) = layer;
     made = tseed_atlas_create(catalog, pool);
     apr_table_setn(submitted, "STYLES", "polygon");
-    sheet = &tseed_atlas_find(made, "topp:states", 11, "EPSG:4326", 9)->sheets[0];
-    assert_null(tseed_sheet_choose(&sheet, sheet, submitted, pool));
-    assert_int_equal(tseed_atlas_page_of(made, tseed_sheet_path(sheet, &tile, pool), pool),
-                     tseed_sheet_page(sheet, &tile));
+    served = &tseed_atlas_find(made, "topp:states", 11, "EPSG:4326", 9)->served[0];
+    assert_null(tseed_served_choose(&served, served, submitted, pool));
+    assert_int_equal(tseed_atlas_page_of(made, tseed_served_path(served, &tile, pool), pool),
+                     tseed_served_page(served, &tile));
 }
 
 static void test_atlas__pages_of_files_with_parameters(void **state)
