@@ -20,12 +20,14 @@ typedef struct {
     apr_time_t latest; /* and no date that was shown lies before it */
 } tseed_calendar_t;
 
+/* A calendar that begins now. */
 tseed_calendar_t tseed_calendar_begin(apr_time_t wall, apr_time_t monotonic);
 
 /* Shows a date that was recorded, by an earlier process perhaps: from now on no date is before it.
  * What lies beyond 2097 is damaged and is not believed. */
 void tseed_calendar_show(tseed_calendar_t *calendar, apr_time_t date, apr_time_t monotonic);
 
+/* The date. */
 apr_time_t tseed_calendar_date(const tseed_calendar_t *calendar, apr_time_t monotonic);
 
 /* The earlier of what the wall clock says and of what it would say had nobody set it. */

@@ -20,6 +20,7 @@ static inline void *tseed_memory_get(size_t size)
     return memory;
 }
 
+/* A text of its own, malloc'd: the caller frees it. */
 static inline char *tseed_memory_copy(const char *text)
 {
     size_t size = strlen(text) + 1;

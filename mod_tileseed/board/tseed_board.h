@@ -83,6 +83,7 @@ tseed_board_t *tseed_board_attach(void *memory, uint64_t layout, unsigned slots,
  * changes. Any process. */
 int tseed_board_is_fenced(const tseed_board_t *board);
 
+/* How many tasks it can show. Any process. */
 unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
@@ -120,6 +121,8 @@ unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task);
 void tseed_board_crashes_forget(tseed_board_t *board, int64_t task);
 
 /* ---- seeder, worker `worker`, on its own thread ---- */
+
+/* Begin: the worker works on a metatile of a task, which is blamed for a crash. End: on nothing. */
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
                               int64_t position);
 void tseed_board_worker_end(tseed_board_t *board, unsigned worker);

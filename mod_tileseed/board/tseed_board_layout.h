@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How the board lies in memory. Private to the board room; the drawing is in tseed_board.h. */
+/* How the board lies in memory. Private to the board room; the drawing is in tseed_board.h. Any
+ * process and thread that has the board, unless it says otherwise. */
 #ifndef TSEED_BOARD_LAYOUT_H
 #define TSEED_BOARD_LAYOUT_H
 
@@ -118,12 +119,14 @@ const char *tseed_board_judge(const tseed_row_t *row);
 /* Copies a slot as it is, right or not; 0 if it is free or can't be read just now. */
 int tseed_board_copy(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
 
+/* The record of a worker; `worker` is below board->workers. */
 static inline tseed_board_worker_t *tseed_board_worker_at(const tseed_board_t *board,
                                                           unsigned worker)
 {
     return (tseed_board_worker_t *)(board->segment + 1) + worker;
 }
 
+/* A slot; `slot` is below board->slots. */
 static inline tseed_board_slot_t *tseed_board_slot_at(const tseed_board_t *board, unsigned slot)
 {
     return (tseed_board_slot_t *)((tseed_board_worker_t *)(board->segment + 1) + board->workers) +
@@ -138,11 +141,13 @@ static inline unsigned tseed_board_bound(const tseed_board_t *board, const tseed
     return count < board->slots ? (unsigned)count : board->slots;
 }
 
+/* No slot from this one on is taken. */
 static inline unsigned tseed_board_used(const tseed_board_t *board)
 {
     return tseed_board_bound(board, &board->segment->used);
 }
 
+/* Whether no task holds it. */
 static inline int tseed_board_slot_is_free(const tseed_board_slot_t *slot)
 {
     return atomic_load_explicit(&slot->id, memory_order_acquire) == 0;

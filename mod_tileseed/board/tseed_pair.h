@@ -32,6 +32,7 @@ typedef _Atomic uint64_t tseed_word_t;
 /* Words of a record, whose size must be a multiple of eight. */
 #define TSEED_WORDS(type) (sizeof(type) / sizeof(uint64_t))
 
+/* Copies a record of so many words into shared memory. The writer. */
 static inline void tseed_words_store(tseed_word_t *to, const void *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -42,6 +43,7 @@ static inline void tseed_words_store(tseed_word_t *to, const void *from, size_t 
     }
 }
 
+/* And out of it; it may be torn, if the writer writes meanwhile. Any process. */
 static inline void tseed_words_load(void *to, const tseed_word_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -8,6 +8,8 @@
  *      check_config    drafts become layers of the catalog; what only shows when all is there
  *
  * Everything lives in pconf and is immutable once check_config has returned OK.
+ *
+ * The parent calls what is for directives and hooks, any process and thread what asks.
  */
 #ifndef MOD_TILESEED_CONFIG_H
 #define MOD_TILESEED_CONFIG_H

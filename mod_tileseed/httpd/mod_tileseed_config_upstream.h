@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Addresses of upstreams, and the upstreams of sources that have only an address. */
+/* Addresses of upstreams, and the upstreams of sources that have only an address. Parent, while it
+ * reads the configuration; sentences go into `pool`. */
 #ifndef MOD_TILESEED_CONFIG_UPSTREAM_H
 #define MOD_TILESEED_CONFIG_UPSTREAM_H
 

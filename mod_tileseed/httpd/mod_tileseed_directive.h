@@ -2,7 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What all directives have in common: a rule says where one may stand, how many words it takes and
  * who reads them. The two handlers check that, call the reader, and put the directive's name in
- * front of what it complains about. */
+ * front of what it complains about. Parent, while it reads the configuration; sentences live in the
+ * pool of the command. */
 #ifndef MOD_TILESEED_DIRECTIVE_H
 #define MOD_TILESEED_DIRECTIVE_H
 

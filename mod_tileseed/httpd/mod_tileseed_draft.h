@@ -5,6 +5,8 @@
  * A layer may name grid sets and upstreams that stand further down, and leaves to the defaults what
  * it doesn't say. So each <TileSeedLayer> becomes a draft, what stands before all layers another
  * one, and check_config makes layers of them.
+ *
+ * Parent, while it reads and checks the configuration; drafts live in pconf.
  */
 #ifndef MOD_TILESEED_DRAFT_H
 #define MOD_TILESEED_DRAFT_H
@@ -70,6 +72,7 @@ struct tseed_drafts_t {
     tseed_gridset_draft_t *gridset; /* whose block is being read, or NULL */
 };
 
+/* No drafts yet, in `pool`; the defaults are those of the manual. */
 tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
 
 /* *draft: the one that a directive speaks to, its block's or the defaults, which has said `what`

@@ -3,6 +3,8 @@
 /* Arguments of directives: words, name=value options and their values, read by tables.
  *
  * Every function that can refuse returns NULL or a sentence, in the pool given.
+ *
+ * Any thread.
  */
 #ifndef MOD_TILESEED_OPTIONS_H
 #define MOD_TILESEED_OPTIONS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The address by which clients call a location: TileSeedPublicURL, where a proxy in front of httpd
- * has another name, scheme or path. */
+ * has another name, scheme or path. Request threads; results live in `pool`. */
 #ifndef MOD_TILESEED_PUBLIC_H
 #define MOD_TILESEED_PUBLIC_H
 

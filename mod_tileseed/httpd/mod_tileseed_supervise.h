@@ -14,7 +14,8 @@
 #include "protocol/tseed_settings.h"
 
 /* Finds the board and the doorbell of this server, or makes them, and starts the seeder.
- * post_config of the real pass, parent. Never fails: what goes wrong is logged, and the REST face
+ * post_config of the real pass, parent; the supervision lives in `pconf`, board and doorbell in the
+ * pool of the process. Never fails: what goes wrong is logged, and the REST face
  * answers 503. */
 void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                            apr_pool_t *pconf, server_rec *server);

@@ -8,7 +8,7 @@
 
 #include "mod_tileseed_config.h"
 
-/* Makes the configuration's atlas. post_config of the real pass, parent. */
+/* Makes the configuration's atlas, in `pool`. post_config of the real pass, parent. */
 void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool_t *pool);
 
 /* Takes the file of a tile for the request's, as an Alias would: what httpd does with a file's path

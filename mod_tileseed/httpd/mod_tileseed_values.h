@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The values that a request for a tile chooses. Private to mod_tileseed_wanted.c. */
+/* The values that a request for a tile chooses. Private to mod_tileseed_wanted.c. Request threads;
+ * sentences go into `pool`. */
 #ifndef MOD_TILESEED_VALUES_H
 #define MOD_TILESEED_VALUES_H
 

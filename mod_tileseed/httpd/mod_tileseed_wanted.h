@@ -4,6 +4,8 @@
  *
  * Looked up once, as early as the address is known, and kept with the request, unless the address
  * or its location changes on the way.
+ *
+ * Request threads; all of it lives in the pool of the request.
  */
 #ifndef MOD_TILESEED_WANTED_H
 #define MOD_TILESEED_WANTED_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Tiles with nothing on them: transparent, white in formats that know no transparency. */
+/* Tiles with nothing on them: transparent, white in formats that know no transparency. Any thread.
+ */
 #ifndef TSEED_BLANK_H
 #define TSEED_BLANK_H
 

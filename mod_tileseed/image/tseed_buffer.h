@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A piece of memory that only grows: what a cutter keeps from one picture to the next. */
+/* A piece of memory that only grows: what a cutter keeps from one picture to the next. One thread
+ * at a time; the memory is malloc'd. */
 #ifndef TSEED_BUFFER_H
 #define TSEED_BUFFER_H
 
@@ -27,6 +28,7 @@ static inline int tseed_buffer_reserve(tseed_buffer_t *buffer, size_t size)
     return buffer->data ? 0 : -1;
 }
 
+/* Gives its memory back. */
 static inline void tseed_buffer_free(tseed_buffer_t *buffer)
 {
     free(buffer->data);

@@ -12,6 +12,8 @@
  * once. JPEG knows no transparency: what shines through becomes white. An answer that already is
  * the one tile wanted of it is checked and passed on, but for what it says besides its pixels and
  * their colours.
+ *
+ * Sentences go into the pool that a call takes.
  */
 #ifndef TSEED_CUTTER_H
 #define TSEED_CUTTER_H
@@ -28,6 +30,7 @@ typedef struct {
     unsigned char rgba[4];
 } tseed_encoded_t;
 
+/* A cutter, which the caller destroys. APR_ENOMEM: there is no memory. */
 apr_status_t tseed_cutter_create(tseed_cutter_t **cutter);
 void tseed_cutter_destroy(tseed_cutter_t *cutter);
 

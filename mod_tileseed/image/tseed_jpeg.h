@@ -4,6 +4,8 @@
  *
  * A warning of the library is a failure here: it means that part of the picture is not what was
  * sent, mostly that its end is missing.
+ *
+ * Each codec is used by one thread at a time. Sentences go into `pool`.
  */
 #ifndef TSEED_JPEG_H
 #define TSEED_JPEG_H
@@ -38,6 +40,7 @@ typedef struct {
     int sampling; /* TJSAMP_..., or -1 */
 } tseed_jpeg_t;
 
+/* Whether data begins as a JPEG does. */
 int tseed_jpeg_is(const unsigned char *data, size_t length);
 
 /* Reads the head of jpeg->data: it must be of jpeg->width x jpeg->height pixels, grey or colour.
@@ -63,6 +66,7 @@ size_t tseed_jpeg_cut(const unsigned char **tile, tseed_jpeg_codec_t *codec,
  * sampled 4:2:0. Returns the length, 0 when that failed. */
 size_t tseed_jpeg_write(tseed_jpeg_codec_t *codec, const tseed_picture_t *picture, int quality);
 
+/* Gives its memory back. */
 void tseed_jpeg_codec_free(tseed_jpeg_codec_t *codec);
 
 #endif

@@ -4,6 +4,8 @@
  *
  * Each function makes a gapless picture of indices. Translucent colours come first, as a PNG wants
  * them; colours that no pixel has are left out.
+ *
+ * One thread at a time for each room of a palette.
  */
 #ifndef TSEED_PALETTE_H
 #define TSEED_PALETTE_H
@@ -46,6 +48,7 @@ tseed_colours_t tseed_palette_reduce(tseed_picture_t *indexed, tseed_palette_roo
 /* Brings the translucent colours of a picture that was made here to the front. */
 void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette);
 
+/* Gives its memory back. */
 void tseed_palette_free(tseed_palette_room_t *palette);
 
 #endif

@@ -31,6 +31,7 @@ typedef struct {
 /* The region, which must lie inside. */
 tseed_picture_t tseed_picture_view(const tseed_picture_t *picture, const tseed_region_t *region);
 
+/* The pixels of a row, from the top; memory of the picture. */
 static inline const unsigned char *tseed_picture_row(const tseed_picture_t *picture, int y)
 {
     return picture->pixels + (size_t)y * picture->stride;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Takes the row filters of PNG away, and puts one on (W3C PNG, third edition, section 9). */
+/* Takes the row filters of PNG away, and puts one on (W3C PNG, third edition, section 9). Pure
+ * functions. */
 #ifndef TSEED_PNG_FILTER_H
 #define TSEED_PNG_FILTER_H
 

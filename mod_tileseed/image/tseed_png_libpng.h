@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Reads the rarer kinds of PNG by libpng, and any other as well: 16 bits, interlaced, grey of less
- * than 8 bits, a transparent colour without a palette. */
+ * than 8 bits, a transparent colour without a palette. Any thread. */
 #ifndef TSEED_PNG_LIBPNG_H
 #define TSEED_PNG_LIBPNG_H
 

@@ -6,6 +6,8 @@
  * that matter, the size against what was asked for, all before memory is taken. What maps are made
  * of (8 bits a sample or a palette, not interlaced) is then inflated in one go by libdeflate; the
  * rest is left to libpng. Ancillary chunks other than tRNS are not looked into.
+ *
+ * A reader is used by one thread at a time.
  */
 #ifndef TSEED_PNG_READ_H
 #define TSEED_PNG_READ_H
@@ -33,6 +35,7 @@ typedef struct {
     int plain;                 /* 8 bits or a palette, not interlaced; once it has been read */
 } tseed_png_t;
 
+/* Whether data begins as a PNG does. */
 int tseed_png_is(const unsigned char *data, size_t length);
 
 /* Reads the whole picture; samples of 16 bits are rounded to 8, grey of fewer is widened, a single
@@ -41,6 +44,7 @@ int tseed_png_is(const unsigned char *data, size_t length);
 const char *tseed_png_read(tseed_picture_t *picture, tseed_png_reader_t *reader, tseed_png_t *png,
                            apr_pool_t *pool);
 
+/* Gives its memory back. */
 void tseed_png_reader_free(tseed_png_reader_t *reader);
 
 #endif

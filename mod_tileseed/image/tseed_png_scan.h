@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Judges the frame of a PNG file, chunk by chunk, and says where its parts are. */
+/* Judges the frame of a PNG file, chunk by chunk, and says where its parts are. Pure functions. */
 #ifndef TSEED_PNG_SCAN_H
 #define TSEED_PNG_SCAN_H
 

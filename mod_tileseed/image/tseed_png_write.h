@@ -4,6 +4,8 @@
  *
  * Row filters cost maps time and bytes, so there are none, but for photographs, which get a fifth
  * smaller: hardly a pixel of theirs equals its neighbour, and that is how they are told.
+ *
+ * A writer is used by one thread at a time.
  */
 #ifndef TSEED_PNG_WRITE_H
 #define TSEED_PNG_WRITE_H
@@ -27,6 +29,7 @@ typedef struct {
  * should come first in a palette: tRNS ends with the last of them. */
 size_t tseed_png_write(tseed_png_writer_t *writer, const tseed_picture_t *picture, int level);
 
+/* Gives its memory back. */
 void tseed_png_writer_free(tseed_png_writer_t *writer);
 
 #endif

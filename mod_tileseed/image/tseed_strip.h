@@ -5,6 +5,8 @@
  * Comments, Exif, XMP, thumbnails, unknown chunks and what stands behind the picture are left out;
  * nothing is decoded. What colours need stays: PNG's gAMA, cHRM, sRGB, cICP and iCCP, the ICC
  * profile of JPEG and WebP up to 64 KiB, and JPEG's JFIF and Adobe segments.
+ *
+ * Any thread.
  */
 #ifndef TSEED_STRIP_H
 #define TSEED_STRIP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* WebP by libwebp: read and written, lossy or lossless. */
+/* WebP by libwebp: read and written, lossy or lossless. A codec is used by one thread at a time. */
 #ifndef TSEED_WEBP_H
 #define TSEED_WEBP_H
 
@@ -22,6 +22,7 @@ typedef struct {
     int width, height; /* as expected */
 } tseed_webp_t;
 
+/* Whether data begins as a WebP does. */
 int tseed_webp_is(const unsigned char *data, size_t length);
 
 /* Decodes the whole picture, which must be no animation, to RGB, or RGBA if the file has an alpha;
@@ -35,6 +36,7 @@ const char *tseed_webp_read(tseed_picture_t *picture, tseed_webp_codec_t *codec,
 size_t tseed_webp_write(tseed_webp_codec_t *codec, const tseed_picture_t *picture,
                         const tseed_format_t *format);
 
+/* Gives its memory back. */
 void tseed_webp_codec_free(tseed_webp_codec_t *codec);
 
 #endif

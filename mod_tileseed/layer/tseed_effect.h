@@ -4,6 +4,8 @@
  *
  * A tile is a name. Its file belongs to it, unless it is one that uniform tiles share: that belongs
  * to the tile set as a whole, and a name of it costs nothing. Directories cost nothing.
+ *
+ * Pure functions.
  */
 #ifndef TSEED_EFFECT_H
 #define TSEED_EFFECT_H
@@ -18,6 +20,7 @@ typedef struct {
     int64_t allocated; /* their sizes, each rounded up to the block size */
 } tseed_effect_t;
 
+/* Adds one to a sum. */
 static inline void tseed_effect_add(tseed_effect_t *sum, const tseed_effect_t *effect)
 {
     sum->names += effect->names;

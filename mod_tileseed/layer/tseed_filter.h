@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Parameter filters: which GetMap parameters a client may choose, and from which values. */
+/* Parameter filters: which GetMap parameters a client may choose, and from which values. Any
+ * thread, once the configuration is through. Results and sentences live in the pool that a call
+ * takes. */
 #ifndef TSEED_FILTER_H
 #define TSEED_FILTER_H
 

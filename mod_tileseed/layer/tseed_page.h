@@ -2,6 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Pages: blocks of 32 x 32 tiles of one level of a tile set, in which usage is booked and hits are
  * counted, whatever the layout. Plain data that state, books and those who count hits agree on.
+ *
+ * Pure functions; a pool holds what they need while they run.
  */
 #ifndef TSEED_PAGE_H
 #define TSEED_PAGE_H

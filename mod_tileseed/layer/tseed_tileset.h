@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A tile set: layer x grid set x format x parameters, the unit that tasks and files agree on. */
+/* A tile set: layer x grid set x format x parameters, the unit that tasks and files agree on. Any
+ * thread. Results and sentences live in the pool that a call takes. */
 #ifndef TSEED_TILESET_H
 #define TSEED_TILESET_H
 

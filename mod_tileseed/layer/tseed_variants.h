@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Variants: the parameters that a layer's filters can give, told by their hash. */
+/* Variants: the parameters that a layer's filters can give, told by their hash. Any thread. */
 #ifndef TSEED_VARIANTS_H
 #define TSEED_VARIANTS_H
 

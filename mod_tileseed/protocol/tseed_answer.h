@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What we answer with: status list, task document, page of a termination. Pure ASCII in a pool. */
+/* What we answer with: status list, task document, page of a termination. Pure ASCII in a pool. Any
+ * thread. */
 #ifndef TSEED_ANSWER_H
 #define TSEED_ANSWER_H
 

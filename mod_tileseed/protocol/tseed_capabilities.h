@@ -4,6 +4,8 @@
  *
  * Standards: OGC 01-068r3 (WMS 1.1.1, 7.1) and 06-042 (1.3.0, 7.2). Layers inherit reference
  * systems and bounds from those around them. No network: the document has been fetched.
+ *
+ * Any thread.
  */
 #ifndef TSEED_CAPABILITIES_H
 #define TSEED_CAPABILITIES_H

@@ -7,6 +7,8 @@
  * element, {}, [] and "" are all an empty node. Attributes, comments, processing instructions and
  * text beside child elements are dropped. Depth is bounded, DOCTYPE is refused before anything is
  * opened. All sentences may quote the input, in UTF-8: tseed_escape_plain makes them ASCII.
+ *
+ * Trees and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_DOCUMENT_H
 #define TSEED_DOCUMENT_H

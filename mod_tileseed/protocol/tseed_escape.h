@@ -3,6 +3,8 @@
 /* Text as pure ASCII, so that no reader can get its encoding wrong.
  *
  * Every `text` is taken for UTF-8; a byte that is not part of it counts as U+FFFD.
+ *
+ * Pure functions; results live in `pool`.
  */
 #ifndef TSEED_ESCAPE_H
 #define TSEED_ESCAPE_H

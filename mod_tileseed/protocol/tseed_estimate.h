@@ -7,6 +7,8 @@
  * not measured the nearest one that was stands in, and the range is twice as wide a level of
  * distance. The range of measured levels is where 95 of 100 outcomes lie if the metatiles to come
  * are like those that were measured.
+ *
+ * Any thread. Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_ESTIMATE_H
 #define TSEED_ESTIMATE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Forms: what web pages and curl -d send: terminations, and a seed request. */
+/* Forms: what web pages and curl -d send: terminations, and a seed request. Any thread. Results and
+ * sentences live in the pool that a call takes. */
 #ifndef TSEED_FORM_H
 #define TSEED_FORM_H
 
@@ -19,6 +20,7 @@ typedef enum {
     TSEED_FORM_SEED
 } tseed_form_kind_t;
 
+/* What a form asks for, by the members that it has. */
 tseed_form_kind_t tseed_form_kind(const apr_table_t *form);
 
 /* thread_id, the id of a task. NULL or the text of the 400. */

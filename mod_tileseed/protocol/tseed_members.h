@@ -5,6 +5,8 @@
  * A client may send members that this module does not know. A member that is almost one it knows
  * is a mistake: running `zoomstop` as if it were absent would seed every level. So is a name by
  * which other services know a member that limits a task: a truncate without its box removes all.
+ *
+ * Any thread. Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_MEMBERS_H
 #define TSEED_MEMBERS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Members of a JSON object, written piece by piece into an array of const char * and joined once.
- * Each begins with a comma. Private to the protocol room. */
+ * Each begins with a comma. Private to the protocol room. Pure functions; pieces live in the pool
+ * of the array. */
 #ifndef TSEED_PIECES_H
 #define TSEED_PIECES_H
 
@@ -11,6 +12,7 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 
+/* A piece as it is, which lives as long as the array. */
 static inline void add(apr_array_header_t *pieces, const char *piece)
 {
     APR_ARRAY_PUSH(pieces, const char *) = piece;
@@ -23,6 +25,7 @@ static inline void add_string(apr_array_header_t *pieces, const char *name, cons
                              text && *text ? tseed_escape_json(text, pieces->pool) : "null"));
 }
 
+/* A member that is a number. */
 static inline void add_number(apr_array_header_t *pieces, const char *name, int64_t number)
 {
     add(pieces, apr_psprintf(pieces->pool, ",\"%s\":%" APR_INT64_T_FMT, name, number));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Properties of Java: the file in which GeoWebCache says what a parameter hash stands for. */
+/* Properties of Java: the file in which GeoWebCache says what a parameter hash stands for. Pure
+ * functions. */
 #ifndef TSEED_PROPERTIES_H
 #define TSEED_PROPERTIES_H
 

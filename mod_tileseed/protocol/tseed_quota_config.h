@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The disk quota configuration: the document of the REST interface, read, merged and written. */
+/* The disk quota configuration: the document of the REST interface, read, merged and written. Any
+ * thread; texts live in the pool that a call takes. */
 #ifndef TSEED_QUOTA_CONFIG_H
 #define TSEED_QUOTA_CONFIG_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The two readers behind tseed_document_read. Not for other rooms. */
+/* The two readers behind tseed_document_read. Not for other rooms. Any thread. Results and
+ * sentences live in the pool that a call takes. */
 #ifndef TSEED_READER_H
 #define TSEED_READER_H
 

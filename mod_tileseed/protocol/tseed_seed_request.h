@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The seed request: an XML or JSON document, judged against its layer, becomes a task. */
+/* The seed request: an XML or JSON document, judged against its layer, becomes a task. Any thread.
+ * Results and sentences live in the pool that a call takes. */
 #ifndef TSEED_SEED_REQUEST_H
 #define TSEED_SEED_REQUEST_H
 

@@ -3,6 +3,8 @@
 /* The documents with which the tile services describe themselves: WMTS 1.0.0 (OGC 07-057r7), TMS
  * 1.0.0 (OSGeo), WMS 1.1.1 with the vendor part of WMS-C (OSGeo) and WMS 1.3.0 (OGC 06-042), and
  * how they say what is wrong. Pure ASCII in a pool.
+ *
+ * Any thread.
  */
 #ifndef TSEED_SERVICE_H
 #define TSEED_SERVICE_H
@@ -15,6 +17,7 @@ typedef struct {
     const apr_array_header_t *layers; /* of const tseed_layer_t *: what is described */
 } tseed_service_t;
 
+/* The capabilities of WMTS. */
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool);
 
 /* Whether a tile map of TMS, or a tile set of WMS-C, can say where a layer's tiles lie: both have
@@ -33,6 +36,7 @@ typedef enum {
     TSEED_WMS_130
 } tseed_wms_dialect_t;
 
+/* The capabilities of WMS. */
 const char *tseed_wms_capabilities(const tseed_service_t *service, tseed_wms_dialect_t dialect,
                                    apr_pool_t *pool);
 

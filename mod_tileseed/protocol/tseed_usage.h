@@ -4,6 +4,8 @@
  *
  * Rows of tile sets have the sums; all else that the seeder knows is in a status, a short text that
  * it keeps in the database beside them. So whoever answers needs neither the seeder nor the pages.
+ *
+ * Any thread; documents and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_USAGE_H
 #define TSEED_USAGE_H

@@ -9,6 +9,8 @@
  * Limits are needed rarely, and that is well: the schema's type forbids row and column 0 in them,
  * which its own documentation and the text of OGC 07-057r7 have them begin with, and so does
  * whoever reads or writes them. Without limits clients would ask for tiles that the layer has not.
+ *
+ * Any thread.
  */
 #ifndef TSEED_WMTS_MATRICES_H
 #define TSEED_WMTS_MATRICES_H

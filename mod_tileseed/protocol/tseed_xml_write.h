@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Writing XML piece by piece, and what the services' documents have in common. Private to them. */
+/* Writing XML piece by piece, and what the services' documents have in common. Private to them. A
+ * document is written by one thread, into one pool. */
 #ifndef TSEED_XML_WRITE_H
 #define TSEED_XML_WRITE_H
 
@@ -15,12 +16,14 @@ typedef struct {
     apr_array_header_t *pieces;
 } tseed_xml_t;
 
+/* An empty document, in `pool`. */
 tseed_xml_t tseed_xml_begin(apr_pool_t *pool);
 
 /* What is printed stands as it is: names go through tseed_escape_xml. */
 void tseed_xml_put(const tseed_xml_t *xml, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The whole text, in the pool of its beginning. */
 const char *tseed_xml_end(const tseed_xml_t *xml);
 
 /* Escaped as a part of an address, and then for XML. */

@@ -21,6 +21,8 @@
  * allocated bytes, beside what is reserved just now. Whoever changes files has charged and released
  * already; what the book finds out by itself (load, count, a wrong change) it corrects in the
  * accounts.
+ *
+ * Sentences go into the pool that a call takes.
  */
 #ifndef TSEED_BOOK_H
 #define TSEED_BOOK_H

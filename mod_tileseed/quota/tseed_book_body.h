@@ -5,6 +5,8 @@
  *      tseed_book.c          tile sets, changes, counts, hits; the list of changes
  *      tseed_book_save.c     marks, and what the database must be told
  *      tseed_book_look.c     pages one after the other, victims, the validator
+ *
+ * The seeder's main thread.
  */
 #ifndef TSEED_BOOK_BODY_H
 #define TSEED_BOOK_BODY_H
@@ -31,11 +33,13 @@ struct tseed_book_t {
     uint64_t writing[1024];  /* a bit for each value of tseed_cell_t.writer: that task runs */
 };
 
+/* The tile set of a cell; the book's. */
 static inline tseed_shelf_t *tseed_book_shelf_of(const tseed_book_t *book, const tseed_cell_t *cell)
 {
     return APR_ARRAY_IDX(book->shelves, cell->shelf, tseed_shelf_t *);
 }
 
+/* What a cell holds. */
 static inline tseed_effect_t tseed_cell_usage(const tseed_cell_t *cell)
 {
     return (tseed_effect_t){cell->names, cell->files, cell->bytes, cell->allocated};

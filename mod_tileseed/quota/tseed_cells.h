@@ -6,6 +6,8 @@
  *      slabs   1,024 cells each; a cell keeps its number until it is removed
  *
  * 56 bytes a page, and 5 to 11 of the table.
+ *
+ * The seeder's main thread.
  */
 #ifndef TSEED_CELLS_H
 #define TSEED_CELLS_H
@@ -58,6 +60,8 @@ typedef struct {
     const void *baton;
 } tseed_cells_t;
 
+/* No cells, in the caller's memory; `print_of` is asked for the print of each when the table grows.
+ * The slabs are malloc'd, until destroy. */
 void tseed_cells_init(tseed_cells_t *cells,
                       uint64_t (*print_of)(const void *baton, const tseed_cell_t *cell),
                       const void *baton);

@@ -9,6 +9,8 @@
  * Owned by the seeder's main thread; workers use the accounts. Periods and the time of grace go by
  * the monotonic clock, so whoever sets the wall clock ends or prolongs none of them; what is left
  * of the time of grace outlives the process. Only what people read of it is wall time.
+ *
+ * Texts go into the pool that a call takes.
  */
 #ifndef TSEED_CLEANER_H
 #define TSEED_CLEANER_H

@@ -3,7 +3,7 @@
 /* Ghosts: how hot pages were that are gone, so that one which comes back does not begin anew: a
  * page that is read now and then, but not often enough to stay, would never be seen to be read more
  * than once. A table of fixed size; of two that meet in a place the hotter one stays. Private to
- * the quota room. */
+ * the quota room. The seeder's main thread. */
 #ifndef TSEED_GHOSTS_H
 #define TSEED_GHOSTS_H
 
@@ -16,6 +16,7 @@ typedef struct {
     tseed_heat_t heats[TSEED_GHOSTS];
 } tseed_ghosts_t;
 
+/* Remembers the heat of a page that goes. */
 static inline void tseed_ghosts_put(tseed_ghosts_t *ghosts, uint64_t print, tseed_heat_t heat)
 {
     uint64_t place = print % TSEED_GHOSTS;

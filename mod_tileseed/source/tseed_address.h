@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Addresses of upstreams: what all kinds of sources have in common. Pure text, any thread. */
+/* Addresses of upstreams: what all kinds of sources have in common. Pure text, any thread. Results
+ * and sentences live in the pool that a call takes. */
 #ifndef TSEED_ADDRESS_H
 #define TSEED_ADDRESS_H
 

@@ -97,7 +97,7 @@ typedef void tseed_fetch_done_t(void *baton, tseed_transfer_t *transfer);
 
 /* Starts the thread; the fetcher lives in `pool`, which its thread never uses. curl_global_init is
  * called here and never undone (mod_md shares the library). Seeder, after the fork, all signals
- * blocked. */
+ * blocked. Fails as the system does, without a fetcher. */
 apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t *done, void *baton,
                                   apr_pool_t *pool);
 

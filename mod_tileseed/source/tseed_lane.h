@@ -37,6 +37,7 @@ typedef struct tseed_lane_t {
     struct tseed_lane_t *next;
 } tseed_lane_t;
 
+/* The lane of an upstream, which outlives it; malloc'd, as long as the fetcher. */
 tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream);
 
 /* Nothing waits and nothing is under way. */

@@ -49,6 +49,7 @@ typedef struct {
     int count;                 /* and their number */
 } tseed_pace_t;
 
+/* A pace at its beginning: at most `most` requests at once, `interval` apart. */
 void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval);
 
 /* When one more request may be sent while `under_way` are; TSEED_PACE_NEVER: not before one of them

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Where a layer's pictures come from, whatever kind of source it is. Pure text, any thread. */
+/* Where a layer's pictures come from, whatever kind of source it is. Pure text, any thread. Results
+ * and sentences live in the pool that a call takes. */
 #ifndef TSEED_SOURCE_H
 #define TSEED_SOURCE_H
 

@@ -5,6 +5,8 @@
  * Standards: OGC 01-068r3 (WMS 1.1.1, and 1.1.0 before it) and 06-042 (1.3.0). They differ in two
  * points that matter here: 1.3.0 calls the reference system CRS instead of SRS, and orders BBOX by
  * the axes of that system, so that EPSG:4326 is asked for as miny,minx,maxy,maxx.
+ *
+ * Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_WMS_H
 #define TSEED_WMS_H

@@ -6,6 +6,8 @@
  * are counted from the top. An address with braces is a resource template; {TileMatrixSet}
  * {TileMatrix} {TileRow} {TileCol} {Style} {Layer}, and any other key of the source or filter of
  * the layer, are its placeholders, in any case. An address without is that of a service.
+ *
+ * Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_WMTS_H
 #define TSEED_WMTS_H

@@ -9,6 +9,8 @@
  *      {bbox}          minx,miny,maxx,maxy in the grid set's units
  *      {layer}         the layer's name
  *      {param:NAME}    the value of a parameter filter of the layer
+ *
+ * Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_XYZ_H
 #define TSEED_XYZ_H

@@ -5,6 +5,8 @@
  * Rows of a tile set carry the sums of its pages, so that what is used is read without a look at
  * the pages. The seeder's main thread is the only one to write, but for notes; its writes join the
  * transaction that tseed_state_begin began, or are one of their own. Statuses as in tseed_state.h.
+ *
+ * What is read lives in the pool that a call takes.
  */
 #ifndef TSEED_BOOKS_H
 #define TSEED_BOOKS_H

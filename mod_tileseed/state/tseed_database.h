@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* One connection to the database through apr_dbd: statements, transactions, errors in words, and
- * the file under our feet. Private to the state room; one thread at a time. */
+ * the file under our feet. Private to the state room; one thread at a time. What is read lives in
+ * `pool`; a scratch pool holds what a call needs while it runs. */
 #ifndef TSEED_DATABASE_H
 #define TSEED_DATABASE_H
 
@@ -115,6 +116,7 @@ typedef struct {
     apr_pool_t *pool;
 } tseed_rows_t;
 
+/* Reads all rows; `args` as for a change. A failure is told by tseed_database_fail. */
 apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
                                    const void *const *args, apr_pool_t *pool);
 

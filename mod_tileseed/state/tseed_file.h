@@ -8,6 +8,9 @@
  *      tileseed.db.rescue             a damaged one until another has taken its place
  *      tileseed.db.new                that other one until it is complete
  *      tileseed.db.damaged-<time>     what was set aside
+ *
+ * Any process; each database by one at a time, under the opening lock where a call replaces it.
+ * Paths live in the pool that a call takes; statuses are the system's.
  */
 #ifndef TSEED_FILE_H
 #define TSEED_FILE_H
@@ -59,6 +62,7 @@ typedef struct {
     uint64_t inode;
 } tseed_mark_t;
 
+/* Reads the mark of the database at `path`. */
 apr_status_t tseed_mark_load(tseed_mark_t *mark, const char *path, apr_pool_t *pool);
 
 /* Replaces the mark; it is on the disk when this returns APR_SUCCESS. */

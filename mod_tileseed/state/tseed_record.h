@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Tasks and progress as the columns of their rows. Private to the state room. */
+/* Tasks and progress as the columns of their rows. Private to the state room. The thread that uses
+ * the connection. A scratch pool holds what a call needs while it runs; statuses are those of the
+ * statement. */
 #ifndef TSEED_RECORD_H
 #define TSEED_RECORD_H
 

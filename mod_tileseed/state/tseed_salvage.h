@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What can still be read of a damaged database. Private to the state room. */
+/* What can still be read of a damaged database. Private to the state room. The process that holds
+ * the opening lock. The scratch pool holds what the call needs while it runs. */
 #ifndef TSEED_SALVAGE_H
 #define TSEED_SALVAGE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The schema and its migrations, forward only. Private to the state room. */
+/* The schema and its migrations, forward only. Private to the state room. The process that holds
+ * the opening lock. The scratch pool holds what the call needs while it runs. */
 #ifndef TSEED_SCHEMA_H
 #define TSEED_SCHEMA_H
 

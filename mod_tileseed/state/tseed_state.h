@@ -11,6 +11,8 @@
  * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507);
  * APR_INCOMPLETE (a change failed so badly that it may be found done later); everything else
  * (503), and then nothing was changed. tseed_state_error says what happened in words.
+ *
+ * What is read lives in the pool that a call takes.
  */
 #ifndef TSEED_STATE_H
 #define TSEED_STATE_H

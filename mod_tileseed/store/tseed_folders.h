@@ -6,6 +6,8 @@
  * when a directory turns out to be missing. Somebody else may remove a directory that is remembered
  * here: find() notices by itself, after make() the first use fails with ENOENT and the caller
  * forgets everything and tries again.
+ *
+ * A view's pool has their memory; its cleanup closes them.
  */
 #ifndef TSEED_FOLDERS_H
 #define TSEED_FOLDERS_H

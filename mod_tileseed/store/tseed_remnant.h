@@ -8,6 +8,8 @@
  *
  * The name is the note: rename writes both in one step, so that whoever finds the directory after a
  * crash knows whose it is and what it takes.
+ *
+ * Any process and thread.
  */
 #ifndef TSEED_REMNANT_H
 #define TSEED_REMNANT_H

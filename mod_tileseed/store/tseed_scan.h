@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Scans: what exists of a range of tiles, one name after the other. For the files of this room. */
+/* Scans: what exists of a range of tiles, one name after the other. For the files of this room.
+ * Threads of the seeder. */
 #ifndef TSEED_SCAN_H
 #define TSEED_SCAN_H
 

@@ -15,6 +15,8 @@
  * putting fail with ELOOP, removing and walking pass it by.
  *
  * Statuses are the system's (APR_FROM_OS_ERROR); those a caller must tell apart stand at each call.
+ *
+ * Results and sentences live in the pool that a call takes.
  */
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H

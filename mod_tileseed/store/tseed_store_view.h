@@ -73,7 +73,8 @@ struct tseed_store_t {
     uint64_t shared_set; /* digest of root and `links` */
 };
 
-/* The effect of a file appearing, or of one name of a file disappearing. */
+/* The effect of a file appearing, or of one name of a file disappearing; a loss fails
+ * when the masters can't be read. */
 tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length);
 apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const struct stat *st);
 
@@ -111,7 +112,8 @@ int tseed_view_is_stopped(const tseed_stop_t *stop);
  */
 apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data, size_t length);
 
-/* Gives the hidden file its name, or drops it. `lost` is what it replaced. */
+/* Gives the hidden file its name, or drops it. `lost` is what it replaced. APR_EINTR: `stop`
+ * said so; ESTALE: begin again; else as the system failed. */
 apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                const char *name, const tseed_stop_t *stop);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Path templates: how they are read, and which ones an administrator may use. Pure functions. */
+/* Path templates: how they are read, and which ones an administrator may use. Pure functions.
+ * Sentences live in the pool that a call takes. */
 #ifndef TSEED_TEMPLATE_H
 #define TSEED_TEMPLATE_H
 

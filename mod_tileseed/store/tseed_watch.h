@@ -7,6 +7,8 @@
  * while there is no watch.
  *
  * The lock of names (tseed_names.h) guards all of it. For the files of this room.
+ *
+ * Threads of the seeder.
  */
 #ifndef TSEED_WATCH_H
 #define TSEED_WATCH_H

@@ -17,6 +17,8 @@
  *      +--+-----+---+
  *
  * The numbers are written into checkpoints: another order is another schema version.
+ *
+ * Pure functions.
  */
 #ifndef TSEED_POSITIONS_H
 #define TSEED_POSITIONS_H
