@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Digests that tell an upstream's answers apart: XXH64, 64 bits at a good part of the memory's
- * speed. Against accidents, not against malice: whoever answers for an upstream decides what the
- * tiles show anyway.
+ * speed. They guard against accidents, not against malice: an upstream decides what its tiles show
+ * anyway. The state database keeps digests, so the algorithm is part of its format; XXH3, which is
+ * faster still, would make the next reseed cut every tile again.
  *
  * Not a CRC, which would be faster: each chunk of a PNG ends with the CRC-32 of its content, so the
  * CRC-32 of the whole file says nothing of its pixels.

@@ -9,6 +9,7 @@ LEVELS = (('base',), ('tiling',), ('layer',), ('protocol',),
           ('board', 'image', 'quota', 'source', 'state', 'store'), ('seeder',), ('httpd',))
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 OWNED = (
+    (re.compile(r'xxh'), 'base'),
     (re.compile(r'libxml/|json'), 'protocol'),
     (re.compile(r'proj\.h|proj_|geodesic\.h'), 'tiling'),
     (re.compile(r'curl/'), 'source'),
@@ -89,6 +90,8 @@ if __name__ == '__main__':
          'only protocol/'),
         ('curl outside source', one('mod_tileseed/seeder/a.c', '#include <curl/curl.h>'),
          'only source/'),
+        ('xxHash outside base', one('mod_tileseed/state/a.c', '#include <xxhash.h>'),
+         'only base/'),
         ('PROJ outside tiling', one('mod_tileseed/protocol/a.c', '#include <proj.h>'),
          'only tiling/'),
         ('an image library in source', one('mod_tileseed/source/a.c', '#include <png.h>'),
