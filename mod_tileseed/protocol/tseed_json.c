@@ -1,180 +1,150 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* JSON to a tree, as people really send it.
+/* JSON to a tree: what people really send is mended (tseed_mend.h), json-c reads it, and its tree
+ * is copied and freed.
  *
- * No JSON library takes what a shell leaves of -d "{"seedRequest":{…}}", so this is a reader of its
- * own. Beyond RFC 8259: single quotes, bare names and words, one trailing comma, and whatever
- * follows the root's closing brace. Stricter than most: a member may stand once in its object.
+ * Every body is mended, correct JSON too: json-c by itself keeps one of two members that have the
+ * same name, takes half a surrogate pair, and forgets how a number was written.
  */
 #include <apr_hash.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
+#include <json-c/json.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "protocol/tseed_mend.h"
 #include "protocol/tseed_reader.h"
 
-/* What ends a bare word; a colon ends a name only ("topp:states" is a value). */
-#define BLANKS_AND_MARKS " \t\r\n,{}[]\"'"
+#define BLANKS    " \t\r\n"
+#define QUOTE_MAX 20
+
+/* json-c counts a level for what is in the innermost braces. The mender keeps the limit. */
+#define DEPTH_MAX (TSEED_DOCUMENT_DEPTH + 2)
+
+/* What never stands in JSON: json-c says what it expected instead. */
+#define STOP "\x01"
 
 typedef struct {
-    const char *at, *end;
-    int line;
-    int depth; /* open braces and brackets */
+    const char *body, *end;
+    tseed_mended_t mended;
     const char *problem;
     apr_pool_t *pool;
 } reader_t;
 
-static int read_value(reader_t *reader, tseed_node_t *node);
+static int copy_object(reader_t *reader, tseed_node_t *node, json_object *object);
 
-/* Notes the problem; always -1, for `return fail(…)`. */
-static int fail(reader_t *reader, const char *what)
+/* Notes the first problem; always -1, for `return fail(…)`. */
+static int fail(reader_t *reader, int line, const char *what)
 {
-    reader->problem = apr_psprintf(reader->pool, "The body is not well-formed JSON, line %d: %s",
-                                   reader->line, what);
+    if (!reader->problem) {
+        reader->problem =
+            apr_psprintf(reader->pool, "The body is not well-formed JSON, line %d: %s", line, what);
+    }
     return -1;
 }
 
-/* What should have stood here, and what does. */
-static int fail_expected(reader_t *reader, const char *what)
+/* What should have stood at `at`, and what does. */
+static int fail_expected(reader_t *reader, int line, const char *at, const char *what)
 {
-    size_t left = (size_t)(reader->end - reader->at);
+    size_t left = (size_t)(reader->end - at);
     const char *found;
 
     if (left == 0) {
-        return fail(reader,
+        return fail(reader, line,
                     apr_pstrcat(reader->pool, what, " expected, but the body ends here", NULL));
     }
-    found = apr_pstrmemdup(reader->pool, reader->at, left < 20 ? left : 20);
-    return fail(reader, apr_psprintf(reader->pool, "%s expected before '%.*s'", what,
-                                     (int)strcspn(found, "\r\n"), found));
+    found = apr_pstrmemdup(reader->pool, at, left < QUOTE_MAX ? left : QUOTE_MAX);
+    return fail(reader, line,
+                apr_psprintf(reader->pool, "%s expected before '%.*s'", what,
+                             (int)strcspn(found, "\r\n"), found));
 }
 
-static void skip_space(reader_t *reader)
+static const char *skip_blanks(const reader_t *reader, const char *at)
 {
-    while (reader->at < reader->end && memchr(" \t\r\n", *reader->at, 4)) {
-        reader->line += *reader->at == '\n';
-        reader->at++;
+    while (at < reader->end && memchr(BLANKS, *at, strlen(BLANKS))) {
+        at++;
+    }
+    return at;
+}
+
+/* ---- json-c ---- */
+
+/* What json-c expected, NULL if its error is another one. */
+static const char *expected_by(enum json_tokener_error error)
+{
+    switch (error) {
+    case json_tokener_error_parse_unexpected:
+        return "a value";
+    case json_tokener_error_parse_array:
+        return "',' or ']'";
+    case json_tokener_error_parse_object_key_name:
+        return "a name or '}'";
+    case json_tokener_error_parse_object_key_sep:
+        return "':'";
+    case json_tokener_error_parse_object_value_sep:
+        return "',' or '}'";
+    default:
+        return NULL;
     }
 }
 
-/* Whether this character comes next, after white space. */
-static int is_next(reader_t *reader, char c)
+/* json-c wants more than there is. */
+static void explain_end(reader_t *reader, json_tokener *tokener)
 {
-    skip_space(reader);
-    return reader->at < reader->end && *reader->at == c;
-}
+    const tseed_mended_t *mended = &reader->mended;
+    const char *expected;
 
-/* Goes on over it, if it does. */
-static int take(reader_t *reader, char c)
-{
-    int taken = is_next(reader, c);
-
-    reader->at += taken;
-    return taken;
-}
-
-/* Over an opening brace or bracket. */
-static int enter(reader_t *reader)
-{
-    reader->at++;
-    if (++reader->depth > TSEED_DOCUMENT_DEPTH) {
-        return fail(reader, apr_psprintf(reader->pool, "nested deeper than %d levels",
-                                         TSEED_DOCUMENT_DEPTH));
+    if (mended->problem) {
+        fail(reader, mended->line, mended->problem);
+        return;
     }
-    return 0;
-}
-
-/* Whether an entry of an object or list is followed as it must be: by a comma or the end. */
-static int check_separator(reader_t *reader, char close)
-{
-    if (take(reader, ',') || is_next(reader, close)) {
-        return 0;
+    json_object_put(json_tokener_parse_ex(tokener, STOP, 1));
+    expected = expected_by(json_tokener_get_error(tokener));
+    if (json_tokener_get_error(tokener) == json_tokener_error_parse_object_value_sep &&
+        mended->depth == 1) {
+        expected = "the closing '}'";
     }
-    return fail_expected(reader, close == '}' ? "',' or '}'" : "',' or ']'");
+    fail_expected(reader, mended->line, reader->end, expected ? expected : "more");
 }
 
-/* ---- texts ---- */
-
-static char *put_utf8(char *out, uint32_t c)
+/* json-c refuses what stands at `offset` of the mended text. */
+static void explain_refusal(reader_t *reader, enum json_tokener_error error, size_t offset)
 {
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xC0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xE0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3F));
-        *out++ = (char)(0x80 | (c & 0x3F));
+    const char *expected = expected_by(error);
+    tseed_mended_t place;
+
+    tseed_mend(&place, reader->body, (size_t)(reader->end - reader->body), offset, reader->pool);
+    if (expected) {
+        fail_expected(reader, place.line, place.token, expected);
     } else {
-        *out++ = (char)(0xF0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3F));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3F));
-        *out++ = (char)(0x80 | (c & 0x3F));
+        fail(reader, place.line,
+             error == json_tokener_error_parse_string ? "a backslash that begins no escape of JSON"
+                                                      : json_tokener_error_desc(error));
     }
-    return out;
 }
 
-/* The four digits behind \u, or -1. */
-static int32_t hex4(const char *at, const char *end)
+/* The mended text as json-c reads it; NULL after a problem. The caller puts it. */
+static json_object *parse(reader_t *reader)
 {
-    int32_t value = 0;
+    json_tokener *tokener = json_tokener_new_ex(DEPTH_MAX);
+    enum json_tokener_error error;
+    json_object *parsed;
 
-    if (end - at < 4) {
-        return -1;
+    if (!tokener) {
+        abort(); /* no memory: as an APR pool of httpd does */
     }
-    for (int i = 0; i < 4; i++) {
-        if (!apr_isxdigit(at[i])) {
-            return -1;
-        }
-        value = value << 4 | (apr_isdigit(at[i]) ? at[i] - '0' : apr_tolower(at[i]) - 'a' + 10);
+    parsed = json_tokener_parse_ex(tokener, reader->mended.text, (int)reader->mended.length);
+    error = json_tokener_get_error(tokener);
+    if (error == json_tokener_continue) {
+        explain_end(reader, tokener);
+    } else if (error != json_tokener_success) {
+        explain_refusal(reader, error, json_tokener_get_parse_end(tokener));
     }
-    return value;
+    json_tokener_free(tokener);
+    return parsed;
 }
 
-/* The character of a \u at `at` (behind the u) and, for a surrogate, its partner. Returns the place
- * behind, or NULL: a NUL and half a pair stand for no character. */
-static const char *read_unicode(uint32_t *c, const char *at, const char *end)
-{
-    int32_t first = hex4(at, end), second;
-
-    if (first <= 0 || (first >= 0xDC00 && first <= 0xDFFF)) {
-        return NULL;
-    }
-    *c = (uint32_t)first;
-    if (first < 0xD800 || first > 0xDFFF) {
-        return at + 4;
-    }
-    if (end - at < 10 || at[4] != '\\' || at[5] != 'u') {
-        return NULL;
-    }
-    second = hex4(at + 6, end);
-    if (second < 0xDC00 || second > 0xDFFF) {
-        return NULL;
-    }
-    *c = 0x10000 + ((uint32_t)(first - 0xD800) << 10) + (uint32_t)(second - 0xDC00);
-    return at + 10;
-}
-
-/* What the escape at `at` (behind the backslash) stands for. Returns the place behind, or NULL. */
-static const char *read_escape(uint32_t *c, const char *at, const char *end)
-{
-    static const char letters[] = "\"'\\/bfnrt", meanings[] = "\"'\\/\b\f\n\r\t";
-    const char *letter;
-
-    if (at == end) {
-        return NULL;
-    }
-    if (*at == 'u') {
-        return read_unicode(c, at + 1, end);
-    }
-    letter = memchr(letters, *at, sizeof(letters) - 1);
-    if (!letter) {
-        return NULL;
-    }
-    *c = (uint32_t)meanings[letter - letters];
-    return at + 1;
-}
+/* ---- the tree ---- */
 
 static int is_utf8(const char *text)
 {
@@ -193,186 +163,162 @@ static int is_utf8(const char *text)
     }
 }
 
-/* begin..end with its escapes undone, which never makes it longer. */
-static int unescape(reader_t *reader, const char **text, const char *begin, const char *end)
+static int copy_text(reader_t *reader, const char **copy, const char *text, int line)
 {
-    char *out = apr_palloc(reader->pool, (apr_size_t)(end - begin) + 1);
-
-    *text = out;
-    while (begin < end) {
-        uint32_t c;
-
-        if ((unsigned char)*begin < 0x20) {
-            return fail(reader, "a control character within a text");
-        }
-        if (*begin != '\\') {
-            *out++ = *begin++;
-            continue;
-        }
-        begin = read_escape(&c, begin + 1, end);
-        if (!begin) {
-            return fail(reader, "a backslash that begins no escape of JSON");
-        }
-        out = put_utf8(out, c);
-    }
-    *out = '\0';
-    return is_utf8(*text) ? 0 : fail(reader, "a text that is not UTF-8");
+    *copy = apr_pstrdup(reader->pool, text);
+    return is_utf8(text) ? 0 : fail(reader, line, "a text that is not UTF-8");
 }
 
-static int read_quoted(reader_t *reader, const char **text)
+/* An object, a text or null: the mender leaves nothing else, and no list in a list. */
+static int copy_value(reader_t *reader, tseed_node_t *node, json_object *value)
 {
-    const char quote = *reader->at, *begin = ++reader->at;
-
-    while (reader->at < reader->end && *reader->at != quote) {
-        reader->at += *reader->at == '\\' && reader->at + 1 < reader->end ? 2 : 1;
+    switch (json_object_get_type(value)) {
+    case json_type_object:
+        return copy_object(reader, node, value);
+    case json_type_string:
+        return copy_text(reader, &node->text, json_object_get_string(value), node->line);
+    default:
+        node->is_null = 1;
+        node->text = "null";
+        return 0;
     }
-    if (reader->at == reader->end) {
-        return fail(reader, apr_psprintf(reader->pool, "a text that no %c ends", quote));
-    }
-    return unescape(reader, text, begin, reader->at++);
 }
 
-/* A text in quotes, or a bare word: up to white space or one of `stops`. */
-static int read_text(reader_t *reader, const char **text, const char *stops, const char *what)
+/* The nodes of a member: of a list one for each entry, all of one name, and an empty one of an
+ * empty list. */
+static int copy_member(reader_t *reader, tseed_node_t ***slot, tseed_node_t *node,
+                       json_object *value)
 {
-    const char *begin;
-
-    if (is_next(reader, '"') || is_next(reader, '\'')) {
-        return read_quoted(reader, text);
-    }
-    begin = reader->at;
-    while (reader->at < reader->end && !strchr(stops, *reader->at)) {
-        reader->at++;
-    }
-    return reader->at > begin ? unescape(reader, text, begin, reader->at)
-                              : fail_expected(reader, what);
-}
-
-/* ---- objects and lists ---- */
-
-/* A node with the value that comes next; `slot` moves on to where its next sibling belongs. */
-static int append_value(reader_t *reader, tseed_node_t ***slot, const char *name)
-{
-    tseed_node_t *node = tseed_node_create(name, reader->line, reader->pool);
+    const int is_list = json_object_is_type(value, json_type_array);
+    const size_t count = is_list ? json_object_array_length(value) : 1;
 
     **slot = node;
     *slot = &node->next;
-    return read_value(reader, node);
-}
-
-/* Each entry becomes a node of the list's name; an empty list one empty node. */
-static int read_list(reader_t *reader, tseed_node_t ***slot, const char *name)
-{
-    if (enter(reader) != 0) {
-        return -1;
-    }
-    if (is_next(reader, ']')) {
-        **slot = tseed_node_create(name, reader->line, reader->pool);
-        *slot = &(**slot)->next;
-    }
-    while (!take(reader, ']')) {
-        if (is_next(reader, '[')) {
-            return fail(reader, "a list within a list");
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) {
+            node = tseed_node_create(node->name, node->line, reader->pool);
+            **slot = node;
+            *slot = &node->next;
         }
-        if (append_value(reader, slot, name) != 0 || check_separator(reader, ']') != 0) {
+        if (copy_value(reader, node, is_list ? json_object_array_get_idx(value, i) : value) != 0) {
             return -1;
         }
     }
-    reader->depth--;
     return 0;
 }
 
-/* A name and the ':' behind it. */
-static int read_name(reader_t *reader, const char **name, const char *what)
+/* What the mender noted of a name. */
+static const tseed_mended_name_t *find_name(const reader_t *reader, const char *name)
 {
-    if (read_text(reader, name, BLANKS_AND_MARKS ":", what) != 0) {
-        return -1;
-    }
-    return take(reader, ':') ? 0 : fail_expected(reader, "':'");
+    const char *digits = apr_pstrmemdup(reader->pool, name, TSEED_MEND_DIGITS);
+
+    return &reader->mended.names[strtoul(digits, NULL, 16)];
 }
 
-static int read_member(reader_t *reader, tseed_node_t ***slot, apr_hash_t *seen)
+/* An empty node with the name, without its number. */
+static int copy_name(reader_t *reader, tseed_node_t **node, const char *name)
 {
-    const char *name;
+    const char *copy;
+    const int line = find_name(reader, name)->line;
 
-    if (read_name(reader, &name, "a name or '}'") != 0) {
+    if (copy_text(reader, &copy, name + TSEED_MEND_DIGITS, line) != 0) {
         return -1;
     }
-    if (apr_hash_get(seen, name, APR_HASH_KEY_STRING)) {
-        return fail(reader, apr_psprintf(reader->pool, "'%s' stands twice in one object", name));
-    }
-    apr_hash_set(seen, name, APR_HASH_KEY_STRING, name);
-    return is_next(reader, '[') ? read_list(reader, slot, name) : append_value(reader, slot, name);
+    *node = tseed_node_create(copy, line, reader->pool);
+    return 0;
 }
 
-static int read_object(reader_t *reader, tseed_node_t *node)
+static int copy_object(reader_t *reader, tseed_node_t *node, json_object *object)
 {
     apr_hash_t *seen = apr_hash_make(reader->pool);
     tseed_node_t **slot = &node->children;
 
-    if (enter(reader) != 0) {
-        return -1;
-    }
-    while (!take(reader, '}')) {
-        if (read_member(reader, &slot, seen) != 0 || check_separator(reader, '}') != 0) {
+    json_object_object_foreach(object, name, value)
+    {
+        tseed_node_t *child = NULL;
+
+        if (copy_name(reader, &child, name) != 0) {
+            return -1;
+        }
+        if (apr_hash_get(seen, child->name, APR_HASH_KEY_STRING)) {
+            return fail(reader, child->line,
+                        apr_psprintf(reader->pool, "'%s' stands twice in one object", child->name));
+        }
+        apr_hash_set(seen, child->name, APR_HASH_KEY_STRING, child);
+        if (copy_member(reader, &slot, child, value) != 0) {
             return -1;
         }
     }
-    reader->depth--;
     return 0;
 }
 
-static int read_value(reader_t *reader, tseed_node_t *node)
+/* {"root": {…}} and no other member; the root has no name in {}. */
+static int copy_root(reader_t *reader, tseed_node_t **root, json_object *parsed)
 {
-    int is_bare;
+    *root = NULL;
+    json_object_object_foreach(parsed, name, value)
+    {
+        const tseed_mended_name_t *place = find_name(reader, name);
 
-    if (is_next(reader, '{')) {
-        return read_object(reader, node);
+        if (*root) {
+            return fail_expected(reader, place->line, place->at, "the closing '}'");
+        }
+        if (copy_name(reader, root, name) != 0) {
+            return -1;
+        }
+        if (!json_object_is_type(value, json_type_object)) {
+            return fail_expected(reader, place->line, skip_blanks(reader, place->value),
+                                 apr_psprintf(reader->pool, "the object of '%s'", (*root)->name));
+        }
+        if (copy_object(reader, *root, value) != 0) {
+            return -1;
+        }
     }
-    is_bare = !is_next(reader, '"') && !is_next(reader, '\'');
-    if (read_text(reader, &node->text, BLANKS_AND_MARKS, "a value") != 0) {
-        return -1;
+    if (!*root) {
+        *root = tseed_node_create("", 1, reader->pool);
+        return fail(reader, 1, "the root's name expected");
     }
-    node->is_null = is_bare && strcmp(node->text, "null") == 0;
     return 0;
 }
 
-/* {"root": {…}} and nothing that is looked at behind it. The root is there as soon as its name is
- * known; it has none in {}. */
-static int read_root(reader_t *reader, tseed_node_t **root)
+/* The root's name of a body that is wrong behind it. */
+static void copy_root_name(reader_t *reader, tseed_node_t **root)
 {
-    const char *name;
+    const tseed_mended_t *mended = &reader->mended;
+    const char *inside = mended->text + strspn(mended->text, BLANKS) + 1; /* the root's brace */
+    const char *quote = inside + strspn(inside, BLANKS);
+    json_object *name;
 
-    if (reader->end - reader->at >= 3 && memcmp(reader->at, "\xEF\xBB\xBF", 3) == 0) {
-        return fail(reader, "a byte order mark, which JSON must not have");
+    if (mended->name_count == 0 || !mended->names[0].value ||
+        mended->text + mended->names[0].offset != quote) {
+        return;
     }
-    if (!is_next(reader, '{')) {
-        return fail_expected(reader, "'{'");
+    name = json_tokener_parse(quote);
+    if (name) {
+        copy_name(reader, root, json_object_get_string(name));
     }
-    if (enter(reader) != 0) {
-        return -1;
-    }
-    if (is_next(reader, '}')) {
-        *root = tseed_node_create("", reader->line, reader->pool);
-    }
-    if (read_name(reader, &name, "the root's name") != 0) {
-        return -1;
-    }
-    skip_space(reader);
-    *root = tseed_node_create(name, reader->line, reader->pool);
-    if (!is_next(reader, '{')) {
-        return fail_expected(reader, apr_psprintf(reader->pool, "the object of '%s'", name));
-    }
-    if (read_object(reader, *root) != 0) {
-        return -1;
-    }
-    take(reader, ',');
-    return take(reader, '}') ? 0 : fail_expected(reader, "the closing '}'");
+    json_object_put(name);
 }
 
 const char *tseed_json_read(tseed_node_t **root, const char *body, size_t length, apr_pool_t *pool)
 {
-    reader_t reader = {.at = body, .end = body + length, .line = 1, .pool = pool};
+    reader_t reader = {.body = body, .end = body + length, .pool = pool};
+    const char *begin = skip_blanks(&reader, body);
+    json_object *parsed;
 
-    return read_root(&reader, root) == 0 ? NULL : reader.problem;
+    tseed_mend(&reader.mended, body, length, APR_INT32_MAX, pool);
+    if (length >= 3 && memcmp(body, "\xEF\xBB\xBF", 3) == 0) {
+        fail(&reader, 1, "a byte order mark, which JSON must not have");
+    } else if (begin == reader.end || *begin != '{') {
+        fail_expected(&reader, 1, begin, "'{'");
+    } else {
+        parsed = parse(&reader);
+        if (parsed) {
+            copy_root(&reader, root, parsed);
+        } else {
+            copy_root_name(&reader, root);
+        }
+        json_object_put(parsed);
+    }
+    return reader.problem;
 }

@@ -114,6 +114,9 @@ static void test_document__json_texts_are_as_written(void **state)
     (void)state;
     assert_string_equal(read_json("{a:{b:image\\/png,c:topp:states,d:-124.0,e:08,f:1e3,g:true}}"),
                         "a(b=image/png c=topp:states d=-124.0 e=08 f=1e3 g=true)");
+    assert_string_equal(read_json("{\"a\":{\"b\":-0,\"c\":99999999999999999999,\"d\":1.50,"
+                                  "\"e\":1E400,f:NaN,g:Null,h:/**/}}"),
+                        "a(b=-0 c=99999999999999999999 d=1.50 e=1E400 f=NaN g=Null h=/**/)");
     assert_string_equal(read_json("{'a':{'b':'it\\'s \"so\"','c':\"it's\",'d':null,'e':'null'}}"),
                         "a(b=it's \"so\" c=it's d! e=null)");
     assert_string_equal(read_json("{\"a\":{\"b\":\"\\u00fc\\u20ac\\ud83d\\ude00\\\\\\n\"}}"),
@@ -133,6 +136,56 @@ static void test_document__json_that_is_no_text_is_refused(void **state)
     assert_string_equal(read_json("{\"a\":{\"b\":\"\\u0000\"}}"),
                         "The body is not well-formed JSON, line 1: a backslash that begins no "
                         "escape of JSON");
+}
+
+/* JSON libraries take these, each in its way. */
+static void test_document__json_that_has_two_meanings_is_refused(void **state)
+{
+    static const char *const bodies[][2] = {
+        {"{\"a\":{\"b\":1,\n\"b\":2}}", "line 2: 'b' stands twice in one object"},
+        {"{\"a\":{\"b\":1,\"\\u0062\":2}}", "line 1: 'b' stands twice in one object"},
+        {"{\"a\":{\"b\":{\"c\":1,\"c\":null}}}", "line 1: 'c' stands twice in one object"},
+        {"{\"a\":{\"b\\u0000c\":1}}", "line 1: a backslash that begins no escape of JSON"},
+        {"{\"a\":{\"b\":\"\\ude00\\ud83d\"}}", "line 1: a backslash that begins no escape of JSON"},
+        {"{\"a\":{\"b\":\"\xED\xA0\x80\"}}", "line 1: a text that is not UTF-8"},
+        {"{\"a\":{\"\xC0\xAF\":1}}", "line 1: a text that is not UTF-8"},
+        {"{a:{b:c\\,d:1}}", "line 1: a backslash that begins no escape of JSON"},
+        {"{\"a\":{\"b\":[1,,2]}}", "line 1: a value expected before ',2]}}'"},
+        {"{\"a\":{\"b\":[1 2]}}", "line 1: ',' or ']' expected before '2]}}'"},
+        {"{\"a\":{\"b\":[1}}", "line 1: ',' or ']' expected before '}}'"},
+        {"{\"a\":{\"b\":1}\n", "line 2: the closing '}' expected, but the body ends here"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+        assert_string_equal(
+            read_json(bodies[i][0]),
+            apr_pstrcat(pool, "The body is not well-formed JSON, ", bodies[i][1], NULL));
+    }
+}
+
+/* {"zoomStop":0 lacks the root, whatever else it lacks. */
+static void test_document__json_that_is_wrong_may_have_a_root(void **state)
+{
+    static const char *const roots[][2] = {
+        {"{\"a\":{\"b\":}}", "a"},    {"{\"\\u0061\":", "a"}, {"{a:[]}", "a"}, {"{}", ""},
+        {"{\"a\":{},\"b\":{}}", "a"},
+    };
+    static const char *const none[] = {"{",           "{\"a\"", "{\"\xFF\":1",
+                                       "[{\"a\":1}]", "{[]:1",  "{,a:1}"};
+    tseed_node_t *root;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+        assert_non_null(
+            tseed_document_read(&root, TSEED_BODY_JSON, roots[i][0], strlen(roots[i][0]), pool));
+        assert_string_equal(root->name, roots[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        assert_non_null(
+            tseed_document_read(&root, TSEED_BODY_JSON, none[i], strlen(none[i]), pool));
+        assert_null(root);
+    }
 }
 
 static void test_document__sixteen_levels_are_read(void **state)
@@ -232,6 +285,8 @@ int main(void)
         cmocka_unit_test(test_document__json_arrays_become_siblings),
         cmocka_unit_test(test_document__json_texts_are_as_written),
         cmocka_unit_test(test_document__json_that_is_no_text_is_refused),
+        cmocka_unit_test(test_document__json_that_has_two_meanings_is_refused),
+        cmocka_unit_test(test_document__json_that_is_wrong_may_have_a_root),
         cmocka_unit_test(test_document__attributes_are_bounded),
         cmocka_unit_test(test_document__sixteen_levels_are_read),
         cmocka_unit_test(test_document__a_body_may_end_anywhere),
