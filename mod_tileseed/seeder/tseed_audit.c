@@ -131,21 +131,23 @@ void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
     }
 }
 
-void tseed_audit_feed(tseed_seeder_t *seeder)
+static void feed(tseed_seeder_t *seeder)
 {
     tseed_audit_t *audit = &seeder->audit;
     tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, audit->shelf);
 
-    if (!audit->is_going) {
+    if (!audit->is_going || seeder->loader.is_going) {
         return;
     }
     if (!shelf && tseed_book_in_doubt(seeder->book) == 0) {
         end(seeder);
     } else if (shelf && audit->is_walked && !audit->is_counting &&
                tseed_clock_monotonic() >= seeder->count_after) {
-        audit->is_counting = tseed_chores_count_shared(seeder, shelf);
+        audit->is_counting = tseed_count_shared(seeder, shelf);
     }
 }
+
+const tseed_client_t tseed_audit_client = {.feed = feed};
 
 /* ---- what clients are told ---- */
 

@@ -582,7 +582,7 @@ static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
     tseed_board_worker_end(crew->board, worker->number);
     apr_pool_clear(worker->scratch);
     worker_return(worker);
-    tseed_mailbox_put(crew->mailbox, job);
+    tseed_mailbox_put(crew->mailbox, &job->letter);
     return NULL;
 }
 

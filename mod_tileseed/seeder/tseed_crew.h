@@ -23,7 +23,7 @@ apr_status_t tseed_crew_create(tseed_crew_t **crew, unsigned workers, tseed_mail
 /* Sets what sizes on disk are rounded up to; jobs that are begun later go by it. Main thread. */
 void tseed_crew_block_set(tseed_crew_t *crew, int64_t block);
 
-/* Gives a job away, of any stage but FETCH and WALK. Main thread. */
+/* Gives a job away, of any stage but FETCH. Main thread. */
 apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job);
 
 /* Closes the workers' views of the run's store. Main thread, when no job of the run is under way.

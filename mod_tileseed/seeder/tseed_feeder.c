@@ -16,28 +16,6 @@
 #define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
 #define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
 
-/* The one of these runs, another one of the same tile set, that is at work on the metatile; or
- * NULL. */
-static const tseed_run_t *holder(const tseed_run_t *runs, const tseed_run_t *run,
-                                 const tseed_metatile_t *metatile)
-{
-    for (const tseed_run_t *other = runs; other; other = other->next_run) {
-        if (other != run && other->jobs && other->shelf == run->shelf &&
-            other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
-            return other;
-        }
-    }
-    return NULL;
-}
-
-const tseed_run_t *tseed_feeder_holder(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                                       const tseed_metatile_t *metatile)
-{
-    const tseed_run_t *found = holder(seeder->runs, run, metatile);
-
-    return found ? found : holder(seeder->standing, run, metatile);
-}
-
 static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     int64_t position = tseed_run_peek(run);
@@ -48,10 +26,11 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_feeder_holder(seeder, run, &metatile)) {
+    if (tseed_run_holder(seeder->runs, run, &metatile) ||
+        tseed_run_holder(seeder->standing, run, &metatile)) {
         return 0;
     }
-    job = tseed_pump_job_get(seeder);
+    job = tseed_jobs_get(seeder, &tseed_pump_client);
     job->position = position;
     job->metatile = metatile;
     run->next = position + 1;
@@ -59,7 +38,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_steward_hold(seeder, job);
     if (tseed_board_crashes_at(seeder->board, run->task->id, position) >= CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        tseed_pump_give_up(seeder, job);
+        tseed_loss_give_up(seeder, job);
     } else if (run->task->type == TSEED_SEED) {
         tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
     } else {
@@ -86,7 +65,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->jobs || position < 0) {
         return 0;
     }
-    job = tseed_pump_job_get(seeder);
+    job = tseed_jobs_get(seeder, &tseed_pump_client);
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;
@@ -199,20 +178,11 @@ static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
     return may_fetch(run) && begin_metatile(seeder, run);
 }
 
-void tseed_feeder_feed(tseed_seeder_t *seeder)
+static void feed_tasks(tseed_seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
     int begun;
 
-    tseed_guests_feed(seeder);
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        if (run->phase == TSEED_RUN_GOING) {
-            tseed_parking_release(seeder, run, now);
-        }
-    }
-    tseed_janitor_feed(seeder);
-    tseed_chores_feed(seeder);
-    tseed_purge_feed(seeder);
     do {
         begun = 0;
         for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
@@ -222,3 +192,47 @@ void tseed_feeder_feed(tseed_seeder_t *seeder)
         }
     } while (begun > 0);
 }
+
+const tseed_client_t tseed_feeder_tasks_client = {.feed = feed_tasks};
+
+/* ---- standing runs ---- */
+
+/* What was refused once waits until there may be room. */
+static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
+{
+    return run->short_of && now < job->due;
+}
+
+/* A guest's answer that can't be stored for reasons that have nothing to do with it. */
+static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
+{
+    return job->stage == TSEED_STAGE_CUT && !job->due &&
+           (seeder->is_recounting || seeder->loader.is_going || seeder->state_trouble);
+}
+
+static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+{
+    for (int waiting = run->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->ready);
+
+        if (!lacks_room(run, job, now) && tseed_steward_may_work(seeder, job)) {
+            tseed_pump_work(seeder, job, job->stage);
+        } else if (must_pass(seeder, job)) {
+            job->is_passing = 1;
+            tseed_pump_work(seeder, job, job->stage);
+        } else {
+            tseed_queue_put(&run->ready, job);
+        }
+    }
+}
+
+static void feed_standing(tseed_seeder_t *seeder)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+
+    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+        work_off(seeder, run, now);
+    }
+}
+
+const tseed_client_t tseed_feeder_standing_client = {.feed = feed_standing};

@@ -60,7 +60,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
 
     if (outcome == TSEED_MISS_FAILED) {
         reply = reply_of(outcome, FAILED_SECONDS, job->cause);
-        tseed_pump_note_error(job->run, job->cause, tseed_clock_monotonic());
+        tseed_loss_note(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                                                        : "the work at it was cut short");
@@ -70,7 +70,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
     }
     tseed_flight_end(flight, &reply);
     close_passage(job);
-    tseed_pump_job_put_back(seeder, job);
+    tseed_jobs_put_back(seeder, job);
 }
 
 /* ---- stages ---- */
@@ -109,7 +109,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_reply_t reply = busy("there is no room for it");
 
-    tseed_janitor_want(seeder, job);
+    tseed_room_want(seeder, job);
     if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         finish(seeder, job, TSEED_MISS_BUSY);
         return;
@@ -133,7 +133,7 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
-    tseed_patience_outlook(seeder, &outlook, job->run);
+    tseed_outlook_get(seeder, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
@@ -191,7 +191,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     if (job->stage == TSEED_STAGE_FETCH) {
         fetched(seeder, job);
@@ -345,7 +345,7 @@ apr_status_t tseed_guests_begin(tseed_seeder_t *seeder)
 
 static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flight)
 {
-    tseed_job_t *job = tseed_pump_job_get(seeder);
+    tseed_job_t *job = tseed_jobs_get(seeder, &tseed_guests_client);
 
     job->position = flight->position;
     job->metatile = flight->metatile;
@@ -361,12 +361,19 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
     }
 }
 
-void tseed_guests_feed(tseed_seeder_t *seeder)
+static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
+                    const tseed_metatile_t *metatile)
+{
+    return tseed_run_holder(seeder->runs, run, metatile) ||
+           tseed_run_holder(seeder->standing, run, metatile);
+}
+
+static void feed(tseed_seeder_t *seeder)
 {
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
-            if (!flight->job && !tseed_feeder_holder(seeder, run, &flight->metatile)) {
+            if (!flight->job && !is_taken(seeder, run, &flight->metatile)) {
                 begin(seeder, run, flight);
             }
         }
@@ -384,9 +391,8 @@ static tseed_reply_t late_of(const tseed_flight_t *flight)
                                                        : "it takes too long");
 }
 
-void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
 {
-
     for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
@@ -398,6 +404,8 @@ void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now)
             }
         }
         tseed_flight_forget_failed(run, now);
-        tseed_pump_summarise(run, now);
+        tseed_loss_summarise(run, now);
     }
 }
+
+const tseed_client_t tseed_guests_client = {.feed = feed, .take = take, .tick = tick};

@@ -4,14 +4,19 @@
  * here.
  *
  *      tseed_seeder.c   the loop: wait, hear, tick
+ *      tseed_clients.c  who has work done: the table of them
  *      tseed_roster.c   which tasks there are
  *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
+ *      tseed_jobs.c     jobs that are used again, their way back to their client
  *      tseed_feeder.c   which of them begins next
+ *      tseed_display.c  what the board shows of tasks
+ *      tseed_loss.c     answers that failed, metatiles that are given up
  *      tseed_trail.c    what they leave for the seeder that comes after this one
  *      tseed_cutoff.c   answers that a truncate makes stale
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
+ *      tseed_outlook.c  how upstreams are doing, which one is asked
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
@@ -24,10 +29,14 @@
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
- *      tseed_chores.c   pages that are counted, walks
+ *      tseed_chores.c   jobs that are no metatile's
+ *      tseed_count.c    pages and shared files that are counted
+ *      tseed_walk.c     pages that only the disk has
+ *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk, what clients are told of them
  *      tseed_purge.c    what truncates have renamed away
+ *      tseed_safe.c     what is on the disk, so that the database may say so
  *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_claim.c    store directories that no other httpd may work in
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
@@ -42,7 +51,9 @@
 #include "protocol/tseed_usage.h"
 #include "quota/tseed_book.h"
 #include "quota/tseed_cleaner.h"
+#include "seeder/tseed_clients.h"
 #include "seeder/tseed_crew.h"
+#include "seeder/tseed_mailbox.h"
 #include "seeder/tseed_places.h"
 #include "seeder/tseed_seeder.h"
 #include "state/tseed_state.h"
@@ -72,9 +83,9 @@ typedef struct tseed_loss_t {
 } tseed_loss_t;
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
-typedef struct tseed_walk_t tseed_walk_t;   /* tseed_chores.c */
+typedef struct tseed_walk_t tseed_walk_t;   /* tseed_walk.c */
 typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
-typedef struct tseed_sync_t tseed_sync_t;   /* tseed_sync.c */
+typedef struct tseed_sync_t tseed_sync_t;   /* tseed_safe.h */
 
 /* What refused writes would have needed. */
 typedef struct {
@@ -214,10 +225,16 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
 
 /* Claims PENDING tasks for free seeding threads, then lends what is left. */
 void tseed_schedule_turn(tseed_seeder_t *seeder);
-/* Once a tick: PENDING tasks say what they wait for. */
-void tseed_schedule_tick(tseed_seeder_t *seeder);
+extern const tseed_client_t tseed_schedule_client; /* PENDING tasks say what they wait for */
+
+/* ---- display ---- */
+
+/* Shows the run's progress on the board. */
+void tseed_display_run(tseed_seeder_t *seeder, tseed_run_t *run);
+/* Shows why a PENDING task is not begun although a thread is free. */
+void tseed_display_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason);
 /* Shows why no PENDING task is begun; "": there is no reason any more. */
-void tseed_schedule_tell(tseed_seeder_t *seeder, const char *reason);
+void tseed_display_all_waiting(tseed_seeder_t *seeder, const char *reason);
 
 /* ---- checkup ---- */
 
@@ -236,10 +253,8 @@ void tseed_checkup_end(tseed_seeder_t *seeder);
 
 /* A metatile whose answer was no picture waits to be fetched again, or is given up. */
 void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Those of a run that are due are wanted again, or given up. */
-void tseed_parking_release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now);
-/* When the next one is due, monotonic; INT64_MAX: none waits. */
-apr_time_t tseed_parking_due(const tseed_seeder_t *seeder);
+/* Those that are due are wanted again, or given up. */
+extern const tseed_client_t tseed_parking_client;
 /* How long to wait after so many failures in a row, at least one: exponential, with a quarter of
  * jitter so that those which failed together do not come back in step. */
 apr_interval_time_t tseed_parking_back_off(int attempts);
@@ -248,44 +263,51 @@ apr_interval_time_t tseed_parking_back_off(int attempts);
 
 /* Asks each WMS what it offers. */
 void tseed_inquiry_begin(tseed_seeder_t *seeder);
-/* Takes an answer: what a layer lacks is logged and kept for its tasks. */
-void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick: asks those again that were away. */
-void tseed_inquiry_tick(tseed_seeder_t *seeder);
-/* The reason of a run that has no other: what its layer lacks, or none. */
-void tseed_inquiry_remind(const tseed_seeder_t *seeder, tseed_run_t *run);
+/* What a layer lacks is logged and noted at its runs; services that were away are asked again. */
+extern const tseed_client_t tseed_inquiry_client;
 
 /* ---- patience ---- */
 
-/* Once a tick: tasks whose upstream is away say so, go on, or end. */
-void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now);
+/* Tasks whose upstream is away say so, go on, or end. */
+extern const tseed_client_t tseed_patience_client;
+
+/* ---- outlook ---- */
+
 /* Which address of its source a job is to be fetched from: in turn or the first, another with each
  * try that failed, and none that is away while there is a better one. */
-int tseed_patience_choose(const tseed_seeder_t *seeder, const tseed_job_t *job);
+int tseed_outlook_choose(const tseed_seeder_t *seeder, const tseed_job_t *job);
 /* How the upstreams of a run's source are doing: the best one's outlook, and which it is. */
-int tseed_patience_outlook(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
-                           const tseed_run_t *run);
+int tseed_outlook_get(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
+                      const tseed_run_t *run);
+
+/* ---- jobs ---- */
+
+/* A job that is under way nowhere, and back again. When a stage is over the client takes it. */
+tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client);
+void tseed_jobs_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Most of what a job weighs is its answer: none is kept where nobody needs it any more. */
+void tseed_jobs_forget_answer(tseed_transfer_t *transfer);
+
+/* ---- losses ---- */
+
+/* A metatile is lost: it is recorded as a failure, and finished when the database has it. */
+void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Logs an upstream error now, or with others in a line about all since the last one, once due. */
+void tseed_loss_note(tseed_run_t *run, const char *cause, apr_time_t now);
+void tseed_loss_summarise(tseed_run_t *run, apr_time_t now);
+/* Logs that line, due or not. */
+void tseed_loss_say(tseed_run_t *run, apr_time_t now);
 
 /* ---- pump ---- */
 
-/* Takes back a job whose stage is over. */
-void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* A metatile is lost: it is recorded as a failure, and finished when the database has it. */
-void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job);
+/* Running tasks: takes back their jobs. */
+extern const tseed_client_t tseed_pump_client;
 /* No more of this run: its transfers end at once, its workers at the next file. */
 void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Moves a run on to ENDING if nothing of it is left to do. */
 void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run);
-/* Shows the run's progress on the board. */
-void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Once a tick: live counts of truncates, summaries of upstream errors, pauses. */
 void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
-
-/* A job that is under way nowhere, and back again. */
-tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder);
-void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Most of what a job weighs is its answer: none is kept where nobody needs it any more. */
-void tseed_pump_forget_answer(tseed_job_t *job);
 /* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
@@ -293,18 +315,11 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
 void tseed_pump_arrive(tseed_job_t *job);
 /* The run's store can't be used for now, as a job has found. */
 void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_t *job);
-/* Logs an upstream error now, or with others in a line about all since the last one, once due. */
-void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now);
-void tseed_pump_summarise(tseed_run_t *run, apr_time_t now);
 
 /* ---- feeder ---- */
 
-/* Begins whatever may begin now, one job of each run in turn. */
-void tseed_feeder_feed(tseed_seeder_t *seeder);
-/* Another run of the same tile set that is at work on the metatile: then this one waits for it, and
- * finds its tiles there. NULL: there is none. */
-const tseed_run_t *tseed_feeder_holder(const tseed_seeder_t *seeder, const tseed_run_t *run,
-                                       const tseed_metatile_t *metatile);
+/* Begins whatever may begin now, of tasks one job of each run in turn. */
+extern const tseed_client_t tseed_feeder_tasks_client, tseed_feeder_standing_client;
 
 /* ---- trail ---- */
 
@@ -332,13 +347,9 @@ apr_status_t tseed_guests_begin(tseed_seeder_t *seeder);
 void tseed_guests_hear(tseed_seeder_t *seeder);
 /* Lets those go whose child waits no more. */
 void tseed_guests_part(tseed_seeder_t *seeder);
-/* Begins what may begin, takes back a job of theirs whose stage is over. */
-void tseed_guests_feed(tseed_seeder_t *seeder);
-void tseed_guests_take(tseed_seeder_t *seeder, tseed_job_t *job);
+extern const tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick: who has given up, what the upstream failed with. */
-void tseed_guests_tick(tseed_seeder_t *seeder, apr_time_t now);
 
 /* ---- standing runs ---- */
 
@@ -348,8 +359,8 @@ apr_status_t tseed_standing_get(tseed_run_t **run, tseed_seeder_t *seeder,
                                 const tseed_names_t *names);
 /* The same of a tile set in the books; NULL: not now. */
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
-/* Once a tick: forgets those that nobody uses. */
-void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now);
+/* Forgets those that nobody uses. */
+extern const tseed_client_t tseed_standing_client;
 
 /* ---- the books ---- */
 
@@ -371,8 +382,9 @@ int64_t tseed_steward_date(const tseed_seeder_t *seeder);
 int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
 /* Books what a job has changed. */
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick. */
-void tseed_steward_tick(tseed_seeder_t *seeder);
+/* Once a tick, and at the end. */
+void tseed_steward_tick(tseed_seeder_t *seeder, apr_time_t now);
+extern const tseed_client_t tseed_steward_client;
 
 /* ---- the books and the database ---- */
 
@@ -434,21 +446,35 @@ void tseed_archive_saved(tseed_seeder_t *seeder);
 
 /* ---- chores ---- */
 
+/* Begins a job in one page; it waits in the run's queue until it may begin. */
+tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_t *client,
+                                     tseed_run_t *run, const tseed_place_t *place,
+                                     tseed_stage_t stage);
+/* Begins a job in the shared files of a tile set; 0: not now. */
+int tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
+                              const tseed_shelf_t *shelf, tseed_stage_t stage);
+/* Such a job has come back; the client puts it back. */
+void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
+
+/* ---- counting ---- */
+
 /* Has a page counted, unless it is being counted. */
-void tseed_chores_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
+void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
 /* Has the shared files of a tile set counted; 0: not now. */
-int tseed_chores_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has shared files removed that no tile is a name of any more, by and by. */
-void tseed_chores_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
-void tseed_chores_recount(tseed_seeder_t *seeder);
-/* Whether it goes on at once: nothing is under way that would say so. */
-int tseed_chores_is_looking(const tseed_seeder_t *seeder);
-/* Begins to remove a page; 0: its tile set is configured no more. */
-int tseed_chores_remove(tseed_seeder_t *seeder, const tseed_leaf_t *page);
-/* Begins what may begin in standing runs, takes back a job of a chore. */
-void tseed_chores_feed(tseed_seeder_t *seeder);
-void tseed_chores_take(tseed_seeder_t *seeder, tseed_job_t *job);
+void tseed_count_recount(tseed_seeder_t *seeder);
+/* Whether more may be counted in the background. */
+int tseed_count_may_begin(const tseed_seeder_t *seeder);
+/* What is wanted, and pages in doubt in the background. */
+extern const tseed_client_t tseed_count_client, tseed_count_doubts_client;
+
+/* ---- walks ---- */
+
+/* Walks tile sets that are not known yet, or are compared with the disk. */
+extern const tseed_client_t tseed_walk_client;
 
 /* ---- audit ---- */
 
@@ -461,7 +487,7 @@ void tseed_audit_walked(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
 void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
                          const tseed_effect_t *difference);
 /* Goes on with it, or ends it. */
-void tseed_audit_feed(tseed_seeder_t *seeder);
+extern const tseed_client_t tseed_audit_client;
 /* The status as the database keeps it, in scratch. */
 const char *tseed_audit_status(const tseed_seeder_t *seeder);
 
@@ -470,11 +496,8 @@ const char *tseed_audit_status(const tseed_seeder_t *seeder);
 /* Something was renamed away below a store root; all roots may have something like that. */
 void tseed_purge_want(tseed_seeder_t *seeder, const char *root);
 void tseed_purge_want_all(tseed_seeder_t *seeder);
-/* Begins what may begin, takes back a thread's job. */
-void tseed_purge_feed(tseed_seeder_t *seeder);
-void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick: gives back to the accounts what is gone. */
-void tseed_purge_tick(tseed_seeder_t *seeder);
+/* Removes it, and gives back to the accounts what is gone. */
+extern const tseed_client_t tseed_purge_client;
 
 /* ---- heritage ---- */
 
@@ -486,27 +509,10 @@ apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
 
 /* Once, when the books are loaded. */
 void tseed_sync_begin(tseed_seeder_t *seeder);
-/* Begins what is due, takes back a thread's job. */
-void tseed_sync_feed(tseed_seeder_t *seeder);
-void tseed_sync_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick. */
-void tseed_sync_tick(tseed_seeder_t *seeder, apr_time_t now);
-/* What a checkpoint may say of a run; NULL: nothing new. And that it is saved. */
-const tseed_progress_t *tseed_sync_progress(const tseed_seeder_t *seeder, const tseed_run_t *run);
-void tseed_sync_saved(const tseed_seeder_t *seeder, tseed_run_t *run);
-/* Whether the database may say that a run has ended; and why that takes so long, or NULL. */
-int tseed_sync_may_end(const tseed_seeder_t *seeder, const tseed_run_t *run);
-const char *tseed_sync_trouble(const tseed_seeder_t *seeder, const tseed_run_t *run);
-/* A job in a marked level has ended; whether marks of levels may be taken away. */
-void tseed_sync_touch_levels(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
-int tseed_sync_may_unmark(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
-/* Sweeps the book, as far as what was done is safe. */
-void tseed_sync_sweep(tseed_seeder_t *seeder);
-/* At the end: begins the last one where none is under way, says whether one is, and which marks the
- * last sweeps have to leave. */
+extern const tseed_client_t tseed_sync_client;
+/* At the end: begins the last one where none is under way, says whether one is. */
 void tseed_sync_begin_last(tseed_seeder_t *seeder);
 int tseed_sync_is_at_work(const tseed_seeder_t *seeder);
-void tseed_sync_end(tseed_seeder_t *seeder);
 
 /* ---- claim ---- */
 
@@ -532,17 +538,24 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
 void tseed_janitor_configure(tseed_seeder_t *seeder);
 /* Begins the clean-up that a client wants now, if there is one. */
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder);
+/* Removes what must go now. */
+extern const tseed_client_t tseed_janitor_client;
+
+/* ---- room ---- */
+
 /* A job was refused what it needed: its run waits until there is room, or a second. */
-void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job);
+void tseed_room_want(tseed_seeder_t *seeder, tseed_job_t *job);
 /* What is wrong with a job that was refused more than its quota allows for at all, in scratch;
  * NULL: it waits, as room may come. */
-const char *tseed_janitor_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job);
-/* When it looks again for something to remove, monotonic; INT64_MAX: at the next turn. */
-apr_time_t tseed_janitor_due(const tseed_seeder_t *seeder);
-/* Begins to remove what must go now, takes back a page that was removed. */
-void tseed_janitor_feed(tseed_seeder_t *seeder);
-void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick. */
-void tseed_janitor_tick(tseed_seeder_t *seeder);
+const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job);
+/* Whether an account takes that amount once `leaving` has gone. */
+int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_amount_t leaving);
+/* There may be room: whoever waits tries again. */
+void tseed_room_wake(tseed_seeder_t *seeder);
+/* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
+ * when that changes. */
+void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why);
+/* Bytes that a store root has free; INT64_MAX: nobody knows. It may block. */
+int64_t tseed_room_free(const char *root, apr_pool_t *scratch);
 
 #endif

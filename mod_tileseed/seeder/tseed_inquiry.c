@@ -6,10 +6,10 @@
  * others.
  */
 #include <apr_strings.h>
+#include <string.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "base/tseed_text.h"
 #include "protocol/tseed_capabilities.h"
 #include "seeder/tseed_house.h"
 #include "source/tseed_wms.h"
@@ -18,7 +18,8 @@
 
 /* One service; in the seeder's pool. */
 struct tseed_inquiry_t {
-    tseed_job_t job; /* of no run; first, so that a pointer to it is one to the inquiry */
+    tseed_letter_t letter;
+    tseed_transfer_t transfer;
     const tseed_address_t *address;
     const char *url;
     int waits; /* for the upstream to answer others */
@@ -27,7 +28,7 @@ struct tseed_inquiry_t {
 
 static void submit(tseed_seeder_t *seeder, tseed_inquiry_t *inquiry)
 {
-    tseed_transfer_t *transfer = &inquiry->job.transfer;
+    tseed_transfer_t *transfer = &inquiry->transfer;
 
     inquiry->waits = 0;
     transfer->url = inquiry->url;
@@ -42,41 +43,6 @@ static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *p
 {
     return tseed_wms_capabilities_url(layer->source.addresses[address].url,
                                       apr_table_get(layer->source.parameters, "VERSION"), pool);
-}
-
-static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int address)
-{
-    const char *url = url_of(layer, address, seeder->pool);
-    tseed_inquiry_t *inquiry = seeder->inquiries;
-
-    while (inquiry && (strcmp(inquiry->url, url) != 0 ||
-                       inquiry->address->upstream != layer->source.addresses[address].upstream)) {
-        inquiry = inquiry->next;
-    }
-    if (inquiry) {
-        return;
-    }
-    inquiry = apr_pcalloc(seeder->pool, sizeof(*inquiry));
-    inquiry->job.stage = TSEED_STAGE_INQUIRE;
-    inquiry->address = &layer->source.addresses[address];
-    inquiry->url = url;
-    inquiry->next = seeder->inquiries;
-    seeder->inquiries = inquiry;
-    submit(seeder, inquiry);
-}
-
-void tseed_inquiry_begin(tseed_seeder_t *seeder)
-{
-    const apr_array_header_t *layers = seeder->setup->catalog->order;
-
-    seeder->warnings = apr_hash_make(seeder->pool);
-    for (int i = 0; i < layers->nelts; i++) {
-        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
-
-        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
-            begin(seeder, layer, k);
-        }
-    }
 }
 
 /* ---- answers ---- */
@@ -95,6 +61,11 @@ static void compare(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
                             apr_array_pstrcat(seeder->scratch, lacks, ';'));
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
     apr_hash_set(seeder->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (strcmp(run->task->layer, layer->name) == 0) {
+            run->warning = sentence;
+        }
+    }
 }
 
 static void compare_all(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
@@ -119,17 +90,17 @@ static void show_warnings(tseed_seeder_t *seeder)
 {
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         if (run->phase == TSEED_RUN_GOING && !*run->progress.reason) {
-            tseed_inquiry_remind(seeder, run);
-            tseed_pump_show(seeder, run);
+            tseed_run_remind(run);
+            tseed_display_run(seeder, run);
         }
     }
 }
 
 /* An answer that is a document is none of a picture's: the fetcher calls it a failure. */
-void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(tseed_seeder_t *seeder, void *about)
 {
-    tseed_inquiry_t *inquiry = (tseed_inquiry_t *)job;
-    tseed_transfer_t *transfer = &job->transfer;
+    tseed_inquiry_t *inquiry = about;
+    tseed_transfer_t *transfer = &inquiry->transfer;
     const tseed_capabilities_t *offered = NULL;
 
     if (transfer->http_status == 200 && transfer->length > 0) {
@@ -143,26 +114,60 @@ void tseed_inquiry_take(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the upstream %s does not say what it offers: %s",
                   inquiry->address->upstream->name, transfer->cause);
     }
-    tseed_pump_forget_answer(job);
+    tseed_jobs_forget_answer(transfer);
 }
 
-void tseed_inquiry_tick(tseed_seeder_t *seeder)
+/* ---- questions ---- */
+
+static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int address)
 {
+    const char *url = url_of(layer, address, seeder->pool);
+    tseed_inquiry_t *inquiry = seeder->inquiries;
+
+    while (inquiry && (strcmp(inquiry->url, url) != 0 ||
+                       inquiry->address->upstream != layer->source.addresses[address].upstream)) {
+        inquiry = inquiry->next;
+    }
+    if (inquiry) {
+        return;
+    }
+    inquiry = apr_pcalloc(seeder->pool, sizeof(*inquiry));
+    inquiry->letter = (tseed_letter_t){.take = take, .about = inquiry};
+    inquiry->transfer.baton = &inquiry->letter;
+    inquiry->address = &layer->source.addresses[address];
+    inquiry->url = url;
+    inquiry->next = seeder->inquiries;
+    seeder->inquiries = inquiry;
+    submit(seeder, inquiry);
+}
+
+void tseed_inquiry_begin(tseed_seeder_t *seeder)
+{
+    const apr_array_header_t *layers = seeder->setup->catalog->order;
+
+    seeder->warnings = apr_hash_make(seeder->pool);
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
+
+        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
+            begin(seeder, layer, k);
+        }
+    }
+}
+
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    (void)now;
     for (tseed_inquiry_t *inquiry = seeder->inquiries; inquiry; inquiry = inquiry->next) {
         tseed_outlook_t outlook;
 
         if (inquiry->waits) {
             tseed_fetcher_outlook(seeder->fetcher, &outlook, inquiry->address->upstream);
-            if (!outlook.since && outlook.heard > inquiry->job.transfer.ended) {
+            if (!outlook.since && outlook.heard > inquiry->transfer.ended) {
                 submit(seeder, inquiry);
             }
         }
     }
 }
 
-void tseed_inquiry_remind(const tseed_seeder_t *seeder, tseed_run_t *run)
-{
-    const char *warning = apr_hash_get(seeder->warnings, run->task->layer, APR_HASH_KEY_STRING);
-
-    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), warning ? warning : "");
-}
+const tseed_client_t tseed_inquiry_client = {.tick = tick};

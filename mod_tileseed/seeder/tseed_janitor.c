@@ -9,7 +9,6 @@
  */
 #include <apr_strings.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
@@ -65,28 +64,10 @@ static void change_block(tseed_seeder_t *seeder)
         say_block(seeder);
         tseed_book_doubt_all(seeder->book);
         for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-            tseed_chores_count_shared(seeder, shelf);
+            tseed_count_shared(seeder, shelf);
         }
     }
     seeder->block = seeder->quota.block_size;
-}
-
-static void wake(tseed_run_t *runs)
-{
-    for (tseed_run_t *run = runs; run; run = run->next_run) {
-        if (run->short_of) {
-            run->short_of = NULL;
-            run->pause_until = 0;
-        }
-    }
-}
-
-/* There may be room: whoever waits tries again. */
-static void wake_all(tseed_seeder_t *seeder)
-{
-    seeder->janitor.wanted = 0;
-    wake(seeder->runs);
-    wake(seeder->standing);
 }
 
 void tseed_janitor_configure(tseed_seeder_t *seeder)
@@ -96,7 +77,7 @@ void tseed_janitor_configure(tseed_seeder_t *seeder)
     }
     seeder->janitor.known = is_known(seeder);
     tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.known);
-    wake_all(seeder);
+    tseed_room_wake(seeder);
 }
 
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder)
@@ -118,174 +99,17 @@ apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder)
     return rv;
 }
 
-/* What a root that is still to be made will have is told by its nearest parent. */
-static int64_t bytes_free(const char *root, apr_pool_t *scratch)
-{
-    char *path = apr_pstrdup(scratch, root);
-    struct statvfs info;
-
-    while (statvfs(path, &info) != 0) {
-        char *slash = strrchr(path, '/');
-
-        if (!slash || slash == path) {
-            return INT64_MAX;
-        }
-        *slash = '\0';
-    }
-    return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
-}
-
 static void look_at_roots(tseed_seeder_t *seeder)
 {
     const char *root;
 
     for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
-        int64_t bytes = bytes_free(root, seeder->scratch);
+        int64_t bytes = tseed_room_free(root, seeder->scratch);
 
         if (bytes < INT64_MAX) {
             tseed_cleaner_free_set(seeder->cleaner, root, bytes);
         }
     }
-}
-
-/* ---- who waits for room ---- */
-
-/* Whether there is room once `leaving` has gone. */
-static int has_room(const tseed_account_t *account, tseed_amount_t amount, tseed_amount_t leaving)
-{
-    tseed_amount_t used = tseed_account_used(account);
-    tseed_amount_t limit = tseed_account_limit(account);
-
-    return used.bytes - leaving.bytes <= limit.bytes - amount.bytes &&
-           used.files - leaving.files <= limit.files - amount.files;
-}
-
-static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
-{
-    const tseed_chain_t *chain = &run->shelf->chain;
-    const char *size = tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->scratch);
-
-    if (run->short_of == chain->root) {
-        return apr_psprintf(
-            seeder->scratch, "TileSeedMinFree keeps %s free, in the layer's store %s are free",
-            tseed_text_amount(seeder->settings->min_free, seeder->scratch),
-            tseed_text_amount(bytes_free(run->tileset.layer->store.root, seeder->scratch),
-                              seeder->scratch));
-    }
-    if (run->short_of == chain->layer) {
-        return apr_psprintf(seeder->scratch, "disk quota of %s for layer %s reached", size,
-                            run->task->layer);
-    }
-    return apr_psprintf(seeder->scratch, "disk quota of %s reached", size);
-}
-
-/* Whether two reasons say the same, whatever numbers are in them. */
-static int is_same_reason(const char *a, const char *b)
-{
-    static const char numbers[] = "0123456789.";
-
-    for (;;) {
-        a += strspn(a, numbers);
-        b += strspn(b, numbers);
-        if (!*a || *a != *b) {
-            return *a == *b;
-        }
-        a++;
-        b++;
-    }
-}
-
-/* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
- * when that changes. */
-static void say_stuck(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why)
-{
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        const char *reason;
-
-        if (!run->short_of || (account && run->short_of != account)) {
-            continue;
-        }
-        reason = apr_psprintf(seeder->scratch, "paused: %s and %s", say_limit(seeder, run), why);
-        if (!is_same_reason(reason, run->progress.reason)) {
-            tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                      "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
-                      run->task->layer, reason);
-        }
-        if (strcmp(run->progress.reason, reason) != 0) {
-            tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
-            tseed_pump_show(seeder, run);
-        }
-    }
-}
-
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t greater(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Tiles of the metatile that are still to be written may each want as much as the refused one; but
- * no more than there may ever be. */
-static tseed_amount_t amount_of(const tseed_job_t *job)
-{
-    const tseed_amount_t limit = tseed_account_limit(job->refused);
-    int64_t tiles = tseed_range_count(&job->metatile.wanted) - job->made - job->skipped;
-
-    return (tseed_amount_t){lesser(job->needed * tiles, limit.bytes), lesser(tiles, limit.files)};
-}
-
-/* Whether not even an empty account takes one tile. */
-static int is_too_large(const tseed_job_t *job)
-{
-    const tseed_amount_t limit = tseed_account_limit(job->refused);
-
-    return limit.bytes < job->needed || limit.files < 1;
-}
-
-static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
-{
-    amount->bytes = greater(amount->bytes, other.bytes);
-    amount->files = greater(amount->files, other.files);
-}
-
-/* Nothing goes for what can't be stored even then. */
-void tseed_janitor_want(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_want_t *want = &seeder->janitor.want;
-
-    job->run->short_of = job->refused;
-    job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
-    if (is_too_large(job)) {
-        say_stuck(seeder, job->refused, "nothing may be expired");
-        return;
-    }
-    if (!seeder->janitor.wanted || want->account != job->refused) {
-        *want = (tseed_want_t){.account = job->refused};
-    }
-    enlarge(&want->amount, amount_of(job));
-    enlarge(&want->least, (tseed_amount_t){job->needed, 1});
-    seeder->janitor.wanted = 1;
-}
-
-/* With a limit of nothing, or none but the floor of free space, there may be room some day: the
- * tile is not what is wrong. */
-const char *tseed_janitor_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job)
-{
-    const tseed_chain_t *chain = &job->run->shelf->chain;
-    const int64_t limit = tseed_account_limit(job->refused).bytes;
-
-    if (job->refused == chain->root || limit == 0 || limit >= job->needed) {
-        return NULL;
-    }
-    return apr_psprintf(seeder->scratch, "a tile needs %s, and the disk quota%s%s is %s",
-                        tseed_text_amount(job->needed, seeder->scratch),
-                        job->refused == chain->layer ? " of layer " : "",
-                        job->refused == chain->layer ? job->run->task->layer : "",
-                        tseed_text_amount(limit, seeder->scratch));
 }
 
 /* ---- victims ---- */
@@ -338,11 +162,11 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
     tseed_janitor_t *janitor = &seeder->janitor;
     const tseed_want_t *want = &janitor->want;
 
-    if (janitor->wanted && has_room(want->account, want->amount, (tseed_amount_t){0, 0})) {
-        wake_all(seeder);
+    if (janitor->wanted && tseed_room_has(want->account, want->amount, (tseed_amount_t){0, 0})) {
+        tseed_room_wake(seeder);
     }
     if (janitor->wanted && janitor->removing > 0 &&
-        has_room(want->account, want->amount, janitor->leaving)) {
+        tseed_room_has(want->account, want->amount, janitor->leaving)) {
         return 0;
     }
     if (janitor->wanted) {
@@ -369,14 +193,14 @@ static int may_remove(tseed_seeder_t *seeder)
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
     }
     if (may == TSEED_CLEAN_LATER) {
-        say_stuck(seeder, NULL,
-                  apr_psprintf(
-                      seeder->scratch, "nothing is removed before %s",
-                      tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner), seeder->scratch)));
+        tseed_room_say(seeder, NULL,
+                       apr_psprintf(seeder->scratch, "nothing is removed before %s",
+                                    tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner),
+                                                       seeder->scratch)));
     } else if (may == TSEED_CLEAN_UNKNOWN) {
-        say_stuck(seeder, NULL, "nothing is removed before the cache is known");
+        tseed_room_say(seeder, NULL, "nothing is removed before the cache is known");
     } else if (may == TSEED_CLEAN_NEVER) {
-        say_stuck(seeder, NULL, "nothing may be expired");
+        tseed_room_say(seeder, NULL, "nothing may be expired");
     }
     return may == TSEED_CLEAN_NOW;
 }
@@ -391,12 +215,25 @@ static void say_removal(const tseed_leaf_t *page)
               page->usage.names, page->usage.allocated);
 }
 
+/* Returns 0 if its tile set is configured no more. */
+static int remove_page(tseed_seeder_t *seeder, const tseed_leaf_t *page)
+{
+    tseed_run_t *run = tseed_standing_of(seeder, page->shelf);
+
+    if (run) {
+        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &page->place,
+                                TSEED_STAGE_REMOVE)
+            ->counted = page->usage;
+    }
+    return run != NULL;
+}
+
 static int begin_removal(tseed_seeder_t *seeder, const tseed_duty_t *duty)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_leaf_t victim;
 
-    if (!next_victim(&victim, seeder, duty) || !tseed_chores_remove(seeder, &victim)) {
+    if (!next_victim(&victim, seeder, duty) || !remove_page(seeder, &victim)) {
         return 0;
     }
     say_removal(&victim);
@@ -432,22 +269,23 @@ static void give_up(tseed_seeder_t *seeder, const tseed_duty_t *duty)
     janitor->stuck_since = 0;
     if (!janitor->wanted) {
         janitor->skip = duty->number + 1;
-    } else if (has_room(want->account, want->least, (tseed_amount_t){0, 0})) {
-        wake_all(seeder);
+    } else if (tseed_room_has(want->account, want->least, (tseed_amount_t){0, 0})) {
+        tseed_room_wake(seeder);
     } else {
-        say_stuck(seeder, want->account, "nothing may be expired");
+        tseed_room_say(seeder, want->account, "nothing may be expired");
         janitor->wanted = 0;
     }
 }
 
-apr_time_t tseed_janitor_due(const tseed_seeder_t *seeder)
+/* When it looks again for something to remove; INT64_MAX: at the next turn. */
+static apr_time_t due(const tseed_seeder_t *seeder)
 {
-    const apr_time_t due = seeder->janitor.not_before;
+    const apr_time_t at = seeder->janitor.not_before;
 
-    return due > tseed_clock_monotonic() ? due : INT64_MAX;
+    return at > tseed_clock_monotonic() ? at : INT64_MAX;
 }
 
-void tseed_janitor_feed(tseed_seeder_t *seeder)
+static void feed(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_duty_t duty;
@@ -527,7 +365,7 @@ static void say_removed(tseed_seeder_t *seeder)
     janitor->say_at = now + SAY_EVERY;
 }
 
-void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
     const tseed_place_t place = tseed_place_of(&(tseed_tile_t){
@@ -551,6 +389,13 @@ void tseed_janitor_take(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
+static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_chores_take(seeder, job);
+    removed(seeder, job);
+    tseed_jobs_put_back(seeder, job);
+}
+
 /* ---- once a tick ---- */
 
 /* What could not be removed may go again. */
@@ -564,7 +409,7 @@ static void spare_no_longer(tseed_seeder_t *seeder)
     seeder->janitor.spare_until = 0;
 }
 
-void tseed_janitor_tick(tseed_seeder_t *seeder)
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
 
@@ -574,7 +419,7 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
     if (seeder->settings->min_free > 0) {
         look_at_roots(seeder);
     }
-    if (janitor->spare_until && tseed_clock_monotonic() >= janitor->spare_until) {
+    if (janitor->spare_until && now >= janitor->spare_until) {
         spare_no_longer(seeder);
     }
     if (tseed_cleaner_due(seeder->cleaner, moment())) {
@@ -583,3 +428,5 @@ void tseed_janitor_tick(tseed_seeder_t *seeder)
     }
     say_removed(seeder);
 }
+
+const tseed_client_t tseed_janitor_client = {.feed = feed, .take = take, .tick = tick, .due = due};

@@ -13,10 +13,10 @@
 #ifndef TSEED_JOB_H
 #define TSEED_JOB_H
 
-#include <pthread.h>
 #include <stdint.h>
 
 #include "quota/tseed_account.h"
+#include "seeder/tseed_mailbox.h"
 #include "seeder/tseed_tally.h"
 #include "source/tseed_fetcher.h"
 #include "store/tseed_remnant.h"
@@ -27,6 +27,7 @@
 #define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
 
 struct tseed_run_t;
+struct tseed_client_t;
 
 typedef enum {
     TSEED_STAGE_CHECK,
@@ -35,11 +36,7 @@ typedef enum {
     TSEED_STAGE_REMOVE,
     TSEED_STAGE_COUNT,        /* what a page holds */
     TSEED_STAGE_COUNT_SHARED, /* the files that uniform tiles of a tile set share */
-    TSEED_STAGE_SWEEP,        /* removes those of them that no tile is a name of any more */
-    TSEED_STAGE_WALK,         /* goes through a tile set's directories, in a thread of its own */
-    TSEED_STAGE_INQUIRE,      /* of no run; see tseed_inquiry.c */
-    TSEED_STAGE_PURGE,        /* likewise; see tseed_purge.c */
-    TSEED_STAGE_SYNC          /* likewise; see tseed_sync.c */
+    TSEED_STAGE_SWEEP         /* removes those of them that no tile is a name of any more */
 } tseed_stage_t;
 
 typedef enum {
@@ -61,6 +58,8 @@ typedef struct {
 } tseed_passage_t;
 
 typedef struct tseed_job_t {
+    tseed_letter_t letter;               /* by which it comes back */
+    const struct tseed_client_t *client; /* who takes it then */
     struct tseed_run_t *run;
     int64_t position;
     tseed_metatile_t metatile;
@@ -111,7 +110,7 @@ typedef struct tseed_job_t {
     tseed_transfer_t transfer;
     char *url; /* malloc'd, kept for the next use */
     size_t url_size;
-    struct tseed_job_t *next;    /* in a queue or the mailbox */
+    struct tseed_job_t *next;    /* in a queue */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
 
@@ -154,20 +153,5 @@ static inline tseed_job_t *tseed_queue_take(tseed_queue_t *queue)
     }
     return job;
 }
-
-/* Where finished stages are announced to the main thread. Lock 1 of the internals README. */
-typedef struct {
-    pthread_mutex_t lock;
-    tseed_queue_t queue;
-    int wake; /* eventfd that the main thread polls */
-} tseed_mailbox_t;
-
-apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox);
-
-/* Any thread. Wakes the main thread when the box was empty. */
-void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_job_t *job);
-
-/* Main thread: everything that has come, in order; the box is empty afterwards. */
-tseed_queue_t tseed_mailbox_drain(tseed_mailbox_t *mailbox);
 
 #endif

@@ -16,6 +16,7 @@
 #include "board/tseed_traces.h"
 #include "protocol/tseed_quota_config.h"
 #include "seeder/tseed_house.h"
+#include "seeder/tseed_safe.h"
 
 #define RETRY_AFTER APR_USEC_PER_SEC
 
@@ -37,14 +38,14 @@ void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *w
                   what, seeder->settings->state_dir, tseed_state_error(seeder->state));
     }
     seeder->state_trouble = say_trouble(rv);
-    tseed_schedule_tell(seeder, seeder->state_trouble);
+    tseed_display_all_waiting(seeder, seeder->state_trouble);
 }
 
 static void works_again(tseed_seeder_t *seeder)
 {
     if (seeder->state_trouble) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the state database works again");
-        tseed_schedule_tell(seeder, "");
+        tseed_display_all_waiting(seeder, "");
     }
     seeder->state_trouble = NULL;
 }
@@ -119,7 +120,7 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
  * counts. */
 static int may_end(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    return run->phase == TSEED_RUN_ENDING && run->losses == 0 && tseed_sync_may_end(seeder, run);
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0 && tseed_safe_may_end(seeder, run);
 }
 
 /* Whether this transaction takes what a run has measured. */
@@ -149,7 +150,7 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
     apr_status_t rv = APR_SUCCESS;
 
     for (tseed_run_t *run = seeder->runs; rv == APR_SUCCESS && run; run = run->next_run) {
-        const tseed_progress_t *progress = tseed_sync_progress(seeder, run);
+        const tseed_progress_t *progress = tseed_safe_progress(seeder, run);
 
         if (may_end(seeder, run)) {
             rv = write_ending(seeder, run);
@@ -288,7 +289,7 @@ static void settle_losses(tseed_seeder_t *seeder)
                            run->task->failure_limit, loss->cause);
             tseed_pump_drain(seeder, run);
         }
-        tseed_pump_show(seeder, run);
+        tseed_display_run(seeder, run);
         tseed_trace_end(seeder->board, loss->trace);
         tseed_pump_settle(seeder, run);
         free(loss);
@@ -303,7 +304,7 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
         tseed_run_t *next = run->next_run;
 
         if (checkpoint) {
-            tseed_sync_saved(seeder, run);
+            tseed_safe_saved(seeder, run);
         }
         if (may_measure(seeder, run, checkpoint)) {
             memset(run->measures, 0, sizeof(run->measures));
@@ -345,7 +346,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
     int dirty = 0;
 
     for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
-        dirty |= tseed_sync_progress(seeder, run) != NULL;
+        dirty |= tseed_safe_progress(seeder, run) != NULL;
     }
     return seeder->must_record || (checkpoint && dirty) ||
            tseed_clerk_has_changes(seeder, save_of(checkpoint));

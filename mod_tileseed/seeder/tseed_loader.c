@@ -190,7 +190,7 @@ static apr_status_t end(tseed_seeder_t *seeder)
               "the books of the disk usage are read: %" APR_INT64_T_FMT " pages",
               tseed_book_pages(seeder->book));
     hold_pages(seeder);
-    tseed_chores_recount(seeder);
+    tseed_count_recount(seeder);
     if (seeder->quota_version) { /* else it is still to be read */
         tseed_janitor_configure(seeder);
     }

@@ -32,7 +32,7 @@ static void park(tseed_job_t *job, apr_time_t now)
     apr_interval_time_t asked = run->task->retry_wait;
     tseed_job_t **link = &run->parked;
 
-    tseed_pump_forget_answer(job);
+    tseed_jobs_forget_answer(&job->transfer);
     job->due = now + (asked > 0 ? asked : tseed_parking_back_off(job->tries));
     while (*link && (*link)->due <= job->due) {
         link = &(*link)->next;
@@ -52,12 +52,12 @@ void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job)
     apr_time_t now = tseed_clock_monotonic();
     int is_away = job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY;
 
-    tseed_pump_note_error(job->run, job->cause, now);
+    tseed_loss_note(job->run, job->cause, now);
     job->first_failed = job->tries++ ? job->first_failed : now;
     job->in_doubt = is_away && job->transfer.http_status != 429 && job->transfer.retry_after == 0;
     job->attempts += !is_away;
     if (is_lost(seeder, job, now)) {
-        tseed_pump_give_up(seeder, job);
+        tseed_loss_give_up(seeder, job);
     } else {
         park(job, now);
     }
@@ -71,13 +71,14 @@ static void leave(tseed_seeder_t *seeder, tseed_job_t *job, apr_time_t now)
     tseed_fetcher_outlook(seeder->fetcher, &outlook, job->transfer.upstream);
     job->attempts += job->in_doubt && outlook.heard > job->transfer.ended;
     if (is_lost(seeder, job, now)) {
-        tseed_pump_give_up(seeder, job);
+        tseed_loss_give_up(seeder, job);
     } else {
         tseed_queue_put(&job->run->wanted, job);
     }
 }
 
-void tseed_parking_release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+/* Those that are due are wanted again, or given up. */
+static void release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     while (run->parked && run->parked->due <= now) {
         tseed_job_t *job = run->parked;
@@ -87,7 +88,19 @@ void tseed_parking_release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t 
     }
 }
 
-apr_time_t tseed_parking_due(const tseed_seeder_t *seeder)
+static void feed(tseed_seeder_t *seeder)
+{
+    const apr_time_t now = tseed_clock_monotonic();
+
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->phase == TSEED_RUN_GOING) {
+            release(seeder, run, now);
+        }
+    }
+}
+
+/* When the next one is due. */
+static apr_time_t next_due(const tseed_seeder_t *seeder)
 {
     apr_time_t due = INT64_MAX;
 
@@ -98,3 +111,5 @@ apr_time_t tseed_parking_due(const tseed_seeder_t *seeder)
     }
     return due;
 }
+
+const tseed_client_t tseed_parking_client = {.feed = feed, .due = next_due};

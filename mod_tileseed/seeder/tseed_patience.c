@@ -12,50 +12,6 @@
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 
-/* What one of the addresses of a run's source says. */
-static void look_at(const tseed_seeder_t *seeder, tseed_outlook_t *outlook, const tseed_run_t *run,
-                    int address)
-{
-    tseed_fetcher_outlook(seeder->fetcher, outlook,
-                          run->tileset.layer->source.addresses[address].upstream);
-}
-
-int tseed_patience_outlook(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
-                           const tseed_run_t *run)
-{
-    int soonest = 0;
-
-    look_at(seeder, outlook, run, 0);
-    for (int i = 1; outlook->since && i < run->tileset.layer->source.count; i++) {
-        tseed_outlook_t other;
-
-        look_at(seeder, &other, run, i);
-        if (!other.since || other.next < outlook->next) {
-            *outlook = other;
-            soonest = i;
-        }
-    }
-    return soonest;
-}
-
-int tseed_patience_choose(const tseed_seeder_t *seeder, const tseed_job_t *job)
-{
-    const tseed_source_t *source = &job->run->tileset.layer->source;
-    int first = source->mode == TSEED_SOURCE_SHARE ? (int)(job->position % source->count) : 0;
-    apr_time_t now = tseed_clock_monotonic();
-    tseed_outlook_t outlook;
-
-    for (int i = 0; i < source->count; i++) {
-        int address = (first + job->tries + i) % source->count;
-
-        look_at(seeder, &outlook, job->run, address);
-        if (!outlook.since || outlook.next <= now) {
-            return address;
-        }
-    }
-    return tseed_patience_outlook(seeder, &outlook, job->run);
-}
-
 static int needs_upstream(const tseed_run_t *run)
 {
     return run->phase == TSEED_RUN_GOING && (run->fetching > 0 || run->parked);
@@ -123,7 +79,7 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
     } else {
         write_reason(run, name, outlook, now);
     }
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
     run->dirty = was_dirty;
 }
 
@@ -131,8 +87,8 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
 {
     run->waits_since = run->progress.away_since = 0;
     run->measured_at = now;
-    tseed_inquiry_remind(seeder, run);
-    tseed_pump_show(seeder, run);
+    tseed_run_remind(run);
+    tseed_display_run(seeder, run);
 }
 
 /* It has answered nothing for a while, and what it was asked has not failed yet. */
@@ -147,7 +103,7 @@ static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name
                    "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
                    tseed_text_fit(upstream, sizeof(upstream), name),
                    (now - outlook->hushed) / APR_USEC_PER_SEC);
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
     run->dirty = was_dirty;
 }
 
@@ -155,8 +111,8 @@ static void hear_again(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     run->is_hushed = 0;
     if (run->phase == TSEED_RUN_GOING) {
-        tseed_inquiry_remind(seeder, run);
-        tseed_pump_show(seeder, run);
+        tseed_run_remind(run);
+        tseed_display_run(seeder, run);
     }
 }
 
@@ -167,11 +123,11 @@ static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
            (run->waits_since || (run->progress.away_since && outlook->heard));
 }
 
-void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
         tseed_outlook_t outlook = {0};
-        int address = needs_upstream(run) ? tseed_patience_outlook(seeder, &outlook, run) : 0;
+        int address = needs_upstream(run) ? tseed_outlook_get(seeder, &outlook, run) : 0;
 
         if (outlook.since) {
             hold_on(seeder, run, name_of(run, address), &outlook, now);
@@ -185,3 +141,5 @@ void tseed_patience_tick(tseed_seeder_t *seeder, apr_time_t now)
         }
     }
 }
+
+const tseed_client_t tseed_patience_client = {.tick = tick};

@@ -15,75 +15,8 @@
 
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
 #define PACES            20
-#define SUMMARY_EVERY    (60 * APR_USEC_PER_SEC)
-
-/* Whether a run stands still until the database has marks, losses, or its end. */
-static int waits_for_state(const tseed_run_t *run)
-{
-    return run->phase == TSEED_RUN_ENDING || (run->losses > 0 && !run->jobs) ||
-           (run->ready.count > 0 && run->working == 0);
-}
-
-void tseed_pump_show(tseed_seeder_t *seeder, tseed_run_t *run)
-{
-    tseed_progress_t shown = run->progress;
-    const char *trouble = tseed_sync_trouble(seeder, run);
-
-    shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
-    if (seeder->state_trouble && waits_for_state(run)) { /* a reason that can't be recorded */
-        tseed_text_fit(shown.reason, sizeof(shown.reason), seeder->state_trouble);
-    } else if (trouble) {
-        apr_cpystrn(shown.reason, trouble, sizeof(shown.reason));
-    }
-    run->dirty = 1;
-    if (!run->terminated) {
-        tseed_board_slot_update(seeder->board, run->slot, &shown);
-    }
-}
 
 /* ---- jobs ---- */
-
-tseed_job_t *tseed_pump_job_get(tseed_seeder_t *seeder)
-{
-    tseed_job_t *job = seeder->idle;
-
-    if (job) {
-        seeder->idle = job->next;
-    } else {
-        job = tseed_memory_get(sizeof(*job));
-    }
-    job->attempts = job->tries = 0;
-    job->made = job->skipped = job->bytes = 0;
-    job->due = 0;
-    job->levels = 0;
-    job->must_fetch = job->is_stale = job->is_passing = 0;
-    job->digest = 0;
-    job->is_recount = job->is_whole = 0;
-    job->inherits = 0;
-    job->trace = 0;
-    job->cause[0] = '\0';
-    job->transfer.http_status = 0;
-    memset(job->present, 0, sizeof(job->present));
-    memset(job->written, 0, sizeof(job->written));
-    return job;
-}
-
-void tseed_pump_forget_answer(tseed_job_t *job)
-{
-    free(job->transfer.body);
-    job->transfer.body = NULL;
-    job->transfer.length = job->transfer.capacity = 0;
-}
-
-void tseed_pump_job_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_pump_forget_answer(job);
-    tseed_steward_drop(seeder, job);
-    tseed_run_job_remove(job->run, job);
-    job->run = NULL;
-    job->next = seeder->idle;
-    seeder->idle = job;
-}
 
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
 {
@@ -98,7 +31,7 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, job);
+        tseed_mailbox_put(&seeder->mailbox, &job->letter);
     }
 }
 
@@ -128,7 +61,7 @@ static int64_t pixels_of(const tseed_job_t *job)
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
-    int address = tseed_patience_choose(seeder, job);
+    int address = tseed_outlook_choose(seeder, job);
 
     if (job->is_stale) { /* what was made of the last answer is out of date as well */
         memset(job->written, 0, sizeof(job->written));
@@ -138,7 +71,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     set_url(seeder, job, address);
     tseed_archive_ask(seeder, job);
     job->stage = TSEED_STAGE_FETCH;
-    tseed_pump_forget_answer(job);
+    tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;
@@ -202,72 +135,11 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_run_measure(run, job, tseed_clock_monotonic());
     if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
         run->pauses = 0;
-        tseed_inquiry_remind(seeder, run);
+        tseed_run_remind(run);
     }
-    tseed_pump_job_put_back(seeder, job);
-    tseed_pump_show(seeder, run);
+    tseed_jobs_put_back(seeder, job);
+    tseed_display_run(seeder, run);
     tseed_trace_end(seeder->board, trace);
-}
-
-/* One line about all upstream errors since the last one. */
-static void summarise(tseed_run_t *run, apr_time_t now)
-{
-    char who[40] = "requested tiles";
-
-    if (!run->is_standing) {
-        apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
-    }
-    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-              "%s of layer '%s': %" APR_INT64_T_FMT
-              " failed answers of the upstream, the last one: %s",
-              who, run->task->layer, run->errors, run->last_cause);
-    run->errors = 0;
-    run->next_summary = now + SUMMARY_EVERY;
-}
-
-/* The first upstream error is logged at once, more of them once a minute and at the end. */
-void tseed_pump_summarise(tseed_run_t *run, apr_time_t now)
-{
-    if (run->errors > 0 && now >= run->next_summary) {
-        summarise(run, now);
-    }
-}
-
-void tseed_pump_note_error(tseed_run_t *run, const char *cause, apr_time_t now)
-{
-    run->errors++;
-    apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
-    tseed_pump_summarise(run, now);
-}
-
-void tseed_pump_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
-{
-    tseed_run_t *run = job->run;
-    tseed_loss_t *loss = tseed_memory_get(sizeof(*loss));
-
-    loss->run = run;
-    loss->position = job->position;
-    loss->skipped = tseed_job_present(job);
-    loss->made = tseed_job_written(job);
-    loss->bytes = job->bytes;
-    loss->trace = job->trace;
-    loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped - loss->made;
-    memcpy(loss->cause, job->cause, sizeof(loss->cause));
-    loss->record = (tseed_failure_t){
-        .task = run->task->id,
-        .z = job->metatile.whole.z,
-        .x = job->metatile.whole.minx,
-        .y = job->metatile.whole.miny,
-        .cause = loss->cause,
-        .http_status = job->transfer.http_status,
-        .attempts = job->attempts,
-        .time = tseed_clock_wall(run->progress.started),
-    };
-    loss->next = seeder->losses;
-    seeder->losses = loss;
-    seeder->must_record = 1;
-    run->losses++;
-    tseed_pump_job_put_back(seeder, job);
 }
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
@@ -302,7 +174,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
                        "paused: the store of layer %s can't be used: %s; the error log says where",
                        tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
 }
 
 /* ---- stages ---- */
@@ -368,8 +240,8 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
         count_skipped(job);
         run->progress.bytes += job->bytes;
     }
-    tseed_pump_job_put_back(seeder, job);
-    tseed_pump_show(seeder, run);
+    tseed_jobs_put_back(seeder, job);
+    tseed_display_run(seeder, run);
 }
 
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -420,15 +292,15 @@ static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
 /* Likewise, but for a tile that is larger than the whole quota. */
 static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    const char *cause = tseed_janitor_refuse(seeder, job);
+    const char *cause = tseed_room_refuse(seeder, job);
 
     if (cause) {
         apr_cpystrn(job->cause, cause, sizeof(job->cause));
-        tseed_pump_give_up(seeder, job);
+        tseed_loss_give_up(seeder, job);
         return;
     }
     tseed_queue_put(queue_again(job), job);
-    tseed_janitor_want(seeder, job);
+    tseed_room_want(seeder, job);
 }
 
 static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -459,22 +331,10 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-void tseed_pump_take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    job->at_work = 0;
-    if (job->stage == TSEED_STAGE_CUT) {
-        tseed_steward_unpin(seeder, job);
-    }
-    if (run->is_standing) {
-        if (tseed_run_is_chore(job)) {
-            tseed_chores_take(seeder, job);
-        } else {
-            tseed_guests_take(seeder, job);
-        }
-        return;
-    }
     if (job->stage == TSEED_STAGE_FETCH) {
         fetched(seeder, job);
     } else {
@@ -505,14 +365,14 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
 void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     if (run->phase == TSEED_RUN_GOING && tseed_run_is_through(run)) {
-        tseed_inquiry_remind(seeder, run);
+        tseed_run_remind(run);
         tseed_run_conclude(run);
         run->phase = TSEED_RUN_DRAINING;
     }
     if (run->phase == TSEED_RUN_DRAINING && !run->jobs) {
         run->phase = TSEED_RUN_ENDING;
         if (run->errors > 0) {
-            summarise(run, tseed_clock_monotonic());
+            tseed_loss_say(run, tseed_clock_monotonic());
         }
     }
     if (run->phase == TSEED_RUN_ENDING) {
@@ -544,7 +404,7 @@ static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
         run->paces += run->paces < PACES;
         run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
     }
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
     run->dirty = was_dirty;
     run->paced_at = now;
     run->paced_tiles = processed;
@@ -556,8 +416,10 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
         take_pace(seeder, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
-            tseed_pump_show(seeder, run);
+            tseed_display_run(seeder, run);
         }
-        tseed_pump_summarise(run, now);
+        tseed_loss_summarise(run, now);
     }
 }
+
+const tseed_client_t tseed_pump_client = {.take = take, .tick = tseed_pump_tick};

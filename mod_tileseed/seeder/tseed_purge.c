@@ -24,9 +24,10 @@
 #define PARTS 2
 #define RETRY (60 * APR_USEC_PER_SEC)
 
-/* One thread's. The job is how it reports; it belongs to the thread until then. */
+/* One thread's, until it posts the letter. */
 typedef struct {
-    tseed_job_t job;
+    tseed_letter_t letter;
+    apr_status_t rv;
     tseed_purge_t *purge;
     tseed_mailbox_t *mailbox;
     unsigned part;
@@ -84,50 +85,9 @@ static void *purge_thread(void *data)
     part_t *part = data;
     tseed_purge_t *purge = part->purge;
 
-    part->job.rv = tseed_store_purge(&purge->removed, purge->root, part->part, PARTS, NULL);
-    tseed_mailbox_put(part->mailbox, &part->job);
+    part->rv = tseed_store_purge(&purge->removed, purge->root, part->part, PARTS, NULL);
+    tseed_mailbox_put(part->mailbox, &part->letter);
     return NULL;
-}
-
-static void part_begin(tseed_seeder_t *seeder, tseed_purge_t *purge, unsigned number)
-{
-    part_t *part = &purge->parts[number];
-    pthread_t thread;
-
-    part->purge = purge;
-    part->mailbox = &seeder->mailbox;
-    part->part = number;
-    part->job.stage = TSEED_STAGE_PURGE;
-    purge->at_work++;
-    if (pthread_create(&thread, NULL, purge_thread, part) == 0) {
-        pthread_detach(thread);
-    } else { /* as if it had failed at once */
-        part->job.rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, &part->job);
-    }
-}
-
-void tseed_purge_feed(tseed_seeder_t *seeder)
-{
-    apr_time_t now = tseed_clock_monotonic();
-    tseed_purge_t *due = NULL;
-
-    if (seeder->must_save || seeder->loader.is_going) {
-        return;
-    }
-    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
-        if (purge->at_work > 0) {
-            return;
-        }
-        due = purge->wanted && now >= purge->not_before ? purge : due;
-    }
-    if (due) {
-        due->wanted = 0;
-        due->rv = APR_SUCCESS;
-        for (unsigned i = 0; i < PARTS; i++) {
-            part_begin(seeder, due, i);
-        }
-    }
 }
 
 /* ---- books ---- */
@@ -186,7 +146,7 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
             tseed_book_purge(seeder->book, shelf, NULL);
         }
         if (shelf->holding.shared.files > 0 && strcmp(shelf->holding.root, purge->root) == 0) {
-            tseed_chores_sweep(seeder, shelf);
+            tseed_count_sweep(seeder, shelf);
         }
     }
     if (removed > 0) {
@@ -224,12 +184,13 @@ static void complain(const tseed_seeder_t *seeder, tseed_purge_t *purge)
     }
 }
 
-void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(tseed_seeder_t *seeder, void *about)
 {
-    tseed_purge_t *purge = ((part_t *)job)->purge;
+    const part_t *part = about;
+    tseed_purge_t *purge = part->purge;
 
     purge->at_work--;
-    purge->rv = purge->rv != APR_SUCCESS ? purge->rv : job->rv;
+    purge->rv = purge->rv != APR_SUCCESS ? purge->rv : part->rv;
     if (purge->at_work > 0) {
         return;
     }
@@ -245,9 +206,55 @@ void tseed_purge_take(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-void tseed_purge_tick(tseed_seeder_t *seeder)
+/* ---- the client ---- */
+
+static void part_begin(tseed_seeder_t *seeder, tseed_purge_t *purge, unsigned number)
 {
+    part_t *part = &purge->parts[number];
+    pthread_t thread;
+
+    part->purge = purge;
+    part->mailbox = &seeder->mailbox;
+    part->part = number;
+    part->letter = (tseed_letter_t){.take = take, .about = part};
+    purge->at_work++;
+    if (pthread_create(&thread, NULL, purge_thread, part) == 0) {
+        pthread_detach(thread);
+    } else { /* as if it had failed at once */
+        part->rv = APR_ENOMEM;
+        tseed_mailbox_put(&seeder->mailbox, &part->letter);
+    }
+}
+
+static void feed(tseed_seeder_t *seeder)
+{
+    apr_time_t now = tseed_clock_monotonic();
+    tseed_purge_t *due = NULL;
+
+    if (seeder->must_save || seeder->loader.is_going) {
+        return;
+    }
+    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
+        if (purge->at_work > 0) {
+            return;
+        }
+        due = purge->wanted && now >= purge->not_before ? purge : due;
+    }
+    if (due) {
+        due->wanted = 0;
+        due->rv = APR_SUCCESS;
+        for (unsigned i = 0; i < PARTS; i++) {
+            part_begin(seeder, due, i);
+        }
+    }
+}
+
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
+{
+    (void)now;
     for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
         credit(seeder, purge);
     }
 }
+
+const tseed_client_t tseed_purge_client = {.feed = feed, .tick = tick};

@@ -187,13 +187,7 @@ int64_t tseed_job_written(const tseed_job_t *job)
 
 static int changes_or_counts(const tseed_job_t *job)
 {
-    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH &&
-           job->stage != TSEED_STAGE_WALK && job->stage != TSEED_STAGE_INQUIRE;
-}
-
-int tseed_run_is_chore(const tseed_job_t *job)
-{
-    return changes_or_counts(job) ? job->stage != TSEED_STAGE_CUT : job->stage == TSEED_STAGE_WALK;
+    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH;
 }
 
 /* A REMOVE that leaves nothing: of a level, or of a page for the quota. Its end makes the books say
@@ -224,4 +218,22 @@ int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range)
         }
     }
     return 0;
+}
+
+const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *run,
+                                    const tseed_metatile_t *metatile)
+{
+    for (const tseed_run_t *other = runs; other; other = other->next_run) {
+        if (other != run && other->jobs && other->shelf == run->shelf &&
+            other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+void tseed_run_remind(tseed_run_t *run)
+{
+    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason),
+                   run->warning ? run->warning : "");
 }

@@ -46,9 +46,11 @@ typedef struct tseed_run_t {
     /* owned by the main thread */
     struct tseed_run_t *next_run;
     const char *gone;        /* why the task can't go on, or NULL */
+    const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
     int is_standing;         /* of no task; see tseed_standing.c */
     tseed_flight_t *flights; /* of a standing run: what guests wait for, */
     tseed_flight_t *failed;  /* and what they need not ask for just now */
+    int is_walked;           /* of a standing run: a walk goes through the tile set */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
     uint64_t recipe;         /* tseed_archive.c; 0: not looked up yet */
     tseed_phase_t phase;
@@ -132,10 +134,15 @@ void tseed_run_doubt(tseed_run_t *run);
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
 void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
 
-/* Whether a standing run's job is no guest's. */
-int tseed_run_is_chore(const tseed_job_t *job);
-
 /* Whether a job of the run is at work on one of these tiles. */
 int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range);
+
+/* The one of these runs, another one of the same tile set, that is at work on the metatile: then
+ * `run` waits for it, and finds its tiles there. NULL: there is none. */
+const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *run,
+                                    const tseed_metatile_t *metatile);
+
+/* Gives the reason of a run that has no other: what its upstream lacks, or none. */
+void tseed_run_remind(tseed_run_t *run);
 
 #endif

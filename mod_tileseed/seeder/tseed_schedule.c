@@ -119,7 +119,8 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
 static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t *run)
 {
     run->progress.state = TSEED_RUNNING;
-    tseed_inquiry_remind(seeder, run);
+    run->warning = apr_hash_get(seeder->warnings, run->task->layer, APR_HASH_KEY_STRING);
+    tseed_run_remind(run);
     if (!run->progress.started) {
         run->progress.started = tseed_clock_wall(run->task->created);
     }
@@ -137,31 +138,10 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
               run->task->tiles_total, run->task->gridset, run->task->zoom_start,
               run->task->zoom_stop, run->task->format);
     tseed_pump_settle(seeder, run);
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
 }
 
 /* ---- who waits for what ---- */
-
-/* Shows why a PENDING task is not begun although a thread is free. */
-static void show_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason)
-{
-    tseed_row_t row;
-
-    if (tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
-        strcmp(row.progress.reason, reason) != 0) {
-        tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
-        tseed_board_slot_update(seeder->board, entry->slot, &row.progress);
-    }
-}
-
-void tseed_schedule_tell(tseed_seeder_t *seeder, const char *reason)
-{
-    for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
-        if (!entry->run && !entry->terminated) {
-            show_waiting(seeder, entry, reason);
-        }
-    }
-}
 
 static const char *say_truncate(const tseed_seeder_t *seeder, int64_t id)
 {
@@ -193,7 +173,8 @@ static const tseed_run_t *stuck_before(const tseed_seeder_t *seeder, const tseed
         return NULL;
     }
     metatile = tseed_run_metatile(run, position);
-    holder = tseed_feeder_holder(seeder, run, &metatile);
+    holder = tseed_run_holder(seeder->runs, run, &metatile);
+    holder = holder ? holder : tseed_run_holder(seeder->standing, run, &metatile);
     return holder && is_stuck(holder) ? holder : NULL;
 }
 
@@ -323,7 +304,7 @@ static void be_behind(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_run_
     run->is_behind = 1;
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "waits for the metatile that %s is at, which is paused or waits itself", who);
-    tseed_pump_show(seeder, run);
+    tseed_display_run(seeder, run);
     run->dirty = was_dirty;
 }
 
@@ -331,8 +312,8 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     run->is_behind = 0;
     if (run->phase == TSEED_RUN_GOING) {
-        tseed_inquiry_remind(seeder, run);
-        tseed_pump_show(seeder, run);
+        tseed_run_remind(run);
+        tseed_display_run(seeder, run);
     }
 }
 
@@ -349,22 +330,23 @@ static void show_behind(tseed_seeder_t *seeder)
     }
 }
 
-void tseed_schedule_tick(tseed_seeder_t *seeder)
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     queue_t queue;
 
+    (void)now;
     show_behind(seeder);
     if (seeder->pending == 0 || seeder->state_trouble) {
         return;
     }
     if (seeder->loader.is_going) {
-        tseed_schedule_tell(seeder, tseed_loader_reason(seeder));
+        tseed_display_all_waiting(seeder, tseed_loader_reason(seeder));
         return;
     }
     queue = queue_of(seeder);
     for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
         if (!entry->run && !entry->terminated) {
-            show_waiting(seeder, entry, say_waiting(seeder, &queue, entry));
+            tseed_display_waiting(seeder, entry, say_waiting(seeder, &queue, entry));
         }
         pass_by(&queue, entry);
     }
@@ -423,3 +405,5 @@ void tseed_schedule_turn(tseed_seeder_t *seeder)
     }
     lend(seeder);
 }
+
+const tseed_client_t tseed_schedule_client = {.tick = tick};

@@ -15,6 +15,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
+#include "seeder/tseed_safe.h"
 #include "seeder/tseed_miss.h"
 #include "seeder/tseed_pulse.h"
 
@@ -86,9 +87,8 @@ static apr_time_t earlier(apr_time_t a, apr_time_t b)
     return a < b ? a : b;
 }
 
-/* Waits for the doorbell, the mailbox, a parked metatile, the janitor or the next tick. Returns
- * nonzero when it is time to leave.
- */
+/* Waits for the doorbell, the mailbox, a client that is due or the next tick. Returns nonzero when
+ * it is time to leave. */
 static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 {
     struct pollfd fds[5] = {
@@ -99,9 +99,8 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
         {.fd = seeder->leavers, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
-    apr_time_t due = earlier(tseed_parking_due(seeder), tseed_janitor_due(seeder));
-    apr_time_t next = earlier(due, seeder->next_tick);
-    int is_busy = seeder->must_record || seeder->loader.is_going || tseed_chores_is_looking(seeder);
+    apr_time_t next = earlier(tseed_clients_due(seeder), seeder->next_tick);
+    int is_busy = seeder->must_record || seeder->loader.is_going;
     apr_time_t left = is_busy && now >= seeder->retry_at ? 0 : next - now;
     uint64_t rings;
 
@@ -233,9 +232,7 @@ static int begin(tseed_seeder_t *seeder)
 
 static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
 {
-    tseed_job_t *job = (tseed_job_t *)((char *)transfer - offsetof(tseed_job_t, transfer));
-
-    tseed_mailbox_put(mailbox, job);
+    tseed_mailbox_put(mailbox, transfer->baton);
 }
 
 static apr_status_t start_threads(tseed_seeder_t *seeder)
@@ -304,16 +301,7 @@ static void tick(tseed_seeder_t *seeder)
 
     seeder->next_tick = now + TICK;
     tseed_board_heartbeat(seeder->board, now);
-    tseed_pump_tick(seeder, now);
-    tseed_guests_tick(seeder, now);
-    tseed_standing_tick(seeder, now);
-    tseed_patience_tick(seeder, now);
-    tseed_inquiry_tick(seeder);
-    tseed_steward_tick(seeder);
-    tseed_janitor_tick(seeder);
-    tseed_purge_tick(seeder);
-    tseed_sync_tick(seeder, now);
-    tseed_schedule_tick(seeder);
+    tseed_clients_tick(seeder, now);
     tseed_ledger_record(seeder, 1);
     tseed_checkup_tick(seeder);
     if (seeder->ticks % VALIDATE_EVERY == 0) {
@@ -323,24 +311,6 @@ static void tick(tseed_seeder_t *seeder)
         tseed_state_prune(seeder->state, settings->history_most,
                           tseed_calendar_least(&seeder->calendar, apr_time_now(), now) -
                               settings->history_age);
-    }
-}
-
-static void take_mail(tseed_seeder_t *seeder)
-{
-    tseed_queue_t mail = tseed_mailbox_drain(&seeder->mailbox);
-    tseed_job_t *job;
-
-    while ((job = tseed_queue_take(&mail)) != NULL) {
-        if (job->stage == TSEED_STAGE_INQUIRE) {
-            tseed_inquiry_take(seeder, job);
-        } else if (job->stage == TSEED_STAGE_PURGE) {
-            tseed_purge_take(seeder, job);
-        } else if (job->stage == TSEED_STAGE_SYNC) {
-            tseed_sync_take(seeder, job);
-        } else {
-            tseed_pump_take(seeder, job);
-        }
     }
 }
 
@@ -356,7 +326,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
         if (seeder->loader.is_lost) {
             return TSEED_EXIT_FAILED;
         }
-        take_mail(seeder);
+        tseed_mailbox_take(&seeder->mailbox, seeder);
         if (rung || due) {
             hear(seeder);
         }
@@ -373,8 +343,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
             tseed_ledger_record(seeder, 0);
         }
         tseed_schedule_turn(seeder);
-        tseed_feeder_feed(seeder);
-        tseed_sync_feed(seeder);
+        tseed_clients_feed(seeder);
         apr_pool_clear(seeder->scratch);
         if (wait_for_work(seeder, &rung)) {
             return TSEED_EXIT_STOPPED;
@@ -408,7 +377,7 @@ static void wait_for_workers(tseed_seeder_t *seeder, apr_time_t until)
     while ((is_working(seeder->runs) || is_working(seeder->standing)) &&
            tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        take_mail(seeder);
+        tseed_mailbox_take(&seeder->mailbox, seeder);
     }
 }
 
@@ -418,7 +387,7 @@ static void wait_for_syncs(tseed_seeder_t *seeder, apr_time_t until)
 
     while (tseed_sync_is_at_work(seeder) && tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        take_mail(seeder);
+        tseed_mailbox_take(&seeder->mailbox, seeder);
     }
 }
 
@@ -453,10 +422,10 @@ static void stop(tseed_seeder_t *seeder)
     wait_for_workers(seeder, now + 2 * half);
     tseed_pump_tick(seeder, tseed_clock_monotonic());
     sync_last(seeder);
-    tseed_steward_tick(seeder); /* the board may go with httpd, and the hits on it */
+    tseed_steward_tick(seeder, now); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
      */
-    tseed_sync_end(seeder);
+    tseed_safe_end(seeder);
     tseed_book_sweep(seeder->book);
     tseed_book_sweep(seeder->book);
     seeder->retry_at = 0;

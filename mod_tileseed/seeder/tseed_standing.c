@@ -39,7 +39,7 @@ static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
 
 static int is_idle(const tseed_run_t *run)
 {
-    return !run->flights && !run->failed && !run->jobs;
+    return !run->flights && !run->failed && !run->jobs && !run->is_walked;
 }
 
 static void dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
@@ -161,7 +161,7 @@ tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shel
     return run;
 }
 
-void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(tseed_seeder_t *seeder, apr_time_t now)
 {
     for (tseed_run_t *run = seeder->standing, *next; run; run = next) {
         next = run->next_run;
@@ -170,3 +170,5 @@ void tseed_standing_tick(tseed_seeder_t *seeder, apr_time_t now)
         }
     }
 }
+
+const tseed_client_t tseed_standing_client = {.tick = tick};

@@ -18,6 +18,7 @@
 #include "base/tseed_log.h"
 #include "board/tseed_hits.h"
 #include "seeder/tseed_house.h"
+#include "seeder/tseed_safe.h"
 
 #define SWEEP_EVERY 30 /* ticks */
 
@@ -36,7 +37,7 @@ static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_pl
     unsigned obstacles = tseed_book_ask(seeder->book, shelf, place);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        tseed_chores_count(seeder, shelf, place);
+        tseed_count_page(seeder, shelf, place);
     }
     return obstacles;
 }
@@ -132,7 +133,7 @@ static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job
     uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
 
     levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
-    if (levels && tseed_sync_may_unmark(seeder, shelf)) {
+    if (levels && tseed_safe_may_unmark(seeder, shelf)) {
         tseed_book_unmark_levels(shelf, levels);
         seeder->must_save = 1;
     }
@@ -146,7 +147,7 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
         job->holds = 0;
     }
     if (job->levels) {
-        tseed_sync_touch_levels(seeder, job->run->shelf);
+        tseed_safe_touch_levels(seeder, job->run->shelf);
         unmark(seeder, job->run->shelf, job);
         job->levels = 0;
     }
@@ -182,7 +183,7 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
         return 0;
     }
     if (job->stage == TSEED_STAGE_CUT && job->run->shelf->shared_due) {
-        tseed_chores_count_shared(seeder, job->run->shelf);
+        tseed_count_shared(seeder, job->run->shelf);
     }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {
         return 0;
@@ -234,7 +235,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     rv = tseed_book_share(seeder->book, job->run->shelf, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
-        tseed_chores_count_shared(seeder, job->run->shelf);
+        tseed_count_shared(seeder, job->run->shelf);
     }
     if (job->is_detached) {
         book_detached(seeder, job);
@@ -274,14 +275,17 @@ static void unmark_counted(tseed_seeder_t *seeder)
     }
 }
 
-void tseed_steward_tick(tseed_seeder_t *seeder)
+void tseed_steward_tick(tseed_seeder_t *seeder, apr_time_t now)
 {
+    (void)now;
     if (seeder->loader.is_going) {
         return;
     }
     unmark_counted(seeder);
     tseed_hits_drain(seeder->board, hit, seeder);
     if (seeder->ticks % SWEEP_EVERY == 0) {
-        tseed_sync_sweep(seeder);
+        tseed_safe_sweep(seeder);
     }
 }
+
+const tseed_client_t tseed_steward_client = {.tick = tseed_steward_tick};

@@ -49,6 +49,7 @@ typedef struct tseed_transfer_t {
                             * long as the transfer; NULL: none */
     size_t most;           /* longest body that is taken, bytes */
     int may_go_elsewhere;  /* don't let it wait for an upstream that is away: AWAY, not sent */
+    void *baton;           /* the caller's own */
 
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Counting: what pages and shared files hold, on the disk.
+ *
+ * A page is counted because a job waits for it, because it was in doubt when the seeder started, or
+ * because a walk has found it on the disk and not in the book. The first goes before the others,
+ * which take one worker at most.
+ */
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+
+#define RETRY            (60 * APR_USEC_PER_SEC)
+#define RECOUNTS_AT_ONCE 64
+#define LOOKS_AT_ONCE    (1 << 18) /* of pages, in milliseconds */
+
+static int is_counted(const tseed_run_t *run, const tseed_place_t *place)
+{
+    for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
+        const tseed_range_t *tiles = &job->metatile.wanted;
+
+        if (job->stage == TSEED_STAGE_COUNT && tiles->z == place->z &&
+            tiles->minx == place->x * TSEED_PAGE_SIDE &&
+            tiles->miny == place->y * TSEED_PAGE_SIDE) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    tseed_run_t *run = tseed_standing_of(seeder, shelf);
+
+    if (run && !is_counted(run, place)) {
+        tseed_chores_begin_page(seeder, &tseed_count_client, run, place, TSEED_STAGE_COUNT);
+    }
+}
+
+/* The store can't be looked at: tasks pause, guests are served without it. */
+static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
+{
+    tseed_run_t *standing = count->run;
+
+    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        if (run->shelf == standing->shelf && run->ready.count > 0) {
+            tseed_pump_pause(seeder, run, count);
+        }
+    }
+    for (int waiting = standing->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&standing->ready);
+
+        if (job->stage == TSEED_STAGE_CUT) {
+            tseed_pump_work(seeder, job, TSEED_STAGE_CUT);
+        } else {
+            tseed_queue_put(&standing->ready, job);
+        }
+    }
+}
+
+static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    const tseed_range_t *tiles = &job->metatile.wanted;
+    const tseed_place_t place = {tiles->z, tiles->minx / TSEED_PAGE_SIDE,
+                                 tiles->miny / TSEED_PAGE_SIDE};
+    tseed_effect_t difference = {0};
+
+    if (job->outcome == TSEED_JOB_STOPPED) {
+        return; /* the next seeder counts */
+    }
+    if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
+        seeder->count_after = tseed_clock_monotonic() + RETRY;
+        tseed_audit_counted(seeder, job, NULL);
+        give_up(seeder, job);
+        return;
+    }
+    if (job->stage == TSEED_STAGE_COUNT) {
+        tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &job->counted);
+    } else {
+        tseed_book_count_shared(&difference, seeder->book, job->run->shelf, &job->counted);
+    }
+    tseed_audit_counted(seeder, job, &difference);
+}
+
+/* What is due in shared files, one tile set after the other: they may be many. */
+static void shared_next(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, seeder->shared_cursor);
+
+    while (shelf && !shelf->shared_due && !shelf->sweep_due) {
+        shelf = tseed_book_shelf(seeder->book, ++seeder->shared_cursor);
+    }
+    if (!shelf) {
+        seeder->shared_cursor = 0;
+    } else if (shelf->shared_due) {
+        tseed_count_shared(seeder, shelf);
+    } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_SWEEP)) {
+        shelf->sweep_due = 0;
+        seeder->shared_due--;
+    }
+}
+
+/* Shared files have no page: they are counted while nothing else goes on in the tile set. */
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    const int begun =
+        tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_COUNT_SHARED);
+
+    if (begun && shelf->shared_due) {
+        shelf->shared_due = 0;
+        seeder->shared_due--;
+    }
+    return begun;
+}
+
+void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    seeder->shared_due += !shelf->sweep_due;
+    shelf->sweep_due = 1;
+}
+
+static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_steward_book(seeder, job);
+    if (job->outcome == TSEED_JOB_NO_STORE) {
+        tseed_log(TSEED_LOG_ERROR, job->rv,
+                  "can't remove shared files of layer '%s' below %s that no tile needs any more; "
+                  "the next truncate or start tries it again",
+                  job->run->task->layer, job->run->tileset.layer->store.root);
+    }
+}
+
+/* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
+ * are dropped. Shared files have no marks: one tile set after the other, those first that somebody
+ * is about to write in. Levels that were being truncated hold less than the book has: they can
+ * wait. There may be any number of pages: they are gone through once, a few at a time. */
+void tseed_count_recount(tseed_seeder_t *seeder)
+{
+    tseed_shelf_t *shelf;
+
+    seeder->is_recounting = 1;
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+        shelf->shared_due = shelf->holding.shared.files > 0 || shelf->in_doubt > 0;
+        seeder->shared_due += shelf->shared_due;
+    }
+}
+
+static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
+{
+    tseed_run_t *run = tseed_standing_of(seeder, leaf->shelf);
+
+    if (run && !is_counted(run, &leaf->place)) {
+        tseed_chores_begin_page(seeder, &tseed_count_client, run, &leaf->place, TSEED_STAGE_COUNT)
+            ->is_recount = 1;
+        seeder->recounts++;
+    }
+}
+
+/* Begins the next pages of the recount; ends it behind the last. */
+static void recount_feed(tseed_seeder_t *seeder)
+{
+    size_t looks = LOOKS_AT_ONCE;
+    tseed_leaf_t leaf;
+
+    while (seeder->recounts < RECOUNTS_AT_ONCE) {
+        if (!tseed_steward_is_doubtful(seeder) ||
+            !tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->recount_cursor, &looks)) {
+            seeder->is_recounting = looks == 0 || seeder->recounts > 0;
+            return;
+        }
+        if (!(leaf.shelf->holding.doubtful >> leaf.place.z & 1)) {
+            recount_page(seeder, &leaf);
+        }
+    }
+}
+
+/* ---- the client ---- */
+
+static void feed(tseed_seeder_t *seeder)
+{
+    if (seeder->loader.is_going) {
+        return;
+    }
+    if (seeder->is_recounting) {
+        recount_feed(seeder);
+    }
+    if (seeder->chores == 0 && seeder->shared_due > 0) {
+        shared_next(seeder);
+    }
+}
+
+/* Whether the search for pages goes on at once: no job is under way that would wake the loop. */
+static apr_time_t due(const tseed_seeder_t *seeder)
+{
+    return seeder->is_recounting && seeder->recounts == 0 ? seeder->retry_at : INT64_MAX;
+}
+
+static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_chores_take(seeder, job);
+    seeder->recounts -= job->is_recount;
+    if (job->stage == TSEED_STAGE_SWEEP) {
+        swept(seeder, job);
+    } else {
+        counted(seeder, job);
+    }
+    tseed_jobs_put_back(seeder, job);
+}
+
+const tseed_client_t tseed_count_client = {.feed = feed, .take = take, .due = due};
+
+/* ---- pages in doubt, in the background ---- */
+
+int tseed_count_may_begin(const tseed_seeder_t *seeder)
+{
+    return !seeder->loader.is_going && seeder->chores == 0 &&
+           tseed_clock_monotonic() >= seeder->count_after;
+}
+
+/* The next page in doubt in which nobody is at work; the search may last for some turns. */
+static void count_next(tseed_seeder_t *seeder)
+{
+    size_t looks = LOOKS_AT_ONCE;
+    tseed_leaf_t leaf;
+
+    while (tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->doubt_cursor, &looks)) {
+        if (!leaf.pinned) {
+            tseed_count_page(seeder, leaf.shelf, &leaf.place);
+            return;
+        }
+    }
+    seeder->doubt_cursor = looks > 0 ? 0 : seeder->doubt_cursor;
+}
+
+static void feed_doubts(tseed_seeder_t *seeder)
+{
+    if (tseed_count_may_begin(seeder) && tseed_steward_is_doubtful(seeder)) {
+        count_next(seeder);
+    }
+}
+
+const tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};

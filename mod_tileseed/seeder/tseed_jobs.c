@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The jobs: malloc'd ones that are used again, and their way back to whoever has begun them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "seeder/tseed_house.h"
+
+/* A stage is over. */
+static void come_back(tseed_seeder_t *seeder, void *about)
+{
+    tseed_job_t *job = about;
+
+    job->at_work = 0;
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_steward_unpin(seeder, job);
+    }
+    job->client->take(seeder, job);
+}
+
+tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client)
+{
+    tseed_job_t *job = seeder->idle;
+
+    if (job) {
+        seeder->idle = job->next;
+    } else {
+        job = tseed_memory_get(sizeof(*job));
+    }
+    job->letter = (tseed_letter_t){.take = come_back, .about = job};
+    job->transfer.baton = &job->letter;
+    job->client = client;
+    job->attempts = job->tries = 0;
+    job->made = job->skipped = job->bytes = 0;
+    job->due = 0;
+    job->levels = 0;
+    job->must_fetch = job->is_stale = job->is_passing = 0;
+    job->digest = 0;
+    job->is_recount = job->is_whole = 0;
+    job->inherits = 0;
+    job->trace = 0;
+    job->cause[0] = '\0';
+    job->transfer.http_status = 0;
+    memset(job->present, 0, sizeof(job->present));
+    memset(job->written, 0, sizeof(job->written));
+    return job;
+}
+
+void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
+{
+    free(transfer->body);
+    transfer->body = NULL;
+    transfer->length = transfer->capacity = 0;
+}
+
+void tseed_jobs_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_jobs_forget_answer(&job->transfer);
+    tseed_steward_drop(seeder, job);
+    tseed_run_job_remove(job->run, job);
+    job->run = NULL;
+    job->next = seeder->idle;
+    seeder->idle = job;
+}

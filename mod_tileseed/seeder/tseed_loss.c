@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Losses: answers that were no picture, of which the log speaks, and metatiles that are given up
+ * for that. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "seeder/tseed_house.h"
+
+#define SUMMARY_EVERY (60 * APR_USEC_PER_SEC)
+
+/* One line about all upstream errors since the last one. */
+void tseed_loss_say(tseed_run_t *run, apr_time_t now)
+{
+    char who[40] = "requested tiles";
+
+    if (!run->is_standing) {
+        apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
+    }
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+              "%s of layer '%s': %" APR_INT64_T_FMT
+              " failed answers of the upstream, the last one: %s",
+              who, run->task->layer, run->errors, run->last_cause);
+    run->errors = 0;
+    run->next_summary = now + SUMMARY_EVERY;
+}
+
+/* The first upstream error is logged at once, more of them once a minute and at the end. */
+void tseed_loss_summarise(tseed_run_t *run, apr_time_t now)
+{
+    if (run->errors > 0 && now >= run->next_summary) {
+        tseed_loss_say(run, now);
+    }
+}
+
+void tseed_loss_note(tseed_run_t *run, const char *cause, apr_time_t now)
+{
+    run->errors++;
+    apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
+    tseed_loss_summarise(run, now);
+}
+
+void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
+{
+    tseed_run_t *run = job->run;
+    tseed_loss_t *loss = tseed_memory_get(sizeof(*loss));
+
+    loss->run = run;
+    loss->position = job->position;
+    loss->skipped = tseed_job_present(job);
+    loss->made = tseed_job_written(job);
+    loss->bytes = job->bytes;
+    loss->trace = job->trace;
+    loss->failed = tseed_range_count(&job->metatile.wanted) - loss->skipped - loss->made;
+    memcpy(loss->cause, job->cause, sizeof(loss->cause));
+    loss->record = (tseed_failure_t){
+        .task = run->task->id,
+        .z = job->metatile.whole.z,
+        .x = job->metatile.whole.minx,
+        .y = job->metatile.whole.miny,
+        .cause = loss->cause,
+        .http_status = job->transfer.http_status,
+        .attempts = job->attempts,
+        .time = tseed_clock_wall(run->progress.started),
+    };
+    loss->next = seeder->losses;
+    seeder->losses = loss;
+    seeder->must_record = 1;
+    run->losses++;
+    tseed_jobs_put_back(seeder, job);
+}

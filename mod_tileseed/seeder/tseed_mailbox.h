@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The main thread's mailbox.
+ *
+ * A thread that has done its work for the main thread posts a letter. The letter names the function
+ * that takes it, so the main thread hands out its mail without knowing what it is about. The letter
+ * is embedded in what it is about, and costs nothing.
+ */
+#ifndef TSEED_MAILBOX_H
+#define TSEED_MAILBOX_H
+
+#include <apr_errno.h>
+#include <pthread.h>
+
+struct tseed_seeder_t;
+
+typedef struct tseed_letter_t {
+    void (*take)(struct tseed_seeder_t *seeder, void *about); /* on the main thread */
+    void *about;
+    struct tseed_letter_t *next; /* the mailbox's */
+} tseed_letter_t;
+
+/* Lock 1 of the internals README. */
+typedef struct {
+    pthread_mutex_t lock;
+    tseed_letter_t *first, **end;
+    int wake; /* eventfd that the main thread polls */
+} tseed_mailbox_t;
+
+apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox);
+
+/* Any thread. Wakes the main thread when the box was empty. The letter, and what it is about,
+ * belong to the main thread from now on. */
+void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_letter_t *letter);
+
+/* Main thread: takes all letters that have come, in order. */
+void tseed_mailbox_take(tseed_mailbox_t *mailbox, struct tseed_seeder_t *seeder);
+
+#endif
