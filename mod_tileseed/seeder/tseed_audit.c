@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The audit: a reconcile of all books with the disk, and what clients are told of the books.
+/* The audit: a reconcile of all books with the disk.
  *
  * A reconcile puts all pages in doubt, so that the chores count them, and whoever writes before
  * that counts his own first. Tile set by tile set, directories are walked for tiles that the books
@@ -29,7 +29,7 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
     while (tseed_book_shelf(seeder->book, tilesets)) {
         tilesets++;
     }
-    seeder->audit = (tseed_audit_t){.is_going = 1};
+    seeder->audit = (tseed_audit_t){.is_going = 1, .wants_walk = 1};
     seeder->status.reconcile =
         (tseed_reconcile_t){.requested = requested, .started = apr_time_now()};
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
@@ -78,57 +78,14 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
 
 /* ---- on its way ---- */
 
-tseed_shelf_t *tseed_audit_next(const tseed_seeder_t *seeder)
-{
-    const tseed_audit_t *audit = &seeder->audit;
-
-    return audit->is_going && !audit->is_walked ? tseed_book_shelf(seeder->book, audit->shelf)
-                                                : NULL;
-}
-
-void tseed_audit_walked(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
-{
-    if (tseed_audit_next(seeder) == shelf) {
-        seeder->audit.is_walked = 1;
-    }
-}
-
-static void add_parts(int64_t *found, int64_t *lost, int64_t difference)
-{
-    *found += difference > 0 ? difference : 0;
-    *lost -= difference < 0 ? difference : 0;
-}
-
-static void compare(tseed_reconcile_t *reconcile, const tseed_effect_t *difference)
-{
-    tseed_effect_t *found = &reconcile->found, *lost = &reconcile->lost;
-
-    add_parts(&found->names, &lost->names, difference->names);
-    add_parts(&found->files, &lost->files, difference->files);
-    add_parts(&found->bytes, &lost->bytes, difference->bytes);
-    add_parts(&found->allocated, &lost->allocated, difference->allocated);
-}
-
-void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
-                         const tseed_effect_t *difference)
+/* Shared files that can't be counted now are tried again. */
+static void shared_counted(tseed_seeder_t *seeder, const tseed_effect_t *difference)
 {
     tseed_audit_t *audit = &seeder->audit;
-    tseed_reconcile_t *reconcile = &seeder->status.reconcile;
 
-    if (audit->is_going && job->stage == TSEED_STAGE_COUNT && difference) {
-        reconcile->counted++;
-        reconcile->differing +=
-            difference->names || difference->files || difference->bytes || difference->allocated;
-    }
-    if (audit->is_going && difference) {
-        compare(reconcile, difference);
-    }
-    if (job->stage == TSEED_STAGE_COUNT_SHARED && audit->is_counting &&
-        job->run->shelf->number == audit->shelf) {
-        audit->is_counting = 0;
-        audit->shelf += difference != NULL;
-        audit->is_walked = difference == NULL;
-    }
+    audit->is_counting = 0;
+    audit->shelf += difference != NULL;
+    audit->wants_walk = difference != NULL;
 }
 
 static void feed(tseed_seeder_t *seeder)
@@ -141,24 +98,13 @@ static void feed(tseed_seeder_t *seeder)
     }
     if (!shelf && tseed_book_in_doubt(seeder->book) == 0) {
         end(seeder);
-    } else if (shelf && audit->is_walked && !audit->is_counting &&
+    } else if (shelf && audit->wants_walk) {
+        seeder->to_walk = shelf;
+        audit->wants_walk = 0;
+    } else if (shelf && !seeder->to_walk && !audit->is_counting &&
                tseed_clock_monotonic() >= seeder->count_after) {
-        audit->is_counting = tseed_count_shared(seeder, shelf);
+        audit->is_counting = tseed_count_shared(seeder, shelf, shared_counted);
     }
 }
 
 const tseed_client_t tseed_audit_client = {.feed = feed};
-
-/* ---- what clients are told ---- */
-
-const char *tseed_audit_status(const tseed_seeder_t *seeder)
-{
-    tseed_usage_status_t status = seeder->status;
-
-    status.in_doubt = tseed_book_in_doubt(seeder->book);
-    status.grace = tseed_cleaner_grace(seeder->cleaner);
-    if (seeder->block_saved != 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
-        status.block = seeder->block;
-    }
-    return tseed_usage_save(&status, seeder->scratch);
-}

@@ -88,7 +88,7 @@ void tseed_checkup_tick(tseed_seeder_t *seeder)
     rv = tseed_state_check(seeder->state);
     tseed_pulse_end(pulse);
     if (rv != APR_SUCCESS) {
-        tseed_ledger_trouble(seeder, rv, "replace the damaged state database");
+        tseed_trouble_note(seeder, rv, "replace the damaged state database");
     }
 }
 

@@ -44,15 +44,16 @@ tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_
     return job;
 }
 
-int tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
-                              const tseed_shelf_t *shelf, tseed_stage_t stage)
+tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
+                                       const tseed_shelf_t *shelf, tseed_stage_t stage)
 {
     tseed_run_t *run = tseed_standing_of(seeder, shelf);
+    tseed_job_t *job = run ? chore_get(seeder, client, run, stage) : NULL;
 
-    if (run) {
-        tseed_queue_put(&run->ready, chore_get(seeder, client, run, stage));
+    if (job) {
+        tseed_queue_put(&run->ready, job);
     }
-    return run != NULL;
+    return job;
 }
 
 void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job)

@@ -69,7 +69,7 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
         .format = tileset->format->mime,
         .parameters = tseed_parameters_save(tileset->parameters, seeder->scratch),
         .root = tileset->layer->store.root,
-        .complete = tseed_scout_is_absent(seeder, tileset),
+        .complete = tseed_glance_is_absent(seeder, tileset),
     };
     apr_status_t rv = tseed_books_add(seeder->state, &holding);
 
@@ -217,7 +217,7 @@ static apr_status_t load_instance(tseed_seeder_t *seeder)
     return rv;
 }
 
-static apr_status_t load_notes(tseed_seeder_t *seeder)
+apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder)
 {
     const char *cleaner, *block, *status;
     apr_status_t rv = load_note(seeder, &cleaner, CLEANER_NOTE);
@@ -247,10 +247,8 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     apr_pool_t *pool;
     apr_status_t rv;
 
-    if (seeder->book) {
-        return APR_SUCCESS;
-    }
     apr_pool_create(&pool, seeder->pool);
+    seeder->book_pool = pool;
     seeder->book = tseed_book_create(pool);
     seeder->leaves = apr_hash_make(pool);
     seeder->open = apr_hash_make(pool);
@@ -266,25 +264,13 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv = drop_empty(seeder, empties);
     }
-    if (rv == APR_SUCCESS) {
-        rv = shelve_configured(seeder);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = tseed_scout_look(seeder);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = load_notes(seeder);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = tseed_heritage_take(seeder);
-    }
-    if (rv != APR_SUCCESS) {
-        seeder->book = NULL;
-        apr_pool_destroy(pool);
-        return rv;
-    }
-    tseed_loader_go(seeder);
-    return APR_SUCCESS;
+    return rv == APR_SUCCESS ? shelve_configured(seeder) : rv;
+}
+
+void tseed_clerk_undo(tseed_seeder_t *seeder)
+{
+    seeder->book = NULL;
+    apr_pool_destroy(seeder->book_pool);
 }
 
 /* ---- saving ---- */
@@ -310,7 +296,7 @@ static int cleaner_has_changed(const tseed_seeder_t *seeder)
 
 static int status_has_changed(const tseed_seeder_t *seeder)
 {
-    return strcmp(tseed_audit_status(seeder), seeder->status_saved) != 0;
+    return strcmp(tseed_status_text(seeder), seeder->status_saved) != 0;
 }
 
 static apr_status_t write_notes(tseed_seeder_t *seeder)
@@ -322,7 +308,7 @@ static apr_status_t write_notes(tseed_seeder_t *seeder)
                                   tseed_cleaner_save(seeder->cleaner, seeder->scratch));
     }
     if (rv == APR_SUCCESS && status_has_changed(seeder)) {
-        rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_audit_status(seeder));
+        rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_status_text(seeder));
     }
     if (rv == APR_SUCCESS && block_has_changed(seeder)) {
         rv = tseed_books_note_set(
@@ -337,7 +323,7 @@ static void notes_saved(tseed_seeder_t *seeder)
 {
     apr_cpystrn(seeder->cleaner_saved, tseed_cleaner_save(seeder->cleaner, seeder->scratch),
                 sizeof(seeder->cleaner_saved));
-    apr_cpystrn(seeder->status_saved, tseed_audit_status(seeder), sizeof(seeder->status_saved));
+    apr_cpystrn(seeder->status_saved, tseed_status_text(seeder), sizeof(seeder->status_saved));
     seeder->block_saved = block_to_save(seeder);
 }
 

@@ -22,6 +22,7 @@ static const tseed_client_t *const clients[] = {
     &tseed_feeder_standing_client,
     &tseed_purge_client,
     &tseed_feeder_tasks_client,
+    &tseed_count_marks_client,
     &tseed_sync_client,
     &tseed_schedule_client,
 };

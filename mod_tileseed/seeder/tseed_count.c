@@ -58,6 +58,13 @@ static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
     }
 }
 
+static void report(tseed_seeder_t *seeder, const tseed_job_t *job, const tseed_effect_t *difference)
+{
+    if (job->report) {
+        job->report(seeder, difference);
+    }
+}
+
 static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
@@ -70,7 +77,7 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
         seeder->count_after = tseed_clock_monotonic() + RETRY;
-        tseed_audit_counted(seeder, job, NULL);
+        report(seeder, job, NULL);
         give_up(seeder, job);
         return;
     }
@@ -79,7 +86,8 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     } else {
         tseed_book_count_shared(&difference, seeder->book, job->run->shelf, &job->counted);
     }
-    tseed_audit_counted(seeder, job, &difference);
+    tseed_status_counted(seeder, job->stage == TSEED_STAGE_COUNT, &difference);
+    report(seeder, job, &difference);
 }
 
 /* What is due in shared files, one tile set after the other: they may be many. */
@@ -93,7 +101,7 @@ static void shared_next(tseed_seeder_t *seeder)
     if (!shelf) {
         seeder->shared_cursor = 0;
     } else if (shelf->shared_due) {
-        tseed_count_shared(seeder, shelf);
+        tseed_count_shared(seeder, shelf, NULL);
     } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_SWEEP)) {
         shelf->sweep_due = 0;
         seeder->shared_due--;
@@ -101,16 +109,17 @@ static void shared_next(tseed_seeder_t *seeder)
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *wanted)
 {
-    const int begun =
+    tseed_job_t *job =
         tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_COUNT_SHARED);
 
-    if (begun && shelf->shared_due) {
+    if (job) {
+        job->report = wanted;
+        seeder->shared_due -= shelf->shared_due;
         shelf->shared_due = 0;
-        seeder->shared_due--;
     }
-    return begun;
+    return job != NULL;
 }
 
 void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
@@ -240,3 +249,21 @@ static void feed_doubts(tseed_seeder_t *seeder)
 }
 
 const tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};
+
+/* ---- what jobs wait for ---- */
+
+static void feed_marks(tseed_seeder_t *seeder)
+{
+    for (int i = 0; i < seeder->to_count->nelts; i++) {
+        const tseed_count_mark_t *mark = &APR_ARRAY_IDX(seeder->to_count, i, tseed_count_mark_t);
+
+        if (mark->place.z >= 0) {
+            tseed_count_page(seeder, mark->shelf, &mark->place);
+        } else if (mark->shelf->shared_due) {
+            tseed_count_shared(seeder, mark->shelf, NULL);
+        }
+    }
+    apr_array_clear(seeder->to_count);
+}
+
+const tseed_client_t tseed_count_marks_client = {.feed = feed_marks};

@@ -77,7 +77,7 @@ static int64_t removed_before(const tseed_seeder_t *seeder, const heir_t *heir, 
     int64_t removed = heir->progress.removed;
     tseed_row_t row;
 
-    if (tseed_board_find(seeder->board, id, &row) && tseed_roster_is_row(&row, heir->task) &&
+    if (tseed_board_find(seeder->board, id, &row) && tseed_trail_is_row(&row, heir->task) &&
         !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }

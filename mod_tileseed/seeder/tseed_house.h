@@ -19,6 +19,7 @@
  *      tseed_outlook.c  how upstreams are doing, which one is asked
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
+ *      tseed_trouble.c  the database fails
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
@@ -26,6 +27,7 @@
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
+ *      tseed_glance.c   whether the disk has nothing of a tile set
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
@@ -34,7 +36,8 @@
  *      tseed_walk.c     pages that only the disk has
  *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
- *      tseed_audit.c    books that are compared with the disk, what clients are told of them
+ *      tseed_audit.c    books that are compared with the disk
+ *      tseed_status.c   what clients are told of the books
  *      tseed_purge.c    what truncates have renamed away
  *      tseed_safe.c     what is on the disk, so that the database may say so
  *      tseed_sync.c     what must be on the disk before the database says so
@@ -99,6 +102,13 @@ typedef struct {
 /* A block size in the database that is none: sizes are being counted again, some by another. */
 #define TSEED_BLOCK_MIXED (-1)
 
+/* What a job needs counted before it may write: a page, or the shared files of a tile set (z -1).
+ */
+typedef struct {
+    tseed_shelf_t *shelf;
+    tseed_place_t place;
+} tseed_count_mark_t;
+
 /* Removals for the disk quota (tseed_janitor.c). */
 typedef struct {
     int known;  /* all that was there at the start is booked */
@@ -123,7 +133,7 @@ typedef struct {
 typedef struct {
     int is_going;
     unsigned shelf;  /* number of the tile set it is at */
-    int is_walked;   /* its directories; next come its shared files, … */
+    int wants_walk;  /* of its directories; next come its shared files, … */
     int is_counting; /* … which are being counted */
 } tseed_audit_t;
 
@@ -161,6 +171,7 @@ typedef struct tseed_seeder_t {
     tseed_run_t *standing;
 
     tseed_book_t *book;
+    apr_pool_t *book_pool;
     tseed_loader_t loader;
     apr_hash_t *leaves; /* of the archive */
     apr_hash_t *open;   /* layer -> int *: tile sets with values that are not listed */
@@ -179,7 +190,10 @@ typedef struct tseed_seeder_t {
     int is_recounting;                  /* nothing is written before all of them are counted; */
     size_t recount_cursor;              /* so far, in the book */
     size_t doubt_cursor;                /* in the book */
+    apr_array_header_t *to_count;       /* of tseed_count_mark_t: marked in this turn, */
+    apr_array_header_t *to_purge;       /* of const char *: store roots, likewise */
     tseed_walk_t *walk;                 /* NULL: none */
+    tseed_shelf_t *to_walk;             /* a reconcile wants it walked; NULL: it was, or none */
     unsigned walk_cursor;               /* number of a tile set */
     unsigned shared_due, shared_cursor; /* counts and sweeps of shared files that are due */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
@@ -212,8 +226,6 @@ typedef struct tseed_seeder_t {
 apr_status_t tseed_roster_recover(tseed_seeder_t *seeder);
 /* Takes in what children have committed since: new tasks and terminations. */
 apr_status_t tseed_roster_sync(tseed_seeder_t *seeder);
-/* Whether a row can be what a seeder has shown of that task: any process may have written there. */
-int tseed_roster_is_row(const tseed_row_t *row, const tseed_task_t *task);
 /* Stops a task that the database does not know. */
 void tseed_roster_forget(tseed_seeder_t *seeder, int64_t id);
 /* Forgets an entry that never ran, and its slot on the board. */
@@ -235,6 +247,12 @@ void tseed_display_run(tseed_seeder_t *seeder, tseed_run_t *run);
 void tseed_display_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason);
 /* Shows why no PENDING task is begun; "": there is no reason any more. */
 void tseed_display_all_waiting(tseed_seeder_t *seeder, const char *reason);
+
+/* ---- trouble ---- */
+
+/* Says once that the database fails, and once that it works again. */
+void tseed_trouble_note(tseed_seeder_t *seeder, apr_status_t rv, const char *what);
+void tseed_trouble_end(tseed_seeder_t *seeder);
 
 /* ---- checkup ---- */
 
@@ -333,6 +351,9 @@ void tseed_trail_recall(tseed_seeder_t *seeder, tseed_job_t *job);
 /* A truncate's level begins, or goes on where a seeder died at it. */
 void tseed_trail_begin_level(tseed_seeder_t *seeder, tseed_job_t *job);
 
+/* Whether a row can be what a seeder has shown of that task: any process may have written there. */
+int tseed_trail_is_row(const tseed_row_t *row, const tseed_task_t *task);
+
 /* ---- cutoff ---- */
 
 /* A truncate is taken in: answers of before it are not stored any more. */
@@ -388,9 +409,12 @@ extern const tseed_client_t tseed_steward_client;
 
 /* ---- the books and the database ---- */
 
-/* Loads the tile sets, and enters those that are configured; their pages come later, see the
- * loader. */
+/* Makes the books: loads the tile sets, and enters those that are configured; their pages come
+ * later, see the loader. Once all tile sets are there the notes are loaded. If any of that fails it
+ * is undone, to be tried again. */
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
+apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder);
+void tseed_clerk_undo(tseed_seeder_t *seeder);
 /* The place of a tile set in the books, made if there is none. */
 apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset);
@@ -413,8 +437,9 @@ void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages);
 apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* The rest comes with the turns of the loop. */
 void tseed_loader_go(tseed_seeder_t *seeder);
-/* Once a turn: loads the next portion, and behind the last has the books believed. */
-void tseed_loader_turn(tseed_seeder_t *seeder);
+/* Once a turn: loads the next portion. Returns whether that was the last one: the books are to be
+ * believed from now on. */
+int tseed_loader_turn(tseed_seeder_t *seeder);
 /* Why no task is begun, and how far the reading is; in scratch. */
 const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 
@@ -423,8 +448,11 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 /* Enters the tile sets with parameters that the disk has, as far as they can be told from their
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
+
+/* ---- glance ---- */
+
 /* Whether the disk has nothing of a tile set; 0 as well if that would take long to find out. */
-int tseed_scout_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
+int tseed_glance_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
 
 /* ---- lapsed ---- */
 
@@ -450,9 +478,9 @@ void tseed_archive_saved(tseed_seeder_t *seeder);
 tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_t *client,
                                      tseed_run_t *run, const tseed_place_t *place,
                                      tseed_stage_t stage);
-/* Begins a job in the shared files of a tile set; 0: not now. */
-int tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
-                              const tseed_shelf_t *shelf, tseed_stage_t stage);
+/* Begins a job in the shared files of a tile set; NULL: not now. */
+tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
+                                       const tseed_shelf_t *shelf, tseed_stage_t stage);
 /* Such a job has come back; the client puts it back. */
 void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
 
@@ -460,16 +488,21 @@ void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
 
 /* Has a page counted, unless it is being counted. */
 void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
-/* Has the shared files of a tile set counted; 0: not now. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+/* Has the shared files of a tile set counted, and their count reported unless `report` is NULL; 0:
+ * not now. */
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *report);
 /* Has shared files removed that no tile is a name of any more, by and by. */
 void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_count_recount(tseed_seeder_t *seeder);
 /* Whether more may be counted in the background. */
 int tseed_count_may_begin(const tseed_seeder_t *seeder);
-/* What is wanted, and pages in doubt in the background. */
-extern const tseed_client_t tseed_count_client, tseed_count_doubts_client;
+/* What must be counted at the start, and shared files. */
+extern const tseed_client_t tseed_count_client;
+/* Pages in doubt, in the background. */
+extern const tseed_client_t tseed_count_doubts_client;
+/* What jobs have marked in this turn. */
+extern const tseed_client_t tseed_count_marks_client;
 
 /* ---- walks ---- */
 
@@ -480,21 +513,19 @@ extern const tseed_client_t tseed_walk_client;
 
 /* Begins the reconcile that was asked for, unless it was done or another one goes on. */
 apr_status_t tseed_audit_hear(tseed_seeder_t *seeder);
-/* Which tile set is to be walked for it, or NULL; and that it was. */
-tseed_shelf_t *tseed_audit_next(const tseed_seeder_t *seeder);
-void tseed_audit_walked(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
-/* A page or shared files were counted, with that difference to the books; NULL: they can't be. */
-void tseed_audit_counted(tseed_seeder_t *seeder, const tseed_job_t *job,
-                         const tseed_effect_t *difference);
 /* Goes on with it, or ends it. */
 extern const tseed_client_t tseed_audit_client;
+
+/* ---- status ---- */
+
+/* A page, or shared files, were counted with that difference to the books. */
+void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effect_t *difference);
 /* The status as the database keeps it, in scratch. */
-const char *tseed_audit_status(const tseed_seeder_t *seeder);
+const char *tseed_status_text(const tseed_seeder_t *seeder);
 
 /* ---- purges ---- */
 
-/* Something was renamed away below a store root; all roots may have something like that. */
-void tseed_purge_want(tseed_seeder_t *seeder, const char *root);
+/* All store roots may have something that was renamed away. */
 void tseed_purge_want_all(tseed_seeder_t *seeder);
 /* Removes it, and gives back to the accounts what is gone. */
 extern const tseed_client_t tseed_purge_client;
@@ -529,8 +560,6 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint);
 apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries, int count);
 /* Brings quota configuration, directive and board together. */
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);
-/* Says once that the database fails, and once that it works again. */
-void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *what);
 
 /* ---- janitor ---- */
 

@@ -64,7 +64,7 @@ static void change_block(tseed_seeder_t *seeder)
         say_block(seeder);
         tseed_book_doubt_all(seeder->book);
         for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-            tseed_count_shared(seeder, shelf);
+            tseed_count_shared(seeder, shelf, NULL);
         }
     }
     seeder->block = seeder->quota.block_size;

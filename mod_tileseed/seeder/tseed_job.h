@@ -57,6 +57,12 @@ typedef struct {
     int files[TSEED_PASSAGE_MOST]; /* descriptors that the main thread closes; -1: none */
 } tseed_passage_t;
 
+struct tseed_job_t;
+
+/* Something was counted for whoever has asked for it, with that difference to the books; NULL: it
+ * can't be counted now. Main thread. */
+typedef void tseed_report_t(struct tseed_seeder_t *seeder, const tseed_effect_t *difference);
+
 typedef struct tseed_job_t {
     tseed_letter_t letter;               /* by which it comes back */
     const struct tseed_client_t *client; /* who takes it then */
@@ -103,6 +109,7 @@ typedef struct tseed_job_t {
     tseed_amount_t freed;                            /* likewise: not given back yet */
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
+    tseed_report_t *report;                          /* likewise: who wants to know; or NULL */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
     int64_t needed;                                  /* for a tile, bytes */
     tseed_passage_t *passage;                        /* of a guest's CUT; NULL in a task's jobs */

@@ -38,6 +38,7 @@ tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client
     job->digest = 0;
     job->is_recount = job->is_whole = 0;
     job->inherits = 0;
+    job->report = NULL;
     job->trace = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;

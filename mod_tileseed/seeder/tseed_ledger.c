@@ -18,38 +18,6 @@
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_safe.h"
 
-#define RETRY_AFTER APR_USEC_PER_SEC
-
-static const char *say_trouble(apr_status_t rv)
-{
-    return APR_STATUS_IS_ENOSPC(rv)
-               ? "paused: the state directory has no space left"
-               : "paused: the state database can't be written; the error log says why";
-}
-
-void tseed_ledger_trouble(tseed_seeder_t *seeder, apr_status_t rv, const char *what)
-{
-    seeder->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
-    if (!seeder->state_trouble) {
-        tseed_log(TSEED_LOG_ERROR, rv,
-                  "can't %s in the state database below %s: %s; running tasks go on up to the next "
-                  "page of the cache, new ones wait, "
-                  "it is tried again every second",
-                  what, seeder->settings->state_dir, tseed_state_error(seeder->state));
-    }
-    seeder->state_trouble = say_trouble(rv);
-    tseed_display_all_waiting(seeder, seeder->state_trouble);
-}
-
-static void works_again(tseed_seeder_t *seeder)
-{
-    if (seeder->state_trouble) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the state database works again");
-        tseed_display_all_waiting(seeder, "");
-    }
-    seeder->state_trouble = NULL;
-}
-
 /* ---- claims ---- */
 
 static apr_status_t claim_all(tseed_seeder_t *seeder, tseed_entry_t **entries, int count)
@@ -77,9 +45,9 @@ apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries,
     apr_status_t rv = claim_all(seeder, entries, count);
 
     if (rv == APR_SUCCESS) {
-        works_again(seeder);
+        tseed_trouble_end(seeder);
     } else {
-        tseed_ledger_trouble(seeder, rv, "claim a task");
+        tseed_trouble_note(seeder, rv, "claim a task");
     }
     return rv;
 }
@@ -362,10 +330,10 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     rv = write_all(seeder, checkpoint);
     if (rv != APR_SUCCESS) {
-        tseed_ledger_trouble(seeder, rv, "record the progress of tasks");
+        tseed_trouble_note(seeder, rv, "record the progress of tasks");
         return;
     }
-    works_again(seeder);
+    tseed_trouble_end(seeder);
     seeder->must_record = 0;
     tseed_clerk_saved(seeder, save_of(checkpoint));
     if (save_of(checkpoint) == TSEED_SAVE_ALL) {

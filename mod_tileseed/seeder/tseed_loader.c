@@ -190,10 +190,6 @@ static apr_status_t end(tseed_seeder_t *seeder)
               "the books of the disk usage are read: %" APR_INT64_T_FMT " pages",
               tseed_book_pages(seeder->book));
     hold_pages(seeder);
-    tseed_count_recount(seeder);
-    if (seeder->quota_version) { /* else it is still to be read */
-        tseed_janitor_configure(seeder);
-    }
     return APR_SUCCESS;
 }
 
@@ -233,9 +229,10 @@ static apr_status_t go_on(tseed_seeder_t *seeder)
     return shelf ? load_portion(seeder, shelf) : end(seeder);
 }
 
-void tseed_loader_turn(tseed_seeder_t *seeder)
+int tseed_loader_turn(tseed_seeder_t *seeder)
 {
     const tseed_loader_t *loader = &seeder->loader;
+    const int was_going = loader->is_going;
     const apr_time_t until = tseed_clock_monotonic() + STEP;
     apr_status_t rv = APR_SUCCESS;
 
@@ -244,8 +241,9 @@ void tseed_loader_turn(tseed_seeder_t *seeder)
         rv = go_on(seeder);
     }
     if (rv != APR_SUCCESS) {
-        tseed_ledger_trouble(seeder, rv, "read the books of the disk usage");
+        tseed_trouble_note(seeder, rv, "read the books of the disk usage");
     }
+    return was_going && !loader->is_going;
 }
 
 /* What was expected is what the rows of the tile sets say, which pages that are marked may not yet

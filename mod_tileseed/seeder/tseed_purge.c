@@ -64,9 +64,13 @@ static tseed_purge_t *purge_get(tseed_seeder_t *seeder, const char *root)
     return purge;
 }
 
-void tseed_purge_want(tseed_seeder_t *seeder, const char *root)
+/* Truncates have marked store roots. */
+static void read_marks(tseed_seeder_t *seeder)
 {
-    purge_get(seeder, root)->wanted = 1;
+    for (int i = 0; i < seeder->to_purge->nelts; i++) {
+        purge_get(seeder, APR_ARRAY_IDX(seeder->to_purge, i, const char *))->wanted = 1;
+    }
+    apr_array_clear(seeder->to_purge);
 }
 
 void tseed_purge_want_all(tseed_seeder_t *seeder)
@@ -74,7 +78,7 @@ void tseed_purge_want_all(tseed_seeder_t *seeder)
     const char *root;
 
     for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
-        tseed_purge_want(seeder, root);
+        purge_get(seeder, root)->wanted = 1;
     }
 }
 
@@ -189,6 +193,7 @@ static void take(tseed_seeder_t *seeder, void *about)
     const part_t *part = about;
     tseed_purge_t *purge = part->purge;
 
+    read_marks(seeder);
     purge->at_work--;
     purge->rv = purge->rv != APR_SUCCESS ? purge->rv : part->rv;
     if (purge->at_work > 0) {
@@ -231,6 +236,7 @@ static void feed(tseed_seeder_t *seeder)
     apr_time_t now = tseed_clock_monotonic();
     tseed_purge_t *due = NULL;
 
+    read_marks(seeder);
     if (seeder->must_save || seeder->loader.is_going) {
         return;
     }

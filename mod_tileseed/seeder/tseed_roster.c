@@ -98,12 +98,6 @@ static apr_hash_t *slots_left(tseed_seeder_t *seeder)
     return left;
 }
 
-int tseed_roster_is_row(const tseed_row_t *row, const tseed_task_t *task)
-{
-    return row->id == task->id && row->type == task->type &&
-           row->tiles_total == task->tiles_total && strcmp(row->layer, task->layer) == 0;
-}
-
 /* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead
  * of the database's. */
 static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_task_t *task,
@@ -114,7 +108,7 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     tseed_progress_t progress;
     tseed_row_t row;
     const int is_ours =
-        old && tseed_board_read(seeder->board, *old, &row) && tseed_roster_is_row(&row, task);
+        old && tseed_board_read(seeder->board, *old, &row) && tseed_trail_is_row(&row, task);
     apr_status_t rv;
 
     rv = tseed_state_task_get(seeder->state, &loaded, &progress, task->id, seeder->scratch);

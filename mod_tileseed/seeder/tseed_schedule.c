@@ -102,14 +102,14 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
     if (rv == APR_NOTFOUND) {
         tseed_roster_forget(seeder, entry->id);
     } else if (rv != APR_SUCCESS) {
-        tseed_ledger_trouble(seeder, rv, "load a task");
+        tseed_trouble_note(seeder, rv, "load a task");
     }
     if (rv != APR_SUCCESS) {
         apr_pool_destroy(pool);
         return NULL;
     }
     if (tseed_board_read(seeder->board, (unsigned)run->slot, &row) &&
-        tseed_roster_is_row(&row, run->task) &&
+        tseed_trail_is_row(&row, run->task) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }

@@ -17,8 +17,7 @@
 #include "seeder/tseed_house.h"
 #include "store/tseed_store.h"
 
-#define HASHES_SAID     8
-#define NAMES_OF_GLANCE 1024
+#define HASHES_SAID 8
 
 /* Hash -> parameters. */
 static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_layer_t *layer,
@@ -132,50 +131,6 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
     say_unknown(layer, subset, unknown, pool);
     return rv;
 }
-
-/* ---- a tile set that is new ---- */
-
-/* What a look costs at most: names that are examined. Where there is more, there is something. */
-typedef struct {
-    int names, tiles;
-} glance_t;
-
-static int has_seen_enough(void *data)
-{
-    glance_t *glance = data;
-
-    return glance->tiles > 0 || ++glance->names > NAMES_OF_GLANCE;
-}
-
-static void seen(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
-{
-    (void)tile;
-    (void)effect;
-    ((glance_t *)data)->tiles++;
-}
-
-int tseed_scout_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset)
-{
-    const tseed_subset_t *subset = tileset->subset;
-    glance_t glance = {0, 0};
-    const tseed_witness_t witness = {seen, &glance, NULL};
-    const tseed_stop_t stop = {has_seen_enough, &glance};
-    tseed_effect_t shared = {0};
-    tseed_store_t *store;
-    apr_status_t rv = tseed_store_open(&store, tileset, TSEED_STORE_IDS - 1, seeder->scratch);
-
-    if (rv != APR_SUCCESS) {
-        return 0;
-    }
-    rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &witness, &stop);
-    if (rv == APR_SUCCESS) {
-        rv = tseed_store_shared_count(&shared, store);
-    }
-    tseed_store_close(store);
-    return rv == APR_SUCCESS && glance.tiles == 0 && shared.files == 0;
-}
-
-/* ---- the disk ---- */
 
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder)
 {

@@ -144,6 +144,33 @@ static void mend_board(tseed_seeder_t *seeder)
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is taken over");
 }
 
+/* The tile sets of database, configuration and disk, and what an earlier seeder has left undone;
+ * their pages come later. */
+static apr_status_t begin_books(tseed_seeder_t *seeder)
+{
+    apr_status_t rv;
+
+    if (seeder->book) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_clerk_begin(seeder);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_scout_look(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_clerk_load_notes(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_heritage_take(seeder);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_loader_go(seeder);
+    } else {
+        tseed_clerk_undo(seeder);
+    }
+    return rv;
+}
+
 /* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
 static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
@@ -163,7 +190,7 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
                               settings->db_params, seeder->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_clerk_begin(seeder);
+        rv = begin_books(seeder);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -275,7 +302,7 @@ static void hear(tseed_seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         tseed_board_apply(seeder->board, committed);
     } else {
-        tseed_ledger_trouble(seeder, rv, "read what was committed");
+        tseed_trouble_note(seeder, rv, "read what was committed");
     }
 }
 
@@ -314,6 +341,15 @@ static void tick(tseed_seeder_t *seeder)
     }
 }
 
+/* All pages have been read. */
+static void believe_books(tseed_seeder_t *seeder)
+{
+    tseed_count_recount(seeder);
+    if (seeder->quota_version) { /* else it is still to be read */
+        tseed_janitor_configure(seeder);
+    }
+}
+
 /* Returns when it is time to leave, or when the lock file was taken from under our feet. */
 static tseed_exit_t loop(tseed_seeder_t *seeder)
 {
@@ -322,7 +358,9 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
     for (;;) {
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
-        tseed_loader_turn(seeder); /* before anybody is told to wait for it */
+        if (tseed_loader_turn(seeder)) { /* before anybody is told to wait for it */
+            believe_books(seeder);
+        }
         if (seeder->loader.is_lost) {
             return TSEED_EXIT_FAILED;
         }
@@ -456,6 +494,8 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     seeder->pool = pool;
     seeder->entries_end = &seeder->entries;
     seeder->runs_end = &seeder->runs;
+    seeder->to_count = apr_array_make(pool, 16, sizeof(tseed_count_mark_t));
+    seeder->to_purge = apr_array_make(pool, 4, sizeof(const char *));
     apr_pool_create(&seeder->scratch, pool);
     seeder->calendar = tseed_calendar_begin(apr_time_now(), tseed_clock_monotonic());
     tseed_store_calendar_set(&seeder->calendar);

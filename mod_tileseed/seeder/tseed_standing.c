@@ -116,7 +116,7 @@ static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
     }
     rv = tseed_clerk_shelf(shelf, seeder, tileset);
     if (rv != APR_SUCCESS) {
-        tseed_ledger_trouble(seeder, rv, "enter a tile set");
+        tseed_trouble_note(seeder, rv, "enter a tile set");
     }
     return rv;
 }

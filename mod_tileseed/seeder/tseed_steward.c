@@ -32,12 +32,24 @@ static unsigned hold(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_p
     return tseed_book_hold(seeder->book, shelf, place);
 }
 
+static void want_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+{
+    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){shelf, *place};
+}
+
+static void want_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+{
+    seeder->shared_due += !shelf->shared_due;
+    shelf->shared_due = 1;
+    want_count(seeder, shelf, &(tseed_place_t){.z = -1});
+}
+
 static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
     unsigned obstacles = tseed_book_ask(seeder->book, shelf, place);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        tseed_count_page(seeder, shelf, place);
+        want_count(seeder, shelf, place);
     }
     return obstacles;
 }
@@ -179,16 +191,19 @@ static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
 
 int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    if (job->stage == TSEED_STAGE_CUT && (seeder->is_recounting || seeder->loader.is_going)) {
+    const int is_cut = job->stage == TSEED_STAGE_CUT;
+    const int waits_for_shared = is_cut && job->run->shelf->shared_due;
+
+    if (is_cut && (seeder->is_recounting || seeder->loader.is_going)) {
         return 0;
     }
-    if (job->stage == TSEED_STAGE_CUT && job->run->shelf->shared_due) {
-        tseed_count_shared(seeder, job->run->shelf);
+    if (waits_for_shared) {
+        want_count_shared(seeder, job->run->shelf);
     }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {
         return 0;
     }
-    if (job->levels & ~job->run->shelf->marked) {
+    if (waits_for_shared || (job->levels & ~job->run->shelf->marked)) {
         return 0;
     }
     return !is_busy(seeder->runs, job) && !is_busy(seeder->standing, job);
@@ -208,7 +223,7 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_effect_t moved;
 
     tseed_book_detach(&moved, seeder->book, shelf, job->metatile.wanted.z);
-    tseed_purge_want(seeder, shelf->holding.root);
+    APR_ARRAY_PUSH(seeder->to_purge, const char *) = shelf->holding.root;
     seeder->must_save = seeder->must_record = 1;
     job->is_detached = 0;
 }
@@ -235,7 +250,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     rv = tseed_book_share(seeder->book, job->run->shelf, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
-        tseed_count_shared(seeder, job->run->shelf);
+        want_count_shared(seeder, job->run->shelf);
     }
     if (job->is_detached) {
         book_detached(seeder, job);

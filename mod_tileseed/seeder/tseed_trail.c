@@ -57,3 +57,9 @@ void tseed_trail_begin_level(tseed_seeder_t *seeder, tseed_job_t *job)
             tseed_trace_begin_level(seeder->board, task, job->position, run->removed_before);
     }
 }
+
+int tseed_trail_is_row(const tseed_row_t *row, const tseed_task_t *task)
+{
+    return row->id == task->id && row->type == task->type &&
+           row->tiles_total == task->tiles_total && strcmp(row->layer, task->layer) == 0;
+}

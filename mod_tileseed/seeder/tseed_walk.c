@@ -93,7 +93,7 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     pthread_t thread;
 
     if (!run->shelf->holding.complete) {
-        tseed_count_shared(seeder, run->shelf);
+        tseed_count_shared(seeder, run->shelf, NULL);
     }
     walk->mailbox = &seeder->mailbox;
     walk->letter = (tseed_letter_t){.take = walk_take, .about = walk};
@@ -129,8 +129,8 @@ static void walk_end(tseed_seeder_t *seeder)
                   "the cache of %s below %s can't be read; it is tried again in a minute",
                   shelf->holding.key, shelf->holding.root);
     }
-    if (walk->rv == APR_SUCCESS) {
-        tseed_audit_walked(seeder, shelf);
+    if (walk->rv == APR_SUCCESS && seeder->to_walk == shelf) {
+        seeder->to_walk = NULL;
     }
     seeder->status.walked = 0;
     seeder->walk_after = walk->rv == APR_SUCCESS ? 0 : tseed_clock_monotonic() + RETRY;
@@ -180,7 +180,7 @@ static tseed_shelf_t *next_to_walk(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf = next_unknown(seeder);
 
-    return shelf ? shelf : tseed_audit_next(seeder);
+    return shelf ? shelf : seeder->to_walk;
 }
 
 static void walk_next(tseed_seeder_t *seeder)
