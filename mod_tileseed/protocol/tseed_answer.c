@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What we answer with, written piece by piece into an array and joined once. */
+/* What we answer with. */
 #include "protocol/tseed_answer.h"
 
 #include <apr_strings.h>
@@ -9,24 +9,26 @@
 
 #include "base/tseed_text.h"
 #include "protocol/tseed_document.h"
-#include "protocol/tseed_pieces.h"
+#include "protocol/tseed_json_write.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
 const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool)
 {
-    apr_array_header_t *pieces = apr_array_make(pool, count + 2, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, "{\"long-array-array\":[");
+    tseed_json_open(&json, NULL, '{');
+    tseed_json_open(&json, "long-array-array", '[');
     for (int i = 0; i < count; i++) {
         const tseed_status_row_t *row = &rows[i];
 
-        add(pieces, apr_psprintf(pool, "%s[" I64 "," I64 "," I64 "," I64 ",%d]", i ? "," : "",
-                                 row->processed, row->total, row->total - row->processed, row->id,
-                                 row->state));
+        tseed_json_raw(&json, NULL,
+                       apr_psprintf(pool, "[" I64 "," I64 "," I64 "," I64 ",%d]", row->processed,
+                                    row->total, row->total - row->processed, row->id, row->state));
     }
-    add(pieces, "]}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_close(&json, ']');
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 /* ---- termination ---- */
@@ -38,6 +40,11 @@ static const char *list_item(const tseed_terminated_t *task, apr_pool_t *pool)
     return apr_psprintf(pool, "<li>[" I64 ": %s, %s, %s]</li>\n", task->id,
                         tseed_escape_xml(task->layer, pool), types[task->type],
                         tseed_task_state_name(task->before));
+}
+
+static void add(apr_array_header_t *pieces, const char *piece)
+{
+    APR_ARRAY_PUSH(pieces, const char *) = piece;
 }
 
 /* The tasks that are confirmed, or those that are not, below a title; nothing if there are none. */
@@ -92,21 +99,6 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 
 /* ---- one task ---- */
 
-static void add_bounds(apr_array_header_t *pieces, const tseed_task_t *task)
-{
-    const tseed_bounds_t *bounds = &task->bounds;
-    apr_pool_t *pool = pieces->pool;
-
-    if (!task->has_area) {
-        add(pieces, ",\"bounds\":null");
-        return;
-    }
-    add(pieces,
-        apr_psprintf(pool, ",\"bounds\":[%s,%s,%s,%s]", tseed_text_number(bounds->minx, pool),
-                     tseed_text_number(bounds->miny, pool), tseed_text_number(bounds->maxx, pool),
-                     tseed_text_number(bounds->maxy, pool)));
-}
-
 /* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks
  * between. 0: not known. */
 static double rate_of(const tseed_progress_t *progress)
@@ -121,143 +113,135 @@ static double rate_of(const tseed_progress_t *progress)
                : 0;
 }
 
-static void add_pace(apr_array_header_t *pieces, const tseed_task_t *task,
-                     const tseed_progress_t *progress)
+static void add_pace(tseed_json_t *json, const tseed_task_t *task, const tseed_progress_t *progress)
 {
     const double rate = rate_of(progress);
     const int64_t left = task->tiles_total - tseed_progress_processed(progress);
     const double seconds = rate > 0 ? ceil((double)left / rate) : 0;
 
-    add(pieces, rate > 0 ? apr_psprintf(pieces->pool, ",\"tilesPerSecond\":%.1f", rate)
-                         : ",\"tilesPerSecond\":null");
+    tseed_json_raw(json, "tilesPerSecond",
+                   rate > 0 ? apr_psprintf(json->pool, "%.1f", rate) : NULL);
     if (progress->state == TSEED_DONE) {
-        add_number(pieces, "secondsRemaining", 0);
+        tseed_json_number(json, "secondsRemaining", 0);
     } else if (progress->state == TSEED_RUNNING && rate > 0 && seconds < 9e15) {
-        add_number(pieces, "secondsRemaining", (int64_t)seconds);
+        tseed_json_number(json, "secondsRemaining", (int64_t)seconds);
     } else {
-        add(pieces, ",\"secondsRemaining\":null");
+        tseed_json_raw(json, "secondsRemaining", NULL);
     }
 }
 
-static void add_request(apr_array_header_t *pieces, const tseed_task_t *task)
+static void add_request(tseed_json_t *json, const tseed_task_t *task)
 {
-    add_string(pieces, "layer", task->layer);
-    add_string(pieces, "gridSetId", task->gridset);
-    add_string(pieces, "format", task->format);
-    add_string(pieces, "type", tseed_task_type_name(task->type));
-    add_bounds(pieces, task);
-    add_number(pieces, "zoomStart", task->zoom_start);
-    add_number(pieces, "zoomStop", task->zoom_stop);
-    add_number(pieces, "threadCount", task->thread_count);
-    add(pieces, apr_pstrcat(pieces->pool, ",\"parameters\":",
-                            tseed_parameters_save(task->parameters, pieces->pool), NULL));
+    tseed_json_words(json, "layer", task->layer);
+    tseed_json_words(json, "gridSetId", task->gridset);
+    tseed_json_words(json, "format", task->format);
+    tseed_json_words(json, "type", tseed_task_type_name(task->type));
+    if (task->has_area) {
+        tseed_json_bounds(json, "bounds", &task->bounds);
+    } else {
+        tseed_json_raw(json, "bounds", NULL);
+    }
+    tseed_json_number(json, "zoomStart", task->zoom_start);
+    tseed_json_number(json, "zoomStop", task->zoom_stop);
+    tseed_json_number(json, "threadCount", task->thread_count);
+    tseed_json_raw(json, "parameters", tseed_parameters_save(task->parameters, json->pool));
 }
 
-static void add_counts(apr_array_header_t *pieces, const tseed_task_t *task,
+static void add_counts(tseed_json_t *json, const tseed_task_t *task,
                        const tseed_progress_t *progress)
 {
-    add_number(pieces, "tilesTotal", task->tiles_total);
-    add_number(pieces, "tilesProcessed", tseed_progress_processed(progress));
-    add_number(pieces, "tilesMade", progress->made);
-    add_number(pieces, "tilesSkipped", progress->skipped);
-    add_number(pieces, "tilesUnchanged", progress->unchanged);
-    add_number(pieces, "tilesRemoved", progress->removed);
-    add_number(pieces, "tilesFailed", progress->failed);
-    add_number(pieces, "bytes", progress->bytes);
-    add_number(pieces, "upstreamRequests", progress->requests);
+    tseed_json_number(json, "tilesTotal", task->tiles_total);
+    tseed_json_number(json, "tilesProcessed", tseed_progress_processed(progress));
+    tseed_json_number(json, "tilesMade", progress->made);
+    tseed_json_number(json, "tilesSkipped", progress->skipped);
+    tseed_json_number(json, "tilesUnchanged", progress->unchanged);
+    tseed_json_number(json, "tilesRemoved", progress->removed);
+    tseed_json_number(json, "tilesFailed", progress->failed);
+    tseed_json_number(json, "bytes", progress->bytes);
+    tseed_json_number(json, "upstreamRequests", progress->requests);
 }
 
 /* A list of names, whether there are any or not. */
-static void add_ignored(apr_array_header_t *pieces, const tseed_task_t *task)
+static void add_ignored(tseed_json_t *json, const tseed_task_t *task)
 {
-    apr_pool_t *pool = pieces->pool;
-
-    add(pieces, ",\"ignored\":[");
+    tseed_json_open(json, "ignored", '[');
     for (const char *line = task->ignored; *line;) {
         const size_t length = strcspn(line, "\n");
 
-        add(pieces, line == task->ignored ? "" : ",");
-        add(pieces, tseed_escape_json(apr_pstrmemdup(pool, line, length), pool));
+        tseed_json_text(json, NULL, apr_pstrmemdup(json->pool, line, length));
         line += length + (line[length] == '\n');
     }
-    add(pieces, "]");
+    tseed_json_close(json, ']');
 }
 
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_pool_t *pool)
 {
-    apr_array_header_t *pieces = apr_array_make(pool, 32, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, apr_psprintf(pool, "{\"id\":" I64, task->id));
-    add_request(pieces, task);
-    add_string(pieces, "state", tseed_task_state_name(progress->state));
-    add_string(pieces, "reason", progress->reason);
-    add_counts(pieces, task, progress);
-    add_pace(pieces, task, progress);
-    add_string(pieces, "requestedBy", task->requested_by);
-    add_ignored(pieces, task);
-    add_time(pieces, "created", task->created);
-    add_time(pieces, "started", progress->started);
-    add_time(pieces, "finished", progress->finished);
-    if (task->retry_of) {
-        add_number(pieces, "retryOf", task->retry_of);
-    } else {
-        add(pieces, ",\"retryOf\":null");
-    }
-    add(pieces, "}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_open(&json, NULL, '{');
+    tseed_json_number(&json, "id", task->id);
+    add_request(&json, task);
+    tseed_json_words(&json, "state", tseed_task_state_name(progress->state));
+    tseed_json_words(&json, "reason", progress->reason);
+    add_counts(&json, task, progress);
+    add_pace(&json, task, progress);
+    tseed_json_words(&json, "requestedBy", task->requested_by);
+    add_ignored(&json, task);
+    tseed_json_time(&json, "created", task->created);
+    tseed_json_time(&json, "started", progress->started);
+    tseed_json_time(&json, "finished", progress->finished);
+    tseed_json_known(&json, "retryOf", task->retry_of != 0, task->retry_of);
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *pool)
 {
-    apr_array_header_t *pieces = apr_array_make(pool, 2 * records->nelts + 2, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, "{\"tasks\":[");
+    tseed_json_open(&json, NULL, '{');
+    tseed_json_open(&json, "tasks", '[');
     for (int i = 0; i < records->nelts; i++) {
         const tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
 
-        add(pieces, i ? "," : "");
-        add(pieces, tseed_answer_task(record->task, &record->progress, pool));
+        tseed_json_raw(&json, NULL, tseed_answer_task(record->task, &record->progress, pool));
     }
-    add(pieces, "]}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_close(&json, ']');
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 /* ---- failures ---- */
 
-static void add_failure(apr_array_header_t *pieces, const tseed_failure_t *failure)
+static void add_failure(tseed_json_t *json, const tseed_failure_t *failure)
 {
-    apr_pool_t *pool = pieces->pool;
-
-    add(pieces, apr_psprintf(pool, "{\"z\":%d,\"x\":" I64 ",\"y\":" I64, failure->z, failure->x,
-                             failure->y));
-    add_string(pieces, "cause", failure->cause);
-    if (failure->http_status) {
-        add_number(pieces, "httpStatus", failure->http_status);
-    } else {
-        add(pieces, ",\"httpStatus\":null");
-    }
-    add_number(pieces, "attempts", failure->attempts);
-    add_time(pieces, "time", failure->time);
-    add(pieces, "}");
+    tseed_json_open(json, NULL, '{');
+    tseed_json_number(json, "z", failure->z);
+    tseed_json_number(json, "x", failure->x);
+    tseed_json_number(json, "y", failure->y);
+    tseed_json_words(json, "cause", failure->cause);
+    tseed_json_known(json, "httpStatus", failure->http_status != 0, failure->http_status);
+    tseed_json_number(json, "attempts", failure->attempts);
+    tseed_json_time(json, "time", failure->time);
+    tseed_json_close(json, '}');
 }
 
 const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t total,
                                   const char *next, apr_pool_t *pool)
 {
-    apr_array_header_t *pieces =
-        apr_array_make(pool, 8 * failures->nelts + 8, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, "{\"failures\":[");
+    tseed_json_open(&json, NULL, '{');
+    tseed_json_open(&json, "failures", '[');
     for (int i = 0; i < failures->nelts; i++) {
-        add(pieces, i ? "," : "");
-        add_failure(pieces, &APR_ARRAY_IDX(failures, i, tseed_failure_t));
+        add_failure(&json, &APR_ARRAY_IDX(failures, i, tseed_failure_t));
     }
-    add(pieces, "]");
-    add_number(pieces, "total", total);
-    add_string(pieces, "next", next);
-    add(pieces, "}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_close(&json, ']');
+    tseed_json_number(&json, "total", total);
+    tseed_json_words(&json, "next", next);
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 /* ---- parameters ---- */
@@ -265,17 +249,16 @@ const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t to
 const char *tseed_parameters_save(const apr_table_t *parameters, apr_pool_t *pool)
 {
     const apr_array_header_t *entries = apr_table_elts(parameters);
-    apr_array_header_t *pieces = apr_array_make(pool, entries->nelts + 2, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, "{");
+    tseed_json_open(&json, NULL, '{');
     for (int i = 0; i < entries->nelts; i++) {
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
 
-        add(pieces, apr_pstrcat(pool, i ? "," : "", tseed_escape_json(entry->key, pool), ":",
-                                tseed_escape_json(entry->val, pool), NULL));
+        tseed_json_text(&json, entry->key, entry->val);
     }
-    add(pieces, "}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 apr_table_t *tseed_parameters_load(const char *saved, apr_pool_t *pool)

@@ -5,9 +5,11 @@
 #include "protocol/tseed_estimate.h"
 
 #include <apr_strings.h>
-#include <apr_tables.h>
 #include <math.h>
 #include <stdlib.h>
+
+#include "protocol/tseed_json_write.h"
+#include "protocol/tseed_xml_write.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -186,83 +188,85 @@ void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
 
 /* Where members go, and in which format. */
 typedef struct {
-    apr_array_header_t *pieces;
     tseed_format_of_body_t format;
+    tseed_json_t json;
+    tseed_xml_t xml;
 } writer_t;
 
-static void add(const writer_t *writer, const char *piece)
+static void add_raw(writer_t *writer, const char *name, const char *value)
 {
-    APR_ARRAY_PUSH(writer->pieces, const char *) = piece;
-}
-
-static void add_raw(const writer_t *writer, const char *name, const char *value)
-{
-    apr_pool_t *pool = writer->pieces->pool;
-
     if (writer->format == TSEED_BODY_JSON) {
-        add(writer, apr_pstrcat(pool, writer->pieces->nelts > 1 ? ",\"" : "\"", name,
-                                "\":", value ? value : "null", NULL));
+        tseed_json_raw(&writer->json, name, value);
     } else if (value) {
-        add(writer, apr_pstrcat(pool, "  <", name, ">", value, "</", name, ">\n", NULL));
+        tseed_xml_put(&writer->xml, "  <%s>%s</%s>\n", name, value, name);
     } else {
-        add(writer, apr_pstrcat(pool, "  <", name, "/>\n", NULL));
+        tseed_xml_put(&writer->xml, "  <%s/>\n", name);
     }
 }
 
-static void add_text(const writer_t *writer, const char *name, const char *text)
+static void add_text(writer_t *writer, const char *name, const char *text)
 {
-    apr_pool_t *pool = writer->pieces->pool;
-
-    add_raw(writer, name,
-            !text                               ? NULL
-            : writer->format == TSEED_BODY_JSON ? tseed_escape_json(text, pool)
-                                                : tseed_escape_xml(text, pool));
+    if (writer->format == TSEED_BODY_JSON) {
+        tseed_json_text(&writer->json, name, text);
+    } else {
+        add_raw(writer, name, text ? tseed_escape_xml(text, writer->xml.pool) : NULL);
+    }
 }
 
-static void add_count(const writer_t *writer, const char *name, int64_t count)
+static void add_count(writer_t *writer, const char *name, int64_t count)
 {
-    add_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->pieces->pool, I64, count));
+    add_raw(writer, name, count < 0 ? NULL : apr_psprintf(writer->json.pool, I64, count));
 }
 
 static const char *write_range(const writer_t *writer, const tseed_interval_t *range, int digits)
 {
-    apr_pool_t *pool = writer->pieces->pool;
-
-    if (writer->format == TSEED_BODY_JSON) {
-        return apr_psprintf(pool, "{\"expected\":%.*f,\"low\":%.*f,\"high\":%.*f}", digits,
-                            range->expected, digits, range->low, digits, range->high);
-    }
-    return apr_psprintf(pool, "<expected>%.*f</expected><low>%.*f</low><high>%.*f</high>", digits,
-                        range->expected, digits, range->low, digits, range->high);
+    return apr_psprintf(writer->json.pool,
+                        writer->format == TSEED_BODY_JSON
+                            ? "{\"expected\":%.*f,\"low\":%.*f,\"high\":%.*f}"
+                            : "<expected>%.*f</expected><low>%.*f</low><high>%.*f</high>",
+                        digits, range->expected, digits, range->low, digits, range->high);
 }
 
-static void add_range(const writer_t *writer, const char *name, const tseed_interval_t *range,
-                      int digits)
+static void add_range(writer_t *writer, const char *name, const tseed_interval_t *range, int digits)
 {
     add_raw(writer, name, range->known ? write_range(writer, range, digits) : NULL);
+}
+
+static void add_members(writer_t *writer, const tseed_estimate_t *estimate,
+                        const tseed_task_t *task)
+{
+    add_text(writer, "layer", task->layer);
+    add_text(writer, "gridSetId", task->gridset);
+    add_text(writer, "format", task->format);
+    add_text(writer, "type", tseed_task_type_name(task->type));
+    add_count(writer, "tiles", estimate->tiles);
+    add_count(writer, "metatiles", estimate->metatiles);
+    add_count(writer, "tilesPresent", estimate->present);
+    add_text(writer, "presentBy",
+             estimate->present < 0 ? NULL
+             : estimate->counted   ? "count"
+                                   : "sample");
+    add_count(writer, "tilesToMake", estimate->to_make);
+    add_range(writer, "bytes", &estimate->bytes, 0);
+    add_range(writer, "seconds", &estimate->seconds, 1);
+    add_count(writer, "measuredTiles", estimate->measured_tiles);
 }
 
 const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,
                                  tseed_format_of_body_t format, apr_pool_t *pool)
 {
-    const writer_t writer = {apr_array_make(pool, 16, sizeof(const char *)), format};
+    writer_t writer = {format, tseed_json_begin(pool), tseed_xml_begin(pool)};
 
-    add(&writer, format == TSEED_BODY_JSON ? "{\"estimate\":{" : "<estimate>\n");
-    add_text(&writer, "layer", task->layer);
-    add_text(&writer, "gridSetId", task->gridset);
-    add_text(&writer, "format", task->format);
-    add_text(&writer, "type", tseed_task_type_name(task->type));
-    add_count(&writer, "tiles", estimate->tiles);
-    add_count(&writer, "metatiles", estimate->metatiles);
-    add_count(&writer, "tilesPresent", estimate->present);
-    add_text(&writer, "presentBy",
-             estimate->present < 0 ? NULL
-             : estimate->counted   ? "count"
-                                   : "sample");
-    add_count(&writer, "tilesToMake", estimate->to_make);
-    add_range(&writer, "bytes", &estimate->bytes, 0);
-    add_range(&writer, "seconds", &estimate->seconds, 1);
-    add_count(&writer, "measuredTiles", estimate->measured_tiles);
-    add(&writer, format == TSEED_BODY_JSON ? "}}" : "</estimate>\n");
-    return apr_array_pstrcat(pool, writer.pieces, '\0');
+    if (format == TSEED_BODY_JSON) {
+        tseed_json_open(&writer.json, NULL, '{');
+        tseed_json_open(&writer.json, "estimate", '{');
+        add_members(&writer, estimate, task);
+        tseed_json_close(&writer.json, '}');
+        tseed_json_close(&writer.json, '}');
+        return tseed_json_end(&writer.json);
+    }
+    tseed_xml_put(&writer.xml, "<estimate>\n");
+    add_members(&writer, estimate, task);
+    tseed_xml_put(&writer.xml, "</estimate>\n");
+    return tseed_xml_end(&writer.xml);
 }

@@ -3,13 +3,15 @@
 /* The status as a text, and the document that is made of it and of the rows. */
 #include "protocol/tseed_usage.h"
 
+#include <apr_strings.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_form.h"
-#include "protocol/tseed_pieces.h"
+#include "protocol/tseed_json_write.h"
 
 /* ---- status ---- */
 
@@ -53,7 +55,8 @@ const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *poo
         const int64_t *number = (const int64_t *)((const char *)status + numbers[i].offset);
 
         if (*number) {
-            add(pieces, apr_psprintf(pool, "%s=%" APR_INT64_T_FMT, numbers[i].name, *number));
+            APR_ARRAY_PUSH(pieces, const char *) =
+                apr_psprintf(pool, "%s=%" APR_INT64_T_FMT, numbers[i].name, *number);
         }
     }
     return apr_array_pstrcat(pool, pieces, ' ');
@@ -115,52 +118,42 @@ static tseed_effect_t sum_of(const tseed_holding_t *holding)
     return sum;
 }
 
-static void add_effect(apr_array_header_t *pieces, const tseed_effect_t *effect)
+static void add_effect(tseed_json_t *json, const tseed_effect_t *effect)
 {
-    add_number(pieces, "bytes", effect->allocated);
-    add_number(pieces, "files", effect->files);
-    add_number(pieces, "tiles", effect->names);
-}
-
-static void add_flag(apr_array_header_t *pieces, const char *name, int flag)
-{
-    add(pieces, apr_pstrcat(pieces->pool, ",\"", name, "\":", flag ? "true" : "false", NULL));
-}
-
-/* Begins an object as the member of another; its first member has no comma. */
-static void begin(apr_array_header_t *pieces, const char *name, const char *first, int64_t number)
-{
-    add(pieces,
-        apr_psprintf(pieces->pool, ",\"%s\":{\"%s\":%" APR_INT64_T_FMT, name, first, number));
+    tseed_json_number(json, "bytes", effect->allocated);
+    tseed_json_number(json, "files", effect->files);
+    tseed_json_number(json, "tiles", effect->names);
 }
 
 /* What is not in pages: no tiles of its own. */
-static void add_rest(apr_array_header_t *pieces, const char *name, const tseed_effect_t *effect)
+static void add_rest(tseed_json_t *json, const char *name, const tseed_effect_t *effect)
 {
-    begin(pieces, name, "bytes", effect->allocated);
-    add_number(pieces, "files", effect->files);
-    add(pieces, "}");
+    tseed_json_open(json, name, '{');
+    tseed_json_number(json, "bytes", effect->allocated);
+    tseed_json_number(json, "files", effect->files);
+    tseed_json_close(json, '}');
 }
 
-static void add_tileset(apr_array_header_t *pieces, const tseed_usage_row_t *row)
+static void add_tileset(tseed_json_t *json, const char *name, const tseed_usage_row_t *row)
 {
     const tseed_holding_t *holding = &row->holding;
     const tseed_effect_t sum = sum_of(holding);
 
-    add(pieces, apr_psprintf(pieces->pool, "{\"id\":%" APR_INT64_T_FMT, holding->id));
-    add_string(pieces, "layer", holding->layer);
-    add_string(pieces, "gridSetId", holding->gridset);
-    add_string(pieces, "format", holding->format);
-    add(pieces, apr_pstrcat(pieces->pool, ",\"parameters\":", holding->parameters, NULL));
-    add_string(pieces, "store", holding->root);
-    add_flag(pieces, "configured", row->is_configured);
-    add_flag(pieces, "complete", holding->complete);
-    add_effect(pieces, &sum);
-    add_number(pieces, "contentBytes", sum.bytes);
-    add_number(pieces, "pages", holding->pages);
-    add_rest(pieces, "shared", &holding->shared);
-    add_rest(pieces, "detached", &holding->detached);
-    add(pieces, "}");
+    tseed_json_open(json, name, '{');
+    tseed_json_number(json, "id", holding->id);
+    tseed_json_words(json, "layer", holding->layer);
+    tseed_json_words(json, "gridSetId", holding->gridset);
+    tseed_json_words(json, "format", holding->format);
+    tseed_json_raw(json, "parameters", holding->parameters);
+    tseed_json_words(json, "store", holding->root);
+    tseed_json_flag(json, "configured", row->is_configured);
+    tseed_json_flag(json, "complete", holding->complete);
+    add_effect(json, &sum);
+    tseed_json_number(json, "contentBytes", sum.bytes);
+    tseed_json_number(json, "pages", holding->pages);
+    add_rest(json, "shared", &holding->shared);
+    add_rest(json, "detached", &holding->detached);
+    tseed_json_close(json, '}');
 }
 
 /* ---- layers ---- */
@@ -199,7 +192,7 @@ static tseed_effect_t sum_of_rows(const tseed_usage_t *usage, int from, int to)
     return sum;
 }
 
-static void add_layer(apr_array_header_t *pieces, const tseed_usage_t *usage, int from, int to)
+static void add_layer(tseed_json_t *json, const tseed_usage_t *usage, int from, int to)
 {
     const char *layer = row_at(usage, from)->holding.layer;
     const tseed_layer_quota_t *quota = quota_of(usage, layer);
@@ -207,54 +200,47 @@ static void add_layer(apr_array_header_t *pieces, const tseed_usage_t *usage, in
     const tseed_policy_t policy =
         quota && quota->has_policy ? quota->policy : usage->config->policy;
 
-    add(pieces, apr_pstrcat(pieces->pool, from ? "," : "",
-                            "{\"layer\":", tseed_escape_json(layer, pieces->pool), NULL));
-    add_effect(pieces, &sum);
-    if (quota) {
-        add_number(pieces, "limit", quota->quota.bytes);
-    } else {
-        add(pieces, ",\"limit\":null");
-    }
-    add_string(pieces, "policy", tseed_policy_name(policy));
-    add(pieces, ",\"tilesets\":[");
+    tseed_json_open(json, NULL, '{');
+    tseed_json_text(json, "layer", layer);
+    add_effect(json, &sum);
+    tseed_json_known(json, "limit", quota != NULL, quota ? quota->quota.bytes : 0);
+    tseed_json_words(json, "policy", tseed_policy_name(policy));
+    tseed_json_open(json, "tilesets", '[');
     for (int i = from; i < to; i++) {
-        add(pieces, i > from ? "," : "");
-        add_tileset(pieces, row_at(usage, i));
+        add_tileset(json, NULL, row_at(usage, i));
     }
-    add(pieces, "]}");
+    tseed_json_close(json, ']');
+    tseed_json_close(json, '}');
 }
 
-static void add_layers(apr_array_header_t *pieces, const tseed_usage_t *usage)
+static void add_layers(tseed_json_t *json, const tseed_usage_t *usage)
 {
     const tseed_usage_row_t *row;
     int to;
 
-    add(pieces, ",\"layers\":[");
+    tseed_json_open(json, "layers", '[');
     for (int from = 0; (row = row_at(usage, from)) != NULL; from = to) {
         const tseed_usage_row_t *other = row;
 
         for (to = from; other && strcmp(other->holding.layer, row->holding.layer) == 0;) {
             other = row_at(usage, ++to);
         }
-        add_layer(pieces, usage, from, to);
+        add_layer(json, usage, from, to);
     }
-    add(pieces, "]");
+    tseed_json_close(json, ']');
 }
 
 /* ---- what goes on ---- */
 
-static void add_limit(apr_array_header_t *pieces, const tseed_usage_t *usage)
+static void add_limit(tseed_json_t *json, const tseed_usage_t *usage)
 {
     const tseed_settings_t *settings = usage->settings;
 
-    begin(pieces, "limit", "bytes", usage->config->quota.bytes);
-    if (settings->quota_files < INT64_MAX) {
-        add_number(pieces, "files", settings->quota_files);
-    } else {
-        add(pieces, ",\"files\":null");
-    }
-    add_number(pieces, "minFree", settings->min_free);
-    add(pieces, "}");
+    tseed_json_open(json, "limit", '{');
+    tseed_json_number(json, "bytes", usage->config->quota.bytes);
+    tseed_json_known(json, "files", settings->quota_files < INT64_MAX, settings->quota_files);
+    tseed_json_number(json, "minFree", settings->min_free);
+    tseed_json_close(json, '}');
 }
 
 /* Whether the sums of all configured tile sets are known. */
@@ -270,19 +256,20 @@ static int is_complete(const tseed_usage_t *usage)
     return 1;
 }
 
-static void add_recount(apr_array_header_t *pieces, const tseed_usage_status_t *status)
+static void add_recount(tseed_json_t *json, const tseed_usage_status_t *status)
 {
     if (!status->block) {
-        add(pieces, ",\"recount\":null");
+        tseed_json_raw(json, "recount", NULL);
         return;
     }
-    begin(pieces, "recount", "diskBlockSize", status->block);
-    add_number(pieces, "pagesLeft", status->in_doubt);
-    add(pieces, "}");
+    tseed_json_open(json, "recount", '{');
+    tseed_json_number(json, "diskBlockSize", status->block);
+    tseed_json_number(json, "pagesLeft", status->in_doubt);
+    tseed_json_close(json, '}');
 }
 
 /* A walk in a tile set that is not shown is none. */
-static void add_walk(apr_array_header_t *pieces, const tseed_usage_t *usage)
+static void add_walk(tseed_json_t *json, const tseed_usage_t *usage)
 {
     const tseed_usage_row_t *row, *walked = NULL;
 
@@ -290,40 +277,42 @@ static void add_walk(apr_array_header_t *pieces, const tseed_usage_t *usage)
         walked = row->holding.id == usage->status.walked ? row : walked;
     }
     if (!walked) {
-        add(pieces, ",\"walk\":null");
+        tseed_json_raw(json, "walk", NULL);
         return;
     }
-    begin(pieces, "walk", "tileset", walked->holding.id);
-    add_string(pieces, "layer", walked->holding.layer);
-    add_number(pieces, "zoom", usage->status.walked_level);
-    add_number(pieces, "tiles", walked->holding.paged.names);
-    add(pieces, "}");
+    tseed_json_open(json, "walk", '{');
+    tseed_json_number(json, "tileset", walked->holding.id);
+    tseed_json_words(json, "layer", walked->holding.layer);
+    tseed_json_number(json, "zoom", usage->status.walked_level);
+    tseed_json_number(json, "tiles", walked->holding.paged.names);
+    tseed_json_close(json, '}');
 }
 
-static void add_clean(apr_array_header_t *pieces, const tseed_cleanup_t *clean)
+static void add_clean(tseed_json_t *json, const tseed_cleanup_t *clean)
 {
     if (!clean->started) {
-        add(pieces, ",\"lastCleanUp\":null");
+        tseed_json_raw(json, "lastCleanUp", NULL);
         return;
     }
-    begin(pieces, "lastCleanUp", "pages", clean->pages);
-    add_effect(pieces, &clean->gone);
-    add_time(pieces, "started", clean->started);
-    add_time(pieces, "finished", clean->last);
-    add(pieces, "}");
+    tseed_json_open(json, "lastCleanUp", '{');
+    tseed_json_number(json, "pages", clean->pages);
+    add_effect(json, &clean->gone);
+    tseed_json_time(json, "started", clean->started);
+    tseed_json_time(json, "finished", clean->last);
+    tseed_json_close(json, '}');
 }
 
-static void add_difference(apr_array_header_t *pieces, const char *name,
-                           const tseed_effect_t *effect)
+static void add_difference(tseed_json_t *json, const char *name, const tseed_effect_t *effect)
 {
-    begin(pieces, name, "bytes", effect->allocated);
-    add_number(pieces, "files", effect->files);
-    add_number(pieces, "tiles", effect->names);
-    add(pieces, "}");
+    tseed_json_open(json, name, '{');
+    tseed_json_number(json, "bytes", effect->allocated);
+    tseed_json_number(json, "files", effect->files);
+    tseed_json_number(json, "tiles", effect->names);
+    tseed_json_close(json, '}');
 }
 
 /* One that was asked for and not begun is of more interest than the last one. */
-static void add_reconcile(apr_array_header_t *pieces, const tseed_usage_t *usage)
+static void add_reconcile(tseed_json_t *json, const tseed_usage_t *usage)
 {
     const tseed_reconcile_t *done = &usage->status.reconcile;
     const tseed_reconcile_t waiting = {.requested = usage->requested};
@@ -334,88 +323,92 @@ static void add_reconcile(apr_array_header_t *pieces, const tseed_usage_t *usage
     const char *state = shown->finished ? "done" : shown->started ? "running" : "waiting";
 
     if (!shown->requested) {
-        add(pieces, ",\"reconcile\":null");
+        tseed_json_raw(json, "reconcile", NULL);
         return;
     }
-    add(pieces, apr_pstrcat(pieces->pool, ",\"reconcile\":{\"state\":\"", state, "\"", NULL));
-    add_time(pieces, "requested", shown->requested);
-    add_time(pieces, "started", shown->started);
-    add_time(pieces, "finished", shown->finished);
-    add_number(pieces, "pagesCounted", shown->counted);
-    add_number(pieces, "pagesLeft", shown->finished ? 0 : usage->status.in_doubt);
-    add_number(pieces, "pagesDiffering", shown->differing);
-    add_difference(pieces, "found", &shown->found);
-    add_difference(pieces, "lost", &shown->lost);
-    add(pieces, "}");
+    tseed_json_open(json, "reconcile", '{');
+    tseed_json_text(json, "state", state);
+    tseed_json_time(json, "requested", shown->requested);
+    tseed_json_time(json, "started", shown->started);
+    tseed_json_time(json, "finished", shown->finished);
+    tseed_json_number(json, "pagesCounted", shown->counted);
+    tseed_json_number(json, "pagesLeft", shown->finished ? 0 : usage->status.in_doubt);
+    tseed_json_number(json, "pagesDiffering", shown->differing);
+    add_difference(json, "found", &shown->found);
+    add_difference(json, "lost", &shown->lost);
+    tseed_json_close(json, '}');
 }
 
 /* Of that which is about all layers a client that sees some learns when removing begins alone. */
-static void add_work(apr_array_header_t *pieces, const tseed_usage_t *usage)
+static void add_work(tseed_json_t *json, const tseed_usage_t *usage)
 {
     if (usage->is_part) {
-        add(pieces, ",\"pagesInDoubt\":null,\"recount\":null");
-        add_walk(pieces, usage);
-        add_time(pieces, "grace", usage->status.grace);
-        add(pieces, ",\"lastCleanUp\":null,\"reconcile\":null");
+        tseed_json_raw(json, "pagesInDoubt", NULL);
+        tseed_json_raw(json, "recount", NULL);
+        add_walk(json, usage);
+        tseed_json_time(json, "grace", usage->status.grace);
+        tseed_json_raw(json, "lastCleanUp", NULL);
+        tseed_json_raw(json, "reconcile", NULL);
         return;
     }
-    add_number(pieces, "pagesInDoubt", usage->status.in_doubt);
-    add_recount(pieces, &usage->status);
-    add_walk(pieces, usage);
-    add_time(pieces, "grace", usage->status.grace);
-    add_clean(pieces, &usage->status.clean);
-    add_reconcile(pieces, usage);
+    tseed_json_number(json, "pagesInDoubt", usage->status.in_doubt);
+    add_recount(json, &usage->status);
+    add_walk(json, usage);
+    tseed_json_time(json, "grace", usage->status.grace);
+    add_clean(json, &usage->status.clean);
+    add_reconcile(json, usage);
 }
 
 const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
 {
-    apr_array_header_t *pieces = apr_array_make(pool, 64, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
     const tseed_effect_t sum = sum_of_rows(usage, 0, usage->rows->nelts);
     int complete = is_complete(usage);
 
     qsort(usage->rows->elts, (size_t)usage->rows->nelts, sizeof(tseed_usage_row_t), by_layer);
-    add(pieces, usage->config->enabled ? "{\"enabled\":true" : "{\"enabled\":false");
-    add_flag(pieces, "enforced", usage->config->enabled);
-    add_flag(pieces, "complete", complete);
-    add_effect(pieces, &sum);
-    add_limit(pieces, usage);
-    add_string(pieces, "policy", tseed_policy_name(usage->config->policy));
-    add_number(pieces, "diskBlockSize", usage->config->block_size);
-    add_work(pieces, usage);
-    add_layers(pieces, usage);
-    add(pieces, "}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_open(&json, NULL, '{');
+    tseed_json_flag(&json, "enabled", usage->config->enabled);
+    tseed_json_flag(&json, "enforced", usage->config->enabled);
+    tseed_json_flag(&json, "complete", complete);
+    add_effect(&json, &sum);
+    add_limit(&json, usage);
+    tseed_json_words(&json, "policy", tseed_policy_name(usage->config->policy));
+    tseed_json_number(&json, "diskBlockSize", usage->config->block_size);
+    add_work(&json, usage);
+    add_layers(&json, usage);
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 /* ---- pages ---- */
 
-static void add_page(apr_array_header_t *pieces, const tseed_page_t *page)
+static void add_page(tseed_json_t *json, const tseed_page_t *page)
 {
-    add(pieces, apr_psprintf(pieces->pool, "{\"z\":%d", page->place.z));
-    add_number(pieces, "x", page->place.x * TSEED_PAGE_SIDE);
-    add_number(pieces, "y", page->place.y * TSEED_PAGE_SIDE);
-    add_effect(pieces, &page->usage);
-    add_number(pieces, "contentBytes", page->usage.bytes);
-    add_time(pieces, "accessed", apr_time_from_sec(page->accessed));
-    add(pieces, "}");
+    tseed_json_open(json, NULL, '{');
+    tseed_json_number(json, "z", page->place.z);
+    tseed_json_number(json, "x", page->place.x * TSEED_PAGE_SIDE);
+    tseed_json_number(json, "y", page->place.y * TSEED_PAGE_SIDE);
+    add_effect(json, &page->usage);
+    tseed_json_number(json, "contentBytes", page->usage.bytes);
+    tseed_json_time(json, "accessed", apr_time_from_sec(page->accessed));
+    tseed_json_close(json, '}');
 }
 
 const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_header_t *pages,
                               const char *next, apr_pool_t *pool)
 {
-    apr_array_header_t *pieces = apr_array_make(pool, 8 * pages->nelts + 32, sizeof(const char *));
+    tseed_json_t json = tseed_json_begin(pool);
 
-    add(pieces, "{\"tileset\":");
-    add_tileset(pieces, row);
-    add(pieces, ",\"pages\":[");
+    tseed_json_open(&json, NULL, '{');
+    add_tileset(&json, "tileset", row);
+    tseed_json_open(&json, "pages", '[');
     for (int i = 0; i < pages->nelts; i++) {
-        add(pieces, i ? "," : "");
-        add_page(pieces, &APR_ARRAY_IDX(pages, i, tseed_page_t));
+        add_page(&json, &APR_ARRAY_IDX(pages, i, tseed_page_t));
     }
-    add(pieces, "]");
-    add_string(pieces, "next", next);
-    add(pieces, "}");
-    return apr_array_pstrcat(pool, pieces, '\0');
+    tseed_json_close(&json, ']');
+    tseed_json_words(&json, "next", next);
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
 }
 
 const char *tseed_usage_query_read(tseed_usage_query_t *query, const char *text, apr_pool_t *pool)
