@@ -9,6 +9,8 @@ import subprocess
 from xml.sax.saxutils import escape
 import threading
 
+import pytest
+
 from seeding import REST, counts, done
 from test_configtest import configtest
 from tileseed_httpd import TOP, one_mpm
@@ -227,3 +229,23 @@ def test_two_services_together(tmp_path):
     assert 'TileSeedUpstream "third" ' in texts[2]
     assert '    TileSeedGrid "swiss"\n    TileSeedGrid "EPSG:900913"\n' in texts[2]
     assert configtest(tmp_path, (own + ''.join(texts)).encode()) == (0, 'Syntax OK\n')
+
+
+@pytest.mark.parametrize('names', [('.x', '%2Ex'), ('..', '%2E.'), ('.x y', '%2Ex_y')])
+def test_names_with_a_dot(names):
+    """A dot that a name begins with is written otherwise in the name of its directory."""
+    layers = ''.join(f'<Layer opaque="1"><Name>{name}</Name></Layer>' for name in names)
+    text = OLD.replace('<Layer><Name>a/b</Name></Layer>', layers)
+    with serving(text) as url:
+        left = f"# left out: '{names[1]}': its files would be those of '{names[0]}'\n"
+        assert left in written(url)
+        assert f'<TileSeedLayer "p{names[1]}">' in written(url, '--prefix', 'p')
+
+
+def test_layer_of_one_point():
+    """What is left of a box when it is written decides whether it is one."""
+    point = '<LatLonBoundingBox minx="5" miny="45" maxx="5.000000001" maxy="46"/>'
+    layer = f'<Layer opaque="1"><Name>point</Name>{point}</Layer>'
+    with serving(OLD.replace('<Layer><Name>a/b</Name></Layer>', layer)) as url:
+        block = written(url).split('<TileSeedLayer "point">')[1].split('</TileSeedLayer>')[0]
+    assert 'TileSeedGrid EPSG:4326' in block and 'extent=' not in block
