@@ -70,7 +70,8 @@ static const char *find_draft(tseed_draft_t **draft, const cmd_parms *cmd)
         tseed_directive_place(APR_ARRAY_IDX(drafts->layers, 0, tseed_draft_t *)->where, cmd->pool));
 }
 
-const char *tseed_draft_say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
+/* The same, for a directive that may be there several times. */
+static const char *say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd)
 {
     const char *error = find_draft(draft, cmd);
 
@@ -88,7 +89,7 @@ const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const
         return apr_psprintf(cmd->pool, "it is there twice, the first is on %s",
                             tseed_directive_place((*draft)->said[what], cmd->pool));
     }
-    return error ? error : tseed_draft_say_again(draft, what, cmd);
+    return error ? error : say_again(draft, what, cmd);
 }
 
 static const char *check_new_layer(const tseed_drafts_t *drafts, const char *name, apr_pool_t *pool)
@@ -142,7 +143,7 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
     (void)dir;
     if (!error) {
-        error = tseed_draft_say_again(&draft, TSEED_SAID_GRID, cmd);
+        error = say_again(&draft, TSEED_SAID_GRID, cmd);
     }
     if (error) {
         return error;
@@ -259,7 +260,7 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
         error = check_options(&format, words, cmd->pool);
     }
     if (!error) {
-        error = tseed_draft_say_again(&draft, TSEED_SAID_FORMAT, cmd);
+        error = say_again(&draft, TSEED_SAID_FORMAT, cmd);
     }
     if (!error && tseed_layer_find_format(&draft->layer, format.mime)) {
         error = apr_psprintf(cmd->pool, "the layer has the format %s already", format.mime);
@@ -345,7 +346,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
         error = tseed_filter_compile(&filter, cmd->pool);
     }
     if (!error) {
-        error = tseed_draft_say_again(&draft, TSEED_SAID_PARAMETER, cmd);
+        error = say_again(&draft, TSEED_SAID_PARAMETER, cmd);
     }
     if (!error && tseed_layer_find_filter(&draft->layer, name)) {
         error = apr_psprintf(cmd->pool, "the layer has the parameter %s already", name);

@@ -76,8 +76,7 @@ struct tseed_drafts_t {
 tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
 
 /* *draft: the one that a directive speaks to, its block's or the defaults, which has said `what`
- * from now on: several times perhaps, or once only. Returns NULL or what is wrong. */
-const char *tseed_draft_say_again(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
+ * from now on, once only. Returns NULL or what is wrong. */
 const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
 
 /* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */

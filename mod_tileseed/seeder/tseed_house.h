@@ -180,7 +180,7 @@ typedef struct tseed_seeder_t {
     apr_pool_t *quota_pool;      /* where its texts live */
     char cleaner_saved[100];     /* what the database has of the cleaner, */
     char status_saved[1024];     /* and of the status */
-    tseed_usage_status_t status; /* see tseed_audit_status for what is not kept here */
+    tseed_usage_status_t status; /* see tseed_status_text for what is not kept here */
     tseed_audit_t audit;
     int64_t block;       /* what sizes in the books are rounded up to, */
     int64_t block_saved; /* and what the database says they are, all of them; 0: nothing yet */

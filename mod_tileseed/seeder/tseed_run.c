@@ -208,7 +208,8 @@ int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)
     return other->at_work || (job->stage == TSEED_STAGE_CUT && other->stage != TSEED_STAGE_COUNT);
 }
 
-int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range)
+/* Whether a job of the run is at work on one of these tiles. */
+static int holds(const tseed_run_t *run, const tseed_range_t *range)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
         tseed_range_t common = tseed_range_intersect(&job->metatile.whole, range);
@@ -225,7 +226,7 @@ const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *
 {
     for (const tseed_run_t *other = runs; other; other = other->next_run) {
         if (other != run && other->jobs && other->shelf == run->shelf &&
-            other->task->type != TSEED_TRUNCATE && tseed_run_holds(other, &metatile->whole)) {
+            other->task->type != TSEED_TRUNCATE && holds(other, &metatile->whole)) {
             return other;
         }
     }

@@ -134,9 +134,6 @@ void tseed_run_doubt(tseed_run_t *run);
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
 void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
 
-/* Whether a job of the run is at work on one of these tiles. */
-int tseed_run_holds(const tseed_run_t *run, const tseed_range_t *range);
-
 /* The one of these runs, another one of the same tile set, that is at work on the metatile: then
  * `run` waits for it, and finds its tiles there. NULL: there is none. */
 const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *run,
