@@ -994,7 +994,7 @@ static void test_fetcher__orphans_make_way(void **state)
         tseed_transfer_t orphan = ask(house, "/hang"), other = ask(house, "/picture");
 
         tseed_fetcher_submit(house->fetcher, &orphan);
-        wait_until_equal(&house->server.busy, 1);
+        wait_until_equal(&house->server.requests, 2 * i + 1);
         tseed_fetcher_orphan(house->fetcher, &orphan);
         tseed_fetcher_submit(house->fetcher, &other);
         assert_true(waits_for(house, 2 * i + 2));
