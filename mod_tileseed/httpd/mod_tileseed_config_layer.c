@@ -9,7 +9,7 @@
 
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
-#include "seeder/tseed_job.h"
+#include "work/tseed_job.h"
 #include "source/tseed_wms.h"
 
 #define GUTTER_MAX 1024

@@ -80,7 +80,7 @@ typedef int choice_t(const tseed_seeder_t *seeder, const leaf_t *leaf, const voi
 
 static void forget_leaves(tseed_seeder_t *seeder, choice_t *choice, const void *data)
 {
-    apr_hash_index_t *index = apr_hash_first(seeder->scratch, seeder->leaves);
+    apr_hash_index_t *index = apr_hash_first(seeder->context->scratch, seeder->leaves);
 
     for (; index; index = apr_hash_next(index)) {
         leaf_t *leaf = apr_hash_this_val(index);
@@ -101,7 +101,7 @@ static int is_of(const tseed_seeder_t *seeder, const leaf_t *leaf, const void *s
 static void follow_recipe(tseed_seeder_t *seeder, tseed_run_t *run)
 {
     if (!run->recipe) {
-        run->recipe = recipe_of(run, seeder->scratch);
+        run->recipe = recipe_of(run, seeder->context->scratch);
     }
     if (run->shelf->holding.recipe != run->recipe) {
         forget_leaves(seeder, is_of, run->shelf);
@@ -120,12 +120,12 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
     if (leaf->shelf->recipe_changed) {
         return;
     }
-    if (seeder->loader.is_going) { /* its page may be marked */
+    if (seeder->cache->is_loading) { /* its page may be marked */
         leaf->changed = 1;
         return;
     }
-    if (tseed_answers_load(seeder->state, &text, leaf->shelf->holding.id, &leaf->place,
-                           seeder->scratch) == APR_SUCCESS) {
+    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->holding.id, &leaf->place,
+                           seeder->context->scratch) == APR_SUCCESS) {
         tseed_sheet_load(&leaf->sheet, text);
     } else {
         leaf->changed = 1;
@@ -151,7 +151,7 @@ static leaf_t *leaf_of(tseed_seeder_t *seeder, const tseed_job_t *job, int *at)
         leaf_load(seeder, leaf);
         apr_hash_set(seeder->leaves, &leaf->key, sizeof(leaf->key), leaf);
     }
-    leaf->asked = seeder->ticks;
+    leaf->asked = seeder->context->ticks;
     *at = (int)(whole->miny % TSEED_PAGE_SIDE * TSEED_PAGE_SIDE + whole->minx % TSEED_PAGE_SIDE);
     return leaf;
 }
@@ -206,15 +206,15 @@ void tseed_archive_take(tseed_seeder_t *seeder, const tseed_job_t *job)
 
 apr_status_t tseed_archive_write(tseed_seeder_t *seeder)
 {
-    apr_hash_index_t *index = apr_hash_first(seeder->scratch, seeder->leaves);
+    apr_hash_index_t *index = apr_hash_first(seeder->context->scratch, seeder->leaves);
     apr_status_t rv = APR_SUCCESS;
 
     for (; rv == APR_SUCCESS && index; index = apr_hash_next(index)) {
         const leaf_t *leaf = apr_hash_this_val(index);
 
         if (leaf->changed) {
-            rv = tseed_answers_save(seeder->state, leaf->shelf->holding.id, &leaf->place,
-                                    tseed_sheet_save(&leaf->sheet, seeder->scratch));
+            rv = tseed_answers_save(seeder->session->state, leaf->shelf->holding.id, &leaf->place,
+                                    tseed_sheet_save(&leaf->sheet, seeder->context->scratch));
         }
     }
     return rv;
@@ -222,13 +222,13 @@ apr_status_t tseed_archive_write(tseed_seeder_t *seeder)
 
 static int is_idle(const tseed_seeder_t *seeder, const leaf_t *leaf, const void *idle)
 {
-    return seeder->ticks - leaf->asked >= *(const unsigned *)idle;
+    return seeder->context->ticks - leaf->asked >= *(const unsigned *)idle;
 }
 
 void tseed_archive_saved(tseed_seeder_t *seeder)
 {
     unsigned idle = apr_hash_count(seeder->leaves) > LEAVES_MOST ? 1 : IDLE_TICKS;
-    apr_hash_index_t *index = apr_hash_first(seeder->scratch, seeder->leaves);
+    apr_hash_index_t *index = apr_hash_first(seeder->context->scratch, seeder->leaves);
 
     for (; index; index = apr_hash_next(index)) {
         ((leaf_t *)apr_hash_this_val(index))->changed = 0;

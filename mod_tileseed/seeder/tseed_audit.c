@@ -25,22 +25,22 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
 {
     unsigned tilesets = 0;
 
-    tseed_book_doubt_all(seeder->book);
-    while (tseed_book_shelf(seeder->book, tilesets)) {
+    tseed_book_doubt_all(seeder->cache->book);
+    while (tseed_book_shelf(seeder->cache->book, tilesets)) {
         tilesets++;
     }
     seeder->audit = (tseed_audit_t){.is_going = 1, .wants_walk = 1};
-    seeder->status.reconcile =
+    seeder->cache->status.reconcile =
         (tseed_reconcile_t){.requested = requested, .started = apr_time_now()};
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
               " pages in %u tile sets",
-              tseed_book_in_doubt(seeder->book), tilesets);
+              tseed_book_in_doubt(seeder->cache->book), tilesets);
 }
 
 static void end(tseed_seeder_t *seeder)
 {
-    tseed_reconcile_t *reconcile = &seeder->status.reconcile;
+    tseed_reconcile_t *reconcile = &seeder->cache->status.reconcile;
 
     seeder->audit.is_going = 0;
     reconcile->finished = tseed_clock_wall(reconcile->started);
@@ -50,20 +50,21 @@ static void end(tseed_seeder_t *seeder)
               " tiles, %s in %" APR_INT64_T_FMT " files, were not in the books, %" APR_INT64_T_FMT
               " tiles, %s in %" APR_INT64_T_FMT " files, were not on the disk",
               reconcile->differing, reconcile->counted, reconcile->found.names,
-              tseed_text_amount(reconcile->found.allocated, seeder->scratch),
+              tseed_text_amount(reconcile->found.allocated, seeder->context->scratch),
               reconcile->found.files, reconcile->lost.names,
-              tseed_text_amount(reconcile->lost.allocated, seeder->scratch), reconcile->lost.files);
+              tseed_text_amount(reconcile->lost.allocated, seeder->context->scratch),
+              reconcile->lost.files);
 }
 
 apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
 {
-    const tseed_reconcile_t *last = &seeder->status.reconcile;
+    const tseed_reconcile_t *last = &seeder->cache->status.reconcile;
     const char *value = "";
-    apr_status_t rv =
-        tseed_books_note_get(seeder->state, &value, TSEED_USAGE_REQUIRED, seeder->scratch);
+    apr_status_t rv = tseed_books_note_get(seeder->session->state, &value, TSEED_USAGE_REQUIRED,
+                                           seeder->context->scratch);
     apr_time_t requested = rv == APR_SUCCESS ? apr_atoi64(value) : 0;
 
-    if (requested && !seeder->audit.is_going && !seeder->loader.is_going &&
+    if (requested && !seeder->audit.is_going && !seeder->cache->is_loading &&
         (requested != last->requested || !last->finished)) {
         rv = tseed_scout_look(seeder);
         if (rv == APR_SUCCESS) {
@@ -79,8 +80,9 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
 /* ---- on its way ---- */
 
 /* Shared files that can't be counted now are tried again. */
-static void shared_counted(tseed_seeder_t *seeder, const tseed_effect_t *difference)
+static void shared_counted(void *module, const tseed_effect_t *difference)
 {
+    tseed_seeder_t *seeder = module;
     tseed_audit_t *audit = &seeder->audit;
 
     audit->is_counting = 0;
@@ -88,23 +90,24 @@ static void shared_counted(tseed_seeder_t *seeder, const tseed_effect_t *differe
     audit->wants_walk = difference != NULL;
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     tseed_audit_t *audit = &seeder->audit;
-    tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, audit->shelf);
+    tseed_shelf_t *shelf = tseed_book_shelf(seeder->cache->book, audit->shelf);
 
-    if (!audit->is_going || seeder->loader.is_going) {
+    if (!audit->is_going || seeder->cache->is_loading) {
         return;
     }
-    if (!shelf && tseed_book_in_doubt(seeder->book) == 0) {
+    if (!shelf && tseed_book_in_doubt(seeder->cache->book) == 0) {
         end(seeder);
     } else if (shelf && audit->wants_walk) {
         seeder->to_walk = shelf;
         audit->wants_walk = 0;
     } else if (shelf && !seeder->to_walk && !audit->is_counting &&
                tseed_clock_monotonic() >= seeder->count_after) {
-        audit->is_counting = tseed_count_shared(seeder, shelf, shared_counted);
+        audit->is_counting = tseed_count_shared(seeder, shelf, shared_counted, seeder);
     }
 }
 
-const tseed_client_t tseed_audit_client = {.feed = feed};
+tseed_client_t tseed_audit_client = {.feed = feed};

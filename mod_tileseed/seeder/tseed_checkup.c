@@ -17,19 +17,20 @@
 
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
-#include "seeder/tseed_pulse.h"
+#include "work/tseed_heartbeat.h"
 
 enum { SOUND, DAMAGED, UNKNOWN }; /* exit codes of that process */
 
 /* A file that is there between two seeders, when the first has ended well. */
 static const char *mark_path(const tseed_seeder_t *seeder)
 {
-    return apr_pstrcat(seeder->scratch, seeder->settings->state_dir, "/ended-well", NULL);
+    return apr_pstrcat(seeder->context->scratch, seeder->context->settings->state_dir,
+                       "/ended-well", NULL);
 }
 
 static int look_through(const tseed_seeder_t *seeder)
 {
-    const tseed_settings_t *settings = seeder->settings;
+    const tseed_settings_t *settings = seeder->context->settings;
     tseed_state_t *state;
     apr_pool_t *pool;
     int is_damaged;
@@ -78,17 +79,17 @@ static int has_found_damage(tseed_seeder_t *seeder)
 
 void tseed_checkup_tick(tseed_seeder_t *seeder)
 {
-    tseed_pulse_t *pulse;
+    tseed_heartbeat_t *pulse;
     apr_status_t rv;
 
     if (!has_found_damage(seeder)) {
         return;
     }
-    pulse = tseed_pulse_begin(seeder->board, TSEED_LONGEST_STEP);
-    rv = tseed_state_check(seeder->state);
-    tseed_pulse_end(pulse);
+    pulse = tseed_heartbeat_begin(seeder->context->board, TSEED_LONGEST_STEP);
+    rv = tseed_state_check(seeder->session->state);
+    tseed_heartbeat_end(pulse);
     if (rv != APR_SUCCESS) {
-        tseed_trouble_note(seeder, rv, "replace the damaged state database");
+        tseed_session_fail(seeder->session, rv, "replace the damaged state database");
     }
 }
 

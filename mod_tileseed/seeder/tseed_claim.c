@@ -114,7 +114,7 @@ void tseed_claim_begin(const tseed_seeder_t *seeder)
     const char *root;
     pthread_t thread;
 
-    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL; i++) {
         claim_t *claim = tseed_memory_get(sizeof(*claim));
 
         *claim = (claim_t){.root = tseed_memory_copy(root), .fd = -1, .next = claims};

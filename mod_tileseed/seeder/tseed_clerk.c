@@ -23,7 +23,7 @@
 
 static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer)
 {
-    return tseed_cleaner_chain(seeder->cleaner, layer->name, layer->store.root);
+    return tseed_cleaner_chain(seeder->cache->cleaner, layer->name, layer->store.root);
 }
 
 /* Shelves of a layer's tile sets whose values are not listed: layer -> int *. */
@@ -41,7 +41,7 @@ static int *open_of(const tseed_seeder_t *seeder, const tseed_layer_t *layer)
 int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *tileset)
 {
     return *open_of(seeder, tileset->layer) >= tileset->layer->tilesets_most &&
-           tseed_tileset_is_open(tileset, seeder->scratch);
+           tseed_tileset_is_open(tileset, seeder->context->scratch);
 }
 
 static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
@@ -50,8 +50,8 @@ static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tile
     const tseed_layer_t *layer = tileset->layer;
     const tseed_chain_t chain = chain_of(seeder, layer);
 
-    *open_of(seeder, layer) += tseed_tileset_is_open(tileset, seeder->scratch);
-    return tseed_book_shelve(seeder->book, holding, &chain, layer->kept);
+    *open_of(seeder, layer) += tseed_tileset_is_open(tileset, seeder->context->scratch);
+    return tseed_book_shelve(seeder->cache->book, holding, &chain, layer->kept);
 }
 
 /* A tile set that the disk has nothing of is known at once.
@@ -67,11 +67,11 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
         .layer = tileset->layer->name,
         .gridset = tileset->subset->gridset->name,
         .format = tileset->format->mime,
-        .parameters = tseed_parameters_save(tileset->parameters, seeder->scratch),
+        .parameters = tseed_parameters_save(tileset->parameters, seeder->context->scratch),
         .root = tileset->layer->store.root,
         .complete = tseed_glance_is_absent(seeder, tileset),
     };
-    apr_status_t rv = tseed_books_add(seeder->state, &holding);
+    apr_status_t rv = tseed_books_add(seeder->session->state, &holding);
 
     if (rv == APR_SUCCESS) {
         *shelf = shelve(seeder, tileset, &holding);
@@ -82,9 +82,9 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
 apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset)
 {
-    uint64_t print = tseed_tileset_print(tileset, seeder->scratch);
+    uint64_t print = tseed_tileset_print(tileset, seeder->context->scratch);
 
-    *shelf = tseed_book_find(seeder->book, print);
+    *shelf = tseed_book_find(seeder->cache->book, print);
     return *shelf ? APR_SUCCESS : shelve_new(shelf, seeder, tileset, print);
 }
 
@@ -94,14 +94,14 @@ apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
  * back it is counted anew: somebody may have tidied up. */
 static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
 {
-    apr_status_t rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
+    apr_status_t rv = tseed_answers_doubt_levels(seeder->session->state, holding->id, UINT64_MAX);
 
     if (rv != APR_SUCCESS || !holding->complete) {
         return rv;
     }
     holding->complete = 0;
     holding->doubtful = UINT64_MAX;
-    return tseed_books_save(seeder->state, holding);
+    return tseed_books_save(seeder->session->state, holding);
 }
 
 /* Whether nothing is known of a tile set but that somebody asked for it once. */
@@ -116,7 +116,8 @@ static apr_status_t is_empty(int *empty, tseed_seeder_t *seeder, const tseed_til
     if (!*empty) {
         return APR_SUCCESS;
     }
-    rv = tseed_books_pages(seeder->state, &pages, holding->id, NULL, 1, seeder->scratch);
+    rv = tseed_books_pages(seeder->session->state, &pages, holding->id, NULL, 1,
+                           seeder->context->scratch);
     *empty = rv == APR_SUCCESS && pages->nelts == 0;
     return rv;
 }
@@ -124,16 +125,16 @@ static apr_status_t is_empty(int *empty, tseed_seeder_t *seeder, const tseed_til
 /* Its row goes. */
 static apr_status_t drop_empty(tseed_seeder_t *seeder, const apr_array_header_t *prints)
 {
-    apr_status_t rv = prints->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+    apr_status_t rv = prints->nelts ? tseed_state_begin(seeder->session->state) : APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < prints->nelts; i++) {
-        rv = tseed_books_forget(seeder->state, APR_ARRAY_IDX(prints, i, uint64_t));
+        rv = tseed_books_forget(seeder->session->state, APR_ARRAY_IDX(prints, i, uint64_t));
     }
     if (rv == APR_SUCCESS && prints->nelts) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
     if (prints->nelts) {
-        tseed_state_rollback(seeder->state);
+        tseed_state_rollback(seeder->session->state);
     }
     return rv;
 }
@@ -146,7 +147,8 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holdin
     apr_status_t rv;
     int empty;
 
-    if (tseed_usage_resolve(&tileset, holding, seeder->setup->catalog, seeder->scratch)) {
+    if (tseed_usage_resolve(&tileset, holding, seeder->context->catalog,
+                            seeder->context->scratch)) {
         return leave_aside(seeder, holding);
     }
     rv = is_empty(&empty, seeder, &tileset, holding);
@@ -157,14 +159,14 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holdin
     shelve(seeder, &tileset, holding);
     tseed_loader_expect(seeder, holding->pages);
     return holding->doubtful
-               ? tseed_answers_doubt_levels(seeder->state, holding->id, holding->doubtful)
+               ? tseed_answers_doubt_levels(seeder->session->state, holding->id, holding->doubtful)
                : APR_SUCCESS;
 }
 
 /* Every tile set with default parameters: what earlier programs have left there counts as well. */
 static apr_status_t shelve_configured(tseed_seeder_t *seeder)
 {
-    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    const apr_array_header_t *layers = seeder->context->catalog->order;
     tseed_tileset_t tileset;
     tseed_shelf_t *shelf;
     apr_status_t rv = APR_SUCCESS;
@@ -174,9 +176,10 @@ static apr_status_t shelve_configured(tseed_seeder_t *seeder)
 
         for (int s = 0; s < layer->subsets->nelts; s++) {
             for (int f = 0; rv == APR_SUCCESS && f < layer->formats->nelts; f++) {
-                tseed_tileset_init(
-                    &tileset, layer, &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t),
-                    &APR_ARRAY_IDX(layer->formats, f, tseed_format_t), NULL, seeder->scratch);
+                tseed_tileset_init(&tileset, layer,
+                                   &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t),
+                                   &APR_ARRAY_IDX(layer->formats, f, tseed_format_t), NULL,
+                                   seeder->context->scratch);
                 rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
             }
         }
@@ -187,7 +190,8 @@ static apr_status_t shelve_configured(tseed_seeder_t *seeder)
 /* *value: "" when there is none. */
 static apr_status_t load_note(tseed_seeder_t *seeder, const char **value, const char *name)
 {
-    apr_status_t rv = tseed_books_note_get(seeder->state, value, name, seeder->scratch);
+    apr_status_t rv =
+        tseed_books_note_get(seeder->session->state, value, name, seeder->context->scratch);
 
     if (rv == APR_NOTFOUND) {
         *value = "";
@@ -208,8 +212,8 @@ static apr_status_t load_instance(tseed_seeder_t *seeder)
         if (getrandom(&drawn, sizeof(drawn), 0) != sizeof(drawn)) {
             return APR_EGENERAL;
         }
-        instance = apr_psprintf(seeder->scratch, "%016" PRIx64, drawn);
-        rv = tseed_books_note_set(seeder->state, INSTANCE_NOTE, instance);
+        instance = apr_psprintf(seeder->context->scratch, "%016" PRIx64, drawn);
+        rv = tseed_books_note_set(seeder->session->state, INSTANCE_NOTE, instance);
     }
     if (rv == APR_SUCCESS) {
         tseed_store_instance_set(instance);
@@ -229,34 +233,35 @@ apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder)
         rv = load_note(seeder, &status, TSEED_USAGE_STATUS);
     }
     if (rv == APR_SUCCESS) {
-        tseed_usage_load(&seeder->status, status);
-        seeder->status.walked = seeder->status.block = 0;
-        tseed_cleaner_load(seeder->cleaner, cleaner);
-        seeder->block = seeder->block_saved = apr_atoi64(block);
-        if (seeder->block > 0) {
-            seeder->quota.block_size = seeder->block;
+        tseed_usage_load(&seeder->cache->status, status);
+        seeder->cache->status.walked = seeder->cache->status.block = 0;
+        tseed_cleaner_load(seeder->cache->cleaner, cleaner);
+        seeder->cache->block = seeder->cache->block_saved = apr_atoi64(block);
+        if (seeder->cache->block > 0) {
+            seeder->cache->quota.block_size = seeder->cache->block;
         }
-        tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
+        tseed_workers_block_set(seeder->context->workers, seeder->cache->quota.block_size);
     }
     return rv;
 }
 
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
 {
-    apr_array_header_t *holdings, *empties = apr_array_make(seeder->scratch, 16, sizeof(uint64_t));
+    apr_array_header_t *holdings,
+        *empties = apr_array_make(seeder->context->scratch, 16, sizeof(uint64_t));
     apr_pool_t *pool;
     apr_status_t rv;
 
-    apr_pool_create(&pool, seeder->pool);
+    apr_pool_create(&pool, seeder->context->pool);
     seeder->book_pool = pool;
-    seeder->book = tseed_book_create(pool);
+    seeder->cache->book = tseed_book_create(pool);
     seeder->leaves = apr_hash_make(pool);
     seeder->open = apr_hash_make(pool);
-    seeder->cleaner = tseed_cleaner_create(seeder->settings, pool);
+    seeder->cache->cleaner = tseed_cleaner_create(seeder->context->settings, pool);
     tseed_loader_begin(seeder, pool);
     rv = load_instance(seeder);
     if (rv == APR_SUCCESS) {
-        rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+        rv = tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
     }
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
         rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), empties);
@@ -269,7 +274,7 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
 
 void tseed_clerk_undo(tseed_seeder_t *seeder)
 {
-    seeder->book = NULL;
+    seeder->cache->book = NULL;
     apr_pool_destroy(seeder->book_pool);
 }
 
@@ -278,20 +283,21 @@ void tseed_clerk_undo(tseed_seeder_t *seeder)
 /* What the database is to say of the block size that sizes in the books are rounded up to. */
 static int64_t block_to_save(const tseed_seeder_t *seeder)
 {
-    if (seeder->block == seeder->block_saved || !tseed_steward_is_doubtful(seeder)) {
-        return seeder->block;
+    if (seeder->cache->block == seeder->cache->block_saved || !tseed_steward_is_doubtful(seeder)) {
+        return seeder->cache->block;
     }
-    return seeder->block_saved ? TSEED_BLOCK_MIXED : 0;
+    return seeder->cache->block_saved ? TSEED_BLOCK_MIXED : 0;
 }
 
 static int block_has_changed(const tseed_seeder_t *seeder)
 {
-    return block_to_save(seeder) != seeder->block_saved;
+    return block_to_save(seeder) != seeder->cache->block_saved;
 }
 
 static int cleaner_has_changed(const tseed_seeder_t *seeder)
 {
-    return strcmp(tseed_cleaner_save(seeder->cleaner, seeder->scratch), seeder->cleaner_saved) != 0;
+    return strcmp(tseed_cleaner_save(seeder->cache->cleaner, seeder->context->scratch),
+                  seeder->cleaner_saved) != 0;
 }
 
 static int status_has_changed(const tseed_seeder_t *seeder)
@@ -304,16 +310,18 @@ static apr_status_t write_notes(tseed_seeder_t *seeder)
     apr_status_t rv = APR_SUCCESS;
 
     if (cleaner_has_changed(seeder)) {
-        rv = tseed_books_note_set(seeder->state, CLEANER_NOTE,
-                                  tseed_cleaner_save(seeder->cleaner, seeder->scratch));
+        rv = tseed_books_note_set(
+            seeder->session->state, CLEANER_NOTE,
+            tseed_cleaner_save(seeder->cache->cleaner, seeder->context->scratch));
     }
     if (rv == APR_SUCCESS && status_has_changed(seeder)) {
-        rv = tseed_books_note_set(seeder->state, TSEED_USAGE_STATUS, tseed_status_text(seeder));
+        rv = tseed_books_note_set(seeder->session->state, TSEED_USAGE_STATUS,
+                                  tseed_status_text(seeder));
     }
     if (rv == APR_SUCCESS && block_has_changed(seeder)) {
         rv = tseed_books_note_set(
-            seeder->state, BLOCK_NOTE,
-            apr_psprintf(seeder->scratch, "%" APR_INT64_T_FMT, block_to_save(seeder)));
+            seeder->session->state, BLOCK_NOTE,
+            apr_psprintf(seeder->context->scratch, "%" APR_INT64_T_FMT, block_to_save(seeder)));
     }
     return rv;
 }
@@ -321,22 +329,23 @@ static apr_status_t write_notes(tseed_seeder_t *seeder)
 /* Nothing has changed since they were written. */
 static void notes_saved(tseed_seeder_t *seeder)
 {
-    apr_cpystrn(seeder->cleaner_saved, tseed_cleaner_save(seeder->cleaner, seeder->scratch),
+    apr_cpystrn(seeder->cleaner_saved,
+                tseed_cleaner_save(seeder->cache->cleaner, seeder->context->scratch),
                 sizeof(seeder->cleaner_saved));
     apr_cpystrn(seeder->status_saved, tseed_status_text(seeder), sizeof(seeder->status_saved));
-    seeder->block_saved = block_to_save(seeder);
+    seeder->cache->block_saved = block_to_save(seeder);
 }
 
 int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
 {
     const tseed_shelf_t *shelf;
-    int changed = tseed_book_changes(seeder->book, save) > 0;
+    int changed = tseed_book_changes(seeder->cache->book, save) > 0;
 
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return 0;
     }
-    for (unsigned i = 0;
-         save == TSEED_SAVE_ALL && !changed && (shelf = tseed_book_shelf(seeder->book, i)) != NULL;
+    for (unsigned i = 0; save == TSEED_SAVE_ALL && !changed &&
+                         (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL;
          i++) {
         changed = shelf->changed;
     }
@@ -353,9 +362,9 @@ static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_shelf_t *sh
     apr_status_t rv = APR_SUCCESS;
 
     if (shelf->recipe_changed) {
-        rv = tseed_answers_doubt_levels(seeder->state, holding->id, UINT64_MAX);
+        rv = tseed_answers_doubt_levels(seeder->session->state, holding->id, UINT64_MAX);
     }
-    return rv == APR_SUCCESS ? tseed_books_save(seeder->state, holding) : rv;
+    return rv == APR_SUCCESS ? tseed_books_save(seeder->session->state, holding) : rv;
 }
 
 static apr_status_t save_changed(tseed_seeder_t *seeder)
@@ -363,7 +372,8 @@ static apr_status_t save_changed(tseed_seeder_t *seeder)
     const tseed_shelf_t *shelf;
     apr_status_t rv = APR_SUCCESS;
 
-    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
+    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->cache->book, i));
+         i++) {
         rv = shelf->changed ? save_tileset(seeder, shelf) : APR_SUCCESS;
     }
     return rv;
@@ -376,11 +386,12 @@ static apr_status_t save_anew(tseed_seeder_t *seeder)
     tseed_shelf_t *shelf;
     apr_status_t rv = APR_SUCCESS;
 
-    tseed_book_resave(seeder->book);
+    tseed_book_resave(seeder->cache->book);
     seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
-    seeder->block_saved = 0;
-    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->book, i)); i++) {
-        rv = tseed_books_add(seeder->state, &shelf->holding);
+    seeder->cache->block_saved = 0;
+    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->cache->book, i));
+         i++) {
+        rv = tseed_books_add(seeder->session->state, &shelf->holding);
     }
     return rv;
 }
@@ -392,25 +403,26 @@ apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
     int gone;
     apr_status_t rv;
 
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return APR_SUCCESS;
     }
     rv = save_changed(seeder);
     rv = rv == APR_NOTFOUND ? save_anew(seeder) : rv;
-    while (rv == APR_SUCCESS && tseed_book_change(seeder->book, &page, &gone, save, &cursor)) {
-        rv = gone ? tseed_books_page_delete(seeder->state, &page)
-                  : tseed_books_page_save(seeder->state, &page);
+    while (rv == APR_SUCCESS &&
+           tseed_book_change(seeder->cache->book, &page, &gone, save, &cursor)) {
+        rv = gone ? tseed_books_page_delete(seeder->session->state, &page)
+                  : tseed_books_page_save(seeder->session->state, &page);
     }
     return rv == APR_SUCCESS && save == TSEED_SAVE_ALL ? write_notes(seeder) : rv;
 }
 
 void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save)
 {
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return;
     }
     if (save == TSEED_SAVE_ALL) {
         notes_saved(seeder);
     }
-    tseed_book_saved(seeder->book, save);
+    tseed_book_saved(seeder->cache->book, save);
 }

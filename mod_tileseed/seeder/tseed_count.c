@@ -42,7 +42,7 @@ static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
 {
     tseed_run_t *standing = count->run;
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->shelf == standing->shelf && run->ready.count > 0) {
             tseed_pump_pause(seeder, run, count);
         }
@@ -58,10 +58,10 @@ static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
     }
 }
 
-static void report(tseed_seeder_t *seeder, const tseed_job_t *job, const tseed_effect_t *difference)
+static void report(const tseed_job_t *job, const tseed_effect_t *difference)
 {
     if (job->report) {
-        job->report(seeder, difference);
+        job->report(job->report_module, difference);
     }
 }
 
@@ -77,31 +77,31 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
         seeder->count_after = tseed_clock_monotonic() + RETRY;
-        report(seeder, job, NULL);
+        report(job, NULL);
         give_up(seeder, job);
         return;
     }
     if (job->stage == TSEED_STAGE_COUNT) {
-        tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &job->counted);
+        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &place, &job->counted);
     } else {
-        tseed_book_count_shared(&difference, seeder->book, job->run->shelf, &job->counted);
+        tseed_book_count_shared(&difference, seeder->cache->book, job->run->shelf, &job->counted);
     }
     tseed_status_counted(seeder, job->stage == TSEED_STAGE_COUNT, &difference);
-    report(seeder, job, &difference);
+    report(job, &difference);
 }
 
 /* What is due in shared files, one tile set after the other: they may be many. */
 static void shared_next(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf = tseed_book_shelf(seeder->book, seeder->shared_cursor);
+    tseed_shelf_t *shelf = tseed_book_shelf(seeder->cache->book, seeder->shared_cursor);
 
     while (shelf && !shelf->shared_due && !shelf->sweep_due) {
-        shelf = tseed_book_shelf(seeder->book, ++seeder->shared_cursor);
+        shelf = tseed_book_shelf(seeder->cache->book, ++seeder->shared_cursor);
     }
     if (!shelf) {
         seeder->shared_cursor = 0;
     } else if (shelf->shared_due) {
-        tseed_count_shared(seeder, shelf, NULL);
+        tseed_count_shared(seeder, shelf, NULL, NULL);
     } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_SWEEP)) {
         shelf->sweep_due = 0;
         seeder->shared_due--;
@@ -109,13 +109,15 @@ static void shared_next(tseed_seeder_t *seeder)
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *wanted)
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *wanted,
+                       void *module)
 {
     tseed_job_t *job =
         tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_COUNT_SHARED);
 
     if (job) {
         job->report = wanted;
+        job->report_module = module;
         seeder->shared_due -= shelf->shared_due;
         shelf->shared_due = 0;
     }
@@ -148,7 +150,7 @@ void tseed_count_recount(tseed_seeder_t *seeder)
     tseed_shelf_t *shelf;
 
     seeder->is_recounting = 1;
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         shelf->shared_due = shelf->holding.shared.files > 0 || shelf->in_doubt > 0;
         seeder->shared_due += shelf->shared_due;
     }
@@ -173,7 +175,8 @@ static void recount_feed(tseed_seeder_t *seeder)
 
     while (seeder->recounts < RECOUNTS_AT_ONCE) {
         if (!tseed_steward_is_doubtful(seeder) ||
-            !tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->recount_cursor, &looks)) {
+            !tseed_book_next_in_doubt(&leaf, seeder->cache->book, &seeder->recount_cursor,
+                                      &looks)) {
             seeder->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
@@ -185,9 +188,10 @@ static void recount_feed(tseed_seeder_t *seeder)
 
 /* ---- the client ---- */
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
-    if (seeder->loader.is_going) {
+    tseed_seeder_t *seeder = module;
+    if (seeder->cache->is_loading) {
         return;
     }
     if (seeder->is_recounting) {
@@ -199,13 +203,15 @@ static void feed(tseed_seeder_t *seeder)
 }
 
 /* Whether the search for pages goes on at once: no job is under way that would wake the loop. */
-static apr_time_t due(const tseed_seeder_t *seeder)
+static apr_time_t due(const void *module)
 {
-    return seeder->is_recounting && seeder->recounts == 0 ? seeder->retry_at : INT64_MAX;
+    const tseed_seeder_t *seeder = module;
+    return seeder->is_recounting && seeder->recounts == 0 ? seeder->session->retry_at : INT64_MAX;
 }
 
-static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(void *module, tseed_job_t *job)
 {
+    tseed_seeder_t *seeder = module;
     tseed_chores_take(seeder, job);
     seeder->recounts -= job->is_recount;
     if (job->stage == TSEED_STAGE_SWEEP) {
@@ -216,13 +222,13 @@ static void take(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_jobs_put_back(seeder, job);
 }
 
-const tseed_client_t tseed_count_client = {.feed = feed, .take = take, .due = due};
+tseed_client_t tseed_count_client = {.feed = feed, .take = take, .due = due};
 
 /* ---- pages in doubt, in the background ---- */
 
 int tseed_count_may_begin(const tseed_seeder_t *seeder)
 {
-    return !seeder->loader.is_going && seeder->chores == 0 &&
+    return !seeder->cache->is_loading && seeder->chores == 0 &&
            tseed_clock_monotonic() >= seeder->count_after;
 }
 
@@ -232,7 +238,7 @@ static void count_next(tseed_seeder_t *seeder)
     size_t looks = LOOKS_AT_ONCE;
     tseed_leaf_t leaf;
 
-    while (tseed_book_next_in_doubt(&leaf, seeder->book, &seeder->doubt_cursor, &looks)) {
+    while (tseed_book_next_in_doubt(&leaf, seeder->cache->book, &seeder->doubt_cursor, &looks)) {
         if (!leaf.pinned) {
             tseed_count_page(seeder, leaf.shelf, &leaf.place);
             return;
@@ -241,29 +247,31 @@ static void count_next(tseed_seeder_t *seeder)
     seeder->doubt_cursor = looks > 0 ? 0 : seeder->doubt_cursor;
 }
 
-static void feed_doubts(tseed_seeder_t *seeder)
+static void feed_doubts(void *module)
 {
+    tseed_seeder_t *seeder = module;
     if (tseed_count_may_begin(seeder) && tseed_steward_is_doubtful(seeder)) {
         count_next(seeder);
     }
 }
 
-const tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};
+tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};
 
 /* ---- what jobs wait for ---- */
 
-static void feed_marks(tseed_seeder_t *seeder)
+static void feed_marks(void *module)
 {
+    tseed_seeder_t *seeder = module;
     for (int i = 0; i < seeder->to_count->nelts; i++) {
         const tseed_count_mark_t *mark = &APR_ARRAY_IDX(seeder->to_count, i, tseed_count_mark_t);
 
         if (mark->place.z >= 0) {
             tseed_count_page(seeder, mark->shelf, &mark->place);
         } else if (mark->shelf->shared_due) {
-            tseed_count_shared(seeder, mark->shelf, NULL);
+            tseed_count_shared(seeder, mark->shelf, NULL, NULL);
         }
     }
     apr_array_clear(seeder->to_count);
 }
 
-const tseed_client_t tseed_count_marks_client = {.feed = feed_marks};
+tseed_client_t tseed_count_marks_client = {.feed = feed_marks};

@@ -73,7 +73,7 @@ void tseed_cutoff_draw(tseed_seeder_t *seeder, const tseed_task_t *truncate,
 
     if (truncate->has_area) {
         tseed_positions_init(&area, tileset->subset->gridset, &truncate->bounds, &shape);
-        draw(seeder, seeder->runs, tileset, &area);
-        draw(seeder, seeder->standing, tileset, &area);
+        draw(seeder, seeder->runs->tasks, tileset, &area);
+        draw(seeder, seeder->runs->background, tileset, &area);
     }
 }

@@ -21,14 +21,14 @@ void tseed_display_run(tseed_seeder_t *seeder, tseed_run_t *run)
     const char *trouble = tseed_safe_trouble(seeder, run);
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
-    if (seeder->state_trouble && waits_for_state(run)) { /* a reason that can't be recorded */
-        tseed_text_fit(shown.reason, sizeof(shown.reason), seeder->state_trouble);
+    if (seeder->session->trouble && waits_for_state(run)) { /* a reason that can't be recorded */
+        tseed_text_fit(shown.reason, sizeof(shown.reason), seeder->session->trouble);
     } else if (trouble) {
         apr_cpystrn(shown.reason, trouble, sizeof(shown.reason));
     }
     run->dirty = 1;
     if (!run->terminated) {
-        tseed_board_slot_update(seeder->board, run->slot, &shown);
+        tseed_board_slot_update(seeder->context->board, run->slot, &shown);
     }
 }
 
@@ -36,10 +36,10 @@ void tseed_display_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, c
 {
     tseed_row_t row;
 
-    if (tseed_board_read(seeder->board, (unsigned)entry->slot, &row) &&
+    if (tseed_board_read(seeder->context->board, (unsigned)entry->slot, &row) &&
         strcmp(row.progress.reason, reason) != 0) {
         tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
-        tseed_board_slot_update(seeder->board, entry->slot, &row.progress);
+        tseed_board_slot_update(seeder->context->board, entry->slot, &row.progress);
     }
 }
 

@@ -26,8 +26,8 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_run_holder(seeder->runs, run, &metatile) ||
-        tseed_run_holder(seeder->standing, run, &metatile)) {
+    if (tseed_run_holder(seeder->runs->tasks, run, &metatile) ||
+        tseed_run_holder(seeder->runs->background, run, &metatile)) {
         return 0;
     }
     job = tseed_jobs_get(seeder, &tseed_pump_client);
@@ -36,7 +36,8 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     run->next = position + 1;
     tseed_run_job_add(run, job);
     tseed_steward_hold(seeder, job);
-    if (tseed_board_crashes_at(seeder->board, run->task->id, position) >= CRASHES_OF_METATILE) {
+    if (tseed_board_crashes_at(seeder->context->board, run->task->id, position) >=
+        CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         tseed_loss_give_up(seeder, job);
     } else if (run->task->type == TSEED_SEED) {
@@ -83,10 +84,10 @@ static int may_remove(const tseed_seeder_t *seeder)
 {
     int working = 0;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         working += run->task->type == TSEED_TRUNCATE ? run->working : 0;
     }
-    return working == 0 || working < seeder->settings->workers - 1;
+    return working == 0 || working < seeder->context->settings->workers - 1;
 }
 
 static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
@@ -95,13 +96,13 @@ static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
         return 0;
     }
     return run->ready.count > 0 && run->working < run->threads &&
-           run->working - run->checking < ANSWERS_OF_WORKER * seeder->settings->workers;
+           run->working - run->checking < ANSWERS_OF_WORKER * seeder->context->settings->workers;
 }
 
 /* Another task of the tile set puts or removes tiles as well: nothing is renamed away from it. */
 static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    for (const tseed_run_t *other = seeder->runs; other; other = other->next_run) {
+    for (const tseed_run_t *other = seeder->runs->tasks; other; other = other->next_run) {
         if (other != run && other->shelf == run->shelf) {
             return 0;
         }
@@ -116,7 +117,7 @@ static void describe(const tseed_seeder_t *seeder, tseed_job_t *job)
 
     job->remnant.print = run->shelf->holding.print;
     job->remnant.task = run->task->id;
-    tseed_book_level(&job->remnant.usage, seeder->book, run->shelf, job->metatile.wanted.z);
+    tseed_book_level(&job->remnant.usage, seeder->cache->book, run->shelf, job->metatile.wanted.z);
 }
 
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */
@@ -178,14 +179,15 @@ static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
     return may_fetch(run) && begin_metatile(seeder, run);
 }
 
-static void feed_tasks(tseed_seeder_t *seeder)
+static void feed_tasks(void *module)
 {
+    tseed_seeder_t *seeder = module;
     apr_time_t now = tseed_clock_monotonic();
     int begun;
 
     do {
         begun = 0;
-        for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+        for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
             if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
                 begun += feed_run(seeder, run);
             }
@@ -193,7 +195,7 @@ static void feed_tasks(tseed_seeder_t *seeder)
     } while (begun > 0);
 }
 
-const tseed_client_t tseed_feeder_tasks_client = {.feed = feed_tasks};
+tseed_client_t tseed_feeder_tasks_client = {.feed = feed_tasks};
 
 /* ---- standing runs ---- */
 
@@ -207,7 +209,7 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
 static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
-           (seeder->is_recounting || seeder->loader.is_going || seeder->state_trouble);
+           (seeder->is_recounting || seeder->cache->is_loading || seeder->session->trouble);
 }
 
 static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
@@ -226,13 +228,14 @@ static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     }
 }
 
-static void feed_standing(tseed_seeder_t *seeder)
+static void feed_standing(void *module)
 {
+    tseed_seeder_t *seeder = module;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         work_off(seeder, run, now);
     }
 }
 
-const tseed_client_t tseed_feeder_standing_client = {.feed = feed_standing};
+tseed_client_t tseed_feeder_standing_client = {.feed = feed_standing};

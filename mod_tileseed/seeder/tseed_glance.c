@@ -33,7 +33,8 @@ int tseed_glance_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tilese
     const tseed_stop_t stop = {has_seen_enough, &glance};
     tseed_effect_t shared = {0};
     tseed_store_t *store;
-    apr_status_t rv = tseed_store_open(&store, tileset, TSEED_STORE_IDS - 1, seeder->scratch);
+    apr_status_t rv =
+        tseed_store_open(&store, tileset, TSEED_STORE_IDS - 1, seeder->context->scratch);
 
     if (rv != APR_SUCCESS) {
         return 0;

@@ -98,7 +98,7 @@ static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
     for (int i = 0; i < job->passage->count; i++) {
         const tseed_place_t place = tseed_place_of(&job->passage->tiles[i]);
 
-        tseed_book_hit(seeder->book, tseed_page_print(print, place.z, place.x, place.y), 1,
+        tseed_book_hit(seeder->cache->book, tseed_page_print(print, place.z, place.x, place.y), 1,
                        tseed_steward_date(seeder));
     }
 }
@@ -191,8 +191,9 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(void *module, tseed_job_t *job)
 {
+    tseed_seeder_t *seeder = module;
     if (job->stage == TSEED_STAGE_FETCH) {
         fetched(seeder, job);
     } else {
@@ -241,7 +242,7 @@ static void board(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_qu
                   int end)
 {
     if (!flight->guests && flight->job && flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_adopt(seeder->fetcher, &flight->job->transfer);
+        tseed_fetcher_adopt(seeder->context->fetcher, &flight->job->transfer);
     }
     tseed_flight_board(seeder, flight, question, end);
 }
@@ -273,8 +274,8 @@ static int welcome(tseed_seeder_t *seeder, const tseed_question_t *question, int
 /* A place first: nothing is made for those who get none. */
 static void let_in(tseed_seeder_t *seeder, const tseed_question_t *question, int end)
 {
-    const char *problem =
-        tseed_places_take(seeder->places, question->layer, question->client, seeder->scratch);
+    const char *problem = tseed_places_take(seeder->places, question->layer, question->client,
+                                            seeder->context->scratch);
 
     if (problem) {
         turn_away(end, busy(problem));
@@ -290,7 +291,7 @@ void tseed_guests_hear(tseed_seeder_t *seeder)
     apr_status_t rv;
 
     do {
-        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
+        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->context->scratch);
         if (rv == APR_SUCCESS) {
             let_in(seeder, &question, end);
         }
@@ -309,7 +310,7 @@ static void call_off(tseed_seeder_t *seeder, tseed_flight_t *flight)
     if (!flight->job) {
         tseed_flight_forget(flight);
     } else if (flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_orphan(seeder->fetcher, &flight->job->transfer);
+        tseed_fetcher_orphan(seeder->context->fetcher, &flight->job->transfer);
     }
 }
 
@@ -329,14 +330,14 @@ void tseed_guests_part(tseed_seeder_t *seeder)
 
 apr_status_t tseed_guests_begin(tseed_seeder_t *seeder)
 {
-    const tseed_settings_t *settings = seeder->settings;
+    const tseed_settings_t *settings = seeder->context->settings;
     int layer = settings->miss_of_layer;
 
-    if (layer == TSEED_PLACES_FREE && seeder->setup->catalog->order->nelts == 1) {
+    if (layer == TSEED_PLACES_FREE && seeder->context->catalog->order->nelts == 1) {
         layer = settings->miss_waiters; /* there is nobody to leave places to */
     }
-    seeder->places =
-        tseed_places_create(settings->miss_waiters, layer, settings->miss_of_client, seeder->pool);
+    seeder->places = tseed_places_create(settings->miss_waiters, layer, settings->miss_of_client,
+                                         seeder->context->pool);
     seeder->leavers = epoll_create1(EPOLL_CLOEXEC);
     return seeder->leavers < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
 }
@@ -352,7 +353,7 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
     flight->job = job;
     tseed_run_job_add(run, job);
     tseed_steward_hold(seeder, job);
-    if (tseed_board_crashes_at(seeder->board, run->task->id, job->position) >=
+    if (tseed_board_crashes_at(seeder->context->board, run->task->id, job->position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
@@ -364,13 +365,14 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
 static int is_taken(const tseed_seeder_t *seeder, const tseed_run_t *run,
                     const tseed_metatile_t *metatile)
 {
-    return tseed_run_holder(seeder->runs, run, metatile) ||
-           tseed_run_holder(seeder->standing, run, metatile);
+    return tseed_run_holder(seeder->runs->tasks, run, metatile) ||
+           tseed_run_holder(seeder->runs->background, run, metatile);
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+    tseed_seeder_t *seeder = module;
+    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (!flight->job && !is_taken(seeder, run, &flight->metatile)) {
@@ -391,9 +393,10 @@ static tseed_reply_t late_of(const tseed_flight_t *flight)
                                                        : "it takes too long");
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+    tseed_seeder_t *seeder = module;
+    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (flight->guests || !flight->job) {
@@ -408,4 +411,4 @@ static void tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_guests_client = {.feed = feed, .take = take, .tick = tick};
+tseed_client_t tseed_guests_client = {.feed = feed, .take = take, .tick = tick};

@@ -33,8 +33,8 @@ typedef struct {
 static apr_status_t heir_get(heir_t *heir, tseed_seeder_t *seeder, int64_t id,
                              const apr_array_header_t *terminations)
 {
-    apr_status_t rv =
-        tseed_state_task_get(seeder->state, &heir->task, &heir->progress, id, seeder->scratch);
+    apr_status_t rv = tseed_state_task_get(seeder->session->state, &heir->task, &heir->progress, id,
+                                           seeder->context->scratch);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -46,10 +46,11 @@ static apr_status_t heir_get(heir_t *heir, tseed_seeder_t *seeder, int64_t id,
     if (heir->task->type != TSEED_TRUNCATE || !heir->task->has_area ||
         (!heir->is_ended && heir->progress.state != TSEED_PENDING &&
          heir->progress.state != TSEED_RUNNING) ||
-        tseed_task_tileset(&heir->tileset, heir->task, seeder->setup->catalog, seeder->scratch)) {
+        tseed_task_tileset(&heir->tileset, heir->task, seeder->context->catalog,
+                           seeder->context->scratch)) {
         return APR_NOTFOUND;
     }
-    heir->print = tseed_tileset_print(&heir->tileset, seeder->scratch);
+    heir->print = tseed_tileset_print(&heir->tileset, seeder->context->scratch);
     tseed_positions_init(&heir->positions, heir->tileset.subset->gridset, &heir->task->bounds,
                          &(tseed_shape_t){heir->task->zoom_start, heir->task->zoom_stop,
                                           heir->task->meta_width, heir->task->meta_height});
@@ -77,13 +78,14 @@ static int64_t removed_before(const tseed_seeder_t *seeder, const heir_t *heir, 
     int64_t removed = heir->progress.removed;
     tseed_row_t row;
 
-    if (tseed_board_find(seeder->board, id, &row) && tseed_trail_is_row(&row, heir->task) &&
-        !tseed_progress_is_done(&row.progress, position)) {
+    if (tseed_board_find(seeder->context->board, id, &row) &&
+        tseed_trail_is_row(&row, heir->task) && !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }
     return larger_up_to(
         most, removed,
-        tseed_trace_removed(seeder->board, tseed_trace_find(seeder->board, id, position)));
+        tseed_trace_removed(seeder->context->board,
+                            tseed_trace_find(seeder->context->board, id, position)));
 }
 
 /* Levels are removed one after the other: those before it were finished. What it and they did not
@@ -110,7 +112,7 @@ static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_
 static apr_status_t claim(tseed_shelf_t **shelf, heir_t *heir, tseed_seeder_t *seeder,
                           const find_t *find, const apr_array_header_t *terminations)
 {
-    tseed_shelf_t *found = tseed_book_find(seeder->book, find->remnant.print);
+    tseed_shelf_t *found = tseed_book_find(seeder->cache->book, find->remnant.print);
     apr_status_t rv;
 
     *shelf = NULL;
@@ -154,7 +156,7 @@ static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
     if (rv != APR_SUCCESS || !shelf) {
         return rv;
     }
-    tseed_book_inherit(seeder->book, shelf, remnant->z, &remnant->usage);
+    tseed_book_inherit(seeder->cache->book, shelf, remnant->z, &remnant->usage);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
               " tiles was renamed away when the seeder died",
@@ -163,7 +165,7 @@ static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
         return APR_SUCCESS;
     }
     count_level(seeder, &heir, remnant);
-    return tseed_state_task_checkpoint(seeder->state, heir.task->id, &heir.progress, &won);
+    return tseed_state_task_checkpoint(seeder->session->state, heir.task->id, &heir.progress, &won);
 }
 
 static int by_level(const void *a, const void *b)
@@ -174,12 +176,12 @@ static int by_level(const void *a, const void *b)
 /* All remnants, lower levels first; of find_t in scratch. */
 static apr_array_header_t *look(tseed_seeder_t *seeder)
 {
-    apr_array_header_t *finds = apr_array_make(seeder->scratch, 4, sizeof(find_t));
+    apr_array_header_t *finds = apr_array_make(seeder->context->scratch, 4, sizeof(find_t));
     const char *root;
 
-    for (unsigned r = 0; (root = tseed_cleaner_root(seeder->cleaner, r)) != NULL; r++) {
+    for (unsigned r = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, r)) != NULL; r++) {
         apr_array_header_t *remnants;
-        apr_status_t rv = tseed_remnant_list(&remnants, root, seeder->scratch);
+        apr_status_t rv = tseed_remnant_list(&remnants, root, seeder->context->scratch);
 
         if (rv != APR_SUCCESS) {
             tseed_log(TSEED_LOG_WARNING, rv,
@@ -198,7 +200,7 @@ static apr_array_header_t *look(tseed_seeder_t *seeder)
 static apr_status_t inherit_all(tseed_seeder_t *seeder, const apr_array_header_t *finds,
                                 const apr_array_header_t *terminations)
 {
-    apr_status_t rv = tseed_state_begin(seeder->state);
+    apr_status_t rv = tseed_state_begin(seeder->session->state);
 
     for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
         rv = inherit(seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
@@ -207,9 +209,9 @@ static apr_status_t inherit_all(tseed_seeder_t *seeder, const apr_array_header_t
         rv = tseed_clerk_write(seeder, TSEED_SAVE_ALL);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
-    tseed_state_rollback(seeder->state);
+    tseed_state_rollback(seeder->session->state);
     return rv;
 }
 
@@ -222,7 +224,7 @@ apr_status_t tseed_heritage_take(tseed_seeder_t *seeder)
     if (finds->nelts == 0) {
         return APR_SUCCESS;
     }
-    rv = tseed_state_terminations(seeder->state, &terminations, seeder->scratch);
+    rv = tseed_state_terminations(seeder->session->state, &terminations, seeder->context->scratch);
     if (rv == APR_SUCCESS) {
         rv = load_heirs(seeder, finds, terminations);
     }

@@ -4,7 +4,6 @@
  * here.
  *
  *      tseed_seeder.c   the loop: wait, hear, tick
- *      tseed_clients.c  who has work done: the table of them
  *      tseed_roster.c   which tasks there are
  *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
@@ -19,7 +18,6 @@
  *      tseed_outlook.c  how upstreams are doing, which one is asked
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
- *      tseed_trouble.c  the database fails
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
@@ -49,17 +47,13 @@
 
 #include <apr_file_io.h>
 
-#include "base/tseed_calendar.h"
 #include "base/tseed_memory.h"
-#include "protocol/tseed_usage.h"
-#include "quota/tseed_book.h"
-#include "quota/tseed_cleaner.h"
-#include "seeder/tseed_clients.h"
-#include "seeder/tseed_crew.h"
-#include "seeder/tseed_mailbox.h"
 #include "seeder/tseed_places.h"
 #include "seeder/tseed_seeder.h"
-#include "state/tseed_state.h"
+#include "usage/tseed_cache.h"
+#include "work/tseed_context.h"
+#include "work/tseed_run.h"
+#include "work/tseed_session.h"
 
 /* An unfinished task, running or not. PENDING ones cost no more than this. malloc'd. */
 typedef struct tseed_entry_t {
@@ -99,9 +93,6 @@ typedef struct {
 
 #define TSEED_VICTIMS 64 /* chosen at once */
 
-/* A block size in the database that is none: sizes are being counted again, some by another. */
-#define TSEED_BLOCK_MIXED (-1)
-
 /* What a job needs counted before it may write: a page, or the shared files of a tile set (z -1).
  */
 typedef struct {
@@ -139,7 +130,6 @@ typedef struct {
 
 /* The books being read (tseed_loader.c), tile set by tile set. */
 typedef struct {
-    int is_going;       /* not all pages are in the book */
     int is_lost;        /* another database is in the place of the one that is read */
     unsigned shelf;     /* number of the tile set it is at, */
     int is_within;      /* in the midst of it, */
@@ -152,38 +142,25 @@ typedef struct {
 
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
-    const tseed_settings_t *settings;
-    tseed_board_t *board;
-    apr_pool_t *pool, *scratch; /* scratch is cleared every turn of the loop */
-    tseed_calendar_t calendar;
-    tseed_state_t *state; /* NULL: can't be opened at the moment */
-    tseed_mailbox_t mailbox;
-    tseed_fetcher_t *fetcher;
-    tseed_crew_t *crew;
+    tseed_context_t *context;
+    tseed_session_t *session;
+    tseed_runs_t *runs;
+    tseed_cache_t *cache;
     apr_file_t *lock;
 
     tseed_entry_t *entries, **entries_end; /* ascending by id */
     int64_t last_id;                       /* newest task that was taken in */
     int pending;                           /* entries without a run, not terminated */
-    tseed_run_t *runs, **runs_end;         /* in turn */
-    int run_count;
-    tseed_job_t *idle; /* jobs to be used again */
-    tseed_run_t *standing;
+    tseed_job_t *idle;                     /* jobs to be used again */
 
-    tseed_book_t *book;
     apr_pool_t *book_pool;
     tseed_loader_t loader;
-    apr_hash_t *leaves; /* of the archive */
-    apr_hash_t *open;   /* layer -> int *: tile sets with values that are not listed */
-    tseed_cleaner_t *cleaner;
-    tseed_quota_config_t quota;  /* in effect, */
-    apr_pool_t *quota_pool;      /* where its texts live */
-    char cleaner_saved[100];     /* what the database has of the cleaner, */
-    char status_saved[1024];     /* and of the status */
-    tseed_usage_status_t status; /* see tseed_status_text for what is not kept here */
+    apr_hash_t *leaves;      /* of the archive */
+    apr_hash_t *open;        /* layer -> int *: tile sets with values that are not listed */
+    apr_pool_t *quota_pool;  /* where its texts live */
+    char cleaner_saved[100]; /* what the database has of the cleaner, */
+    char status_saved[1024]; /* and of the status */
     tseed_audit_t audit;
-    int64_t block;       /* what sizes in the books are rounded up to, */
-    int64_t block_saved; /* and what the database says they are, all of them; 0: nothing yet */
     tseed_janitor_t janitor;
     int chores;                         /* pages that are counted or removed, or wait to be */
     int recounts;                       /* of the chores: of pages that were marked at the start */
@@ -201,19 +178,14 @@ typedef struct tseed_seeder_t {
     int leavers;                        /* and an epoll that hears when one has gone */
     tseed_purge_t *purges;              /* by store root */
     tseed_sync_t *syncs;                /* by file system; NULL: nothing is synced */
-    int must_save; /* levels are unmarked: not without all that has changed in them */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
 
     tseed_loss_t *losses;
-    int must_record;      /* an ending or a loss waits for the database */
-    apr_time_t retry_at;  /* monotonic; the database failed, not before this */
     apr_time_t next_tick; /* monotonic */
-    unsigned ticks;
     int64_t quota_version;
-    const char *state_trouble; /* the database fails, which has been logged: the reason of tasks
-                                * that wait for it; NULL: it works */
+    const char *shown_trouble; /* what waiting tasks say of the database; NULL: nothing */
     int board_is_wrong;        /* which has been logged */
     int is_looked_after;       /* the checkup was begun, or is not needed */
     pid_t checkup;             /* its process; 0: there is none */
@@ -237,7 +209,7 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
 
 /* Claims PENDING tasks for free seeding threads, then lends what is left. */
 void tseed_schedule_turn(tseed_seeder_t *seeder);
-extern const tseed_client_t tseed_schedule_client; /* PENDING tasks say what they wait for */
+extern tseed_client_t tseed_schedule_client; /* PENDING tasks say what they wait for */
 
 /* ---- display ---- */
 
@@ -247,12 +219,6 @@ void tseed_display_run(tseed_seeder_t *seeder, tseed_run_t *run);
 void tseed_display_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason);
 /* Shows why no PENDING task is begun; "": there is no reason any more. */
 void tseed_display_all_waiting(tseed_seeder_t *seeder, const char *reason);
-
-/* ---- trouble ---- */
-
-/* Says once that the database fails, and once that it works again. */
-void tseed_trouble_note(tseed_seeder_t *seeder, apr_status_t rv, const char *what);
-void tseed_trouble_end(tseed_seeder_t *seeder);
 
 /* ---- checkup ---- */
 
@@ -272,7 +238,7 @@ void tseed_checkup_end(tseed_seeder_t *seeder);
 /* A metatile whose answer was no picture waits to be fetched again, or is given up. */
 void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Those that are due are wanted again, or given up. */
-extern const tseed_client_t tseed_parking_client;
+extern tseed_client_t tseed_parking_client;
 /* How long to wait after so many failures in a row, at least one: exponential, with a quarter of
  * jitter so that those which failed together do not come back in step. */
 apr_interval_time_t tseed_parking_back_off(int attempts);
@@ -282,12 +248,12 @@ apr_interval_time_t tseed_parking_back_off(int attempts);
 /* Asks each WMS what it offers. */
 void tseed_inquiry_begin(tseed_seeder_t *seeder);
 /* What a layer lacks is logged and noted at its runs; services that were away are asked again. */
-extern const tseed_client_t tseed_inquiry_client;
+extern tseed_client_t tseed_inquiry_client;
 
 /* ---- patience ---- */
 
 /* Tasks whose upstream is away say so, go on, or end. */
-extern const tseed_client_t tseed_patience_client;
+extern tseed_client_t tseed_patience_client;
 
 /* ---- outlook ---- */
 
@@ -319,13 +285,13 @@ void tseed_loss_say(tseed_run_t *run, apr_time_t now);
 /* ---- pump ---- */
 
 /* Running tasks: takes back their jobs. */
-extern const tseed_client_t tseed_pump_client;
+extern tseed_client_t tseed_pump_client;
 /* No more of this run: its transfers end at once, its workers at the next file. */
 void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Moves a run on to ENDING if nothing of it is left to do. */
 void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Once a tick: live counts of truncates, summaries of upstream errors, pauses. */
-void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now);
+void tseed_pump_tick(void *module, apr_time_t now);
 /* Begins a stage of a job with a worker, or with the fetcher. */
 void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
@@ -337,7 +303,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
 /* ---- feeder ---- */
 
 /* Begins whatever may begin now, of tasks one job of each run in turn. */
-extern const tseed_client_t tseed_feeder_tasks_client, tseed_feeder_standing_client;
+extern tseed_client_t tseed_feeder_tasks_client, tseed_feeder_standing_client;
 
 /* ---- trail ---- */
 
@@ -368,7 +334,7 @@ apr_status_t tseed_guests_begin(tseed_seeder_t *seeder);
 void tseed_guests_hear(tseed_seeder_t *seeder);
 /* Lets those go whose child waits no more. */
 void tseed_guests_part(tseed_seeder_t *seeder);
-extern const tseed_client_t tseed_guests_client;
+extern tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 
@@ -381,7 +347,7 @@ apr_status_t tseed_standing_get(tseed_run_t **run, tseed_seeder_t *seeder,
 /* The same of a tile set in the books; NULL: not now. */
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
 /* Forgets those that nobody uses. */
-extern const tseed_client_t tseed_standing_client;
+extern tseed_client_t tseed_standing_client;
 
 /* ---- the books ---- */
 
@@ -404,8 +370,8 @@ int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
 /* Books what a job has changed. */
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
 /* Once a tick, and at the end. */
-void tseed_steward_tick(tseed_seeder_t *seeder, apr_time_t now);
-extern const tseed_client_t tseed_steward_client;
+void tseed_steward_tick(void *module, apr_time_t now);
+extern tseed_client_t tseed_steward_client;
 
 /* ---- the books and the database ---- */
 
@@ -490,7 +456,8 @@ void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
 void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
 /* Has the shared files of a tile set counted, and their count reported unless `report` is NULL; 0:
  * not now. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *report);
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *report,
+                       void *module);
 /* Has shared files removed that no tile is a name of any more, by and by. */
 void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
 /* Has everything counted that must be before the first tile is written. */
@@ -498,23 +465,23 @@ void tseed_count_recount(tseed_seeder_t *seeder);
 /* Whether more may be counted in the background. */
 int tseed_count_may_begin(const tseed_seeder_t *seeder);
 /* What must be counted at the start, and shared files. */
-extern const tseed_client_t tseed_count_client;
+extern tseed_client_t tseed_count_client;
 /* Pages in doubt, in the background. */
-extern const tseed_client_t tseed_count_doubts_client;
+extern tseed_client_t tseed_count_doubts_client;
 /* What jobs have marked in this turn. */
-extern const tseed_client_t tseed_count_marks_client;
+extern tseed_client_t tseed_count_marks_client;
 
 /* ---- walks ---- */
 
 /* Walks tile sets that are not known yet, or are compared with the disk. */
-extern const tseed_client_t tseed_walk_client;
+extern tseed_client_t tseed_walk_client;
 
 /* ---- audit ---- */
 
 /* Begins the reconcile that was asked for, unless it was done or another one goes on. */
 apr_status_t tseed_audit_hear(tseed_seeder_t *seeder);
 /* Goes on with it, or ends it. */
-extern const tseed_client_t tseed_audit_client;
+extern tseed_client_t tseed_audit_client;
 
 /* ---- status ---- */
 
@@ -528,7 +495,7 @@ const char *tseed_status_text(const tseed_seeder_t *seeder);
 /* All store roots may have something that was renamed away. */
 void tseed_purge_want_all(tseed_seeder_t *seeder);
 /* Removes it, and gives back to the accounts what is gone. */
-extern const tseed_client_t tseed_purge_client;
+extern tseed_client_t tseed_purge_client;
 
 /* ---- heritage ---- */
 
@@ -540,7 +507,7 @@ apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
 
 /* Once, when the books are loaded. */
 void tseed_sync_begin(tseed_seeder_t *seeder);
-extern const tseed_client_t tseed_sync_client;
+extern tseed_client_t tseed_sync_client;
 /* At the end: begins the last one where none is under way, says whether one is. */
 void tseed_sync_begin_last(tseed_seeder_t *seeder);
 int tseed_sync_is_at_work(const tseed_seeder_t *seeder);
@@ -563,12 +530,12 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);
 
 /* ---- janitor ---- */
 
-/* Puts seeder->quota into effect, and whether the books are complete. */
+/* Puts seeder->cache->quota into effect, and whether the books are complete. */
 void tseed_janitor_configure(tseed_seeder_t *seeder);
 /* Begins the clean-up that a client wants now, if there is one. */
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder);
 /* Removes what must go now. */
-extern const tseed_client_t tseed_janitor_client;
+extern tseed_client_t tseed_janitor_client;
 
 /* ---- room ---- */
 

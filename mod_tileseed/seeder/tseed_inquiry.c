@@ -36,7 +36,7 @@ static void submit(tseed_seeder_t *seeder, tseed_inquiry_t *inquiry)
     transfer->owner = inquiry;
     transfer->most = ANSWER_BYTES_MAX;
     transfer->may_go_elsewhere = 1; /* it is never worth a probe */
-    tseed_fetcher_submit(seeder->fetcher, transfer);
+    tseed_fetcher_submit(seeder->context->fetcher, transfer);
 }
 
 static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *pool)
@@ -50,18 +50,18 @@ static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *p
 static void compare(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
                     const tseed_capabilities_t *offered, const tseed_layer_t *layer)
 {
-    apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, seeder->scratch);
+    apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, seeder->context->scratch);
     const char *sentence;
 
     if (lacks->nelts == 0) {
         return;
     }
-    sentence = apr_psprintf(seeder->pool, "the upstream %s does not offer %s",
+    sentence = apr_psprintf(seeder->context->pool, "the upstream %s does not offer %s",
                             inquiry->address->upstream->name,
-                            apr_array_pstrcat(seeder->scratch, lacks, ';'));
+                            apr_array_pstrcat(seeder->context->scratch, lacks, ';'));
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
     apr_hash_set(seeder->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (strcmp(run->task->layer, layer->name) == 0) {
             run->warning = sentence;
         }
@@ -71,14 +71,14 @@ static void compare(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
 static void compare_all(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
                         const tseed_capabilities_t *offered)
 {
-    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    const apr_array_header_t *layers = seeder->context->catalog->order;
 
     for (int i = 0; i < layers->nelts; i++) {
         const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
 
         for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
             if (layer->source.addresses[k].upstream == inquiry->address->upstream &&
-                strcmp(url_of(layer, k, seeder->scratch), inquiry->url) == 0) {
+                strcmp(url_of(layer, k, seeder->context->scratch), inquiry->url) == 0) {
                 compare(seeder, inquiry, offered, layer);
             }
         }
@@ -88,7 +88,7 @@ static void compare_all(tseed_seeder_t *seeder, const tseed_inquiry_t *inquiry,
 /* A task that has no other reason shows what its layer lacks. */
 static void show_warnings(tseed_seeder_t *seeder)
 {
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->phase == TSEED_RUN_GOING && !*run->progress.reason) {
             tseed_run_remind(run);
             tseed_display_run(seeder, run);
@@ -97,14 +97,16 @@ static void show_warnings(tseed_seeder_t *seeder)
 }
 
 /* An answer that is a document is none of a picture's: the fetcher calls it a failure. */
-static void take(tseed_seeder_t *seeder, void *about)
+static void take(void *module, void *about)
 {
+    tseed_seeder_t *seeder = module;
     tseed_inquiry_t *inquiry = about;
     tseed_transfer_t *transfer = &inquiry->transfer;
     const tseed_capabilities_t *offered = NULL;
 
     if (transfer->http_status == 200 && transfer->length > 0) {
-        offered = tseed_capabilities_read(transfer->body, transfer->length, seeder->scratch);
+        offered =
+            tseed_capabilities_read(transfer->body, transfer->length, seeder->context->scratch);
     }
     inquiry->waits = transfer->result == TSEED_FETCH_AWAY;
     if (offered) {
@@ -121,7 +123,7 @@ static void take(tseed_seeder_t *seeder, void *about)
 
 static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int address)
 {
-    const char *url = url_of(layer, address, seeder->pool);
+    const char *url = url_of(layer, address, seeder->context->pool);
     tseed_inquiry_t *inquiry = seeder->inquiries;
 
     while (inquiry && (strcmp(inquiry->url, url) != 0 ||
@@ -131,8 +133,8 @@ static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int addres
     if (inquiry) {
         return;
     }
-    inquiry = apr_pcalloc(seeder->pool, sizeof(*inquiry));
-    inquiry->letter = (tseed_letter_t){.take = take, .about = inquiry};
+    inquiry = apr_pcalloc(seeder->context->pool, sizeof(*inquiry));
+    inquiry->letter = (tseed_letter_t){.take = take, .module = seeder, .about = inquiry};
     inquiry->transfer.baton = &inquiry->letter;
     inquiry->address = &layer->source.addresses[address];
     inquiry->url = url;
@@ -143,9 +145,9 @@ static void begin(tseed_seeder_t *seeder, const tseed_layer_t *layer, int addres
 
 void tseed_inquiry_begin(tseed_seeder_t *seeder)
 {
-    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    const apr_array_header_t *layers = seeder->context->catalog->order;
 
-    seeder->warnings = apr_hash_make(seeder->pool);
+    seeder->warnings = apr_hash_make(seeder->context->pool);
     for (int i = 0; i < layers->nelts; i++) {
         const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
 
@@ -155,14 +157,15 @@ void tseed_inquiry_begin(tseed_seeder_t *seeder)
     }
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
+    tseed_seeder_t *seeder = module;
     (void)now;
     for (tseed_inquiry_t *inquiry = seeder->inquiries; inquiry; inquiry = inquiry->next) {
         tseed_outlook_t outlook;
 
         if (inquiry->waits) {
-            tseed_fetcher_outlook(seeder->fetcher, &outlook, inquiry->address->upstream);
+            tseed_fetcher_outlook(seeder->context->fetcher, &outlook, inquiry->address->upstream);
             if (!outlook.since && outlook.heard > inquiry->transfer.ended) {
                 submit(seeder, inquiry);
             }
@@ -170,4 +173,4 @@ static void tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_inquiry_client = {.tick = tick};
+tseed_client_t tseed_inquiry_client = {.tick = tick};

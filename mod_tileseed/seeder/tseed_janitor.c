@@ -28,12 +28,13 @@
 static int is_known(const tseed_seeder_t *seeder)
 {
     const tseed_shelf_t *shelf;
-    int known = seeder->janitor.known || tseed_book_incomplete(seeder->book) == 0;
+    int known = seeder->janitor.known || tseed_book_incomplete(seeder->cache->book) == 0;
 
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return 0;
     }
-    for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL;
+         i++) {
         if (!shelf->holding.complete && !shelf->unread) {
             return 0;
         }
@@ -45,13 +46,14 @@ static void say_block(const tseed_seeder_t *seeder)
 {
     char before[60] = ", and not all sizes were counted by it";
 
-    if (seeder->block != TSEED_BLOCK_MIXED) {
-        apr_snprintf(before, sizeof(before), " now instead of %" APR_INT64_T_FMT, seeder->block);
+    if (seeder->cache->block != TSEED_BLOCK_MIXED) {
+        apr_snprintf(before, sizeof(before), " now instead of %" APR_INT64_T_FMT,
+                     seeder->cache->block);
     }
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "diskBlockSize is %" APR_INT64_T_FMT
               "%s: the disk usage is counted again in the background",
-              seeder->quota.block_size, before);
+              seeder->cache->quota.block_size, before);
 }
 
 /* Every file counts for another number of blocks: all is counted again. */
@@ -59,41 +61,41 @@ static void change_block(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    tseed_crew_block_set(seeder->crew, seeder->quota.block_size);
-    if (seeder->block != 0 && seeder->block != seeder->quota.block_size) {
+    tseed_workers_block_set(seeder->context->workers, seeder->cache->quota.block_size);
+    if (seeder->cache->block != 0 && seeder->cache->block != seeder->cache->quota.block_size) {
         say_block(seeder);
-        tseed_book_doubt_all(seeder->book);
-        for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
-            tseed_count_shared(seeder, shelf, NULL);
+        tseed_book_doubt_all(seeder->cache->book);
+        for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
+            tseed_count_shared(seeder, shelf, NULL, NULL);
         }
     }
-    seeder->block = seeder->quota.block_size;
+    seeder->cache->block = seeder->cache->quota.block_size;
 }
 
 void tseed_janitor_configure(tseed_seeder_t *seeder)
 {
-    if (!seeder->loader.is_going) {
+    if (!seeder->cache->is_loading) {
         change_block(seeder);
     }
     seeder->janitor.known = is_known(seeder);
-    tseed_cleaner_configure(seeder->cleaner, &seeder->quota, seeder->janitor.known);
+    tseed_cleaner_configure(seeder->cache->cleaner, &seeder->cache->quota, seeder->janitor.known);
     tseed_room_wake(seeder);
 }
 
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder)
 {
     const char *value = "";
-    apr_status_t rv =
-        tseed_books_note_get(seeder->state, &value, TSEED_USAGE_CLEANUP, seeder->scratch);
+    apr_status_t rv = tseed_books_note_get(seeder->session->state, &value, TSEED_USAGE_CLEANUP,
+                                           seeder->context->scratch);
 
     if (rv != APR_SUCCESS || !*value) {
         return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
     }
-    rv = tseed_books_note_set(seeder->state, TSEED_USAGE_CLEANUP, "");
+    rv = tseed_books_note_set(seeder->session->state, TSEED_USAGE_CLEANUP, "");
     if (rv == APR_SUCCESS) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
                   "a clean-up for the disk quota begins: %s wants it", value);
-        tseed_cleaner_hurry(seeder->cleaner);
+        tseed_cleaner_hurry(seeder->cache->cleaner);
         seeder->janitor.not_before = 0;
     }
     return rv;
@@ -103,11 +105,11 @@ static void look_at_roots(tseed_seeder_t *seeder)
 {
     const char *root;
 
-    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
-        int64_t bytes = tseed_room_free(root, seeder->scratch);
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL; i++) {
+        int64_t bytes = tseed_room_free(root, seeder->context->scratch);
 
         if (bytes < INT64_MAX) {
-            tseed_cleaner_free_set(seeder->cleaner, root, bytes);
+            tseed_cleaner_free_set(seeder->cache->cleaner, root, bytes);
         }
     }
 }
@@ -134,7 +136,7 @@ static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed
         }
         while (janitor->next < janitor->count) {
             *victim = janitor->victims[janitor->next++];
-            if (tseed_book_is_victim(seeder->book, victim)) {
+            if (tseed_book_is_victim(seeder->cache->book, victim)) {
                 return 1;
             }
         }
@@ -143,8 +145,8 @@ static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed
         }
         janitor->victims_of = duty->account;
         janitor->next = 0;
-        janitor->count = tseed_book_victims(janitor->victims, choice_of(seeder->book), seeder->book,
-                                            duty->account, duty->policy);
+        janitor->count = tseed_book_victims(janitor->victims, choice_of(seeder->cache->book),
+                                            seeder->cache->book, duty->account, duty->policy);
     }
 }
 
@@ -170,12 +172,13 @@ static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
         return 0;
     }
     if (janitor->wanted) {
-        *duty =
-            (tseed_duty_t){.account = janitor->want.account,
-                           .policy = tseed_cleaner_policy(seeder->cleaner, janitor->want.account)};
+        *duty = (tseed_duty_t){
+            .account = janitor->want.account,
+            .policy = tseed_cleaner_policy(seeder->cache->cleaner, janitor->want.account)};
         return 1;
     }
-    janitor->is_due = janitor->is_due && tseed_cleaner_next(seeder->cleaner, duty, janitor->skip);
+    janitor->is_due =
+        janitor->is_due && tseed_cleaner_next(seeder->cache->cleaner, duty, janitor->skip);
     return janitor->is_due && !is_covered(duty, janitor);
 }
 
@@ -187,16 +190,17 @@ static tseed_moment_t moment(void)
 static int may_remove(tseed_seeder_t *seeder)
 {
     const char *sentence;
-    tseed_clean_t may = tseed_cleaner_ask(seeder->cleaner, &sentence, moment(), seeder->scratch);
+    tseed_clean_t may =
+        tseed_cleaner_ask(seeder->cache->cleaner, &sentence, moment(), seeder->context->scratch);
 
     if (sentence) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
     }
     if (may == TSEED_CLEAN_LATER) {
         tseed_room_say(seeder, NULL,
-                       apr_psprintf(seeder->scratch, "nothing is removed before %s",
-                                    tseed_text_rfc3339(tseed_cleaner_grace(seeder->cleaner),
-                                                       seeder->scratch)));
+                       apr_psprintf(seeder->context->scratch, "nothing is removed before %s",
+                                    tseed_text_rfc3339(tseed_cleaner_grace(seeder->cache->cleaner),
+                                                       seeder->context->scratch)));
     } else if (may == TSEED_CLEAN_UNKNOWN) {
         tseed_room_say(seeder, NULL, "nothing is removed before the cache is known");
     } else if (may == TSEED_CLEAN_NEVER) {
@@ -251,7 +255,7 @@ static int may_come(tseed_seeder_t *seeder)
     tseed_janitor_t *janitor = &seeder->janitor;
     const apr_time_t now = tseed_clock_monotonic();
 
-    if (janitor->removing == 0 && !tseed_book_has_pins(seeder->book)) {
+    if (janitor->removing == 0 && !tseed_book_has_pins(seeder->cache->book)) {
         return 0;
     }
     janitor->stuck_since = janitor->stuck_since ? janitor->stuck_since : now;
@@ -278,23 +282,25 @@ static void give_up(tseed_seeder_t *seeder, const tseed_duty_t *duty)
 }
 
 /* When it looks again for something to remove; INT64_MAX: at the next turn. */
-static apr_time_t due(const tseed_seeder_t *seeder)
+static apr_time_t due(const void *module)
 {
+    const tseed_seeder_t *seeder = module;
     const apr_time_t at = seeder->janitor.not_before;
 
     return at > tseed_clock_monotonic() ? at : INT64_MAX;
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     tseed_janitor_t *janitor = &seeder->janitor;
     tseed_duty_t duty;
 
-    if (seeder->loader.is_going || tseed_clock_monotonic() < janitor->not_before) {
+    if (seeder->cache->is_loading || tseed_clock_monotonic() < janitor->not_before) {
         return;
     }
-    while (janitor->removing < tseed_cleaner_workers(seeder->cleaner) && next_duty(&duty, seeder) &&
-           may_remove(seeder)) {
+    while (janitor->removing < tseed_cleaner_workers(seeder->cache->cleaner) &&
+           next_duty(&duty, seeder) && may_remove(seeder)) {
         if (begin_removal(seeder, &duty)) {
             continue;
         }
@@ -329,7 +335,7 @@ static tseed_effect_t change_of(const tseed_job_t *job)
 static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    tseed_cleanup_t *clean = &seeder->status.clean;
+    tseed_cleanup_t *clean = &seeder->cache->status.clean;
     const tseed_effect_t change = change_of(job), gone = negative(&change);
     const tseed_moment_t now = moment();
     const apr_interval_time_t rest =
@@ -342,7 +348,7 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
     clean->last = tseed_clock_wall(clean->started);
     clean->pages++;
     tseed_effect_add(&clean->gone, &gone);
-    tseed_run_expire(seeder->runs, job->run->shelf, &job->metatile.wanted, gone.names);
+    tseed_run_expire(seeder->runs->tasks, job->run->shelf, &job->metatile.wanted, gone.names);
     janitor->unsaid++;
 }
 
@@ -350,7 +356,7 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
 static void say_removed(tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    const tseed_cleanup_t *clean = &seeder->status.clean;
+    const tseed_cleanup_t *clean = &seeder->cache->status.clean;
     apr_time_t now = tseed_clock_monotonic();
 
     if (janitor->unsaid == 0 || now < janitor->say_at) {
@@ -359,8 +365,9 @@ static void say_removed(tseed_seeder_t *seeder)
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
               "removed for the disk quota since %s: %" APR_INT64_T_FMT " tiles in %" APR_INT64_T_FMT
               " pages, %s in %" APR_INT64_T_FMT " files",
-              tseed_text_rfc3339(clean->started, seeder->scratch), clean->gone.names, clean->pages,
-              tseed_text_amount(clean->gone.allocated, seeder->scratch), clean->gone.files);
+              tseed_text_rfc3339(clean->started, seeder->context->scratch), clean->gone.names,
+              clean->pages, tseed_text_amount(clean->gone.allocated, seeder->context->scratch),
+              clean->gone.files);
     janitor->unsaid = 0;
     janitor->say_at = now + SAY_EVERY;
 }
@@ -379,7 +386,7 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
     remember(seeder, job);
     tseed_steward_book(seeder, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
-        tseed_book_count(&difference, seeder->book, job->run->shelf, &place, &nothing);
+        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &place, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
         job->run->shelf->spared = 1;
         janitor->spare_until = tseed_clock_monotonic() + RETRY;
@@ -389,8 +396,9 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(void *module, tseed_job_t *job)
 {
+    tseed_seeder_t *seeder = module;
     tseed_chores_take(seeder, job);
     removed(seeder, job);
     tseed_jobs_put_back(seeder, job);
@@ -403,30 +411,31 @@ static void spare_no_longer(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         shelf->spared = 0;
     }
     seeder->janitor.spare_until = 0;
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
+    tseed_seeder_t *seeder = module;
     tseed_janitor_t *janitor = &seeder->janitor;
 
     if (janitor->known != is_known(seeder)) {
         tseed_janitor_configure(seeder);
     }
-    if (seeder->settings->min_free > 0) {
+    if (seeder->context->settings->min_free > 0) {
         look_at_roots(seeder);
     }
     if (janitor->spare_until && now >= janitor->spare_until) {
         spare_no_longer(seeder);
     }
-    if (tseed_cleaner_due(seeder->cleaner, moment())) {
+    if (tseed_cleaner_due(seeder->cache->cleaner, moment())) {
         janitor->is_due = 1;
         janitor->skip = 0;
     }
     say_removed(seeder);
 }
 
-const tseed_client_t tseed_janitor_client = {.feed = feed, .take = take, .tick = tick, .due = due};
+tseed_client_t tseed_janitor_client = {.feed = feed, .take = take, .tick = tick, .due = due};

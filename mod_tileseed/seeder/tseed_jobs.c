@@ -7,8 +7,9 @@
 #include "seeder/tseed_house.h"
 
 /* A stage is over. */
-static void come_back(tseed_seeder_t *seeder, void *about)
+static void come_back(void *module, void *about)
 {
+    tseed_seeder_t *seeder = module;
     tseed_job_t *job = about;
 
     job->at_work = 0;
@@ -27,7 +28,7 @@ tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client
     } else {
         job = tseed_memory_get(sizeof(*job));
     }
-    job->letter = (tseed_letter_t){.take = come_back, .about = job};
+    job->letter = (tseed_letter_t){.take = come_back, .module = seeder, .about = job};
     job->transfer.baton = &job->letter;
     job->client = client;
     job->attempts = job->tries = 0;

@@ -39,17 +39,18 @@ static int is_gone(const char *directory, apr_pool_t *pool)
 static apr_status_t forget(tseed_seeder_t *seeder, const char *numbers)
 {
     apr_array_header_t *holdings;
-    apr_status_t rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+    apr_status_t rv =
+        tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
 
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
         const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
 
-        if (tseed_book_find(seeder->book, holding->print) ||
+        if (tseed_book_find(seeder->cache->book, holding->print) ||
             !(numbers ? is_listed(numbers, holding->id)
-                      : is_gone(holding->root, seeder->scratch))) {
+                      : is_gone(holding->root, seeder->context->scratch))) {
             continue;
         }
-        rv = tseed_books_forget(seeder->state, holding->print);
+        rv = tseed_books_forget(seeder->session->state, holding->print);
         tseed_log(TSEED_LOG_NOTICE, rv,
                   "tile set %" APR_INT64_T_FMT " of layer '%s' below %s, which is not configured, "
                   "leaves the books: %s",
@@ -63,32 +64,33 @@ static apr_status_t forget(tseed_seeder_t *seeder, const char *numbers)
 static apr_status_t forget_noted(tseed_seeder_t *seeder)
 {
     const char *numbers;
-    apr_status_t rv =
-        tseed_books_note_get(seeder->state, &numbers, TSEED_USAGE_FORGET, seeder->scratch);
+    apr_status_t rv = tseed_books_note_get(seeder->session->state, &numbers, TSEED_USAGE_FORGET,
+                                           seeder->context->scratch);
 
     if (rv == APR_SUCCESS) {
         rv = forget(seeder, numbers);
     }
-    return rv == APR_SUCCESS ? tseed_books_note_set(seeder->state, TSEED_USAGE_FORGET, "") : rv;
+    return rv == APR_SUCCESS ? tseed_books_note_set(seeder->session->state, TSEED_USAGE_FORGET, "")
+                             : rv;
 }
 
 apr_status_t tseed_lapsed_hear(tseed_seeder_t *seeder)
 {
     const char *numbers;
-    apr_status_t rv =
-        tseed_books_note_get(seeder->state, &numbers, TSEED_USAGE_FORGET, seeder->scratch);
+    apr_status_t rv = tseed_books_note_get(seeder->session->state, &numbers, TSEED_USAGE_FORGET,
+                                           seeder->context->scratch);
 
     if (rv != APR_SUCCESS || !*numbers) {
         return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
     }
-    rv = tseed_state_begin(seeder->state);
+    rv = tseed_state_begin(seeder->session->state);
     if (rv == APR_SUCCESS) {
         rv = forget_noted(seeder);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
-    tseed_state_rollback(seeder->state);
+    tseed_state_rollback(seeder->session->state);
     return rv;
 }
 

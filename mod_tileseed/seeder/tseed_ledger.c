@@ -22,20 +22,20 @@
 
 static apr_status_t claim_all(tseed_seeder_t *seeder, tseed_entry_t **entries, int count)
 {
-    apr_status_t rv = tseed_state_begin(seeder->state);
+    apr_status_t rv = tseed_state_begin(seeder->session->state);
 
     for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
         int won;
 
-        rv = tseed_state_task_claim(seeder->state, entries[i]->id, apr_time_now(), &won);
+        rv = tseed_state_task_claim(seeder->session->state, entries[i]->id, apr_time_now(), &won);
         if (!won) {
             entries[i] = NULL;
         }
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_state_commit(seeder->state);
+        rv = tseed_state_commit(seeder->session->state);
     } else {
-        tseed_state_rollback(seeder->state);
+        tseed_state_rollback(seeder->session->state);
     }
     return rv;
 }
@@ -45,9 +45,9 @@ apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries,
     apr_status_t rv = claim_all(seeder, entries, count);
 
     if (rv == APR_SUCCESS) {
-        tseed_trouble_end(seeder);
+        tseed_session_works(seeder->session);
     } else {
-        tseed_trouble_note(seeder, rv, "claim a task");
+        tseed_session_fail(seeder->session, rv, "claim a task");
     }
     return rv;
 }
@@ -59,7 +59,7 @@ static apr_status_t write_losses(tseed_seeder_t *seeder)
     apr_status_t rv = APR_SUCCESS;
 
     for (tseed_loss_t *loss = seeder->losses; rv == APR_SUCCESS && loss; loss = loss->next) {
-        rv = tseed_state_failure_add(seeder->state, &loss->record);
+        rv = tseed_state_failure_add(seeder->session->state, &loss->record);
     }
     return rv;
 }
@@ -71,15 +71,15 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
     apr_status_t rv;
 
     if (run->terminated) {
-        return tseed_state_task_confirm(seeder->state, run->task->id, &run->progress);
+        return tseed_state_task_confirm(seeder->session->state, run->task->id, &run->progress);
     }
     if (!run->progress.finished) {
         run->progress.finished = tseed_clock_wall(run->progress.started);
     }
-    rv = tseed_state_task_finish(seeder->state, run->task->id, &run->progress, &won);
+    rv = tseed_state_task_finish(seeder->session->state, run->task->id, &run->progress, &won);
     if (rv == APR_SUCCESS && !won) {
         run->terminated = 1;
-        rv = tseed_state_task_confirm(seeder->state, run->task->id, &run->progress);
+        rv = tseed_state_task_confirm(seeder->session->state, run->task->id, &run->progress);
     }
     return rv;
 }
@@ -101,12 +101,12 @@ static apr_status_t write_measures(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         for (int z = 0; may_measure(seeder, run, checkpoint) && z < TSEED_LEVELS_MAX; z++) {
             const tseed_measure_t *measure = &run->measures[z];
 
             if (rv == APR_SUCCESS && (measure->tiles > 0 || measure->looks > 0)) {
-                rv = tseed_state_measure_add(seeder->state, run->tileset.key, z, measure);
+                rv = tseed_state_measure_add(seeder->session->state, run->tileset.key, z, measure);
             }
         }
     }
@@ -117,7 +117,7 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (tseed_run_t *run = seeder->runs; rv == APR_SUCCESS && run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; rv == APR_SUCCESS && run; run = run->next_run) {
         const tseed_progress_t *progress = tseed_safe_progress(seeder, run);
 
         if (may_end(seeder, run)) {
@@ -125,7 +125,7 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
         } else if (checkpoint && progress && !run->terminated) {
             int won;
 
-            rv = tseed_state_task_checkpoint(seeder->state, run->task->id, progress, &won);
+            rv = tseed_state_task_checkpoint(seeder->session->state, run->task->id, progress, &won);
             run->unknown = !won;
         }
     }
@@ -136,9 +136,10 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
 static apr_status_t write_termination(tseed_seeder_t *seeder, const tseed_entry_t *entry)
 {
     tseed_row_t row;
-    int shown = tseed_board_read(seeder->board, (unsigned)entry->slot, &row);
+    int shown = tseed_board_read(seeder->context->board, (unsigned)entry->slot, &row);
 
-    return tseed_state_task_confirm(seeder->state, entry->id, shown ? &row.progress : NULL);
+    return tseed_state_task_confirm(seeder->session->state, entry->id,
+                                    shown ? &row.progress : NULL);
 }
 
 static apr_status_t write_terminations(tseed_seeder_t *seeder)
@@ -160,7 +161,7 @@ static tseed_save_t save_of(int checkpoint)
 
 static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
 {
-    apr_status_t rv = tseed_state_begin(seeder->state);
+    apr_status_t rv = tseed_state_begin(seeder->session->state);
 
     if (rv == APR_SUCCESS) {
         rv = write_losses(seeder);
@@ -181,9 +182,9 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = tseed_archive_write(seeder);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
-    tseed_state_rollback(seeder->state);
+    tseed_state_rollback(seeder->session->state);
     return rv;
 }
 
@@ -258,7 +259,7 @@ static void settle_losses(tseed_seeder_t *seeder)
             tseed_pump_drain(seeder, run);
         }
         tseed_display_run(seeder, run);
-        tseed_trace_end(seeder->board, loss->trace);
+        tseed_trace_end(seeder->context->board, loss->trace);
         tseed_pump_settle(seeder, run);
         free(loss);
     }
@@ -266,7 +267,7 @@ static void settle_losses(tseed_seeder_t *seeder)
 
 static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
 {
-    tseed_run_t *run = seeder->runs;
+    tseed_run_t *run = seeder->runs->tasks;
 
     while (run) {
         tseed_run_t *next = run->next_run;
@@ -295,13 +296,14 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
 /* What the database does not know, because it was replaced, must not write any more. */
 static void forget_unknown(tseed_seeder_t *seeder)
 {
-    for (tseed_run_t *run = seeder->runs, *next; run; run = next) {
+    for (tseed_run_t *run = seeder->runs->tasks, *next; run; run = next) {
         tseed_task_t *task;
         tseed_progress_t progress;
 
         next = run->next_run;
-        if (run->unknown && tseed_state_task_get(seeder->state, &task, &progress, run->task->id,
-                                                 seeder->scratch) == APR_NOTFOUND) {
+        if (run->unknown &&
+            tseed_state_task_get(seeder->session->state, &task, &progress, run->task->id,
+                                 seeder->context->scratch) == APR_NOTFOUND) {
             tseed_roster_forget(seeder, run->task->id);
         }
         run->unknown = 0;
@@ -313,10 +315,10 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
 {
     int dirty = 0;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         dirty |= tseed_safe_progress(seeder, run) != NULL;
     }
-    return seeder->must_record || (checkpoint && dirty) ||
+    return seeder->session->must_record || (checkpoint && dirty) ||
            tseed_clerk_has_changes(seeder, save_of(checkpoint));
 }
 
@@ -324,22 +326,23 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
 {
     apr_status_t rv;
 
-    checkpoint |= seeder->must_save; /* what levels held, and how far those tasks are that say so */
-    if (tseed_clock_monotonic() < seeder->retry_at || !has_something(seeder, checkpoint)) {
+    checkpoint |=
+        seeder->session->must_save; /* what levels held, and how far those tasks are that say so */
+    if (tseed_clock_monotonic() < seeder->session->retry_at || !has_something(seeder, checkpoint)) {
         return;
     }
     rv = write_all(seeder, checkpoint);
     if (rv != APR_SUCCESS) {
-        tseed_trouble_note(seeder, rv, "record the progress of tasks");
+        tseed_session_fail(seeder->session, rv, "record the progress of tasks");
         return;
     }
-    tseed_trouble_end(seeder);
-    seeder->must_record = 0;
+    tseed_session_works(seeder->session);
+    seeder->session->must_record = 0;
     tseed_clerk_saved(seeder, save_of(checkpoint));
     if (save_of(checkpoint) == TSEED_SAVE_ALL) {
         tseed_archive_saved(seeder);
     }
-    seeder->must_save = 0;
+    seeder->session->must_save = 0;
     dismiss_ended(seeder, checkpoint);
     settle_losses(seeder);
     forget_unknown(seeder);
@@ -351,15 +354,16 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
  * stands. */
 static apr_status_t adopt_directive(tseed_seeder_t *seeder, const char *old, int64_t version)
 {
-    const char *saved = tseed_quota_config_save(&seeder->settings->quota, seeder->scratch);
-    apr_status_t rv =
-        tseed_state_quota_set(seeder->state, saved, seeder->settings->quota_directive, version);
+    const char *saved =
+        tseed_quota_config_save(&seeder->context->settings->quota, seeder->context->scratch);
+    apr_status_t rv = tseed_state_quota_set(seeder->session->state, saved,
+                                            seeder->context->settings->quota_directive, version);
 
     if (rv == APR_SUCCESS && version > 0) {
         tseed_log(
             TSEED_LOG_NOTICE, APR_SUCCESS,
             "TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was set over REST",
-            old, seeder->settings->quota_directive);
+            old, seeder->context->settings->quota_directive);
     }
     return rv;
 }
@@ -367,7 +371,7 @@ static apr_status_t adopt_directive(tseed_seeder_t *seeder, const char *old, int
 /* A seeder that is being replaced must not bring back the directive that it was started with. */
 static int is_newest(const tseed_seeder_t *seeder)
 {
-    return seeder->setup->generation == tseed_board_generation(seeder->board);
+    return seeder->context->generation == tseed_board_generation(seeder->context->board);
 }
 
 /* Puts what the database has into effect. */
@@ -377,7 +381,7 @@ static void adopt(tseed_seeder_t *seeder, const char *saved)
     tseed_quota_config_t config = {0};
     apr_pool_t *pool;
 
-    apr_pool_create(&pool, seeder->pool);
+    apr_pool_create(&pool, seeder->context->pool);
     problem = tseed_quota_config_load(&config, saved, pool);
     if (problem) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
@@ -390,7 +394,7 @@ static void adopt(tseed_seeder_t *seeder, const char *saved)
     if (seeder->quota_pool) {
         apr_pool_destroy(seeder->quota_pool);
     }
-    seeder->quota = config;
+    seeder->cache->quota = config;
     seeder->quota_pool = pool;
     tseed_janitor_configure(seeder);
 }
@@ -401,19 +405,22 @@ apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)
     int64_t version = 0;
     apr_status_t rv;
 
-    rv = tseed_state_quota_get(seeder->state, &saved, &directive, &version, seeder->scratch);
-    if (rv == APR_NOTFOUND || (rv == APR_SUCCESS && is_newest(seeder) &&
-                               strcmp(directive, seeder->settings->quota_directive) != 0)) {
+    rv = tseed_state_quota_get(seeder->session->state, &saved, &directive, &version,
+                               seeder->context->scratch);
+    if (rv == APR_NOTFOUND ||
+        (rv == APR_SUCCESS && is_newest(seeder) &&
+         strcmp(directive, seeder->context->settings->quota_directive) != 0)) {
         rv = adopt_directive(seeder, directive, version);
         if (rv == APR_SUCCESS) {
-            rv =
-                tseed_state_quota_get(seeder->state, &saved, &directive, &version, seeder->scratch);
+            rv = tseed_state_quota_get(seeder->session->state, &saved, &directive, &version,
+                                       seeder->context->scratch);
         }
     }
     if (rv == APR_SUCCESS && version != seeder->quota_version) {
         adopt(seeder, saved);
-        if (tseed_board_quota_set(seeder->board, saved, version) != APR_SUCCESS) {
-            tseed_board_quota_set(seeder->board, "", version); /* too long: the database has it */
+        if (tseed_board_quota_set(seeder->context->board, saved, version) != APR_SUCCESS) {
+            tseed_board_quota_set(seeder->context->board, "",
+                                  version); /* too long: the database has it */
         }
         seeder->quota_version = version;
     }

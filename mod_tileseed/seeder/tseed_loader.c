@@ -20,7 +20,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
-#include "seeder/tseed_pulse.h"
+#include "work/tseed_heartbeat.h"
 #include "state/tseed_answers.h"
 #include "state/tseed_books.h"
 
@@ -34,9 +34,9 @@ static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_
 {
     tseed_loader_t *loader = &seeder->loader;
 
-    tseed_book_load(seeder->book, shelf, page);
+    tseed_book_load(seeder->cache->book, shelf, page);
     loader->last = page->place;
-    tseed_calendar_show(&seeder->calendar, apr_time_from_sec((uint32_t)page->accessed),
+    tseed_calendar_show(&seeder->context->calendar, apr_time_from_sec((uint32_t)page->accessed),
                         loader->began);
     if (page->dirty) {
         APR_ARRAY_PUSH(loader->doubts, tseed_page_t) = *page;
@@ -51,9 +51,9 @@ static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
     apr_pool_t *pool;
     apr_status_t rv;
 
-    apr_pool_create(&pool, seeder->scratch);
+    apr_pool_create(&pool, seeder->context->scratch);
     loader->began = tseed_clock_monotonic();
-    rv = tseed_books_pages(seeder->state, &pages, shelf->holding.id,
+    rv = tseed_books_pages(seeder->session->state, &pages, shelf->holding.id,
                            loader->is_within ? &loader->last : NULL, PAGES_AT_ONCE, pool);
     for (int i = 0; rv == APR_SUCCESS && i < pages->nelts; i++) {
         load_page(seeder, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_t));
@@ -91,7 +91,7 @@ static apr_status_t forget_levels(tseed_seeder_t *seeder, const apr_array_header
 
         levels |= UINT64_C(1) << page->place.z;
         if (is_last) {
-            rv = tseed_answers_doubt_levels(seeder->state, page->tileset, levels);
+            rv = tseed_answers_doubt_levels(seeder->session->state, page->tileset, levels);
             levels = 0;
         }
     }
@@ -105,7 +105,7 @@ static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
         const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
 
-        rv = tseed_answers_doubt(seeder->state, page->tileset, &page->place);
+        rv = tseed_answers_doubt(seeder->session->state, page->tileset, &page->place);
     }
     return rv;
 }
@@ -113,7 +113,7 @@ static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_
 /* Of what pages in doubt came from nothing is known any more. */
 static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_header_t *doubts)
 {
-    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->state) : APR_SUCCESS;
+    apr_status_t rv = doubts->nelts ? tseed_state_begin(seeder->session->state) : APR_SUCCESS;
 
     if (rv == APR_SUCCESS) {
         rv = doubts->nelts > DOUBTS_FEW ? forget_levels(seeder, doubts)
@@ -123,9 +123,9 @@ static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_heade
         return rv;
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
-    tseed_state_rollback(seeder->state);
+    tseed_state_rollback(seeder->session->state);
     return rv;
 }
 
@@ -134,7 +134,7 @@ static apr_status_t forget_answers(tseed_seeder_t *seeder, const apr_array_heade
 /* Guests' jobs that go on hold their pages from now on. */
 static void hold_pages(tseed_seeder_t *seeder)
 {
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         for (tseed_job_t *job = run->jobs; job; job = job->sibling) {
             tseed_steward_hold(seeder, job);
         }
@@ -148,22 +148,23 @@ static apr_status_t look_for_tilesets(int *there, tseed_seeder_t *seeder)
     apr_array_header_t *holdings;
     const tseed_shelf_t *shelf;
     unsigned known = 0;
-    apr_status_t rv = tseed_books_tilesets(seeder->state, &holdings, seeder->scratch);
+    apr_status_t rv =
+        tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
 
     for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
         const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
 
-        shelf = tseed_book_find(seeder->book, holding->print);
+        shelf = tseed_book_find(seeder->cache->book, holding->print);
         known += shelf && shelf->holding.id == holding->id &&
                  shelf->holding.complete <= holding->complete;
     }
-    *there = tseed_book_shelf(seeder->book, known) == NULL;
+    *there = tseed_book_shelf(seeder->cache->book, known) == NULL;
     return rv;
 }
 
 static apr_status_t end(tseed_seeder_t *seeder)
 {
-    tseed_pulse_t *pulse;
+    tseed_heartbeat_t *pulse;
     int there;
     apr_status_t rv = look_for_tilesets(&there, seeder);
 
@@ -175,20 +176,20 @@ static apr_status_t end(tseed_seeder_t *seeder)
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                   "the state database below %s was replaced while the books of the disk usage were "
                   "read; the seeder starts anew",
-                  seeder->settings->state_dir);
+                  seeder->context->settings->state_dir);
         return APR_SUCCESS;
     }
-    pulse = tseed_pulse_begin(seeder->board, TSEED_LONGEST_STEP);
+    pulse = tseed_heartbeat_begin(seeder->context->board, TSEED_LONGEST_STEP);
     rv = forget_answers(seeder, seeder->loader.doubts);
-    tseed_pulse_end(pulse);
+    tseed_heartbeat_end(pulse);
     if (rv != APR_SUCCESS) {
         return rv;
     }
     apr_pool_destroy(seeder->loader.pool);
-    seeder->loader.is_going = 0;
+    seeder->cache->is_loading = 0;
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
               "the books of the disk usage are read: %" APR_INT64_T_FMT " pages",
-              tseed_book_pages(seeder->book));
+              tseed_book_pages(seeder->cache->book));
     hold_pages(seeder);
     return APR_SUCCESS;
 }
@@ -213,8 +214,9 @@ void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages)
 
 void tseed_loader_go(tseed_seeder_t *seeder)
 {
-    seeder->loader.is_going = 1;
-    tseed_book_expect(seeder->book, seeder->loader.expected - tseed_book_pages(seeder->book));
+    seeder->cache->is_loading = 1;
+    tseed_book_expect(seeder->cache->book,
+                      seeder->loader.expected - tseed_book_pages(seeder->cache->book));
 }
 
 /* The next portion, or the end. */
@@ -223,7 +225,8 @@ static apr_status_t go_on(tseed_seeder_t *seeder)
     tseed_loader_t *loader = &seeder->loader;
     tseed_shelf_t *shelf;
 
-    while ((shelf = tseed_book_shelf(seeder->book, loader->shelf)) != NULL && shelf->loaded) {
+    while ((shelf = tseed_book_shelf(seeder->cache->book, loader->shelf)) != NULL &&
+           shelf->loaded) {
         loader->shelf++;
     }
     return shelf ? load_portion(seeder, shelf) : end(seeder);
@@ -232,27 +235,28 @@ static apr_status_t go_on(tseed_seeder_t *seeder)
 int tseed_loader_turn(tseed_seeder_t *seeder)
 {
     const tseed_loader_t *loader = &seeder->loader;
-    const int was_going = loader->is_going;
+    const int was_going = seeder->cache->is_loading;
     const apr_time_t until = tseed_clock_monotonic() + STEP;
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && loader->is_going && !loader->is_lost &&
-           tseed_clock_monotonic() >= seeder->retry_at && tseed_clock_monotonic() < until) {
+    while (rv == APR_SUCCESS && seeder->cache->is_loading && !loader->is_lost &&
+           tseed_clock_monotonic() >= seeder->session->retry_at &&
+           tseed_clock_monotonic() < until) {
         rv = go_on(seeder);
     }
     if (rv != APR_SUCCESS) {
-        tseed_trouble_note(seeder, rv, "read the books of the disk usage");
+        tseed_session_fail(seeder->session, rv, "read the books of the disk usage");
     }
-    return was_going && !loader->is_going;
+    return was_going && !seeder->cache->is_loading;
 }
 
 /* What was expected is what the rows of the tile sets say, which pages that are marked may not yet
  * be in. */
 const char *tseed_loader_reason(const tseed_seeder_t *seeder)
 {
-    const int64_t read = tseed_book_pages(seeder->book), expected = seeder->loader.expected;
+    const int64_t read = tseed_book_pages(seeder->cache->book), expected = seeder->loader.expected;
 
-    return apr_psprintf(seeder->scratch,
+    return apr_psprintf(seeder->context->scratch,
                         "waits until the books of the disk usage are read: %" APR_INT64_T_FMT
                         " of %" APR_INT64_T_FMT " pages so far",
                         read, expected > read ? expected : read);

@@ -67,7 +67,7 @@ void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
     };
     loss->next = seeder->losses;
     seeder->losses = loss;
-    seeder->must_record = 1;
+    seeder->session->must_record = 1;
     run->losses++;
     tseed_jobs_put_back(seeder, job);
 }

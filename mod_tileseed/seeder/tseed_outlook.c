@@ -8,7 +8,7 @@
 static void look_at(const tseed_seeder_t *seeder, tseed_outlook_t *outlook, const tseed_run_t *run,
                     int address)
 {
-    tseed_fetcher_outlook(seeder->fetcher, outlook,
+    tseed_fetcher_outlook(seeder->context->fetcher, outlook,
                           run->tileset.layer->source.addresses[address].upstream);
 }
 

@@ -44,7 +44,7 @@ static void park(tseed_job_t *job, apr_time_t now)
 static int is_lost(const tseed_seeder_t *seeder, const tseed_job_t *job, apr_time_t now)
 {
     return job->attempts > job->run->task->retries ||
-           now - job->first_failed > seeder->settings->give_up;
+           now - job->first_failed > seeder->context->settings->give_up;
 }
 
 void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -68,7 +68,7 @@ static void leave(tseed_seeder_t *seeder, tseed_job_t *job, apr_time_t now)
 {
     tseed_outlook_t outlook;
 
-    tseed_fetcher_outlook(seeder->fetcher, &outlook, job->transfer.upstream);
+    tseed_fetcher_outlook(seeder->context->fetcher, &outlook, job->transfer.upstream);
     job->attempts += job->in_doubt && outlook.heard > job->transfer.ended;
     if (is_lost(seeder, job, now)) {
         tseed_loss_give_up(seeder, job);
@@ -88,11 +88,12 @@ static void release(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     }
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->phase == TSEED_RUN_GOING) {
             release(seeder, run, now);
         }
@@ -100,11 +101,12 @@ static void feed(tseed_seeder_t *seeder)
 }
 
 /* When the next one is due. */
-static apr_time_t next_due(const tseed_seeder_t *seeder)
+static apr_time_t next_due(const void *module)
 {
+    const tseed_seeder_t *seeder = module;
     apr_time_t due = INT64_MAX;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->phase == TSEED_RUN_GOING && run->parked && run->parked->due < due) {
             due = run->parked->due;
         }
@@ -112,4 +114,4 @@ static apr_time_t next_due(const tseed_seeder_t *seeder)
     return due;
 }
 
-const tseed_client_t tseed_parking_client = {.feed = feed, .due = next_due};
+tseed_client_t tseed_parking_client = {.feed = feed, .due = next_due};

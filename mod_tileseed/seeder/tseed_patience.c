@@ -74,7 +74,7 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
     if (!run->waits_since) {
         begin_to_wait(run, now);
     }
-    if (now - run->waits_since >= seeder->settings->give_up) {
+    if (now - run->waits_since >= seeder->context->settings->give_up) {
         give_up(seeder, run, name, outlook->cause);
     } else {
         write_reason(run, name, outlook, now);
@@ -123,9 +123,10 @@ static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
            (run->waits_since || (run->progress.away_since && outlook->heard));
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    tseed_seeder_t *seeder = module;
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         tseed_outlook_t outlook = {0};
         int address = needs_upstream(run) ? tseed_outlook_get(seeder, &outlook, run) : 0;
 
@@ -142,4 +143,4 @@ static void tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_patience_client = {.tick = tick};
+tseed_client_t tseed_patience_client = {.tick = tick};

@@ -28,10 +28,10 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
         tseed_steward_pin(seeder, job);
         tseed_trail_begin(seeder, job);
     }
-    if (tseed_crew_push(seeder->crew, job) != APR_SUCCESS) {
+    if (tseed_workers_push(seeder->context->workers, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, &job->letter);
+        tseed_mailbox_put(seeder->context->mailbox, &job->letter);
     }
 }
 
@@ -40,7 +40,7 @@ static void set_url(tseed_seeder_t *seeder, tseed_job_t *job, int address)
     tseed_ask_t ask = {.tileset = &job->run->tileset,
                        .whole = &job->metatile.whole,
                        .gutter = job->run->task->gutter};
-    const char *url = tseed_source_url(&ask, address, seeder->scratch);
+    const char *url = tseed_source_url(&ask, address, seeder->context->scratch);
     size_t size = strlen(url) + 1;
 
     job->width = ask.width;
@@ -79,7 +79,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
-    tseed_fetcher_submit(seeder->fetcher, &job->transfer);
+    tseed_fetcher_submit(seeder->context->fetcher, &job->transfer);
 }
 
 /* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
@@ -139,7 +139,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
     }
     tseed_jobs_put_back(seeder, job);
     tseed_display_run(seeder, run);
-    tseed_trace_end(seeder->board, trace);
+    tseed_trace_end(seeder->context->board, trace);
 }
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
@@ -160,7 +160,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
                   "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
                   "can't be used; the task goes on by itself when it can",
                   run->task->id, run->task->layer,
-                  tseed_store_obstacle(&run->tileset, &tile, seeder->scratch),
+                  tseed_store_obstacle(&run->tileset, &tile, seeder->context->scratch),
                   run->tileset.layer->store.root);
     }
     if (now >= run->pause_until) {
@@ -331,8 +331,9 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     }
 }
 
-static void take(tseed_seeder_t *seeder, tseed_job_t *job)
+static void take(void *module, tseed_job_t *job)
 {
+    tseed_seeder_t *seeder = module;
     tseed_run_t *run = job->run;
 
     if (job->stage == TSEED_STAGE_FETCH) {
@@ -351,7 +352,7 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
         run->phase = TSEED_RUN_DRAINING;
     }
     atomic_store(&run->stopped, 1);
-    tseed_fetcher_cancel(seeder->fetcher, run);
+    tseed_fetcher_cancel(seeder->context->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
         discard(seeder, job);
     }
@@ -376,7 +377,7 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
         }
     }
     if (run->phase == TSEED_RUN_ENDING) {
-        seeder->must_record = 1;
+        seeder->session->must_record = 1;
     }
 }
 
@@ -410,9 +411,10 @@ static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     run->paced_tiles = processed;
 }
 
-void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
+void tseed_pump_tick(void *module, apr_time_t now)
 {
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    tseed_seeder_t *seeder = module;
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         take_pace(seeder, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
@@ -422,4 +424,4 @@ void tseed_pump_tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_pump_client = {.take = take, .tick = tseed_pump_tick};
+tseed_client_t tseed_pump_client = {.take = take, .tick = tseed_pump_tick};

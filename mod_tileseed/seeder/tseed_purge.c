@@ -77,7 +77,7 @@ void tseed_purge_want_all(tseed_seeder_t *seeder)
 {
     const char *root;
 
-    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
+    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL; i++) {
         purge_get(seeder, root)->wanted = 1;
     }
 }
@@ -108,7 +108,7 @@ static tseed_shelf_t *only_charged(const tseed_seeder_t *seeder, const tseed_pur
 {
     tseed_shelf_t *shelf, *found = NULL;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         if (is_charged(shelf, purge)) {
             if (found) {
                 return NULL;
@@ -130,9 +130,9 @@ static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
         int64_t left = charged->names > gone ? charged->names - gone : 0;
         int64_t files = charged->files > left ? charged->files - left : 0;
         int64_t bytes = charged->files > 0 ? charged->bytes / charged->files * files : 0;
-        const tseed_effect_t certain = {gone, files, bytes, files * seeder->block};
+        const tseed_effect_t certain = {gone, files, bytes, files * seeder->cache->block};
 
-        tseed_book_purge(seeder->book, shelf, &certain);
+        tseed_book_purge(seeder->cache->book, shelf, &certain);
         purge->credited += gone;
     }
 }
@@ -145,9 +145,9 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
     tseed_shelf_t *shelf;
 
     purge->credited = 0;
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         if (is_charged(shelf, purge)) {
-            tseed_book_purge(seeder->book, shelf, NULL);
+            tseed_book_purge(seeder->cache->book, shelf, NULL);
         }
         if (shelf->holding.shared.files > 0 && strcmp(shelf->holding.root, purge->root) == 0) {
             tseed_count_sweep(seeder, shelf);
@@ -164,10 +164,10 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
 /* Whether there is something to remove, as far as anybody can see. */
 static int is_owed(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
 {
-    const char *path = apr_pstrcat(seeder->scratch, purge->root, "/" TSEED_REMOVED, NULL);
+    const char *path = apr_pstrcat(seeder->context->scratch, purge->root, "/" TSEED_REMOVED, NULL);
     tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         if (is_charged(shelf, purge)) {
             return 1;
         }
@@ -188,8 +188,9 @@ static void complain(const tseed_seeder_t *seeder, tseed_purge_t *purge)
     }
 }
 
-static void take(tseed_seeder_t *seeder, void *about)
+static void take(void *module, void *about)
 {
+    tseed_seeder_t *seeder = module;
     const part_t *part = about;
     tseed_purge_t *purge = part->purge;
 
@@ -219,25 +220,26 @@ static void part_begin(tseed_seeder_t *seeder, tseed_purge_t *purge, unsigned nu
     pthread_t thread;
 
     part->purge = purge;
-    part->mailbox = &seeder->mailbox;
+    part->mailbox = seeder->context->mailbox;
     part->part = number;
-    part->letter = (tseed_letter_t){.take = take, .about = part};
+    part->letter = (tseed_letter_t){.take = take, .module = seeder, .about = part};
     purge->at_work++;
     if (pthread_create(&thread, NULL, purge_thread, part) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
         part->rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, &part->letter);
+        tseed_mailbox_put(seeder->context->mailbox, &part->letter);
     }
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     apr_time_t now = tseed_clock_monotonic();
     tseed_purge_t *due = NULL;
 
     read_marks(seeder);
-    if (seeder->must_save || seeder->loader.is_going) {
+    if (seeder->session->must_save || seeder->cache->is_loading) {
         return;
     }
     for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
@@ -255,12 +257,13 @@ static void feed(tseed_seeder_t *seeder)
     }
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
+    tseed_seeder_t *seeder = module;
     (void)now;
     for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
         credit(seeder, purge);
     }
 }
 
-const tseed_client_t tseed_purge_client = {.feed = feed, .tick = tick};
+tseed_client_t tseed_purge_client = {.feed = feed, .tick = tick};

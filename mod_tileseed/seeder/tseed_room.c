@@ -42,8 +42,8 @@ static void wake(tseed_run_t *runs)
 void tseed_room_wake(tseed_seeder_t *seeder)
 {
     seeder->janitor.wanted = 0;
-    wake(seeder->runs);
-    wake(seeder->standing);
+    wake(seeder->runs->tasks);
+    wake(seeder->runs->background);
 }
 
 /* Whether there is room once `leaving` has gone. */
@@ -59,20 +59,23 @@ int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_
 static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
 {
     const tseed_chain_t *chain = &run->shelf->chain;
-    const char *size = tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->scratch);
+    const char *size =
+        tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->context->scratch);
 
     if (run->short_of == chain->root) {
         return apr_psprintf(
-            seeder->scratch, "TileSeedMinFree keeps %s free, in the layer's store %s are free",
-            tseed_text_amount(seeder->settings->min_free, seeder->scratch),
-            tseed_text_amount(tseed_room_free(run->tileset.layer->store.root, seeder->scratch),
-                              seeder->scratch));
+            seeder->context->scratch,
+            "TileSeedMinFree keeps %s free, in the layer's store %s are free",
+            tseed_text_amount(seeder->context->settings->min_free, seeder->context->scratch),
+            tseed_text_amount(
+                tseed_room_free(run->tileset.layer->store.root, seeder->context->scratch),
+                seeder->context->scratch));
     }
     if (run->short_of == chain->layer) {
-        return apr_psprintf(seeder->scratch, "disk quota of %s for layer %s reached", size,
+        return apr_psprintf(seeder->context->scratch, "disk quota of %s for layer %s reached", size,
                             run->task->layer);
     }
-    return apr_psprintf(seeder->scratch, "disk quota of %s reached", size);
+    return apr_psprintf(seeder->context->scratch, "disk quota of %s reached", size);
 }
 
 /* Whether two reasons say the same, whatever numbers are in them. */
@@ -95,13 +98,14 @@ static int is_same_reason(const char *a, const char *b)
  * when that changes. */
 void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why)
 {
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         const char *reason;
 
         if (!run->short_of || (account && run->short_of != account)) {
             continue;
         }
-        reason = apr_psprintf(seeder->scratch, "paused: %s and %s", say_limit(seeder, run), why);
+        reason = apr_psprintf(seeder->context->scratch, "paused: %s and %s", say_limit(seeder, run),
+                              why);
         if (!is_same_reason(reason, run->progress.reason)) {
             tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
                       "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
@@ -177,9 +181,9 @@ const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *j
     if (job->refused == chain->root || limit == 0 || limit >= job->needed) {
         return NULL;
     }
-    return apr_psprintf(seeder->scratch, "a tile needs %s, and the disk quota%s%s is %s",
-                        tseed_text_amount(job->needed, seeder->scratch),
+    return apr_psprintf(seeder->context->scratch, "a tile needs %s, and the disk quota%s%s is %s",
+                        tseed_text_amount(job->needed, seeder->context->scratch),
                         job->refused == chain->layer ? " of layer " : "",
                         job->refused == chain->layer ? job->run->task->layer : "",
-                        tseed_text_amount(limit, seeder->scratch));
+                        tseed_text_amount(limit, seeder->context->scratch));
 }

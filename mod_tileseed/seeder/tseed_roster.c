@@ -19,7 +19,7 @@ static char *resolve(tseed_seeder_t *seeder, const tseed_task_t *task)
 {
     tseed_tileset_t tileset;
 
-    if (tseed_task_tileset(&tileset, task, seeder->setup->catalog, seeder->scratch)) {
+    if (tseed_task_tileset(&tileset, task, seeder->context->catalog, seeder->context->scratch)) {
         return tseed_memory_copy("");
     }
     if (task->type == TSEED_TRUNCATE) {
@@ -35,7 +35,7 @@ static int take_in(tseed_seeder_t *seeder, const tseed_task_t *task, int slot)
     tseed_entry_t *entry;
 
     if (slot < 0) {
-        tseed_board_crowd(seeder->board, 1);
+        tseed_board_crowd(seeder->context->board, 1);
         return 0;
     }
     entry = tseed_memory_get(sizeof(*entry));
@@ -72,8 +72,8 @@ void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry)
     if (!entry->next) {
         seeder->entries_end = link;
     }
-    tseed_board_slot_release(seeder->board, entry->slot);
-    tseed_traces_forget(seeder->board, entry->id, NULL);
+    tseed_board_slot_release(seeder->context->board, entry->slot);
+    tseed_traces_forget(seeder->context->board, entry->id, NULL);
     free(entry->tileset);
     free(entry->layer);
     free(entry);
@@ -84,13 +84,13 @@ void tseed_roster_drop(tseed_seeder_t *seeder, tseed_entry_t *entry)
 /* id -> slot of what an earlier seeder left on the board. */
 static apr_hash_t *slots_left(tseed_seeder_t *seeder)
 {
-    apr_hash_t *left = apr_hash_make(seeder->scratch);
+    apr_hash_t *left = apr_hash_make(seeder->context->scratch);
     tseed_row_t row;
 
-    for (unsigned i = 0; i < tseed_board_slots(seeder->board); i++) {
-        if (tseed_board_read(seeder->board, i, &row)) {
-            int64_t *id = apr_pmemdup(seeder->scratch, &row.id, sizeof(row.id));
-            unsigned *slot = apr_pmemdup(seeder->scratch, &i, sizeof(i));
+    for (unsigned i = 0; i < tseed_board_slots(seeder->context->board); i++) {
+        if (tseed_board_read(seeder->context->board, i, &row)) {
+            int64_t *id = apr_pmemdup(seeder->context->scratch, &row.id, sizeof(row.id));
+            unsigned *slot = apr_pmemdup(seeder->context->scratch, &i, sizeof(i));
 
             apr_hash_set(left, id, sizeof(*id), slot);
         }
@@ -107,11 +107,12 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     tseed_task_t *loaded;
     tseed_progress_t progress;
     tseed_row_t row;
-    const int is_ours =
-        old && tseed_board_read(seeder->board, *old, &row) && tseed_trail_is_row(&row, task);
+    const int is_ours = old && tseed_board_read(seeder->context->board, *old, &row) &&
+                        tseed_trail_is_row(&row, task);
     apr_status_t rv;
 
-    rv = tseed_state_task_get(seeder->state, &loaded, &progress, task->id, seeder->scratch);
+    rv = tseed_state_task_get(seeder->session->state, &loaded, &progress, task->id,
+                              seeder->context->scratch);
     if (rv != APR_SUCCESS) {
         return rv;
     }
@@ -123,12 +124,12 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     apr_hash_set(left, &task->id, sizeof(task->id), NULL);
     if (is_ours) {
         *slot = (int)*old;
-        tseed_board_slot_update(seeder->board, *slot, &progress);
+        tseed_board_slot_update(seeder->context->board, *slot, &progress);
     } else {
         if (old) {
-            tseed_board_slot_release(seeder->board, (int)*old);
+            tseed_board_slot_release(seeder->context->board, (int)*old);
         }
-        *slot = tseed_board_slot_claim(seeder->board, task, &progress);
+        *slot = tseed_board_slot_claim(seeder->context->board, task, &progress);
     }
     return APR_SUCCESS;
 }
@@ -144,9 +145,9 @@ static apr_status_t confirm_each(tseed_seeder_t *seeder, const apr_array_header_
         tseed_row_t row;
 
         if (!entry_find(seeder, id)) {
-            int shown = slot && tseed_board_read(seeder->board, *slot, &row);
+            int shown = slot && tseed_board_read(seeder->context->board, *slot, &row);
 
-            rv = tseed_state_task_confirm(seeder->state, id, shown ? &row.progress : NULL);
+            rv = tseed_state_task_confirm(seeder->session->state, id, shown ? &row.progress : NULL);
         }
     }
     return rv;
@@ -158,19 +159,20 @@ static apr_status_t confirm_each(tseed_seeder_t *seeder, const apr_array_header_
 static apr_status_t confirm_left(tseed_seeder_t *seeder, apr_hash_t *left)
 {
     apr_array_header_t *ids;
-    apr_status_t rv = tseed_state_terminations(seeder->state, &ids, seeder->scratch);
+    apr_status_t rv =
+        tseed_state_terminations(seeder->session->state, &ids, seeder->context->scratch);
 
     if (rv != APR_SUCCESS || ids->nelts == 0) {
         return rv;
     }
-    rv = tseed_state_begin(seeder->state);
+    rv = tseed_state_begin(seeder->session->state);
     if (rv == APR_SUCCESS) {
         rv = confirm_each(seeder, ids, left);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->state);
+        return tseed_state_commit(seeder->session->state);
     }
-    tseed_state_rollback(seeder->state);
+    tseed_state_rollback(seeder->session->state);
     return rv;
 }
 
@@ -200,11 +202,11 @@ static apr_status_t take_again(tseed_seeder_t *seeder, const apr_array_header_t 
 /* Of tasks that have ended, or that the database does not know. */
 static void forget_traces(tseed_seeder_t *seeder)
 {
-    for (unsigned trace = tseed_traces_used(seeder->board); trace > 0; trace--) {
-        const int64_t task = tseed_trace_task(seeder->board, trace);
+    for (unsigned trace = tseed_traces_used(seeder->context->board); trace > 0; trace--) {
+        const int64_t task = tseed_trace_task(seeder->context->board, trace);
 
         if (task != 0 && !entry_find(seeder, task)) {
-            tseed_trace_end(seeder->board, trace);
+            tseed_trace_end(seeder->context->board, trace);
         }
     }
 }
@@ -213,7 +215,7 @@ apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
 {
     apr_hash_t *left = slots_left(seeder);
     apr_array_header_t *tasks;
-    apr_status_t rv = tseed_state_recover(seeder->state, &tasks, seeder->scratch);
+    apr_status_t rv = tseed_state_recover(seeder->session->state, &tasks, seeder->context->scratch);
 
     if (rv == APR_SUCCESS) {
         rv = take_again(seeder, tasks, left);
@@ -224,8 +226,9 @@ apr_status_t tseed_roster_recover(tseed_seeder_t *seeder)
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    for (apr_hash_index_t *i = apr_hash_first(seeder->scratch, left); i; i = apr_hash_next(i)) {
-        tseed_board_slot_release(seeder->board, (int)*(unsigned *)apr_hash_this_val(i));
+    for (apr_hash_index_t *i = apr_hash_first(seeder->context->scratch, left); i;
+         i = apr_hash_next(i)) {
+        tseed_board_slot_release(seeder->context->board, (int)*(unsigned *)apr_hash_this_val(i));
     }
     forget_traces(seeder);
     if (tasks->nelts > 0) {
@@ -240,17 +243,18 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
     apr_array_header_t *tasks;
     apr_status_t rv;
 
-    rv = tseed_state_new_tasks(seeder->state, &tasks, seeder->last_id, seeder->scratch);
+    rv = tseed_state_new_tasks(seeder->session->state, &tasks, seeder->last_id,
+                               seeder->context->scratch);
     for (int i = 0; rv == APR_SUCCESS && i < tasks->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(tasks, i, tseed_task_t *);
         tseed_progress_t fresh = {.state = TSEED_PENDING};
 
-        if (!take_in(seeder, task, tseed_board_slot_claim(seeder->board, task, &fresh))) {
+        if (!take_in(seeder, task, tseed_board_slot_claim(seeder->context->board, task, &fresh))) {
             return rv;
         }
     }
     if (rv == APR_SUCCESS) {
-        tseed_board_crowd(seeder->board, 0); /* only now the board shows them all */
+        tseed_board_crowd(seeder->context->board, 0); /* only now the board shows them all */
     }
     return rv;
 }
@@ -258,14 +262,14 @@ static apr_status_t take_new(tseed_seeder_t *seeder)
 static void terminate(tseed_seeder_t *seeder, tseed_entry_t *entry)
 {
     entry->terminated = 1;
-    tseed_board_slot_terminating(seeder->board, entry->slot);
+    tseed_board_slot_terminating(seeder->context->board, entry->slot);
     if (entry->run) {
         entry->run->terminated = 1;
         tseed_pump_drain(seeder, entry->run);
     } else {
         seeder->pending--;
     }
-    seeder->must_record = 1;
+    seeder->session->must_record = 1;
 }
 
 void tseed_roster_forget(tseed_seeder_t *seeder, int64_t id)
@@ -281,13 +285,14 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
     apr_status_t rv = take_new(seeder);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_state_terminations(seeder->state, &ids, seeder->scratch);
+        rv = tseed_state_terminations(seeder->session->state, &ids, seeder->context->scratch);
     }
     for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
         tseed_entry_t *entry = entry_find(seeder, APR_ARRAY_IDX(ids, i, int64_t));
 
         if (!entry) { /* terminated before it was ever taken in */
-            rv = tseed_state_task_confirm(seeder->state, APR_ARRAY_IDX(ids, i, int64_t), NULL);
+            rv = tseed_state_task_confirm(seeder->session->state, APR_ARRAY_IDX(ids, i, int64_t),
+                                          NULL);
         } else if (!entry->terminated) {
             terminate(seeder, entry);
         }
@@ -299,7 +304,7 @@ apr_status_t tseed_roster_sync(tseed_seeder_t *seeder)
 
 void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
 {
-    tseed_run_t **link = &seeder->runs;
+    tseed_run_t **link = &seeder->runs->tasks;
     tseed_entry_t *entry = entry_find(seeder, run->task->id);
 
     while (*link != run) {
@@ -307,14 +312,14 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
     }
     *link = run->next_run;
     if (!run->next_run) {
-        seeder->runs_end = link;
+        seeder->runs->tasks_end = link;
     }
-    seeder->run_count--;
-    tseed_board_crashes_forget(seeder->board, run->task->id);
-    tseed_book_writing(seeder->book, run->task->id, 0);
+    seeder->runs->count--;
+    tseed_board_crashes_forget(seeder->context->board, run->task->id);
+    tseed_book_writing(seeder->cache->book, run->task->id, 0);
     tseed_roster_drop(seeder, entry);
     if (run->views) {
-        tseed_crew_forget(seeder->crew, run);
+        tseed_workers_forget(seeder->context->workers, run);
     }
     apr_pool_destroy(run->pool);
 }

@@ -90,7 +90,7 @@ void tseed_safe_sweep(tseed_seeder_t *seeder)
     tseed_shelf_t *shelf;
     int lingers;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         const tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
 
         shelf->keeps_empty = sync != NULL;
@@ -101,7 +101,7 @@ void tseed_safe_sweep(tseed_seeder_t *seeder)
             sync->swept = sync->begun;
         }
     }
-    lingers = tseed_book_sweep(seeder->book);
+    lingers = tseed_book_sweep(seeder->cache->book);
     for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
         sync->due |= lingers;
     }
@@ -111,7 +111,7 @@ void tseed_safe_end(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         const tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
 
         shelf->is_unsafe = sync && !(sync->is_last && !sync->at_work && sync->rv == APR_SUCCESS);

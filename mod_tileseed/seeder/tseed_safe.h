@@ -9,8 +9,10 @@
 
 #include <sys/types.h>
 
-#include "seeder/tseed_mailbox.h"
-#include "seeder/tseed_run.h"
+#include "work/tseed_mailbox.h"
+#include "work/tseed_run.h"
+
+struct tseed_seeder_t;
 
 typedef struct tseed_sync_root_t {
     const char *path;

@@ -42,8 +42,8 @@ static void run_abort(tseed_run_t *run, const char *reason)
 /* What has changed under the task since it was accepted, or NULL; its place in the books. */
 static apr_status_t run_resolve(tseed_seeder_t *seeder, tseed_run_t *run)
 {
-    run->gone = tseed_task_tileset(&run->tileset, run->task, seeder->setup->catalog, run->pool);
-    if (tseed_board_crashes_of(seeder->board, run->task->id) >= CRASHES_OF_TASK) {
+    run->gone = tseed_task_tileset(&run->tileset, run->task, seeder->context->catalog, run->pool);
+    if (tseed_board_crashes_of(seeder->context->board, run->task->id) >= CRASHES_OF_TASK) {
         run->gone = "the seeder crashed three times at work on this task";
     }
     return run->gone ? APR_SUCCESS : tseed_clerk_shelf(&run->shelf, seeder, &run->tileset);
@@ -58,7 +58,7 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
         run_abort(run, run->gone);
         return;
     }
-    tseed_book_writing(seeder->book, task->id, 1);
+    tseed_book_writing(seeder->cache->book, task->id, 1);
     run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
@@ -73,8 +73,8 @@ static void run_prepare(tseed_seeder_t *seeder, tseed_run_t *run)
                                     task->retry_of));
     }
     run->removed_before = run->progress.removed;
-    tseed_traces_forget(seeder->board, task->id, &run->progress);
-    run->views = apr_pcalloc(run->pool, seeder->settings->workers * sizeof(*run->views));
+    tseed_traces_forget(seeder->context->board, task->id, &run->progress);
+    run->views = apr_pcalloc(run->pool, seeder->context->settings->workers * sizeof(*run->views));
 }
 
 /* The run of a task that may be claimed next, loaded from the database; NULL when that fails. */
@@ -85,15 +85,15 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
     tseed_row_t row;
     apr_status_t rv;
 
-    apr_pool_create(&pool, seeder->pool);
+    apr_pool_create(&pool, seeder->context->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
     run->slot = entry->slot;
-    rv = tseed_state_task_get(seeder->state, &run->task, &run->progress, entry->id, pool);
+    rv = tseed_state_task_get(seeder->session->state, &run->task, &run->progress, entry->id, pool);
     if (rv == APR_SUCCESS && run->task->retry_of) {
         apr_array_header_t *list;
 
-        rv = tseed_state_metatiles(seeder->state, &list, entry->id, pool);
+        rv = tseed_state_metatiles(seeder->session->state, &list, entry->id, pool);
         run->list = list;
     }
     if (rv == APR_SUCCESS) {
@@ -102,13 +102,13 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
     if (rv == APR_NOTFOUND) {
         tseed_roster_forget(seeder, entry->id);
     } else if (rv != APR_SUCCESS) {
-        tseed_trouble_note(seeder, rv, "load a task");
+        tseed_session_fail(seeder->session, rv, "load a task");
     }
     if (rv != APR_SUCCESS) {
         apr_pool_destroy(pool);
         return NULL;
     }
-    if (tseed_board_read(seeder->board, (unsigned)run->slot, &row) &&
+    if (tseed_board_read(seeder->context->board, (unsigned)run->slot, &row) &&
         tseed_trail_is_row(&row, run->task) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
@@ -127,9 +127,9 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
     run->measured_at = tseed_clock_monotonic();
     run_prepare(seeder, run);
     entry->run = run;
-    *seeder->runs_end = run;
-    seeder->runs_end = &run->next_run;
-    seeder->run_count++;
+    *seeder->runs->tasks_end = run;
+    seeder->runs->tasks_end = &run->next_run;
+    seeder->runs->count++;
     seeder->pending--;
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
               "task %" APR_INT64_T_FMT " of layer '%s' started: %s of %" APR_INT64_T_FMT
@@ -145,7 +145,7 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
 
 static const char *say_truncate(const tseed_seeder_t *seeder, int64_t id)
 {
-    return apr_psprintf(seeder->scratch,
+    return apr_psprintf(seeder->context->scratch,
                         "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", id);
 }
 
@@ -173,8 +173,8 @@ static const tseed_run_t *stuck_before(const tseed_seeder_t *seeder, const tseed
         return NULL;
     }
     metatile = tseed_run_metatile(run, position);
-    holder = tseed_run_holder(seeder->runs, run, &metatile);
-    holder = holder ? holder : tseed_run_holder(seeder->standing, run, &metatile);
+    holder = tseed_run_holder(seeder->runs->tasks, run, &metatile);
+    holder = holder ? holder : tseed_run_holder(seeder->runs->background, run, &metatile);
     return holder && is_stuck(holder) ? holder : NULL;
 }
 
@@ -186,9 +186,9 @@ static int is_paused(const tseed_seeder_t *seeder, const tseed_run_t *run)
 /* Seeding threads that no run uses: a paused one lends its own. */
 static int count_vacant(const tseed_seeder_t *seeder)
 {
-    int vacant = seeder->settings->threads;
+    int vacant = seeder->context->settings->threads;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         vacant -= !is_paused(seeder, run);
     }
     return vacant > 0 ? vacant : 0;
@@ -204,11 +204,11 @@ typedef struct {
 
 static queue_t queue_of(const tseed_seeder_t *seeder)
 {
-    queue_t queue = {.truncates = apr_hash_make(seeder->scratch),
-                     .troubled = apr_hash_make(seeder->scratch),
+    queue_t queue = {.truncates = apr_hash_make(seeder->context->scratch),
+                     .troubled = apr_hash_make(seeder->context->scratch),
                      .vacant = count_vacant(seeder)};
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (is_paused(seeder, run)) {
             apr_hash_set(queue.troubled, run->task->layer, APR_HASH_KEY_STRING, run);
             queue.paused++;
@@ -243,14 +243,15 @@ static const tseed_run_t *paused_like(const queue_t *queue, const tseed_entry_t 
  * begun: another task of a layer that has paused ones would be the next of them. */
 static int may_join(const tseed_seeder_t *seeder, const queue_t *queue)
 {
-    return queue->paused < PAUSED_A_THREAD * seeder->settings->threads;
+    return queue->paused < PAUSED_A_THREAD * seeder->context->settings->threads;
 }
 
 /* The next PENDING tasks in id order that may begin: a task waits for earlier truncates of its tile
  * set, and those of layers without a paused one go first. */
 static int find_candidates(tseed_seeder_t *seeder, queue_t *queue, tseed_entry_t **found)
 {
-    tseed_entry_t **later = apr_palloc(seeder->scratch, (size_t)queue->vacant * sizeof(*later));
+    tseed_entry_t **later =
+        apr_palloc(seeder->context->scratch, (size_t)queue->vacant * sizeof(*later));
     int count = 0, others = 0;
 
     for (tseed_entry_t *entry = seeder->entries; entry && count < queue->vacant;
@@ -281,25 +282,26 @@ static const char *say_waiting(const tseed_seeder_t *seeder, const queue_t *queu
         return say_truncate(seeder, truncate->id);
     }
     if (paused && !may_join(seeder, queue)) {
-        return apr_psprintf(seeder->scratch,
+        return apr_psprintf(seeder->context->scratch,
                             "waits for task %" APR_INT64_T_FMT
                             " of the same layer, which is paused or waits itself",
                             paused->task->id);
     }
     return queue->vacant > 0
                ? ""
-               : apr_psprintf(seeder->scratch,
+               : apr_psprintf(seeder->context->scratch,
                               "waits for a thread: other tasks have all %d of TileSeedThreads",
-                              seeder->settings->threads);
+                              seeder->context->settings->threads);
 }
 
 /* What is shown each second is not worth a record in the database. */
 static void be_behind(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_run_t *holder)
 {
     int was_dirty = run->dirty;
-    const char *who = holder->is_standing ? "requested tiles"
-                                          : apr_psprintf(seeder->scratch, "task %" APR_INT64_T_FMT,
-                                                         holder->task->id);
+    const char *who =
+        holder->is_standing
+            ? "requested tiles"
+            : apr_psprintf(seeder->context->scratch, "task %" APR_INT64_T_FMT, holder->task->id);
 
     run->is_behind = 1;
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
@@ -319,7 +321,7 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
 
 static void show_behind(tseed_seeder_t *seeder)
 {
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         const tseed_run_t *holder = stuck_before(seeder, run);
 
         if (holder) {
@@ -330,16 +332,21 @@ static void show_behind(tseed_seeder_t *seeder)
     }
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
+    tseed_seeder_t *seeder = module;
     queue_t queue;
 
     (void)now;
     show_behind(seeder);
-    if (seeder->pending == 0 || seeder->state_trouble) {
+    if (seeder->pending == 0) {
         return;
     }
-    if (seeder->loader.is_going) {
+    if (seeder->session->trouble) {
+        tseed_display_all_waiting(seeder, seeder->session->trouble);
+        return;
+    }
+    if (seeder->cache->is_loading) {
         tseed_display_all_waiting(seeder, tseed_loader_reason(seeder));
         return;
     }
@@ -359,12 +366,12 @@ static void lend(tseed_seeder_t *seeder)
     int left = count_vacant(seeder);
     int lent = 1;
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         run->threads = 1;
     }
     while (left > 0 && lent > 0) {
         lent = 0;
-        for (tseed_run_t *run = seeder->runs; run && left > 0; run = run->next_run) {
+        for (tseed_run_t *run = seeder->runs->tasks; run && left > 0; run = run->next_run) {
             if (run->threads < run->task->thread_count && !is_paused(seeder, run)) {
                 run->threads++;
                 lent++;
@@ -377,7 +384,7 @@ static void lend(tseed_seeder_t *seeder)
 /* Claims in one commit, begins those that no termination met first. */
 static void begin_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int count)
 {
-    tseed_run_t **runs = apr_pcalloc(seeder->scratch, (size_t)count * sizeof(*runs));
+    tseed_run_t **runs = apr_pcalloc(seeder->context->scratch, (size_t)count * sizeof(*runs));
     int loaded = 0;
     apr_status_t rv;
 
@@ -394,16 +401,29 @@ static void begin_candidates(tseed_seeder_t *seeder, tseed_entry_t **found, int 
     }
 }
 
+/* Tasks that wait for the database say so as soon as it has failed, and no longer. */
+static void show_trouble(tseed_seeder_t *seeder)
+{
+    const char *trouble = seeder->session->trouble;
+
+    if (trouble != seeder->shown_trouble) {
+        tseed_display_all_waiting(seeder, trouble ? trouble : "");
+        seeder->shown_trouble = trouble;
+    }
+}
+
 void tseed_schedule_turn(tseed_seeder_t *seeder)
 {
-    if (seeder->pending > 0 && !seeder->loader.is_going &&
-        tseed_clock_monotonic() >= seeder->retry_at && count_vacant(seeder) > 0) {
+    show_trouble(seeder);
+    if (seeder->pending > 0 && !seeder->cache->is_loading &&
+        tseed_clock_monotonic() >= seeder->session->retry_at && count_vacant(seeder) > 0) {
         queue_t queue = queue_of(seeder);
-        tseed_entry_t **found = apr_palloc(seeder->scratch, (size_t)queue.vacant * sizeof(*found));
+        tseed_entry_t **found =
+            apr_palloc(seeder->context->scratch, (size_t)queue.vacant * sizeof(*found));
 
         begin_candidates(seeder, found, find_candidates(seeder, &queue, found));
     }
     lend(seeder);
 }
 
-const tseed_client_t tseed_schedule_client = {.tick = tick};
+tseed_client_t tseed_schedule_client = {.tick = tick};

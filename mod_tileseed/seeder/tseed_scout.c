@@ -26,7 +26,7 @@ static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_laye
     apr_hash_t *variants = tseed_variants_list(layer, pool);
     const tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         const tseed_holding_t *holding = &shelf->holding;
         const char *hash = strrchr(holding->key, '/') + 1;
 
@@ -67,7 +67,7 @@ static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
     for (int i = 0; rv == APR_SUCCESS && i < layer->formats->nelts; i++) {
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), parameters,
-                           seeder->scratch);
+                           seeder->context->scratch);
         rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
     }
     return rv;
@@ -134,11 +134,11 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
 
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder)
 {
-    const apr_array_header_t *layers = seeder->setup->catalog->order;
+    const apr_array_header_t *layers = seeder->context->catalog->order;
     apr_pool_t *pool;
     apr_status_t rv = APR_SUCCESS;
 
-    apr_pool_create(&pool, seeder->scratch);
+    apr_pool_create(&pool, seeder->context->scratch);
     for (int i = 0; i < layers->nelts; i++) {
         const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
         const int subsets = layer->filters->nelts > 0 ? layer->subsets->nelts : 0;

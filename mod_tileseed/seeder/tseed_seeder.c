@@ -17,7 +17,7 @@
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_safe.h"
 #include "seeder/tseed_miss.h"
-#include "seeder/tseed_pulse.h"
+#include "work/tseed_heartbeat.h"
 
 #define TICK              APR_USEC_PER_SEC
 #define PRUNE_EVERY       60                     /* ticks */
@@ -31,7 +31,7 @@
 
 static const char *lock_path(const tseed_seeder_t *seeder, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, seeder->settings->state_dir, "/lock", NULL);
+    return apr_pstrcat(pool, seeder->context->settings->state_dir, "/lock", NULL);
 }
 
 /* One seeder a state directory: an fcntl lock that dies with its holder. */
@@ -40,9 +40,9 @@ static apr_status_t lock_try(tseed_seeder_t *seeder)
     apr_status_t rv = APR_SUCCESS;
 
     if (!seeder->lock) {
-        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->scratch),
+        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->context->scratch),
                            APR_FOPEN_WRITE | APR_FOPEN_CREATE, APR_FPROT_UREAD | APR_FPROT_UWRITE,
-                           seeder->pool);
+                           seeder->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = apr_file_lock(seeder->lock, APR_FLOCK_EXCLUSIVE | APR_FLOCK_NONBLOCK);
@@ -57,8 +57,8 @@ static int lock_is_ours(tseed_seeder_t *seeder)
     apr_finfo_t held, there;
 
     return apr_file_info_get(&held, APR_FINFO_IDENT, seeder->lock) == APR_SUCCESS &&
-           apr_stat(&there, lock_path(seeder, seeder->scratch), APR_FINFO_IDENT, seeder->scratch) ==
-               APR_SUCCESS &&
+           apr_stat(&there, lock_path(seeder, seeder->context->scratch), APR_FINFO_IDENT,
+                    seeder->context->scratch) == APR_SUCCESS &&
            held.inode == there.inode && held.device == there.device;
 }
 
@@ -94,14 +94,14 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
     struct pollfd fds[5] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
         {.fd = seeder->setup->doorbell, .events = POLLIN},
-        {.fd = seeder->mailbox.wake, .events = POLLIN},
+        {.fd = seeder->context->mailbox->wake, .events = POLLIN},
         {.fd = seeder->setup->hatch, .events = POLLIN},
         {.fd = seeder->leavers, .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
-    apr_time_t next = earlier(tseed_clients_due(seeder), seeder->next_tick);
-    int is_busy = seeder->must_record || seeder->loader.is_going;
-    apr_time_t left = is_busy && now >= seeder->retry_at ? 0 : next - now;
+    apr_time_t next = earlier(tseed_clients_due(seeder->context->clients), seeder->next_tick);
+    int is_busy = seeder->session->must_record || seeder->cache->is_loading;
+    apr_time_t left = is_busy && now >= seeder->session->retry_at ? 0 : next - now;
     uint64_t rings;
 
     poll(fds, 5, left > 0 ? (int)(left / 1000) + 1 : 0);
@@ -136,7 +136,7 @@ static void mend_board(tseed_seeder_t *seeder)
 {
     const char *problem;
 
-    while ((problem = tseed_board_mend(seeder->board, seeder->scratch)) != NULL) {
+    while ((problem = tseed_board_mend(seeder->context->board, seeder->context->scratch)) != NULL) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                   "the board that the last seeder left was wrong: %s; the state database stands",
                   problem);
@@ -150,7 +150,7 @@ static apr_status_t begin_books(tseed_seeder_t *seeder)
 {
     apr_status_t rv;
 
-    if (seeder->book) {
+    if (seeder->cache->book) {
         return APR_SUCCESS;
     }
     rv = tseed_clerk_begin(seeder);
@@ -174,7 +174,7 @@ static apr_status_t begin_books(tseed_seeder_t *seeder)
 /* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
 static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
-    const tseed_settings_t *settings = seeder->settings;
+    const tseed_settings_t *settings = seeder->context->settings;
     apr_status_t rv = lock_try(seeder);
 
     /* fcntl has two words for a lock that is held; before there is a file EACCES means what it says
@@ -185,9 +185,9 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
     if (rv == APR_SUCCESS) {
         tseed_checkup_begin(seeder);
     }
-    if (rv == APR_SUCCESS && !seeder->state) {
-        rv = tseed_state_open(&seeder->state, settings->state_dir, settings->db_driver,
-                              settings->db_params, seeder->pool);
+    if (rv == APR_SUCCESS && !seeder->session->state) {
+        rv = tseed_state_open(&seeder->session->state, settings->state_dir, settings->db_driver,
+                              settings->db_params, seeder->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = begin_books(seeder);
@@ -201,11 +201,11 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
 
 static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
 {
-    tseed_board_seeder_state_set(seeder->board, obstacle);
+    tseed_board_seeder_state_set(seeder->context->board, obstacle);
     tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
               obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
                                                   : "can't use the state directory",
-              seeder->settings->state_dir);
+              seeder->context->settings->state_dir);
 }
 
 /* Nobody waits for a tile that can't be made. */
@@ -222,7 +222,7 @@ static void send_guests_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstac
                     : "the state directory can't be used",
                 sizeof(reply.cause));
     do {
-        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->scratch);
+        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->context->scratch);
         if (rv == APR_SUCCESS) {
             tseed_miss_answer(end, &reply, -1);
         }
@@ -232,7 +232,8 @@ static void send_guests_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstac
 /* Begins, however long it takes. Returns nonzero when it is time to leave. */
 static int begin(tseed_seeder_t *seeder)
 {
-    apr_time_t patience = tseed_clock_monotonic() + seeder->settings->stop_timeout + LOCK_PATIENCE;
+    apr_time_t patience =
+        tseed_clock_monotonic() + seeder->context->settings->stop_timeout + LOCK_PATIENCE;
     tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
     apr_status_t rv;
 
@@ -245,11 +246,11 @@ static int begin(tseed_seeder_t *seeder)
             say_obstacle(seeder, obstacle, rv);
             said = obstacle;
         }
-        tseed_board_heartbeat(seeder->board, tseed_clock_monotonic());
+        tseed_board_heartbeat(seeder->context->board, tseed_clock_monotonic());
         if (!is_young) {
             send_guests_away(seeder, obstacle);
         }
-        apr_pool_clear(seeder->scratch);
+        apr_pool_clear(seeder->context->scratch);
         if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
             return 1;
         }
@@ -264,14 +265,16 @@ static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
 
 static apr_status_t start_threads(tseed_seeder_t *seeder)
 {
-    apr_status_t rv = tseed_mailbox_init(&seeder->mailbox);
+    apr_status_t rv = tseed_mailbox_init(seeder->context->mailbox);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_fetcher_create(&seeder->fetcher, fetch_done, &seeder->mailbox, seeder->pool);
+        rv = tseed_fetcher_create(&seeder->context->fetcher, fetch_done, seeder->context->mailbox,
+                                  seeder->context->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_crew_create(&seeder->crew, (unsigned)seeder->settings->workers, &seeder->mailbox,
-                               seeder->board, seeder->pool);
+        rv = tseed_workers_create(
+            &seeder->context->workers, (unsigned)seeder->context->settings->workers,
+            seeder->context->mailbox, seeder->context->board, seeder->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_guests_begin(seeder);
@@ -284,7 +287,7 @@ static apr_status_t start_threads(tseed_seeder_t *seeder)
 /* What children have committed is read first and called applied then, never the other way round. */
 static void hear(tseed_seeder_t *seeder)
 {
-    uint64_t committed = tseed_board_committed(seeder->board);
+    uint64_t committed = tseed_board_committed(seeder->context->board);
     apr_status_t rv = tseed_roster_sync(seeder);
 
     if (rv == APR_SUCCESS) {
@@ -300,16 +303,16 @@ static void hear(tseed_seeder_t *seeder)
         rv = tseed_lapsed_hear(seeder);
     }
     if (rv == APR_SUCCESS) {
-        tseed_board_apply(seeder->board, committed);
+        tseed_board_apply(seeder->context->board, committed);
     } else {
-        tseed_trouble_note(seeder, rv, "read what was committed");
+        tseed_session_fail(seeder->session, rv, "read what was committed");
     }
 }
 
 /* A fault of ours is said once, and mended by the next seeder. */
 static void validate_board(tseed_seeder_t *seeder)
 {
-    const char *problem = tseed_board_validate(seeder->board, seeder->scratch);
+    const char *problem = tseed_board_validate(seeder->context->board, seeder->context->scratch);
 
     if (problem && !seeder->board_is_wrong) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
@@ -324,19 +327,19 @@ static void validate_board(tseed_seeder_t *seeder)
 static void tick(tseed_seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
-    const tseed_settings_t *settings = seeder->settings;
+    const tseed_settings_t *settings = seeder->context->settings;
 
     seeder->next_tick = now + TICK;
-    tseed_board_heartbeat(seeder->board, now);
-    tseed_clients_tick(seeder, now);
+    tseed_board_heartbeat(seeder->context->board, now);
+    tseed_clients_tick(seeder->context->clients, now);
     tseed_ledger_record(seeder, 1);
     tseed_checkup_tick(seeder);
-    if (seeder->ticks % VALIDATE_EVERY == 0) {
+    if (seeder->context->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
     }
-    if (++seeder->ticks % PRUNE_EVERY == 1 && !seeder->state_trouble) {
-        tseed_state_prune(seeder->state, settings->history_most,
-                          tseed_calendar_least(&seeder->calendar, apr_time_now(), now) -
+    if (++seeder->context->ticks % PRUNE_EVERY == 1 && !seeder->session->trouble) {
+        tseed_state_prune(seeder->session->state, settings->history_most,
+                          tseed_calendar_least(&seeder->context->calendar, apr_time_now(), now) -
                               settings->history_age);
     }
 }
@@ -364,7 +367,7 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
         if (seeder->loader.is_lost) {
             return TSEED_EXIT_FAILED;
         }
-        tseed_mailbox_take(&seeder->mailbox, seeder);
+        tseed_mailbox_take(seeder->context->mailbox);
         if (rung || due) {
             hear(seeder);
         }
@@ -374,15 +377,15 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
                 tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                           "the lock file of the state directory %s was removed or replaced; "
                           "the seeder starts anew",
-                          seeder->settings->state_dir);
+                          seeder->context->settings->state_dir);
                 return TSEED_EXIT_FAILED;
             }
-        } else if (seeder->must_record) {
+        } else if (seeder->session->must_record) {
             tseed_ledger_record(seeder, 0);
         }
         tseed_schedule_turn(seeder);
-        tseed_clients_feed(seeder);
-        apr_pool_clear(seeder->scratch);
+        tseed_clients_feed(seeder->context->clients);
+        apr_pool_clear(seeder->context->scratch);
         if (wait_for_work(seeder, &rung)) {
             return TSEED_EXIT_STOPPED;
         }
@@ -410,22 +413,22 @@ static void stop_runs(tseed_run_t *runs)
 
 static void wait_for_workers(tseed_seeder_t *seeder, apr_time_t until)
 {
-    struct pollfd mail = {.fd = seeder->mailbox.wake, .events = POLLIN};
+    struct pollfd mail = {.fd = seeder->context->mailbox->wake, .events = POLLIN};
 
-    while ((is_working(seeder->runs) || is_working(seeder->standing)) &&
+    while ((is_working(seeder->runs->tasks) || is_working(seeder->runs->background)) &&
            tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        tseed_mailbox_take(&seeder->mailbox, seeder);
+        tseed_mailbox_take(seeder->context->mailbox);
     }
 }
 
 static void wait_for_syncs(tseed_seeder_t *seeder, apr_time_t until)
 {
-    struct pollfd mail = {.fd = seeder->mailbox.wake, .events = POLLIN};
+    struct pollfd mail = {.fd = seeder->context->mailbox->wake, .events = POLLIN};
 
     while (tseed_sync_is_at_work(seeder) && tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        tseed_mailbox_take(&seeder->mailbox, seeder);
+        tseed_mailbox_take(seeder->context->mailbox);
     }
 }
 
@@ -445,18 +448,18 @@ static void sync_last(tseed_seeder_t *seeder)
  * they finished is counted; then one last transaction. */
 static void stop(tseed_seeder_t *seeder)
 {
-    const apr_interval_time_t half = seeder->settings->stop_timeout / 2;
+    const apr_interval_time_t half = seeder->context->settings->stop_timeout / 2;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->task->type == TSEED_TRUNCATE) {
             atomic_store(&run->stopped, 1);
         }
         run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
     }
-    stop_runs(seeder->standing);
+    stop_runs(seeder->runs->background);
     wait_for_workers(seeder, now + half);
-    stop_runs(seeder->runs);
+    stop_runs(seeder->runs->tasks);
     wait_for_workers(seeder, now + 2 * half);
     tseed_pump_tick(seeder, tseed_clock_monotonic());
     sync_last(seeder);
@@ -464,49 +467,104 @@ static void stop(tseed_seeder_t *seeder)
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
      */
     tseed_safe_end(seeder);
-    tseed_book_sweep(seeder->book);
-    tseed_book_sweep(seeder->book);
-    seeder->retry_at = 0;
+    tseed_book_sweep(seeder->cache->book);
+    tseed_book_sweep(seeder->cache->book);
+    seeder->session->retry_at = 0;
     tseed_ledger_record(seeder, 1);
-    if (seeder->must_record) { /* what was lost has been counted only now */
+    if (seeder->session->must_record) { /* what was lost has been counted only now */
         tseed_ledger_record(seeder, 1);
     }
-    if (!seeder->must_record) {
+    if (!seeder->session->must_record) {
         tseed_checkup_end(seeder);
     }
-    if (seeder->state) {
-        tseed_state_settle(seeder->state);
+    if (seeder->session->state) {
+        tseed_state_settle(seeder->session->state);
     }
-    tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_STOPPED);
+    tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_STOPPED);
+}
+
+/* Requests that wait go first, and removals for the quota before what is done in the background.
+ */
+static void enter_clients(tseed_seeder_t *seeder)
+{
+    tseed_client_t *const clients[] = {
+        &tseed_pump_client,
+        &tseed_guests_client,
+        &tseed_standing_client,
+        &tseed_parking_client,
+        &tseed_patience_client,
+        &tseed_inquiry_client,
+        &tseed_steward_client,
+        &tseed_janitor_client,
+        &tseed_count_client,
+        &tseed_walk_client,
+        &tseed_count_doubts_client,
+        &tseed_audit_client,
+        &tseed_feeder_standing_client,
+        &tseed_purge_client,
+        &tseed_feeder_tasks_client,
+        &tseed_count_marks_client,
+        &tseed_sync_client,
+        &tseed_schedule_client,
+    };
+
+    for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
+        clients[i]->module = seeder;
+        tseed_clients_enter(seeder->context->clients, clients[i]);
+    }
+}
+
+static tseed_context_t *context_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
+{
+    tseed_context_t *context = apr_pcalloc(pool, sizeof(*context));
+
+    context->settings = setup->settings;
+    context->catalog = setup->catalog;
+    context->generation = setup->generation;
+    context->board = setup->board;
+    context->pool = pool;
+    apr_pool_create(&context->scratch, pool);
+    context->calendar = tseed_calendar_begin(apr_time_now(), tseed_clock_monotonic());
+    context->clients = apr_pcalloc(pool, sizeof(*context->clients));
+    context->mailbox = apr_pcalloc(pool, sizeof(*context->mailbox));
+    return context;
+}
+
+static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
+{
+    tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
+
+    seeder->setup = setup;
+    seeder->context = context_create(setup, pool);
+    seeder->session = apr_pcalloc(pool, sizeof(*seeder->session));
+    seeder->session->path = setup->settings->state_dir;
+    seeder->runs = apr_pcalloc(pool, sizeof(*seeder->runs));
+    seeder->runs->tasks_end = &seeder->runs->tasks;
+    seeder->cache = apr_pcalloc(pool, sizeof(*seeder->cache));
+    seeder->cache->quota = setup->settings->quota; /* until the database's is read */
+    seeder->entries_end = &seeder->entries;
+    seeder->to_count = apr_array_make(pool, 16, sizeof(tseed_count_mark_t));
+    seeder->to_purge = apr_array_make(pool, 4, sizeof(const char *));
+    enter_clients(seeder);
+    return seeder;
 }
 
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
-    tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
-    tseed_pulse_t *pulse;
+    tseed_seeder_t *seeder = seeder_create(setup, pool);
+    tseed_heartbeat_t *pulse;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
-    seeder->setup = setup;
-    seeder->settings = setup->settings;
-    seeder->quota = setup->settings->quota; /* until the database's is read */
-    seeder->board = setup->board;
-    seeder->pool = pool;
-    seeder->entries_end = &seeder->entries;
-    seeder->runs_end = &seeder->runs;
-    seeder->to_count = apr_array_make(pool, 16, sizeof(tseed_count_mark_t));
-    seeder->to_purge = apr_array_make(pool, 4, sizeof(const char *));
-    apr_pool_create(&seeder->scratch, pool);
-    seeder->calendar = tseed_calendar_begin(apr_time_now(), tseed_clock_monotonic());
-    tseed_store_calendar_set(&seeder->calendar);
+    tseed_store_calendar_set(&seeder->context->calendar);
     prepare_process();
-    tseed_board_seeder_begin(seeder->board, getpid(), tseed_clock_monotonic());
+    tseed_board_seeder_begin(seeder->context->board, getpid(), tseed_clock_monotonic());
     rv = start_threads(seeder);
     if (rv != APR_SUCCESS) {
         tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
-    pulse = tseed_pulse_begin(seeder->board, TSEED_LONGEST_STEP);
+    pulse = tseed_heartbeat_begin(seeder->context->board, TSEED_LONGEST_STEP);
     if (begin(seeder)) {
         return TSEED_EXIT_STOPPED;
     }
@@ -514,8 +572,8 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_purge_want_all(seeder);
     tseed_claim_begin(seeder);
     tseed_sync_begin(seeder);
-    tseed_pulse_end(pulse);
-    tseed_board_seeder_state_set(seeder->board, TSEED_SEEDER_WORKING);
+    tseed_heartbeat_end(pulse);
+    tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);
     return exit_code;

@@ -44,13 +44,13 @@ static int is_idle(const tseed_run_t *run)
 
 static void dismiss(tseed_seeder_t *seeder, tseed_run_t *run)
 {
-    tseed_run_t **link = &seeder->standing;
+    tseed_run_t **link = &seeder->runs->background;
 
     while (*link != run) {
         link = &(*link)->next_run;
     }
     *link = run->next_run;
-    tseed_crew_forget(seeder->crew, run);
+    tseed_workers_forget(seeder->context->workers, run);
     apr_pool_destroy(run->pool);
 }
 
@@ -60,7 +60,7 @@ static void limit_idle(tseed_seeder_t *seeder)
     tseed_run_t *oldest = NULL;
     int idle = 0;
 
-    for (tseed_run_t *run = seeder->standing; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         if (is_idle(run)) {
             idle++;
             oldest = oldest && oldest->used <= run->used ? oldest : run;
@@ -79,21 +79,22 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
     tseed_shape_t shape;
 
     limit_idle(seeder);
-    apr_pool_create(&pool, seeder->pool);
+    apr_pool_create(&pool, seeder->context->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
     run->shelf = shelf;
-    tseed_tileset_find(&run->tileset, seeder->setup->catalog, names, pool);
+    tseed_tileset_find(&run->tileset, seeder->context->catalog, names, pool);
     run->task = task_of(&run->tileset, pool);
     run->is_standing = 1;
     run->slot = -1;
-    run->views = apr_pcalloc(pool, (size_t)seeder->settings->workers * sizeof(*run->views));
+    run->views =
+        apr_pcalloc(pool, (size_t)seeder->context->settings->workers * sizeof(*run->views));
     subset = run->tileset.subset;
     shape = (tseed_shape_t){subset->zoom_first, subset->zoom_last, run->task->meta_width,
                             run->task->meta_height};
     tseed_positions_init(&run->positions, subset->gridset, &subset->extent, &shape);
-    run->next_run = seeder->standing;
-    seeder->standing = run;
+    run->next_run = seeder->runs->background;
+    seeder->runs->background = run;
     return run;
 }
 
@@ -104,19 +105,20 @@ static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
 {
     apr_status_t rv;
 
-    *shelf = tseed_book_find(seeder->book, tseed_tileset_print(tileset, seeder->scratch));
+    *shelf = tseed_book_find(seeder->cache->book,
+                             tseed_tileset_print(tileset, seeder->context->scratch));
     if (*shelf) {
         return APR_SUCCESS;
     }
     if (tseed_clerk_is_full(seeder, tileset)) {
         return APR_ENOSPC;
     }
-    if (seeder->state_trouble && tseed_clock_monotonic() < seeder->retry_at) {
+    if (seeder->session->trouble && tseed_clock_monotonic() < seeder->session->retry_at) {
         return APR_EBUSY;
     }
     rv = tseed_clerk_shelf(shelf, seeder, tileset);
     if (rv != APR_SUCCESS) {
-        tseed_trouble_note(seeder, rv, "enter a tile set");
+        tseed_session_fail(seeder->session, rv, "enter a tile set");
     }
     return rv;
 }
@@ -126,11 +128,11 @@ apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
 {
     tseed_tileset_t tileset;
     tseed_shelf_t *shelf;
-    tseed_run_t *run = seeder->standing;
+    tseed_run_t *run = seeder->runs->background;
     apr_status_t rv;
 
     *found = NULL;
-    if (tseed_tileset_find(&tileset, seeder->setup->catalog, names, seeder->scratch)) {
+    if (tseed_tileset_find(&tileset, seeder->context->catalog, names, seeder->context->scratch)) {
         return APR_NOTFOUND;
     }
     rv = find_shelf(&shelf, seeder, &tileset);
@@ -148,9 +150,10 @@ apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
 {
     const tseed_holding_t *holding = &shelf->holding;
-    const tseed_names_t names = {holding->layer, holding->gridset, holding->format,
-                                 tseed_parameters_load(holding->parameters, seeder->scratch)};
-    tseed_run_t *run = seeder->standing;
+    const tseed_names_t names = {
+        holding->layer, holding->gridset, holding->format,
+        tseed_parameters_load(holding->parameters, seeder->context->scratch)};
+    tseed_run_t *run = seeder->runs->background;
 
     while (run && run->shelf != shelf) {
         run = run->next_run;
@@ -161,9 +164,10 @@ tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shel
     return run;
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
-    for (tseed_run_t *run = seeder->standing, *next; run; run = next) {
+    tseed_seeder_t *seeder = module;
+    for (tseed_run_t *run = seeder->runs->background, *next; run; run = next) {
         next = run->next_run;
         if (is_idle(run) && now - run->used >= IDLE) {
             dismiss(seeder, run);
@@ -171,4 +175,4 @@ static void tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_standing_client = {.tick = tick};
+tseed_client_t tseed_standing_client = {.tick = tick};

@@ -21,7 +21,7 @@ static void compare(tseed_reconcile_t *reconcile, const tseed_effect_t *differen
 
 void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effect_t *difference)
 {
-    tseed_reconcile_t *reconcile = &seeder->status.reconcile;
+    tseed_reconcile_t *reconcile = &seeder->cache->status.reconcile;
 
     if (!seeder->audit.is_going) {
         return;
@@ -36,12 +36,13 @@ void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effec
 
 const char *tseed_status_text(const tseed_seeder_t *seeder)
 {
-    tseed_usage_status_t status = seeder->status;
+    tseed_usage_status_t status = seeder->cache->status;
 
-    status.in_doubt = tseed_book_in_doubt(seeder->book);
-    status.grace = tseed_cleaner_grace(seeder->cleaner);
-    if (seeder->block_saved != 0 && seeder->block != seeder->block_saved && status.in_doubt > 0) {
-        status.block = seeder->block;
+    status.in_doubt = tseed_book_in_doubt(seeder->cache->book);
+    status.grace = tseed_cleaner_grace(seeder->cache->cleaner);
+    if (seeder->cache->block_saved != 0 && seeder->cache->block != seeder->cache->block_saved &&
+        status.in_doubt > 0) {
+        status.block = seeder->cache->block;
     }
-    return tseed_usage_save(&status, seeder->scratch);
+    return tseed_usage_save(&status, seeder->context->scratch);
 }

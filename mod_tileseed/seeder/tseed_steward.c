@@ -29,7 +29,7 @@ typedef unsigned page_call_t(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
 
 static unsigned hold(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    return tseed_book_hold(seeder->book, shelf, place);
+    return tseed_book_hold(seeder->cache->book, shelf, place);
 }
 
 static void want_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
@@ -46,7 +46,7 @@ static void want_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 
 static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    unsigned obstacles = tseed_book_ask(seeder->book, shelf, place);
+    unsigned obstacles = tseed_book_ask(seeder->cache->book, shelf, place);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
         want_count(seeder, shelf, place);
@@ -56,19 +56,19 @@ static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_pl
 
 static unsigned pin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    tseed_book_pin(seeder->book, shelf, place);
+    tseed_book_pin(seeder->cache->book, shelf, place);
     return 0;
 }
 
 static unsigned unpin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    tseed_book_unpin(seeder->book, shelf, place);
+    tseed_book_unpin(seeder->cache->book, shelf, place);
     return 0;
 }
 
 static unsigned drop(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    tseed_book_drop(seeder->book, shelf, place);
+    tseed_book_drop(seeder->cache->book, shelf, place);
     return 0;
 }
 
@@ -90,12 +90,12 @@ static unsigned for_pages(tseed_seeder_t *seeder, const tseed_job_t *job, page_c
 
 void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return;
     }
     job->holds = 1;
     if (for_pages(seeder, job, hold) & TSEED_PAGE_UNMARKED) {
-        seeder->must_record = 1;
+        seeder->session->must_record = 1;
     }
 }
 
@@ -119,7 +119,7 @@ void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->levels = UINT64_C(1) << job->metatile.wanted.z;
     tseed_book_mark_levels(job->run->shelf, job->levels);
-    seeder->must_record = 1;
+    seeder->session->must_record = 1;
 }
 
 /* The levels that jobs of a tile set have marked; `job` (may be NULL) is not asked. */
@@ -128,7 +128,7 @@ static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf
 {
     uint64_t levels = 0;
 
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         const tseed_job_t *other = run->shelf == shelf ? run->jobs : NULL;
 
         for (; other; other = other->sibling) {
@@ -147,7 +147,7 @@ static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job
     levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
     if (levels && tseed_safe_may_unmark(seeder, shelf)) {
         tseed_book_unmark_levels(shelf, levels);
-        seeder->must_save = 1;
+        seeder->session->must_save = 1;
     }
 }
 
@@ -194,7 +194,7 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
     const int is_cut = job->stage == TSEED_STAGE_CUT;
     const int waits_for_shared = is_cut && job->run->shelf->shared_due;
 
-    if (is_cut && (seeder->is_recounting || seeder->loader.is_going)) {
+    if (is_cut && (seeder->is_recounting || seeder->cache->is_loading)) {
         return 0;
     }
     if (waits_for_shared) {
@@ -206,7 +206,7 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
     if (waits_for_shared || (job->levels & ~job->run->shelf->marked)) {
         return 0;
     }
-    return !is_busy(seeder->runs, job) && !is_busy(seeder->standing, job);
+    return !is_busy(seeder->runs->tasks, job) && !is_busy(seeder->runs->background, job);
 }
 
 static void complain(const tseed_job_t *job)
@@ -222,15 +222,15 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_shelf_t *shelf = job->run->shelf;
     tseed_effect_t moved;
 
-    tseed_book_detach(&moved, seeder->book, shelf, job->metatile.wanted.z);
+    tseed_book_detach(&moved, seeder->cache->book, shelf, job->metatile.wanted.z);
     APR_ARRAY_PUSH(seeder->to_purge, const char *) = shelf->holding.root;
-    seeder->must_save = seeder->must_record = 1;
+    seeder->session->must_save = seeder->session->must_record = 1;
     job->is_detached = 0;
 }
 
 int64_t tseed_steward_date(const tseed_seeder_t *seeder)
 {
-    return apr_time_sec(tseed_calendar_date(&seeder->calendar, tseed_clock_monotonic()));
+    return apr_time_sec(tseed_calendar_date(&seeder->context->calendar, tseed_clock_monotonic()));
 }
 
 void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -241,13 +241,13 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     apr_status_t rv;
 
     while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
-        rv = tseed_book_apply(seeder->book, job->run->shelf, &line->place, &line->effect,
+        rv = tseed_book_apply(seeder->cache->book, job->run->shelf, &line->place, &line->effect,
                               job->stage == TSEED_STAGE_CUT ? &writer : NULL);
         if (rv != APR_SUCCESS) {
             complain(job);
         }
     }
-    rv = tseed_book_share(seeder->book, job->run->shelf, &job->shared);
+    rv = tseed_book_share(seeder->cache->book, job->run->shelf, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
         want_count_shared(seeder, job->run->shelf);
@@ -266,7 +266,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
 
 int tseed_steward_is_doubtful(const tseed_seeder_t *seeder)
 {
-    return tseed_book_in_doubt(seeder->book) > 0;
+    return tseed_book_in_doubt(seeder->cache->book) > 0;
 }
 
 /* ---- once a tick ---- */
@@ -276,7 +276,7 @@ static void hit(void *data, uint64_t page_print, uint64_t hits)
     const tseed_seeder_t *seeder = data;
     const int64_t reads = hits < INT64_MAX ? (int64_t)hits : INT64_MAX; /* children may say any */
 
-    tseed_book_hit(seeder->book, page_print, reads, tseed_steward_date(seeder));
+    tseed_book_hit(seeder->cache->book, page_print, reads, tseed_steward_date(seeder));
 }
 
 /* Marks of levels that an earlier seeder has left, or that outlasted their job, have served when
@@ -285,22 +285,23 @@ static void unmark_counted(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
         unmark(seeder, shelf, NULL);
     }
 }
 
-void tseed_steward_tick(tseed_seeder_t *seeder, apr_time_t now)
+void tseed_steward_tick(void *module, apr_time_t now)
 {
+    tseed_seeder_t *seeder = module;
     (void)now;
-    if (seeder->loader.is_going) {
+    if (seeder->cache->is_loading) {
         return;
     }
     unmark_counted(seeder);
-    tseed_hits_drain(seeder->board, hit, seeder);
-    if (seeder->ticks % SWEEP_EVERY == 0) {
+    tseed_hits_drain(seeder->context->board, hit, seeder);
+    if (seeder->context->ticks % SWEEP_EVERY == 0) {
         tseed_safe_sweep(seeder);
     }
 }
 
-const tseed_client_t tseed_steward_client = {.tick = tseed_steward_tick};
+tseed_client_t tseed_steward_client = {.tick = tseed_steward_tick};

@@ -104,7 +104,7 @@ static void settle_run(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv
             run->is_to_save = 1;
         }
         run->may_end |= run->is_end_copied;
-        seeder->must_record |= run->is_end_copied;
+        seeder->session->must_record |= run->is_end_copied;
     }
     run->is_copied = run->is_end_copied = 0;
 }
@@ -115,7 +115,7 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
 {
     pthread_t thread;
 
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (tseed_safe_sync(seeder, run->shelf) == sync) {
             copy_run(run);
         }
@@ -128,7 +128,7 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
         pthread_detach(thread);
     } else { /* as if it had failed at once */
         sync->rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, &sync->letter);
+        tseed_mailbox_put(seeder->context->mailbox, &sync->letter);
     }
 }
 
@@ -148,12 +148,13 @@ static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
                    tseed_text_fit(path, sizeof(path), sync->roots->path), what);
 }
 
-static void take(tseed_seeder_t *seeder, void *about)
+static void take(void *module, void *about)
 {
+    tseed_seeder_t *seeder = module;
     tseed_sync_t *sync = about;
 
     sync->at_work = 0;
-    for (tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (tseed_safe_sync(seeder, run->shelf) == sync) {
             settle_run(seeder, run, sync->rv);
         }
@@ -175,7 +176,7 @@ static void take(tseed_seeder_t *seeder, void *about)
 /* Endings wait for nothing else. */
 static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
 {
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (tseed_safe_is_at_end(run) && !tseed_safe_may_end(seeder, run) &&
             tseed_safe_sync(seeder, run->shelf) == sync) {
             return 1;
@@ -184,8 +185,9 @@ static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
     return 0;
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
         if (!sync->at_work && (sync->due || somebody_ends(seeder, sync)) &&
             tseed_clock_monotonic() >= sync->not_before) {
@@ -194,9 +196,10 @@ static void feed(tseed_seeder_t *seeder)
     }
 }
 
-static void tick(tseed_seeder_t *seeder, apr_time_t now)
+static void tick(void *module, apr_time_t now)
 {
-    for (const tseed_run_t *run = seeder->runs; run; run = run->next_run) {
+    tseed_seeder_t *seeder = module;
+    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         tseed_sync_t *sync = run->dirty ? tseed_safe_sync(seeder, run->shelf) : NULL;
 
         if (sync) {
@@ -210,7 +213,7 @@ static void tick(tseed_seeder_t *seeder, apr_time_t now)
     }
 }
 
-const tseed_client_t tseed_sync_client = {.feed = feed, .tick = tick};
+tseed_client_t tseed_sync_client = {.feed = feed, .tick = tick};
 
 /* ---- the file systems ---- */
 
@@ -236,8 +239,8 @@ static tseed_sync_t *group_get(tseed_seeder_t *seeder, dev_t device)
     if (!sync) {
         sync = tseed_memory_get(sizeof(*sync));
         sync->device = device;
-        sync->mailbox = &seeder->mailbox;
-        sync->letter = (tseed_letter_t){.take = take, .about = sync};
+        sync->mailbox = seeder->context->mailbox;
+        sync->letter = (tseed_letter_t){.take = take, .module = seeder, .about = sync};
         sync->next = seeder->syncs;
         seeder->syncs = sync;
     }
@@ -248,9 +251,10 @@ void tseed_sync_begin(tseed_seeder_t *seeder)
 {
     const char *path;
 
-    for (unsigned i = 0;
-         seeder->settings->sync && (path = tseed_cleaner_root(seeder->cleaner, i)) != NULL; i++) {
-        tseed_sync_t *sync = group_get(seeder, device_of(path, seeder->scratch));
+    for (unsigned i = 0; seeder->context->settings->sync &&
+                         (path = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL;
+         i++) {
+        tseed_sync_t *sync = group_get(seeder, device_of(path, seeder->context->scratch));
         tseed_sync_root_t *root = tseed_memory_get(sizeof(*root));
 
         root->path = tseed_memory_copy(path);

@@ -16,15 +16,16 @@ void tseed_trail_begin(tseed_seeder_t *seeder, tseed_job_t *job)
     const tseed_run_t *run = job->run;
 
     if (job->trace == 0 && !run->is_standing && run->task->type == TSEED_SEED) {
-        job->trace = tseed_trace_begin(seeder->board, run->task->id, job->position, job->present);
+        job->trace =
+            tseed_trace_begin(seeder->context->board, run->task->id, job->position, job->present);
     }
 }
 
 void tseed_trail_recall(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     memcpy(job->written, job->present, sizeof(job->written));
-    job->trace = tseed_trace_find(seeder->board, job->run->task->id, job->position);
-    tseed_trace_recall(seeder->board, job->trace, job->present);
+    job->trace = tseed_trace_find(seeder->context->board, job->run->task->id, job->position);
+    tseed_trace_recall(seeder->context->board, job->trace, job->present);
     for (size_t i = 0; i < TSEED_TRACE_WORDS; i++) {
         job->written[i] &= ~job->present[i];
     }
@@ -46,15 +47,15 @@ void tseed_trail_begin_level(tseed_seeder_t *seeder, tseed_job_t *job)
     const int64_t task = run->task->id;
     int64_t removed;
 
-    job->trace = tseed_trace_find(seeder->board, task, job->position);
-    removed = tseed_trace_removed(seeder->board, job->trace);
+    job->trace = tseed_trace_find(seeder->context->board, task, job->position);
+    removed = tseed_trace_removed(seeder->context->board, job->trace);
     job->inherits = job->trace > 0 && can_be(run, removed);
     if (job->inherits) {
         run->removed_before = removed;
     } else {
-        tseed_trace_end(seeder->board, job->trace);
-        job->trace =
-            tseed_trace_begin_level(seeder->board, task, job->position, run->removed_before);
+        tseed_trace_end(seeder->context->board, job->trace);
+        job->trace = tseed_trace_begin_level(seeder->context->board, task, job->position,
+                                             run->removed_before);
     }
 }
 

@@ -78,11 +78,11 @@ static void *walk_thread(void *data)
     return NULL;
 }
 
-static void walk_take(tseed_seeder_t *seeder, void *about)
+static void walk_take(void *module, void *about)
 {
     tseed_walk_t *walk = about;
 
-    (void)seeder;
+    (void)module;
     walk->is_back = 1;
     walk->cursor = 0;
 }
@@ -93,21 +93,21 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     pthread_t thread;
 
     if (!run->shelf->holding.complete) {
-        tseed_count_shared(seeder, run->shelf, NULL);
+        tseed_count_shared(seeder, run->shelf, NULL, NULL);
     }
-    walk->mailbox = &seeder->mailbox;
-    walk->letter = (tseed_letter_t){.take = walk_take, .about = walk};
+    walk->mailbox = seeder->context->mailbox;
+    walk->letter = (tseed_letter_t){.take = walk_take, .module = seeder, .about = walk};
     walk->run = run;
     run->is_walked = 1;
     sem_init(&walk->go_on, 0, 0);
     seeder->walk = walk;
-    seeder->status.walked = run->shelf->holding.id;
-    seeder->status.walked_level = run->tileset.subset->zoom_first;
+    seeder->cache->status.walked = run->shelf->holding.id;
+    seeder->cache->status.walked_level = run->tileset.subset->zoom_first;
     if (pthread_create(&thread, NULL, walk_thread, walk) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
         walk->rv = APR_ENOMEM;
-        tseed_mailbox_put(&seeder->mailbox, &walk->letter);
+        tseed_mailbox_put(seeder->context->mailbox, &walk->letter);
     }
 }
 
@@ -117,7 +117,7 @@ static void walk_end(tseed_seeder_t *seeder)
     tseed_shelf_t *shelf = walk->run->shelf;
 
     if (walk->rv == APR_SUCCESS && !shelf->holding.complete) {
-        tseed_book_complete(seeder->book, shelf);
+        tseed_book_complete(seeder->cache->book, shelf);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
                   " bytes",
@@ -132,7 +132,7 @@ static void walk_end(tseed_seeder_t *seeder)
     if (walk->rv == APR_SUCCESS && seeder->to_walk == shelf) {
         seeder->to_walk = NULL;
     }
-    seeder->status.walked = 0;
+    seeder->cache->status.walked = 0;
     seeder->walk_after = walk->rv == APR_SUCCESS ? 0 : tseed_clock_monotonic() + RETRY;
     tseed_tally_clear(&walk->tally);
     free(walk->tally.lines);
@@ -150,8 +150,8 @@ static int next_found(tseed_seeder_t *seeder, tseed_place_t *place)
     tseed_leaf_t leaf;
 
     while ((line = tseed_tally_next(&walk->tally, &walk->cursor)) != NULL) {
-        seeder->status.walked_level = line->place.z;
-        if (!tseed_book_page(&leaf, seeder->book, walk->run->shelf, &line->place)) {
+        seeder->cache->status.walked_level = line->place.z;
+        if (!tseed_book_page(&leaf, seeder->cache->book, walk->run->shelf, &line->place)) {
             *place = line->place;
             return 1;
         }
@@ -164,10 +164,10 @@ static tseed_shelf_t *next_unknown(tseed_seeder_t *seeder)
 {
     tseed_shelf_t *shelf;
 
-    if (tseed_book_incomplete(seeder->book) == 0) {
+    if (tseed_book_incomplete(seeder->cache->book) == 0) {
         return NULL;
     }
-    while ((shelf = tseed_book_shelf(seeder->book, seeder->walk_cursor)) != NULL &&
+    while ((shelf = tseed_book_shelf(seeder->cache->book, seeder->walk_cursor)) != NULL &&
            shelf->holding.complete) {
         seeder->walk_cursor++;
     }
@@ -211,14 +211,15 @@ static void walk_on(tseed_seeder_t *seeder)
     }
 }
 
-static void feed(tseed_seeder_t *seeder)
+static void feed(void *module)
 {
+    tseed_seeder_t *seeder = module;
     if (seeder->walk && seeder->walk->is_back && tseed_count_may_begin(seeder)) {
         walk_on(seeder);
     }
-    if (!seeder->loader.is_going) {
+    if (!seeder->cache->is_loading) {
         walk_next(seeder);
     }
 }
 
-const tseed_client_t tseed_walk_client = {.feed = feed};
+tseed_client_t tseed_walk_client = {.feed = feed};

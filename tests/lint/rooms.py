@@ -6,7 +6,8 @@ import re
 import lint
 
 LEVELS = (('base',), ('tiling',), ('layer',), ('protocol',),
-          ('board', 'image', 'quota', 'source', 'state', 'store'), ('seeder',), ('httpd',))
+          ('board', 'image', 'quota', 'source', 'state', 'store'),
+          ('work',), ('usage',), ('pipeline',), ('upkeep',), ('seeder',), ('httpd',))
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 OWNED = (
     (re.compile(r'xxh'), 'base'),

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "seeder/tseed_run.h"
+#include "work/tseed_run.h"
 
 static tseed_run_t of_task, of_none = {.is_standing = 1};
 

@@ -8,7 +8,7 @@
  * apr_hash. A full tally of a walk would be faster there (26 ns against 76, with its growth), which
  * is nothing beside reading its 4096 pages from disk.
  */
-#include "seeder/tseed_tally.h"
+#include "work/tseed_tally.h"
 
 #include <stdlib.h>
 

@@ -12,11 +12,9 @@
 #include <apr_errno.h>
 #include <pthread.h>
 
-struct tseed_seeder_t;
-
 typedef struct tseed_letter_t {
-    void (*take)(struct tseed_seeder_t *seeder, void *about); /* on the main thread */
-    void *about;
+    void (*take)(void *module, void *about); /* on the main thread */
+    void *module, *about;
     struct tseed_letter_t *next; /* the mailbox's */
 } tseed_letter_t;
 
@@ -27,6 +25,8 @@ typedef struct {
     int wake; /* eventfd that the main thread polls */
 } tseed_mailbox_t;
 
+/* Makes an empty mailbox, which lives as long as the process. Main thread, before any other thread
+ * has it. Fails when there is no descriptor left. */
 apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox);
 
 /* Any thread. Wakes the main thread when the box was empty. The letter, and what it is about,
@@ -34,6 +34,6 @@ apr_status_t tseed_mailbox_init(tseed_mailbox_t *mailbox);
 void tseed_mailbox_put(tseed_mailbox_t *mailbox, tseed_letter_t *letter);
 
 /* Main thread: takes all letters that have come, in order. */
-void tseed_mailbox_take(tseed_mailbox_t *mailbox, struct tseed_seeder_t *seeder);
+void tseed_mailbox_take(tseed_mailbox_t *mailbox);
 
 #endif

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "quota/tseed_account.h"
-#include "seeder/tseed_mailbox.h"
-#include "seeder/tseed_tally.h"
+#include "work/tseed_mailbox.h"
+#include "work/tseed_tally.h"
 #include "source/tseed_fetcher.h"
 #include "store/tseed_remnant.h"
 #include "tiling/tseed_positions.h"
@@ -61,7 +61,7 @@ struct tseed_job_t;
 
 /* Something was counted for whoever has asked for it, with that difference to the books; NULL: it
  * can't be counted now. Main thread. */
-typedef void tseed_report_t(struct tseed_seeder_t *seeder, const tseed_effect_t *difference);
+typedef void tseed_report_t(void *module, const tseed_effect_t *difference);
 
 typedef struct tseed_job_t {
     tseed_letter_t letter;               /* by which it comes back */
@@ -110,6 +110,7 @@ typedef struct tseed_job_t {
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
     tseed_report_t *report;                          /* likewise: who wants to know; or NULL */
+    void *report_module;                             /* and what is handed to it */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
     int64_t needed;                                  /* for a tile, bytes */
     tseed_passage_t *passage;                        /* of a guest's CUT; NULL in a task's jobs */
@@ -137,6 +138,7 @@ typedef struct {
     int count;
 } tseed_queue_t;
 
+/* Puts a job at the end of a queue. The queue links the job; the job must be in no other queue. */
 static inline void tseed_queue_put(tseed_queue_t *queue, tseed_job_t *job)
 {
     job->next = NULL;
@@ -149,6 +151,7 @@ static inline void tseed_queue_put(tseed_queue_t *queue, tseed_job_t *job)
     queue->count++;
 }
 
+/* Takes the first job out of a queue; NULL: the queue is empty. */
 static inline tseed_job_t *tseed_queue_take(tseed_queue_t *queue)
 {
     tseed_job_t *job = queue->head;

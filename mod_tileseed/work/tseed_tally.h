@@ -28,6 +28,7 @@ static inline tseed_place_t tseed_place_of(const tseed_tile_t *tile)
     return (tseed_place_t){tile->z, tile->x / TSEED_PAGE_SIDE, tile->y / TSEED_PAGE_SIDE};
 }
 
+/* Whether the thread that fills the tally is to take a break. */
 static inline int tseed_tally_is_full(const tseed_tally_t *tally)
 {
     return tally->count >= TSEED_TALLY_MOST;

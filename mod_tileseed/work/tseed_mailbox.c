@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The main thread's mailbox: a locked queue and an eventfd. */
-#include "seeder/tseed_mailbox.h"
+#include "work/tseed_mailbox.h"
 
 #include <stdint.h>
 #include <sys/eventfd.h>
@@ -49,10 +49,10 @@ static tseed_letter_t *drain(tseed_mailbox_t *mailbox)
     return all;
 }
 
-void tseed_mailbox_take(tseed_mailbox_t *mailbox, struct tseed_seeder_t *seeder)
+void tseed_mailbox_take(tseed_mailbox_t *mailbox)
 {
     for (tseed_letter_t *letter = drain(mailbox), *next; letter; letter = next) {
         next = letter->next; /* who takes the letter may post it again */
-        letter->take(seeder, letter->about);
+        letter->take(letter->module, letter->about);
     }
 }

@@ -3,18 +3,18 @@
 /* The pulse: the seeder's heartbeat while its main thread does one long thing, such as reading a
  * database from a slow disk. Trust has an end: when it takes too long after all, the seeder counts
  * as hung. */
-#ifndef TSEED_PULSE_H
-#define TSEED_PULSE_H
+#ifndef TSEED_HEARTBEAT_H
+#define TSEED_HEARTBEAT_H
 
 #include "board/tseed_board.h"
 
-typedef struct tseed_pulse_t tseed_pulse_t;
+typedef struct tseed_heartbeat_t tseed_heartbeat_t;
 
 /* Begins to beat on the board, for `most` at the longest; the pulse lives until it is ended. NULL:
  * there is no thread for it, the main thread's own beats must do. Main thread. */
-tseed_pulse_t *tseed_pulse_begin(tseed_board_t *board, apr_interval_time_t most);
+tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most);
 
 /* Ends it, and returns when it does not beat any more. NULL is fine. */
-void tseed_pulse_end(tseed_pulse_t *pulse);
+void tseed_heartbeat_end(tseed_heartbeat_t *pulse);
 
 #endif

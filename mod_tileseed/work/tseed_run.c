@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A run: the sequence of a task's metatiles and what is under way of it. */
-#include "seeder/tseed_run.h"
+#include "work/tseed_run.h"
 
 #include "base/tseed_text.h"
 

@@ -10,7 +10,7 @@
 #include "layer/tseed_tileset.h"
 #include "protocol/tseed_estimate.h"
 #include "quota/tseed_book.h"
-#include "seeder/tseed_job.h"
+#include "work/tseed_job.h"
 #include "store/tseed_store.h"
 
 /* One worker's view of the run's store, in a pool of its own. */
@@ -95,6 +95,13 @@ typedef struct tseed_run_t {
     char last_cause[TSEED_CAUSE_SIZE];          /* of `errors` */
     char loss_cause[TSEED_CAUSE_SIZE];          /* of the last metatile that was given up */
 } tseed_run_t;
+
+/* The runs of the main thread. */
+typedef struct tseed_runs_t {
+    tseed_run_t *tasks, **tasks_end; /* in turn */
+    int count;                       /* of tasks' runs */
+    tseed_run_t *background;         /* runs of no task */
+} tseed_runs_t;
 
 /* Positions of the run: metatiles, or levels for a truncate. */
 int64_t tseed_run_count(const tseed_run_t *run);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A thread that beats until it is told to stop through a pipe's end. */
-#include "seeder/tseed_pulse.h"
+#include "work/tseed_heartbeat.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #define BEAT_MILLIS 500
 
-struct tseed_pulse_t {
+struct tseed_heartbeat_t {
     tseed_board_t *board;
     apr_time_t until;
     int over; /* readable: no more beats */
@@ -22,7 +22,7 @@ struct tseed_pulse_t {
 
 static void *beat(void *data)
 {
-    const tseed_pulse_t *pulse = data;
+    const tseed_heartbeat_t *pulse = data;
     struct pollfd over = {.fd = pulse->over, .events = POLLIN};
 
     for (;;) {
@@ -38,9 +38,9 @@ static void *beat(void *data)
     }
 }
 
-tseed_pulse_t *tseed_pulse_begin(tseed_board_t *board, apr_interval_time_t most)
+tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most)
 {
-    tseed_pulse_t *pulse = calloc(1, sizeof(*pulse));
+    tseed_heartbeat_t *pulse = calloc(1, sizeof(*pulse));
 
     if (!pulse) {
         return NULL;
@@ -56,7 +56,7 @@ tseed_pulse_t *tseed_pulse_begin(tseed_board_t *board, apr_interval_time_t most)
     return pulse;
 }
 
-void tseed_pulse_end(tseed_pulse_t *pulse)
+void tseed_heartbeat_end(tseed_heartbeat_t *pulse)
 {
     static const uint64_t one = 1;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The crew: what workers do with a job. */
-#include "seeder/tseed_crew.h"
+/* The workers: what workers do with a job. */
+#include "work/tseed_workers.h"
 
 #include <apr_strings.h>
 #include <apr_thread_pool.h>
@@ -21,42 +21,42 @@
 
 #define SIGNAL_STACK 65536
 
-/* Belongs to one thread at a time: the one that took it off the bench. */
+/* Belongs to one thread at a time: the one that took it out of `idle`. */
 typedef struct worker_t {
     unsigned number;
-    tseed_crew_t *crew;
+    tseed_workers_t *workers;
     apr_pool_t *scratch; /* own allocator, cleared after each job */
     tseed_cutter_t *cutter;
     struct worker_t *next;
 } worker_t;
 
-struct tseed_crew_t {
+struct tseed_workers_t {
     apr_thread_pool_t *threads;
     tseed_mailbox_t *mailbox;
     tseed_board_t *board;
     unsigned size;
     _Atomic int64_t block; /* disk blocks */
-    pthread_mutex_t lock;  /* guards `bench`: lock 2 of the internals README */
-    worker_t *bench;       /* workers without a job; as many as threads, so never empty for a job */
+    pthread_mutex_t lock;  /* guards `idle`: lock 2 of the internals README */
+    worker_t *idle;        /* workers without a job; as many as threads, so never empty for a job */
 };
 
-static worker_t *worker_take(tseed_crew_t *crew)
+static worker_t *worker_take(tseed_workers_t *workers)
 {
     worker_t *worker;
 
-    pthread_mutex_lock(&crew->lock);
-    worker = crew->bench;
-    crew->bench = worker->next;
-    pthread_mutex_unlock(&crew->lock);
+    pthread_mutex_lock(&workers->lock);
+    worker = workers->idle;
+    workers->idle = worker->next;
+    pthread_mutex_unlock(&workers->lock);
     return worker;
 }
 
 static void worker_return(worker_t *worker)
 {
-    pthread_mutex_lock(&worker->crew->lock);
-    worker->next = worker->crew->bench;
-    worker->crew->bench = worker;
-    pthread_mutex_unlock(&worker->crew->lock);
+    pthread_mutex_lock(&worker->workers->lock);
+    worker->next = worker->workers->idle;
+    worker->workers->idle = worker;
+    pthread_mutex_unlock(&worker->workers->lock);
 }
 
 static int must_stop(void *run)
@@ -80,7 +80,7 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
     }
     *store = view->store;
     if (rv == APR_SUCCESS) {
-        tseed_store_block_set(view->store, atomic_load(&worker->crew->block));
+        tseed_store_block_set(view->store, atomic_load(&worker->workers->block));
     }
     return rv;
 }
@@ -476,7 +476,7 @@ static apr_status_t remove_tiles(tseed_store_t *store, removal_t *removal)
 
 static void remove_range(const worker_t *worker, tseed_store_t *store, tseed_job_t *job)
 {
-    removal_t removal = {worker->crew->board, job};
+    removal_t removal = {worker->workers->board, job};
     apr_status_t rv;
 
     if (job->inherits) {
@@ -569,63 +569,63 @@ static void keep_signal_stack(void)
 static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
 {
     tseed_job_t *job = data;
-    tseed_crew_t *crew = NULL;
+    tseed_workers_t *workers = NULL;
     worker_t *worker;
     void *owner = NULL;
 
     apr_thread_pool_task_owner_get(thread, &owner);
-    crew = owner;
-    worker = worker_take(crew);
+    workers = owner;
+    worker = worker_take(workers);
     keep_signal_stack();
-    tseed_board_worker_begin(crew->board, worker->number, job->run->task->id, job->position);
+    tseed_board_worker_begin(workers->board, worker->number, job->run->task->id, job->position);
     work(worker, job);
-    tseed_board_worker_end(crew->board, worker->number);
+    tseed_board_worker_end(workers->board, worker->number);
     apr_pool_clear(worker->scratch);
     worker_return(worker);
-    tseed_mailbox_put(crew->mailbox, &job->letter);
+    tseed_mailbox_put(workers->mailbox, &job->letter);
     return NULL;
 }
 
-static apr_status_t worker_create(tseed_crew_t *crew, unsigned number, apr_pool_t *pool)
+static apr_status_t worker_create(tseed_workers_t *workers, unsigned number, apr_pool_t *pool)
 {
     worker_t *worker = apr_pcalloc(pool, sizeof(*worker));
 
     worker->number = number;
-    worker->crew = crew;
+    worker->workers = workers;
     worker->scratch = tseed_memory_pool();
-    worker->next = crew->bench;
-    crew->bench = worker;
+    worker->next = workers->idle;
+    workers->idle = worker;
     return tseed_cutter_create(&worker->cutter);
 }
 
-apr_status_t tseed_crew_create(tseed_crew_t **crew, unsigned workers, tseed_mailbox_t *mailbox,
-                               tseed_board_t *board, apr_pool_t *pool)
+apr_status_t tseed_workers_create(tseed_workers_t **workers, unsigned count,
+                                  tseed_mailbox_t *mailbox, tseed_board_t *board, apr_pool_t *pool)
 {
-    tseed_crew_t *made = apr_pcalloc(pool, sizeof(*made));
+    tseed_workers_t *made = apr_pcalloc(pool, sizeof(*made));
 
     made->mailbox = mailbox;
     made->board = board;
-    made->size = workers;
+    made->size = count;
     made->block = 1;
     pthread_mutex_init(&made->lock, NULL);
-    for (unsigned i = 0; i < workers; i++) {
+    for (unsigned i = 0; i < count; i++) {
         apr_status_t rv = worker_create(made, i, pool);
 
         if (rv != APR_SUCCESS) {
             return rv;
         }
     }
-    *crew = made;
+    *workers = made;
     /* as many threads from the start as there may ever be: a pool that grows leaves tasks queued */
-    return apr_thread_pool_create(&made->threads, workers, workers, pool);
+    return apr_thread_pool_create(&made->threads, count, count, pool);
 }
 
-void tseed_crew_block_set(tseed_crew_t *crew, int64_t block)
+void tseed_workers_block_set(tseed_workers_t *workers, int64_t block)
 {
-    atomic_store(&crew->block, block);
+    atomic_store(&workers->block, block);
 }
 
-apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job)
+apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
 {
     apr_byte_t priority = job->stage == TSEED_STAGE_REMOVE ? APR_THREAD_TASK_PRIORITY_HIGH
                                                            : APR_THREAD_TASK_PRIORITY_NORMAL;
@@ -633,12 +633,12 @@ apr_status_t tseed_crew_push(tseed_crew_t *crew, tseed_job_t *job)
     job->outcome = TSEED_JOB_OK;
     job->refused = NULL;
     job->made = job->skipped = 0;
-    return apr_thread_pool_push(crew->threads, work_thread, job, priority, crew);
+    return apr_thread_pool_push(workers->threads, work_thread, job, priority, workers);
 }
 
-void tseed_crew_forget(tseed_crew_t *crew, tseed_run_t *run)
+void tseed_workers_forget(tseed_workers_t *workers, tseed_run_t *run)
 {
-    for (unsigned i = 0; i < crew->size; i++) {
+    for (unsigned i = 0; i < workers->size; i++) {
         tseed_view_t *view = &run->views[i];
 
         if (view->store) {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The session with the state database: the connection, whether it works, and what waits to be
+ * written. Main thread only. */
+#ifndef TSEED_SESSION_H
+#define TSEED_SESSION_H
+
+#include "state/tseed_state.h"
+
+typedef struct tseed_session_t {
+    tseed_state_t *state; /* NULL: the database can't be opened at the moment */
+    const char *path;     /* the state directory */
+    const char *trouble;  /* the reason of tasks that wait for the database; NULL: it works */
+    apr_time_t retry_at;  /* monotonic: nothing is written before; 0: at once */
+    int must_record;      /* an ending or a failure waits for the next transaction */
+    int must_save;        /* levels are unmarked: all that has changed in them is to be written in
+                           * the same transaction */
+} tseed_session_t;
+
+/* Notes that the database has failed with `rv` at `what` (a verb and its object); logs the first
+ * failure in a row. Nothing is written for a second. */
+void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *what);
+
+/* Notes that the database has worked; logs that if it had failed before. */
+void tseed_session_works(tseed_session_t *session);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The workers: an APR thread pool that looks, cuts, encodes, stores and removes.
+ *
+ * A job is pushed by the main thread and comes back through the mailbox with its outcome. Each
+ * worker has what is expensive to make (a cutter with its buffers, a scratch pool with its own
+ * allocator) and a number that names its temporary files, its view of a run's store and its record
+ * on the board. Workers are never cancelled or joined: a run's `stopped` makes them leave at the
+ * next file, and the process ends with _exit.
+ */
+#ifndef TSEED_WORKERS_H
+#define TSEED_WORKERS_H
+
+#include "board/tseed_board.h"
+#include "work/tseed_run.h"
+
+typedef struct tseed_workers_t tseed_workers_t;
+
+/* Starts `count` threads. Main thread, all signals blocked. Fails when a thread or the memory for
+ * one can't be had. */
+apr_status_t tseed_workers_create(tseed_workers_t **workers, unsigned count,
+                                  tseed_mailbox_t *mailbox, tseed_board_t *board, apr_pool_t *pool);
+
+/* Sets what sizes on disk are rounded up to; jobs that are begun later go by it. Main thread. */
+void tseed_workers_block_set(tseed_workers_t *workers, int64_t block);
+
+/* Gives a job to a worker, at any stage but FETCH. Main thread. Fails when the queue has no memory:
+ * the job is still the caller's then. */
+apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job);
+
+/* Closes the workers' views of the run's store. Main thread, when no job of the run is under way.
+ */
+void tseed_workers_forget(tseed_workers_t *workers, tseed_run_t *run);
+
+#endif
