@@ -37,18 +37,18 @@ static apr_status_t load_note(tseed_state_t *state, const char **value, const ch
 static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, tseed_usage_t *usage)
 {
     apr_pool_t *pool = rest->r->pool;
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     tseed_tileset_t tileset;
-    apr_status_t rv = tseed_books_tilesets(state, &holdings, pool);
+    apr_status_t rv = tseed_books_tilesets(state, &records, pool);
 
     usage->rows = apr_array_make(pool, 16, sizeof(tseed_usage_row_t));
-    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+    for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
+        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        if (tseed_rest_sees(rest, holding->layer)) {
+        if (tseed_rest_sees(rest, record->layer)) {
             APR_ARRAY_PUSH(usage->rows, tseed_usage_row_t) = (tseed_usage_row_t){
-                *holding,
-                !tseed_usage_resolve(&tileset, holding, rest->conf->catalog, pool),
+                *record,
+                !tseed_usage_resolve(&tileset, record, rest->conf->catalog, pool),
             };
         }
     }
@@ -92,7 +92,7 @@ static apr_status_t load_part(tseed_state_t *state, part_t *part, const tseed_us
     for (int i = 0; i < usage->rows->nelts; i++) {
         const tseed_usage_row_t *row = &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t);
 
-        part->row = row->holding.id == part->query.tileset ? row : part->row;
+        part->row = row->record.id == part->query.tileset ? row : part->row;
     }
     return part->row ? tseed_books_pages(state, &part->pages, part->query.tileset,
                                          from->z < 0 ? NULL : &after, from->limit + 1, pool)
@@ -109,7 +109,7 @@ static const char *next_part(const tseed_rest_t *rest, part_t *part)
         return NULL;
     }
     part->pages->nelts--;
-    last = &APR_ARRAY_IDX(part->pages, part->pages->nelts - 1, tseed_page_t).place;
+    last = &APR_ARRAY_IDX(part->pages, part->pages->nelts - 1, tseed_page_record_t).place;
     return apr_psprintf(
         pool,
         "%s/diskquota/usage.json?tileset=%" APR_INT64_T_FMT "&limit=%" APR_INT64_T_FMT
@@ -203,7 +203,7 @@ static apr_status_t wish_gone(const tseed_rest_t *rest, tseed_state_t *state,
     for (int i = 0; rv == APR_SUCCESS && i < usage.rows->nelts; i++) {
         const tseed_usage_row_t *one = &APR_ARRAY_IDX(usage.rows, i, tseed_usage_row_t);
 
-        *row = one->holding.id == rest->route.number ? one : *row;
+        *row = one->record.id == rest->route.number ? one : *row;
     }
     return rv == APR_SUCCESS && *row && !(*row)->is_configured
                ? tseed_books_note_append(
@@ -252,7 +252,7 @@ int tseed_handle_forget(tseed_rest_t *rest)
     ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
                   "tileseed: tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten: %s "
                   "wants it",
-                  row->holding.id, row->holding.layer, r->user ? r->user : "anybody");
+                  row->record.id, row->record.layer, r->user ? r->user : "anybody");
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }

@@ -29,7 +29,7 @@ typedef struct {
     int64_t accessed;     /* last read or written, seconds since 1970; 0: never */
     int64_t heat;         /* quota/tseed_heat.h */
     int dirty;            /* the usage may be wrong: count again before use */
-} tseed_page_t;
+} tseed_page_record_t;
 
 /* A tile set as the database keeps it. The names are enough to find it again in a configuration,
  * and to say what it was when it is not there any more. */
@@ -47,7 +47,7 @@ typedef struct {
     int complete;            /* all that is there is booked: no walk is needed */
     uint64_t doubtful;       /* bit z: the pages of that level count as dirty */
     uint64_t recipe;         /* what answers were made into tiles by; 0: nothing is known of them */
-} tseed_holding_t;
+} tseed_tileset_record_t;
 
 /* 64 bits of SHA-1 that name a tile set in its store: another root, layout or template is another
  * print. */

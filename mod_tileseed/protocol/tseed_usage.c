@@ -85,15 +85,15 @@ void tseed_usage_load(tseed_usage_status_t *status, const char *saved)
 
 /* ---- tile sets ---- */
 
-const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_holding_t *holding,
+const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
-    const tseed_names_t names = {holding->layer, holding->gridset, holding->format,
-                                 tseed_parameters_load(holding->parameters, pool)};
+    const tseed_names_t names = {record->layer, record->gridset, record->format,
+                                 tseed_parameters_load(record->parameters, pool)};
     const char *problem = names.parameters ? tseed_tileset_find(tileset, catalog, &names, pool)
                                            : "its parameters can't be read";
 
-    if (!problem && tseed_tileset_print(tileset, pool) != holding->print) {
+    if (!problem && tseed_tileset_print(tileset, pool) != record->print) {
         problem = "its store is another one now";
     }
     return problem;
@@ -101,20 +101,20 @@ const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_holding_t 
 
 static int by_layer(const void *a, const void *b)
 {
-    const tseed_holding_t *first = &((const tseed_usage_row_t *)a)->holding;
-    const tseed_holding_t *second = &((const tseed_usage_row_t *)b)->holding;
+    const tseed_tileset_record_t *first = &((const tseed_usage_row_t *)a)->record;
+    const tseed_tileset_record_t *second = &((const tseed_usage_row_t *)b)->record;
     int order = strcmp(first->layer, second->layer);
 
     return order ? order : (first->id > second->id) - (first->id < second->id);
 }
 
 /* All that a tile set takes. */
-static tseed_effect_t sum_of(const tseed_holding_t *holding)
+static tseed_effect_t sum_of(const tseed_tileset_record_t *record)
 {
-    tseed_effect_t sum = holding->paged;
+    tseed_effect_t sum = record->paged;
 
-    tseed_effect_add(&sum, &holding->shared);
-    tseed_effect_add(&sum, &holding->detached);
+    tseed_effect_add(&sum, &record->shared);
+    tseed_effect_add(&sum, &record->detached);
     return sum;
 }
 
@@ -136,23 +136,23 @@ static void add_rest(tseed_json_t *json, const char *name, const tseed_effect_t 
 
 static void add_tileset(tseed_json_t *json, const char *name, const tseed_usage_row_t *row)
 {
-    const tseed_holding_t *holding = &row->holding;
-    const tseed_effect_t sum = sum_of(holding);
+    const tseed_tileset_record_t *record = &row->record;
+    const tseed_effect_t sum = sum_of(record);
 
     tseed_json_open(json, name, '{');
-    tseed_json_number(json, "id", holding->id);
-    tseed_json_words(json, "layer", holding->layer);
-    tseed_json_words(json, "gridSetId", holding->gridset);
-    tseed_json_words(json, "format", holding->format);
-    tseed_json_raw(json, "parameters", holding->parameters);
-    tseed_json_words(json, "store", holding->root);
+    tseed_json_number(json, "id", record->id);
+    tseed_json_words(json, "layer", record->layer);
+    tseed_json_words(json, "gridSetId", record->gridset);
+    tseed_json_words(json, "format", record->format);
+    tseed_json_raw(json, "parameters", record->parameters);
+    tseed_json_words(json, "store", record->root);
     tseed_json_flag(json, "configured", row->is_configured);
-    tseed_json_flag(json, "complete", holding->complete);
+    tseed_json_flag(json, "complete", record->complete);
     add_effect(json, &sum);
     tseed_json_number(json, "contentBytes", sum.bytes);
-    tseed_json_number(json, "pages", holding->pages);
-    add_rest(json, "shared", &holding->shared);
-    add_rest(json, "detached", &holding->detached);
+    tseed_json_number(json, "pages", record->pages);
+    add_rest(json, "shared", &record->shared);
+    add_rest(json, "detached", &record->detached);
     tseed_json_close(json, '}');
 }
 
@@ -183,7 +183,7 @@ static tseed_effect_t sum_of_rows(const tseed_usage_t *usage, int from, int to)
 
     for (int i = from; i < to; i++) {
         const tseed_usage_row_t *row = row_at(usage, i);
-        const tseed_effect_t own = sum_of(&row->holding);
+        const tseed_effect_t own = sum_of(&row->record);
 
         if (row->is_configured) {
             tseed_effect_add(&sum, &own);
@@ -194,7 +194,7 @@ static tseed_effect_t sum_of_rows(const tseed_usage_t *usage, int from, int to)
 
 static void add_layer(tseed_json_t *json, const tseed_usage_t *usage, int from, int to)
 {
-    const char *layer = row_at(usage, from)->holding.layer;
+    const char *layer = row_at(usage, from)->record.layer;
     const tseed_layer_quota_t *quota = quota_of(usage, layer);
     const tseed_effect_t sum = sum_of_rows(usage, from, to);
     const tseed_policy_t policy =
@@ -222,7 +222,7 @@ static void add_layers(tseed_json_t *json, const tseed_usage_t *usage)
     for (int from = 0; (row = row_at(usage, from)) != NULL; from = to) {
         const tseed_usage_row_t *other = row;
 
-        for (to = from; other && strcmp(other->holding.layer, row->holding.layer) == 0;) {
+        for (to = from; other && strcmp(other->record.layer, row->record.layer) == 0;) {
             other = row_at(usage, ++to);
         }
         add_layer(json, usage, from, to);
@@ -249,7 +249,7 @@ static int is_complete(const tseed_usage_t *usage)
     const tseed_usage_row_t *row;
 
     for (int i = 0; (row = row_at(usage, i)) != NULL; i++) {
-        if (row->is_configured && !row->holding.complete) {
+        if (row->is_configured && !row->record.complete) {
             return 0;
         }
     }
@@ -274,17 +274,17 @@ static void add_walk(tseed_json_t *json, const tseed_usage_t *usage)
     const tseed_usage_row_t *row, *walked = NULL;
 
     for (int i = 0; (row = row_at(usage, i)) != NULL; i++) {
-        walked = row->holding.id == usage->status.walked ? row : walked;
+        walked = row->record.id == usage->status.walked ? row : walked;
     }
     if (!walked) {
         tseed_json_raw(json, "walk", NULL);
         return;
     }
     tseed_json_open(json, "walk", '{');
-    tseed_json_number(json, "tileset", walked->holding.id);
-    tseed_json_words(json, "layer", walked->holding.layer);
+    tseed_json_number(json, "tileset", walked->record.id);
+    tseed_json_words(json, "layer", walked->record.layer);
     tseed_json_number(json, "zoom", usage->status.walked_level);
-    tseed_json_number(json, "tiles", walked->holding.paged.names);
+    tseed_json_number(json, "tiles", walked->record.paged.names);
     tseed_json_close(json, '}');
 }
 
@@ -382,15 +382,15 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
 
 /* ---- pages ---- */
 
-static void add_page(tseed_json_t *json, const tseed_page_t *page)
+static void add_page(tseed_json_t *json, const tseed_page_record_t *record)
 {
     tseed_json_open(json, NULL, '{');
-    tseed_json_number(json, "z", page->place.z);
-    tseed_json_number(json, "x", page->place.x * TSEED_PAGE_SIDE);
-    tseed_json_number(json, "y", page->place.y * TSEED_PAGE_SIDE);
-    add_effect(json, &page->usage);
-    tseed_json_number(json, "contentBytes", page->usage.bytes);
-    tseed_json_time(json, "accessed", apr_time_from_sec(page->accessed));
+    tseed_json_number(json, "z", record->place.z);
+    tseed_json_number(json, "x", record->place.x * TSEED_PAGE_SIDE);
+    tseed_json_number(json, "y", record->place.y * TSEED_PAGE_SIDE);
+    add_effect(json, &record->usage);
+    tseed_json_number(json, "contentBytes", record->usage.bytes);
+    tseed_json_time(json, "accessed", apr_time_from_sec(record->accessed));
     tseed_json_close(json, '}');
 }
 
@@ -403,7 +403,7 @@ const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_head
     add_tileset(&json, "tileset", row);
     tseed_json_open(&json, "pages", '[');
     for (int i = 0; i < pages->nelts; i++) {
-        add_page(&json, &APR_ARRAY_IDX(pages, i, tseed_page_t));
+        add_page(&json, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
     }
     tseed_json_close(&json, ']');
     tseed_json_words(&json, "next", next);

@@ -56,11 +56,11 @@ const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *poo
 void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
 
 /* Finds a tile set of the books in a configuration, in `pool`. NULL or a sentence. */
-const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_holding_t *holding,
+const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool);
 
 typedef struct {
-    tseed_holding_t holding;
+    tseed_tileset_record_t record;
     int is_configured; /* the quota is about these only */
 } tseed_usage_row_t;
 
@@ -76,8 +76,8 @@ typedef struct {
 /* The document of diskquota/usage.json. */
 const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool);
 
-/* Pages (tseed_page_t) of one tile set; `next` is the address of the next part, or NULL. Places are
- * those of the first tile. */
+/* Pages (tseed_page_record_t) of one tile set; `next` is the address of the next part, or NULL.
+ * Places are those of the first tile. */
 const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_header_t *pages,
                               const char *next, apr_pool_t *pool);
 

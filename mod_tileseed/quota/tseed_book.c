@@ -14,7 +14,7 @@ static uint64_t print_of(const void *baton, const tseed_cell_t *cell)
 {
     const tseed_book_t *book = baton;
 
-    return tseed_page_print(tseed_book_shelf_of(book, cell)->holding.print, cell->z, cell->x,
+    return tseed_page_print(tseed_book_shelf_of(book, cell)->record.print, cell->z, cell->x,
                             cell->y);
 }
 
@@ -71,19 +71,19 @@ static int fits_page(const tseed_effect_t *usage)
 
 /* ---- tile sets ---- */
 
-tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *holding,
+tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_tileset_record_t *record,
                                  const tseed_chain_t *chain, uint64_t kept)
 {
     tseed_shelf_t *shelf = apr_pcalloc(book->pool, sizeof(*shelf));
-    tseed_holding_t *own = &shelf->holding;
+    tseed_tileset_record_t *own = &shelf->record;
 
-    *own = *holding;
-    own->key = apr_pstrdup(book->pool, holding->key);
-    own->layer = apr_pstrdup(book->pool, holding->layer);
-    own->gridset = apr_pstrdup(book->pool, holding->gridset);
-    own->format = apr_pstrdup(book->pool, holding->format);
-    own->parameters = apr_pstrdup(book->pool, holding->parameters);
-    own->root = apr_pstrdup(book->pool, holding->root);
+    *own = *record;
+    own->key = apr_pstrdup(book->pool, record->key);
+    own->layer = apr_pstrdup(book->pool, record->layer);
+    own->gridset = apr_pstrdup(book->pool, record->gridset);
+    own->format = apr_pstrdup(book->pool, record->format);
+    own->parameters = apr_pstrdup(book->pool, record->parameters);
+    own->root = apr_pstrdup(book->pool, record->root);
     own->pages = 0;
     own->paged = (tseed_effect_t){0, 0, 0, 0};
     shelf->chain = *chain;
@@ -100,8 +100,8 @@ tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *hold
 
 void tseed_book_complete(tseed_book_t *book, tseed_shelf_t *shelf)
 {
-    book->incomplete -= !shelf->holding.complete;
-    shelf->holding.complete = 1;
+    book->incomplete -= !shelf->record.complete;
+    shelf->record.complete = 1;
     shelf->changed = 1;
     shelf->unread = 0;
 }
@@ -137,7 +137,7 @@ tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
 
 static tseed_cell_key_t key_of(const tseed_shelf_t *shelf, const tseed_place_t *place)
 {
-    return (tseed_cell_key_t){tseed_page_print(shelf->holding.print, place->z, place->x, place->y),
+    return (tseed_cell_key_t){tseed_page_print(shelf->record.print, place->z, place->x, place->y),
                               shelf->number, *place};
 }
 
@@ -175,7 +175,7 @@ uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tse
     if (number == TSEED_NO_CELL) {
         number = tseed_cells_add(&book->cells, &key);
         tseed_cells_get(&book->cells, number)->heat = tseed_ghosts_take(&book->ghosts, key.print);
-        if (!shelf->holding.complete) {
+        if (!shelf->record.complete) {
             doubt(book, shelf, tseed_cells_get(&book->cells, number));
         }
     }
@@ -207,8 +207,8 @@ static tseed_effect_t set_usage(tseed_book_t *book, tseed_shelf_t *shelf, tseed_
     const tseed_effect_t old = tseed_cell_usage(cell);
     const tseed_effect_t change = minus(usage, &old);
 
-    tseed_effect_add(&shelf->holding.paged, &change);
-    shelf->holding.pages += (usage->names > 0) - (old.names > 0);
+    tseed_effect_add(&shelf->record.paged, &change);
+    shelf->record.pages += (usage->names > 0) - (old.names > 0);
     book->pages += (usage->names > 0) - (old.names > 0);
     shelf->changed = 1;
     cell->names = (uint16_t)usage->names;
@@ -224,26 +224,26 @@ void tseed_book_expect(tseed_book_t *book, int64_t pages)
 }
 
 /* A row that can't be right is taken for an empty page in doubt. */
-void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_record_t *record)
 {
     static const tseed_effect_t nothing;
-    const tseed_cell_key_t key = key_of(shelf, &page->place);
-    int is_good = fits_page(&page->usage);
-    const tseed_effect_t *usage = is_good ? &page->usage : &nothing;
+    const tseed_cell_key_t key = key_of(shelf, &record->place);
+    int is_good = fits_page(&record->usage);
+    const tseed_effect_t *usage = is_good ? &record->usage : &nothing;
     tseed_cell_t *cell;
 
-    if (page->place.z < 0 || page->place.z >= TSEED_LEVELS_MAX) {
+    if (record->place.z < 0 || record->place.z >= TSEED_LEVELS_MAX) {
         return; /* no grid set has such a level */
     }
     cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
-    cell->accessed = (uint32_t)page->accessed;
-    cell->heat = (uint32_t)page->heat;
+    cell->accessed = (uint32_t)record->accessed;
+    cell->heat = (uint32_t)record->heat;
     set_usage(book, shelf, cell, usage);
     tseed_account_correct(&shelf->chain, amount_of(usage));
-    if (page->dirty) {
+    if (record->dirty) {
         cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
     }
-    if (page->dirty || !is_good || shelf->holding.doubtful >> page->place.z & 1) {
+    if (record->dirty || !is_good || shelf->record.doubtful >> record->place.z & 1) {
         doubt(book, shelf, cell);
     }
 }
@@ -336,7 +336,7 @@ void tseed_book_writing(tseed_book_t *book, int64_t task, int running)
 apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
                               const tseed_effect_t *change)
 {
-    tseed_effect_t shared = shelf->holding.shared;
+    tseed_effect_t shared = shelf->record.shared;
 
     (void)book;
     tseed_effect_add(&shared, change);
@@ -344,7 +344,7 @@ apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
         tseed_account_release(&shelf->chain, amount_of(change));
         return APR_EINVAL;
     }
-    shelf->holding.shared = shared;
+    shelf->record.shared = shared;
     shelf->changed = 1;
     return APR_SUCCESS;
 }
@@ -353,21 +353,21 @@ void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book, tse
                              const tseed_effect_t *counted)
 {
     (void)book;
-    *difference = minus(counted, &shelf->holding.shared);
-    shelf->holding.shared = *counted;
+    *difference = minus(counted, &shelf->record.shared);
+    shelf->record.shared = *counted;
     shelf->changed = 1;
     tseed_account_correct(&shelf->chain, amount_of(difference));
 }
 
 void tseed_book_mark_levels(tseed_shelf_t *shelf, uint64_t levels)
 {
-    shelf->holding.doubtful |= levels;
+    shelf->record.doubtful |= levels;
     shelf->changed = 1;
 }
 
 void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels)
 {
-    shelf->holding.doubtful &= ~levels;
+    shelf->record.doubtful &= ~levels;
     shelf->changed = 1;
 }
 
@@ -417,7 +417,7 @@ void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z)
 {
     static const tseed_effect_t nothing;
-    const tseed_effect_t before = shelf->holding.paged;
+    const tseed_effect_t before = shelf->record.paged;
 
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
@@ -428,8 +428,8 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t 
             tseed_book_note(book, i);
         }
     }
-    *moved = minus(&before, &shelf->holding.paged);
-    tseed_effect_add(&shelf->holding.detached, moved);
+    *moved = minus(&before, &shelf->record.paged);
+    tseed_effect_add(&shelf->record.detached, moved);
 }
 
 void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
@@ -439,7 +439,7 @@ void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
 
     tseed_book_detach(&moved, book, shelf, z);
     more = minus(usage, &moved);
-    tseed_effect_add(&shelf->holding.detached, &more);
+    tseed_effect_add(&shelf->record.detached, &more);
     tseed_account_correct(&shelf->chain, amount_of(&more));
     tseed_book_doubt(book, shelf, UINT64_C(1) << z);
 }
@@ -452,14 +452,14 @@ static int64_t at_most(int64_t amount, int64_t most)
 
 void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone)
 {
-    const tseed_effect_t all = shelf->holding.detached;
+    const tseed_effect_t all = shelf->record.detached;
     const tseed_effect_t *told = gone ? gone : &all;
     const tseed_effect_t part = {at_most(told->names, all.names), at_most(told->files, all.files),
                                  at_most(told->bytes, all.bytes),
                                  at_most(told->allocated, all.allocated)};
 
     (void)book;
-    shelf->holding.detached = minus(&all, &part);
+    shelf->record.detached = minus(&all, &part);
     shelf->changed = 1;
     tseed_account_release(&shelf->chain, amount_of(&part));
 }

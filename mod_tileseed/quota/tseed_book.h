@@ -40,7 +40,7 @@ typedef struct tseed_book_t tseed_book_t;
 /* A tile set in the book. Read by the main thread; workers may use the chain, which stays the same.
  * Lives as long as the book. */
 typedef struct {
-    tseed_holding_t holding; /* the sums as of now */
+    tseed_tileset_record_t record; /* the sums as of now */
     tseed_chain_t chain;
     uint64_t kept;    /* bit z: nothing of that level is ever a victim */
     int spared;       /* nothing is one now: its files can't be removed; may be set from outside */
@@ -50,11 +50,11 @@ typedef struct {
     int keeps_empty;  /* pages that become empty keep their mark as others do; likewise */
     int is_unsafe;    /* the next sweep leaves its marks; likewise */
     int loaded;       /* all of its pages are in the book; likewise */
-    uint64_t marked;  /* those bits of holding.doubtful that are durable */
+    uint64_t marked;  /* those bits of record.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
     unsigned number;  /* 0, 1, 2, … */
     int recipe_changed; /* since it was saved, be it back and forth */
-    int changed;        /* its row must be saved; set it when `holding` was changed from outside */
+    int changed;        /* its row must be saved; set it when `record` was changed from outside */
 } tseed_shelf_t;
 
 /* A page as the book has it. */
@@ -77,7 +77,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool);
 
 /* Puts a tile set in, copying its texts. Its sum of pages begins at zero, whatever the row says:
  * the pages are the truth. The accounts get what is shared and detached. */
-tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_holding_t *holding,
+tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_tileset_record_t *record,
                                  const tseed_chain_t *chain, uint64_t kept);
 
 /* By tseed_tileset_print; NULL: there is none. */
@@ -98,7 +98,7 @@ unsigned tseed_book_incomplete(const tseed_book_t *book);
 void tseed_book_expect(tseed_book_t *book, int64_t pages);
 
 /* Puts in a page that the database has; once each. The accounts get it. */
-void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_record_t *record);
 
 /* ---- changing a page ---- */
 
@@ -175,7 +175,7 @@ void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed
                       int z);
 
 /* Books the pages of a level that was renamed away: *moved goes from its pages, in which no job may
- * be at work, to holding.detached. */
+ * be at work, to record.detached. */
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z);
 
 /* The same of a level that an earlier seeder has renamed away without a record of it, when its
@@ -196,14 +196,14 @@ typedef enum {
 /* The pages to be saved, one after the other: *cursor is 0 at first. `gone`: their rows are to be
  * deleted. 0 behind the last. Besides, the rows of all changed shelves are to be saved. Nothing may
  * be called between the first of these and tseed_book_saved. */
-int tseed_book_change(const tseed_book_t *book, tseed_page_t *page, int *gone, tseed_save_t save,
-                      size_t *cursor);
+int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int *gone,
+                      tseed_save_t save, size_t *cursor);
 
 /* All that was asked for is committed. Not called after a failure: it is asked for again. */
 void tseed_book_saved(tseed_book_t *book, tseed_save_t save);
 
 /* The database has lost what was saved: nothing is marked any more, and everything is to be saved
- * anew, with the numbers that shelf->holding.id has by then. */
+ * anew, with the numbers that shelf->record.id has by then. */
 void tseed_book_resave(tseed_book_t *book);
 
 /* How many pages tseed_book_change would give; in constant time. */

@@ -127,7 +127,7 @@ static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
 {
     const tseed_chain_t *chain = &shelf->chain;
 
-    return cell->files > 0 && cell->pins == 0 && shelf->holding.complete && !shelf->spared &&
+    return cell->files > 0 && cell->pins == 0 && shelf->record.complete && !shelf->spared &&
            !(shelf->kept >> cell->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
@@ -185,10 +185,10 @@ typedef struct {
 
 static int agrees(const tseed_shelf_t *shelf, const tally_t *tally)
 {
-    const tseed_effect_t *a = &shelf->holding.paged, *b = &tally->paged;
+    const tseed_effect_t *a = &shelf->record.paged, *b = &tally->paged;
 
     return a->names == b->names && a->files == b->files && a->bytes == b->bytes &&
-           a->allocated == b->allocated && shelf->holding.pages == tally->pages &&
+           a->allocated == b->allocated && shelf->record.pages == tally->pages &&
            shelf->in_doubt == tally->in_doubt;
 }
 
@@ -228,7 +228,7 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
         const tseed_shelf_t *shelf = APR_ARRAY_IDX(book->shelves, i, tseed_shelf_t *);
 
         if (!agrees(shelf, &tallies[i])) {
-            return apr_psprintf(pool, "the sums of tile set %s do not agree", shelf->holding.key);
+            return apr_psprintf(pool, "the sums of tile set %s do not agree", shelf->record.key);
         }
     }
     return NULL;

@@ -116,24 +116,24 @@ size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save)
     return save == TSEED_SAVE_ALL ? book->changed_count : book->wanted;
 }
 
-static tseed_page_t record_of(const tseed_book_t *book, const tseed_cell_t *cell)
+static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_cell_t *cell)
 {
-    return (tseed_page_t){.tileset = tseed_book_shelf_of(book, cell)->holding.id,
-                          .place = {cell->z, cell->x, cell->y},
-                          .usage = tseed_cell_usage(cell),
-                          .accessed = cell->accessed,
-                          .heat = cell->heat,
-                          .dirty = is_dirty(cell)};
+    return (tseed_page_record_t){.tileset = tseed_book_shelf_of(book, cell)->record.id,
+                                 .place = {cell->z, cell->x, cell->y},
+                                 .usage = tseed_cell_usage(cell),
+                                 .accessed = cell->accessed,
+                                 .heat = cell->heat,
+                                 .dirty = is_dirty(cell)};
 }
 
-int tseed_book_change(const tseed_book_t *book, tseed_page_t *page, int *gone, tseed_save_t save,
-                      size_t *cursor)
+int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int *gone,
+                      tseed_save_t save, size_t *cursor)
 {
     while (*cursor < book->changed_count) {
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, book->changed[(*cursor)++]);
 
         if (is_asked_for(cell, save)) {
-            *page = record_of(book, cell);
+            *record = record_of(book, cell);
             *gone = is_empty(book, cell);
             return 1;
         }
@@ -171,7 +171,7 @@ void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
     }
     book->changed_count = left;
     for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        shelf->marked = shelf->changed ? shelf->holding.doubtful : shelf->marked;
+        shelf->marked = shelf->changed ? shelf->record.doubtful : shelf->marked;
         shelf->changed = shelf->recipe_changed = 0;
     }
 }

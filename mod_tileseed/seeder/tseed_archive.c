@@ -103,9 +103,9 @@ static void follow_recipe(tseed_seeder_t *seeder, tseed_run_t *run)
     if (!run->recipe) {
         run->recipe = recipe_of(run, seeder->context->scratch);
     }
-    if (run->shelf->holding.recipe != run->recipe) {
+    if (run->shelf->record.recipe != run->recipe) {
         forget_leaves(seeder, is_of, run->shelf);
-        run->shelf->holding.recipe = run->recipe;
+        run->shelf->record.recipe = run->recipe;
         run->shelf->recipe_changed = run->shelf->changed = 1;
     }
 }
@@ -124,7 +124,7 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
         leaf->changed = 1;
         return;
     }
-    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->holding.id, &leaf->place,
+    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->record.id, &leaf->place,
                            seeder->context->scratch) == APR_SUCCESS) {
         tseed_sheet_load(&leaf->sheet, text);
     } else {
@@ -213,7 +213,7 @@ apr_status_t tseed_archive_write(tseed_seeder_t *seeder)
         const leaf_t *leaf = apr_hash_this_val(index);
 
         if (leaf->changed) {
-            rv = tseed_answers_save(seeder->session->state, leaf->shelf->holding.id, &leaf->place,
+            rv = tseed_answers_save(seeder->session->state, leaf->shelf->record.id, &leaf->place,
                                     tseed_sheet_save(&leaf->sheet, seeder->context->scratch));
         }
     }

@@ -45,13 +45,13 @@ int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *til
 }
 
 static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
-                             const tseed_holding_t *holding)
+                             const tseed_tileset_record_t *record)
 {
     const tseed_layer_t *layer = tileset->layer;
     const tseed_chain_t chain = chain_of(seeder, layer);
 
     *open_of(seeder, layer) += tseed_tileset_is_open(tileset, seeder->context->scratch);
-    return tseed_book_shelve(seeder->cache->book, holding, &chain, layer->kept);
+    return tseed_book_shelve(seeder->cache->book, record, &chain, layer->kept);
 }
 
 /* A tile set that the disk has nothing of is known at once.
@@ -61,7 +61,7 @@ static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tile
 static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
                                const tseed_tileset_t *tileset, uint64_t print)
 {
-    tseed_holding_t holding = {
+    tseed_tileset_record_t record = {
         .print = print,
         .key = tileset->key,
         .layer = tileset->layer->name,
@@ -71,10 +71,10 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
         .root = tileset->layer->store.root,
         .complete = tseed_glance_is_absent(seeder, tileset),
     };
-    apr_status_t rv = tseed_books_add(seeder->session->state, &holding);
+    apr_status_t rv = tseed_books_add(seeder->session->state, &record);
 
     if (rv == APR_SUCCESS) {
-        *shelf = shelve(seeder, tileset, &holding);
+        *shelf = shelve(seeder, tileset, &record);
     }
     return rv;
 }
@@ -92,31 +92,31 @@ apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
 
 /* A tile set that is not configured (any more) is not ours to limit or to remove. When it comes
  * back it is counted anew: somebody may have tidied up. */
-static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_holding_t *holding)
+static apr_status_t leave_aside(tseed_seeder_t *seeder, tseed_tileset_record_t *record)
 {
-    apr_status_t rv = tseed_answers_doubt_levels(seeder->session->state, holding->id, UINT64_MAX);
+    apr_status_t rv = tseed_answers_doubt_levels(seeder->session->state, record->id, UINT64_MAX);
 
-    if (rv != APR_SUCCESS || !holding->complete) {
+    if (rv != APR_SUCCESS || !record->complete) {
         return rv;
     }
-    holding->complete = 0;
-    holding->doubtful = UINT64_MAX;
-    return tseed_books_save(seeder->session->state, holding);
+    record->complete = 0;
+    record->doubtful = UINT64_MAX;
+    return tseed_books_save(seeder->session->state, record);
 }
 
 /* Whether nothing is known of a tile set but that somebody asked for it once. */
 static apr_status_t is_empty(int *empty, tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
-                             const tseed_holding_t *holding)
+                             const tseed_tileset_record_t *record)
 {
     apr_array_header_t *pages;
     apr_status_t rv;
 
-    *empty = tileset->hash && holding->complete && !holding->doubtful && holding->pages == 0 &&
-             holding->shared.files == 0 && holding->detached.names == 0;
+    *empty = tileset->hash && record->complete && !record->doubtful && record->pages == 0 &&
+             record->shared.files == 0 && record->detached.names == 0;
     if (!*empty) {
         return APR_SUCCESS;
     }
-    rv = tseed_books_pages(seeder->session->state, &pages, holding->id, NULL, 1,
+    rv = tseed_books_pages(seeder->session->state, &pages, record->id, NULL, 1,
                            seeder->context->scratch);
     *empty = rv == APR_SUCCESS && pages->nelts == 0;
     return rv;
@@ -140,26 +140,25 @@ static apr_status_t drop_empty(tseed_seeder_t *seeder, const apr_array_header_t 
 }
 
 /* Its pages come later. */
-static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_holding_t *holding,
+static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_tileset_record_t *record,
                                  apr_array_header_t *empties)
 {
     tseed_tileset_t tileset;
     apr_status_t rv;
     int empty;
 
-    if (tseed_usage_resolve(&tileset, holding, seeder->context->catalog,
-                            seeder->context->scratch)) {
-        return leave_aside(seeder, holding);
+    if (tseed_usage_resolve(&tileset, record, seeder->context->catalog, seeder->context->scratch)) {
+        return leave_aside(seeder, record);
     }
-    rv = is_empty(&empty, seeder, &tileset, holding);
+    rv = is_empty(&empty, seeder, &tileset, record);
     if (rv != APR_SUCCESS || empty) {
-        APR_ARRAY_PUSH(empties, uint64_t) = holding->print;
+        APR_ARRAY_PUSH(empties, uint64_t) = record->print;
         return rv;
     }
-    shelve(seeder, &tileset, holding);
-    tseed_loader_expect(seeder, holding->pages);
-    return holding->doubtful
-               ? tseed_answers_doubt_levels(seeder->session->state, holding->id, holding->doubtful)
+    shelve(seeder, &tileset, record);
+    tseed_loader_expect(seeder, record->pages);
+    return record->doubtful
+               ? tseed_answers_doubt_levels(seeder->session->state, record->id, record->doubtful)
                : APR_SUCCESS;
 }
 
@@ -247,7 +246,7 @@ apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder)
 
 apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
 {
-    apr_array_header_t *holdings,
+    apr_array_header_t *records,
         *empties = apr_array_make(seeder->context->scratch, 16, sizeof(uint64_t));
     apr_pool_t *pool;
     apr_status_t rv;
@@ -261,10 +260,10 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     tseed_loader_begin(seeder, pool);
     rv = load_instance(seeder);
     if (rv == APR_SUCCESS) {
-        rv = tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
+        rv = tseed_books_tilesets(seeder->session->state, &records, seeder->context->scratch);
     }
-    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        rv = load_tileset(seeder, &APR_ARRAY_IDX(holdings, i, tseed_holding_t), empties);
+    for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
+        rv = load_tileset(seeder, &APR_ARRAY_IDX(records, i, tseed_tileset_record_t), empties);
     }
     if (rv == APR_SUCCESS) {
         rv = drop_empty(seeder, empties);
@@ -358,13 +357,13 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
  * APR_NOTFOUND: another database is in the place of ours. */
 static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
 {
-    const tseed_holding_t *holding = &shelf->holding;
+    const tseed_tileset_record_t *record = &shelf->record;
     apr_status_t rv = APR_SUCCESS;
 
     if (shelf->recipe_changed) {
-        rv = tseed_answers_doubt_levels(seeder->session->state, holding->id, UINT64_MAX);
+        rv = tseed_answers_doubt_levels(seeder->session->state, record->id, UINT64_MAX);
     }
-    return rv == APR_SUCCESS ? tseed_books_save(seeder->session->state, holding) : rv;
+    return rv == APR_SUCCESS ? tseed_books_save(seeder->session->state, record) : rv;
 }
 
 static apr_status_t save_changed(tseed_seeder_t *seeder)
@@ -391,14 +390,14 @@ static apr_status_t save_anew(tseed_seeder_t *seeder)
     seeder->cache->block_saved = 0;
     for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->cache->book, i));
          i++) {
-        rv = tseed_books_add(seeder->session->state, &shelf->holding);
+        rv = tseed_books_add(seeder->session->state, &shelf->record);
     }
     return rv;
 }
 
 apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     size_t cursor = 0;
     int gone;
     apr_status_t rv;
@@ -409,9 +408,9 @@ apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save)
     rv = save_changed(seeder);
     rv = rv == APR_NOTFOUND ? save_anew(seeder) : rv;
     while (rv == APR_SUCCESS &&
-           tseed_book_change(seeder->cache->book, &page, &gone, save, &cursor)) {
-        rv = gone ? tseed_books_page_delete(seeder->session->state, &page)
-                  : tseed_books_page_save(seeder->session->state, &page);
+           tseed_book_change(seeder->cache->book, &record, &gone, save, &cursor)) {
+        rv = gone ? tseed_books_page_delete(seeder->session->state, &record)
+                  : tseed_books_page_save(seeder->session->state, &record);
     }
     return rv == APR_SUCCESS && save == TSEED_SAVE_ALL ? write_notes(seeder) : rv;
 }

@@ -151,7 +151,7 @@ void tseed_count_recount(tseed_seeder_t *seeder)
 
     seeder->is_recounting = 1;
     for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        shelf->shared_due = shelf->holding.shared.files > 0 || shelf->in_doubt > 0;
+        shelf->shared_due = shelf->record.shared.files > 0 || shelf->in_doubt > 0;
         seeder->shared_due += shelf->shared_due;
     }
 }
@@ -180,7 +180,7 @@ static void recount_feed(tseed_seeder_t *seeder)
             seeder->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
-        if (!(leaf.shelf->holding.doubtful >> leaf.place.z & 1)) {
+        if (!(leaf.shelf->record.doubtful >> leaf.place.z & 1)) {
             recount_page(seeder, &leaf);
         }
     }

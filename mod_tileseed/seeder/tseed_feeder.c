@@ -115,7 +115,7 @@ static void describe(const tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
-    job->remnant.print = run->shelf->holding.print;
+    job->remnant.print = run->shelf->record.print;
     job->remnant.task = run->task->id;
     tseed_book_level(&job->remnant.usage, seeder->cache->book, run->shelf, job->metatile.wanted.z);
 }

@@ -116,7 +116,7 @@ static apr_status_t claim(tseed_shelf_t **shelf, heir_t *heir, tseed_seeder_t *s
     apr_status_t rv;
 
     *shelf = NULL;
-    if (!found || strcmp(found->holding.root, find->root) != 0) {
+    if (!found || strcmp(found->record.root, find->root) != 0) {
         return APR_SUCCESS;
     }
     rv = heir_get(heir, seeder, find->remnant.task, terminations);

@@ -137,7 +137,7 @@ typedef struct {
     apr_time_t began;   /* monotonic: this portion */
     int64_t expected;   /* pages, by the rows of the tile sets */
     apr_pool_t *pool;
-    apr_array_header_t *doubts; /* of tseed_page_t: those that are marked */
+    apr_array_header_t *doubts; /* of tseed_page_record_t: those that are marked */
 } tseed_loader_t;
 
 typedef struct tseed_seeder_t {

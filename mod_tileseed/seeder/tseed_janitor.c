@@ -35,7 +35,7 @@ static int is_known(const tseed_seeder_t *seeder)
     }
     for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL;
          i++) {
-        if (!shelf->holding.complete && !shelf->unread) {
+        if (!shelf->record.complete && !shelf->unread) {
             return 0;
         }
     }
@@ -215,7 +215,7 @@ static void say_removal(const tseed_leaf_t *page)
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
               "removes page %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
               " of %s for the disk quota: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT " bytes",
-              page->place.z, page->place.x, page->place.y, page->shelf->holding.key,
+              page->place.z, page->place.x, page->place.y, page->shelf->record.key,
               page->usage.names, page->usage.allocated);
 }
 

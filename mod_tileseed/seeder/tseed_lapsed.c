@@ -38,23 +38,23 @@ static int is_gone(const char *directory, apr_pool_t *pool)
 /* `numbers`: these; NULL: those without a directory. */
 static apr_status_t forget(tseed_seeder_t *seeder, const char *numbers)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     apr_status_t rv =
-        tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
+        tseed_books_tilesets(seeder->session->state, &records, seeder->context->scratch);
 
-    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+    for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
+        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        if (tseed_book_find(seeder->cache->book, holding->print) ||
-            !(numbers ? is_listed(numbers, holding->id)
-                      : is_gone(holding->root, seeder->context->scratch))) {
+        if (tseed_book_find(seeder->cache->book, record->print) ||
+            !(numbers ? is_listed(numbers, record->id)
+                      : is_gone(record->root, seeder->context->scratch))) {
             continue;
         }
-        rv = tseed_books_forget(seeder->session->state, holding->print);
+        rv = tseed_books_forget(seeder->session->state, record->print);
         tseed_log(TSEED_LOG_NOTICE, rv,
                   "tile set %" APR_INT64_T_FMT " of layer '%s' below %s, which is not configured, "
                   "leaves the books: %s",
-                  holding->id, holding->layer, holding->root,
+                  record->id, record->layer, record->root,
                   numbers ? "somebody wants it" : "the directory is gone");
     }
     return rv;

@@ -30,16 +30,17 @@
 
 /* ---- pages ---- */
 
-static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
+                      const tseed_page_record_t *record)
 {
     tseed_loader_t *loader = &seeder->loader;
 
-    tseed_book_load(seeder->cache->book, shelf, page);
-    loader->last = page->place;
-    tseed_calendar_show(&seeder->context->calendar, apr_time_from_sec((uint32_t)page->accessed),
+    tseed_book_load(seeder->cache->book, shelf, record);
+    loader->last = record->place;
+    tseed_calendar_show(&seeder->context->calendar, apr_time_from_sec((uint32_t)record->accessed),
                         loader->began);
-    if (page->dirty) {
-        APR_ARRAY_PUSH(loader->doubts, tseed_page_t) = *page;
+    if (record->dirty) {
+        APR_ARRAY_PUSH(loader->doubts, tseed_page_record_t) = *record;
     }
 }
 
@@ -53,10 +54,10 @@ static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 
     apr_pool_create(&pool, seeder->context->scratch);
     loader->began = tseed_clock_monotonic();
-    rv = tseed_books_pages(seeder->session->state, &pages, shelf->holding.id,
+    rv = tseed_books_pages(seeder->session->state, &pages, shelf->record.id,
                            loader->is_within ? &loader->last : NULL, PAGES_AT_ONCE, pool);
     for (int i = 0; rv == APR_SUCCESS && i < pages->nelts; i++) {
-        load_page(seeder, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_t));
+        load_page(seeder, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
     }
     if (rv == APR_SUCCESS) {
         loader->is_within = pages->nelts == PAGES_AT_ONCE;
@@ -86,12 +87,12 @@ static apr_status_t forget_levels(tseed_seeder_t *seeder, const apr_array_header
     uint64_t levels = 0;
 
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
-        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
-        const int is_last = i + 1 == doubts->nelts || page[1].tileset != page->tileset;
+        const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
+        const int is_last = i + 1 == doubts->nelts || record[1].tileset != record->tileset;
 
-        levels |= UINT64_C(1) << page->place.z;
+        levels |= UINT64_C(1) << record->place.z;
         if (is_last) {
-            rv = tseed_answers_doubt_levels(seeder->session->state, page->tileset, levels);
+            rv = tseed_answers_doubt_levels(seeder->session->state, record->tileset, levels);
             levels = 0;
         }
     }
@@ -103,9 +104,9 @@ static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
-        const tseed_page_t *page = &APR_ARRAY_IDX(doubts, i, tseed_page_t);
+        const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
 
-        rv = tseed_answers_doubt(seeder->session->state, page->tileset, &page->place);
+        rv = tseed_answers_doubt(seeder->session->state, record->tileset, &record->place);
     }
     return rv;
 }
@@ -145,18 +146,18 @@ static void hold_pages(tseed_seeder_t *seeder)
  * had no pages to give. */
 static apr_status_t look_for_tilesets(int *there, tseed_seeder_t *seeder)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     const tseed_shelf_t *shelf;
     unsigned known = 0;
     apr_status_t rv =
-        tseed_books_tilesets(seeder->session->state, &holdings, seeder->context->scratch);
+        tseed_books_tilesets(seeder->session->state, &records, seeder->context->scratch);
 
-    for (int i = 0; rv == APR_SUCCESS && i < holdings->nelts; i++) {
-        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+    for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
+        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        shelf = tseed_book_find(seeder->cache->book, holding->print);
-        known += shelf && shelf->holding.id == holding->id &&
-                 shelf->holding.complete <= holding->complete;
+        shelf = tseed_book_find(seeder->cache->book, record->print);
+        known +=
+            shelf && shelf->record.id == record->id && shelf->record.complete <= record->complete;
     }
     *there = tseed_book_shelf(seeder->cache->book, known) == NULL;
     return rv;
@@ -200,7 +201,7 @@ void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool)
 {
     seeder->loader = (tseed_loader_t){0};
     apr_pool_create(&seeder->loader.pool, pool);
-    seeder->loader.doubts = apr_array_make(seeder->loader.pool, 16, sizeof(tseed_page_t));
+    seeder->loader.doubts = apr_array_make(seeder->loader.pool, 16, sizeof(tseed_page_record_t));
 }
 
 void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages)

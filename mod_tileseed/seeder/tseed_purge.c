@@ -98,8 +98,8 @@ static void *purge_thread(void *data)
 
 static int is_charged(const tseed_shelf_t *shelf, const tseed_purge_t *purge)
 {
-    return strcmp(shelf->holding.root, purge->root) == 0 &&
-           (shelf->holding.detached.names > 0 || shelf->holding.detached.files > 0);
+    return strcmp(shelf->record.root, purge->root) == 0 &&
+           (shelf->record.detached.names > 0 || shelf->record.detached.files > 0);
 }
 
 /* The only tile set of the root of which something was renamed away; NULL: there are several, and
@@ -126,7 +126,7 @@ static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
     int64_t gone = atomic_load(&purge->removed) - purge->credited;
 
     if (shelf && gone > 0) {
-        const tseed_effect_t *charged = &shelf->holding.detached;
+        const tseed_effect_t *charged = &shelf->record.detached;
         int64_t left = charged->names > gone ? charged->names - gone : 0;
         int64_t files = charged->files > left ? charged->files - left : 0;
         int64_t bytes = charged->files > 0 ? charged->bytes / charged->files * files : 0;
@@ -149,7 +149,7 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
         if (is_charged(shelf, purge)) {
             tseed_book_purge(seeder->cache->book, shelf, NULL);
         }
-        if (shelf->holding.shared.files > 0 && strcmp(shelf->holding.root, purge->root) == 0) {
+        if (shelf->record.shared.files > 0 && strcmp(shelf->record.root, purge->root) == 0) {
             tseed_count_sweep(seeder, shelf);
         }
     }

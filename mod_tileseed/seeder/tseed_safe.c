@@ -20,7 +20,7 @@ tseed_sync_t *tseed_safe_sync(const tseed_seeder_t *seeder, const tseed_shelf_t 
 {
     for (tseed_sync_t *sync = shelf ? seeder->syncs : NULL; sync; sync = sync->next) {
         for (const tseed_sync_root_t *root = sync->roots; root; root = root->next) {
-            if (strcmp(root->path, shelf->holding.root) == 0) {
+            if (strcmp(root->path, shelf->record.root) == 0) {
                 return sync;
             }
         }

@@ -27,13 +27,13 @@ static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_laye
     const tseed_shelf_t *shelf;
 
     for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        const tseed_holding_t *holding = &shelf->holding;
-        const char *hash = strrchr(holding->key, '/') + 1;
+        const tseed_tileset_record_t *record = &shelf->record;
+        const char *hash = strrchr(record->key, '/') + 1;
 
-        if (strcmp(holding->layer, layer->name) == 0 &&
+        if (strcmp(record->layer, layer->name) == 0 &&
             !apr_hash_get(variants, hash, APR_HASH_KEY_STRING)) {
             apr_hash_set(variants, hash, APR_HASH_KEY_STRING,
-                         tseed_parameters_load(holding->parameters, pool));
+                         tseed_parameters_load(record->parameters, pool));
         }
     }
     return variants;

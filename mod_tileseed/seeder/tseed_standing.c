@@ -149,10 +149,10 @@ apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
 
 tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
 {
-    const tseed_holding_t *holding = &shelf->holding;
+    const tseed_tileset_record_t *record = &shelf->record;
     const tseed_names_t names = {
-        holding->layer, holding->gridset, holding->format,
-        tseed_parameters_load(holding->parameters, seeder->context->scratch)};
+        record->layer, record->gridset, record->format,
+        tseed_parameters_load(record->parameters, seeder->context->scratch)};
     tseed_run_t *run = seeder->runs->background;
 
     while (run && run->shelf != shelf) {

@@ -142,7 +142,7 @@ static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf
  * level alone, and no job but `job` (may be NULL) is at work there. */
 static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job_t *job)
 {
-    uint64_t levels = shelf->in_doubt == 0 ? shelf->holding.doubtful : 0;
+    uint64_t levels = shelf->in_doubt == 0 ? shelf->record.doubtful : 0;
 
     levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
     if (levels && tseed_safe_may_unmark(seeder, shelf)) {
@@ -223,7 +223,7 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_effect_t moved;
 
     tseed_book_detach(&moved, seeder->cache->book, shelf, job->metatile.wanted.z);
-    APR_ARRAY_PUSH(seeder->to_purge, const char *) = shelf->holding.root;
+    APR_ARRAY_PUSH(seeder->to_purge, const char *) = shelf->record.root;
     seeder->session->must_save = seeder->session->must_record = 1;
     job->is_detached = 0;
 }

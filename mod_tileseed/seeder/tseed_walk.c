@@ -92,7 +92,7 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_walk_t *walk = tseed_memory_get(sizeof(*walk));
     pthread_t thread;
 
-    if (!run->shelf->holding.complete) {
+    if (!run->shelf->record.complete) {
         tseed_count_shared(seeder, run->shelf, NULL, NULL);
     }
     walk->mailbox = seeder->context->mailbox;
@@ -101,7 +101,7 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     run->is_walked = 1;
     sem_init(&walk->go_on, 0, 0);
     seeder->walk = walk;
-    seeder->cache->status.walked = run->shelf->holding.id;
+    seeder->cache->status.walked = run->shelf->record.id;
     seeder->cache->status.walked_level = run->tileset.subset->zoom_first;
     if (pthread_create(&thread, NULL, walk_thread, walk) == 0) {
         pthread_detach(thread);
@@ -116,18 +116,18 @@ static void walk_end(tseed_seeder_t *seeder)
     tseed_walk_t *walk = seeder->walk;
     tseed_shelf_t *shelf = walk->run->shelf;
 
-    if (walk->rv == APR_SUCCESS && !shelf->holding.complete) {
+    if (walk->rv == APR_SUCCESS && !shelf->record.complete) {
         tseed_book_complete(seeder->cache->book, shelf);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
                   " bytes",
-                  shelf->holding.key, shelf->holding.paged.names,
-                  shelf->holding.paged.allocated + shelf->holding.shared.allocated);
+                  shelf->record.key, shelf->record.paged.names,
+                  shelf->record.paged.allocated + shelf->record.shared.allocated);
     } else if (walk->rv != APR_SUCCESS) {
         shelf->unread = 1;
         tseed_log(TSEED_LOG_ERROR, walk->rv,
                   "the cache of %s below %s can't be read; it is tried again in a minute",
-                  shelf->holding.key, shelf->holding.root);
+                  shelf->record.key, shelf->record.root);
     }
     if (walk->rv == APR_SUCCESS && seeder->to_walk == shelf) {
         seeder->to_walk = NULL;
@@ -168,7 +168,7 @@ static tseed_shelf_t *next_unknown(tseed_seeder_t *seeder)
         return NULL;
     }
     while ((shelf = tseed_book_shelf(seeder->cache->book, seeder->walk_cursor)) != NULL &&
-           shelf->holding.complete) {
+           shelf->record.complete) {
         seeder->walk_cursor++;
     }
     seeder->walk_cursor = shelf ? seeder->walk_cursor + 1 : 0;

@@ -19,55 +19,55 @@ static void load_effect(tseed_effect_t *effect, tseed_rows_t *rows)
 }
 
 /* Reads TSEED_HOLDING_COLUMNS. */
-static void load_holding(tseed_holding_t *holding, tseed_rows_t *rows, apr_pool_t *pool)
+static void load_record(tseed_tileset_record_t *record, tseed_rows_t *rows, apr_pool_t *pool)
 {
-    holding->id = tseed_rows_int64(rows);
-    holding->print = (uint64_t)tseed_rows_int64(rows);
-    holding->key = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->layer = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->gridset = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->format = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->parameters = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->root = apr_pstrdup(pool, tseed_rows_text(rows));
-    holding->pages = tseed_rows_int64(rows);
-    load_effect(&holding->paged, rows);
-    load_effect(&holding->shared, rows);
-    load_effect(&holding->detached, rows);
-    holding->complete = tseed_rows_int(rows);
-    holding->doubtful = (uint64_t)tseed_rows_int64(rows);
-    holding->recipe = (uint64_t)tseed_rows_int64(rows);
+    record->id = tseed_rows_int64(rows);
+    record->print = (uint64_t)tseed_rows_int64(rows);
+    record->key = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->layer = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->gridset = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->format = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->parameters = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->root = apr_pstrdup(pool, tseed_rows_text(rows));
+    record->pages = tseed_rows_int64(rows);
+    load_effect(&record->paged, rows);
+    load_effect(&record->shared, rows);
+    load_effect(&record->detached, rows);
+    record->complete = tseed_rows_int(rows);
+    record->doubtful = (uint64_t)tseed_rows_int64(rows);
+    record->recipe = (uint64_t)tseed_rows_int64(rows);
 }
 
 static apr_status_t load_tilesets(tseed_state_t *state, void *baton)
 {
-    apr_array_header_t *holdings = baton;
+    apr_array_header_t *records = baton;
     tseed_rows_t rows;
     apr_status_t rv =
         tseed_database_select(&rows, &state->db, TSEED_SQL_TILESETS, NULL, state->scratch);
 
-    apr_array_clear(holdings);
+    apr_array_clear(records);
     while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        load_holding(apr_array_push(holdings), &rows, holdings->pool);
+        load_record(apr_array_push(records), &rows, records->pool);
     }
     return rv;
 }
 
-apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
+apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **records,
                                   apr_pool_t *pool)
 {
-    *holdings = apr_array_make(pool, 16, sizeof(tseed_holding_t));
-    return tseed_work_read(state, load_tilesets, *holdings);
+    *records = apr_array_make(pool, 16, sizeof(tseed_tileset_record_t));
+    return tseed_work_read(state, load_tilesets, *records);
 }
 
 static apr_status_t save_tileset(tseed_state_t *state, void *baton)
 {
-    const tseed_holding_t *holding = baton;
-    const tseed_effect_t *paged = &holding->paged, *shared = &holding->shared,
-                         *detached = &holding->detached;
-    const int64_t doubtful = (int64_t)holding->doubtful, recipe = (int64_t)holding->recipe,
-                  print = (int64_t)holding->print;
+    const tseed_tileset_record_t *record = baton;
+    const tseed_effect_t *paged = &record->paged, *shared = &record->shared,
+                         *detached = &record->detached;
+    const int64_t doubtful = (int64_t)record->doubtful, recipe = (int64_t)record->recipe,
+                  print = (int64_t)record->print;
     const void *args[] = {
-        &holding->pages,
+        &record->pages,
         &paged->names,
         &paged->files,
         &paged->bytes,
@@ -80,10 +80,10 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
         &detached->files,
         &detached->bytes,
         &detached->allocated,
-        &holding->complete,
+        &record->complete,
         &doubtful,
         &recipe,
-        &holding->id,
+        &record->id,
         &print,
     };
     int rows = 0;
@@ -92,9 +92,9 @@ static apr_status_t save_tileset(tseed_state_t *state, void *baton)
     return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
 }
 
-apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding)
+apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t *record)
 {
-    return tseed_work_write(state, save_tileset, (void *)holding);
+    return tseed_work_write(state, save_tileset, (void *)record);
 }
 
 /* Forgets what there is of a tile set by that print, its pages and its answers. */
@@ -129,24 +129,24 @@ apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print)
 
 static apr_status_t add_tileset(tseed_state_t *state, void *baton)
 {
-    tseed_holding_t *holding = baton;
-    const int64_t print = (int64_t)holding->print;
-    const void *args[] = {&holding->id,     &print,          holding->key,        holding->layer,
-                          holding->gridset, holding->format, holding->parameters, holding->root};
+    tseed_tileset_record_t *record = baton;
+    const int64_t print = (int64_t)record->print;
+    const void *args[] = {&record->id,     &print,         record->key,        record->layer,
+                          record->gridset, record->format, record->parameters, record->root};
     apr_status_t rv = forget(state, print);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_work_number(state, &holding->id, TSEED_SQL_TILESET_NEXT, NULL);
+        rv = tseed_work_number(state, &record->id, TSEED_SQL_TILESET_NEXT, NULL);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_INSERT, args);
     }
-    return rv == APR_SUCCESS ? save_tileset(state, holding) : rv;
+    return rv == APR_SUCCESS ? save_tileset(state, record) : rv;
 }
 
-apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding)
+apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *record)
 {
-    return tseed_work_write(state, add_tileset, holding);
+    return tseed_work_write(state, add_tileset, record);
 }
 
 /* ---- pages ---- */
@@ -157,15 +157,15 @@ typedef struct {
     tseed_place_t after;
 } pages_t;
 
-static void load_page(tseed_page_t *page, tseed_rows_t *rows)
+static void load_page(tseed_page_record_t *record, tseed_rows_t *rows)
 {
-    page->place.z = tseed_rows_int(rows);
-    page->place.x = tseed_rows_int64(rows);
-    page->place.y = tseed_rows_int64(rows);
-    load_effect(&page->usage, rows);
-    page->accessed = tseed_rows_int64(rows);
-    page->heat = tseed_rows_int64(rows);
-    page->dirty = tseed_rows_int(rows);
+    record->place.z = tseed_rows_int(rows);
+    record->place.x = tseed_rows_int64(rows);
+    record->place.y = tseed_rows_int64(rows);
+    load_effect(&record->usage, rows);
+    record->accessed = tseed_rows_int64(rows);
+    record->heat = tseed_rows_int64(rows);
+    record->dirty = tseed_rows_int(rows);
 }
 
 static apr_status_t load_pages(tseed_state_t *state, void *baton)
@@ -179,10 +179,10 @@ static apr_status_t load_pages(tseed_state_t *state, void *baton)
 
     apr_array_clear(call->pages);
     while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        tseed_page_t *page = apr_array_push(call->pages);
+        tseed_page_record_t *record = apr_array_push(call->pages);
 
-        page->tileset = call->tileset;
-        load_page(page, &rows);
+        record->tileset = call->tileset;
+        load_page(record, &rows);
     }
     return rv;
 }
@@ -191,7 +191,7 @@ apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages,
                                const tseed_place_t *after, int64_t most, apr_pool_t *pool)
 {
     static const tseed_place_t before_all = {-1, -1, -1};
-    pages_t call = {.pages = apr_array_make(pool, 64, sizeof(tseed_page_t)),
+    pages_t call = {.pages = apr_array_make(pool, 64, sizeof(tseed_page_record_t)),
                     .tileset = tileset,
                     .most = most,
                     .after = after ? *after : before_all};
@@ -202,24 +202,24 @@ apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages,
 
 static apr_status_t save_page(tseed_state_t *state, void *baton)
 {
-    const tseed_page_t *page = baton;
-    const tseed_effect_t *usage = &page->usage;
-    const void *args[] = {&page->tileset,  &page->place.z, &page->place.x, &page->place.y,
-                          &usage->names,   &usage->files,  &usage->bytes,  &usage->allocated,
-                          &page->accessed, &page->heat,    &page->dirty};
+    const tseed_page_record_t *record = baton;
+    const tseed_effect_t *usage = &record->usage;
+    const void *args[] = {&record->tileset,  &record->place.z, &record->place.x, &record->place.y,
+                          &usage->names,     &usage->files,    &usage->bytes,    &usage->allocated,
+                          &record->accessed, &record->heat,    &record->dirty};
 
     return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_SAVE, args);
 }
 
-apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_t *page)
+apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record_t *record)
 {
-    return tseed_work_write(state, save_page, (void *)page);
+    return tseed_work_write(state, save_page, (void *)record);
 }
 
 static apr_status_t delete_page(tseed_state_t *state, void *baton)
 {
-    const tseed_page_t *page = baton;
-    const void *args[] = {&page->tileset, &page->place.z, &page->place.x, &page->place.y};
+    const tseed_page_record_t *record = baton;
+    const void *args[] = {&record->tileset, &record->place.z, &record->place.x, &record->place.y};
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
 
     return rv == APR_SUCCESS
@@ -227,9 +227,9 @@ static apr_status_t delete_page(tseed_state_t *state, void *baton)
                : rv;
 }
 
-apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page)
+apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_record_t *record)
 {
-    return tseed_work_write(state, delete_page, (void *)page);
+    return tseed_work_write(state, delete_page, (void *)record);
 }
 
 /* ---- notes ---- */

@@ -14,30 +14,30 @@
 #include "layer/tseed_page.h"
 #include "state/tseed_state.h"
 
-/* All tile sets (tseed_holding_t), by id, in `pool`. Any process. */
-apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **holdings,
+/* All tile sets (tseed_tileset_record_t), by id, in `pool`. Any process. */
+apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **records,
                                   apr_pool_t *pool);
 
 /* Forgets what there is of a tile set by that print, its pages and its answers. */
 apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print);
 
-/* Records a tile set anew; holding->id is its number. What there is of one by the same print, be it
+/* Records a tile set anew; record->id is its number. What there is of one by the same print, be it
  * known by other names or from a database that was put in the place of ours, is forgotten, its
  * pages and answers as well. */
-apr_status_t tseed_books_add(tseed_state_t *state, tseed_holding_t *holding);
+apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *record);
 
 /* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND: the
  * database does not have it (any more) by that number; then it has no page of it either. */
-apr_status_t tseed_books_save(tseed_state_t *state, const tseed_holding_t *holding);
+apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t *record);
 
-/* At most `most` pages (tseed_page_t) of a tile set behind the place `after` (NULL: from the first
- * on), by level, column and row, in `pool`. Any process. */
+/* At most `most` pages (tseed_page_record_t) of a tile set behind the place `after` (NULL: from the
+ * first on), by level, column and row, in `pool`. Any process. */
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
                                const tseed_place_t *after, int64_t most, apr_pool_t *pool);
 
 /* Saves a page, whether there was one or not; deletes it, and its answers. */
-apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_t *page);
-apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_t *page);
+apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record_t *record);
+apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_record_t *record);
 
 /* A short text by a name of at most 64 letters: when the last clean-up was, and the like. get:
  * APR_NOTFOUND before the first set. Any process. */

@@ -24,18 +24,18 @@ static const tseed_writer_t writer = {12, NOW};
 
 static tseed_shelf_t *shelve(int64_t id, const tseed_chain_t *accounts, int complete)
 {
-    const tseed_holding_t holding = {.id = id,
-                                     .print = (uint64_t)id * 1000003,
-                                     .key = "topp:states/EPSG:4326/png/default",
-                                     .layer = "topp:states",
-                                     .gridset = "EPSG:4326",
-                                     .format = "image/png",
-                                     .parameters = "{}",
-                                     .root = "/cache",
-                                     .shared = {0, 1, 70, 4096},
-                                     .complete = complete};
+    const tseed_tileset_record_t record = {.id = id,
+                                           .print = (uint64_t)id * 1000003,
+                                           .key = "topp:states/EPSG:4326/png/default",
+                                           .layer = "topp:states",
+                                           .gridset = "EPSG:4326",
+                                           .format = "image/png",
+                                           .parameters = "{}",
+                                           .root = "/cache",
+                                           .shared = {0, 1, 70, 4096},
+                                           .complete = complete};
 
-    return tseed_book_shelve(book, &holding, accounts, UINT64_C(1) << 3);
+    return tseed_book_shelve(book, &record, accounts, UINT64_C(1) << 3);
 }
 
 static int setup(void **state)
@@ -108,12 +108,14 @@ static tseed_leaf_t page_at(const tseed_place_t *place)
 }
 
 /* The saved page of a place, or 0. */
-static int saved_page(tseed_page_t *page, int *gone, tseed_save_t save, const tseed_place_t *place)
+static int saved_page(tseed_page_record_t *record, int *gone, tseed_save_t save,
+                      const tseed_place_t *place)
 {
     size_t cursor = 0;
 
-    while (tseed_book_change(book, page, gone, save, &cursor)) {
-        if (page->place.z == place->z && page->place.x == place->x && page->place.y == place->y) {
+    while (tseed_book_change(book, record, gone, save, &cursor)) {
+        if (record->place.z == place->z && record->place.x == place->x &&
+            record->place.y == place->y) {
             return 1;
         }
     }
@@ -131,7 +133,7 @@ static void save(void)
 static void test_book__a_page_comes_and_goes_with_its_tiles(void **state)
 {
     tseed_leaf_t leaf;
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
@@ -140,15 +142,15 @@ static void test_book__a_page_comes_and_goes_with_its_tiles(void **state)
     leaf = page_at(&here);
     assert_effect(&leaf.usage, 4, 4, 400, 16384);
     assert_int_equal(leaf.accessed, NOW);
-    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
-    assert_int_equal(shelf->holding.pages, 1);
+    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
+    assert_int_equal(shelf->record.pages, 1);
     save();
     assert_int_equal(change(&here, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(gone);
     save();
     assert_false(tseed_book_page(&leaf, book, shelf, &here));
-    assert_int_equal(shelf->holding.pages, 0);
+    assert_int_equal(shelf->record.pages, 0);
     assert_charged(0, 0);
 }
 
@@ -161,10 +163,10 @@ static void test_book__less_than_nothing_is_not_booked(void **state)
     assert_int_equal(change(&here, effect(-1, -1, -500, -4096), NULL), APR_EINVAL);
     assert_true(page_at(&here).in_doubt);
     assert_int_equal(shelf->in_doubt, 1);
-    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
     assert_charged(16384, 4);
     assert_int_equal(change(&here, effect(1, 1, 5, 4096), &writer), APR_SUCCESS);
-    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
     tseed_book_count(&difference, book, shelf, &here, &counted);
     assert_effect(&difference, -1, -1, -100, -4096);
     assert_false(page_at(&here).in_doubt);
@@ -182,47 +184,47 @@ static void test_book__more_than_a_page_has_places_for_is_not_booked(void **stat
 
 static void test_book__what_is_loaded_is_charged(void **state)
 {
-    tseed_page_t page = {.tileset = 1,
-                         .place = here,
-                         .usage = effect(9, 8, 7000, 32768),
-                         .accessed = NOW - 5,
-                         .heat = tseed_heat_add(0, 3, NOW - 5)};
+    tseed_page_record_t record = {.tileset = 1,
+                                  .place = here,
+                                  .usage = effect(9, 8, 7000, 32768),
+                                  .accessed = NOW - 5,
+                                  .heat = tseed_heat_add(0, 3, NOW - 5)};
 
     (void)state;
     tseed_account_limit_set(chain.layer, (tseed_amount_t){1, 1});
-    tseed_book_load(book, shelf, &page);
+    tseed_book_load(book, shelf, &record);
     assert_charged(32768, 8);
     assert_int_equal(page_at(&here).accessed, NOW - 5);
-    assert_int_equal(page_at(&here).heat, page.heat);
+    assert_int_equal(page_at(&here).heat, record.heat);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 0);
-    page.place.x++;
-    page.dirty = 1;
-    tseed_book_load(book, shelf, &page);
-    assert_true(page_at(&page.place).in_doubt);
-    assert_int_equal(tseed_book_ask(book, shelf, &page.place), TSEED_PAGE_IN_DOUBT);
+    record.place.x++;
+    record.dirty = 1;
+    tseed_book_load(book, shelf, &record);
+    assert_true(page_at(&record.place).in_doubt);
+    assert_int_equal(tseed_book_ask(book, shelf, &record.place), TSEED_PAGE_IN_DOUBT);
 }
 
 static void test_book__a_row_that_cant_be_right_does_no_harm(void **state)
 {
-    tseed_page_t page = {.tileset = 1, .place = here, .usage = effect(5, 6, 10, 4096)};
+    tseed_page_record_t record = {.tileset = 1, .place = here, .usage = effect(5, 6, 10, 4096)};
     tseed_leaf_t leaf;
 
     (void)state;
-    tseed_book_load(book, shelf, &page);
+    tseed_book_load(book, shelf, &record);
     leaf = page_at(&here);
     assert_effect(&leaf.usage, 0, 0, 0, 0);
     assert_true(leaf.in_doubt);
-    page.place.z = 64;
-    tseed_book_load(book, shelf, &page);
-    page.place.z = -1;
-    tseed_book_load(book, shelf, &page);
+    record.place.z = 64;
+    tseed_book_load(book, shelf, &record);
+    record.place.z = -1;
+    tseed_book_load(book, shelf, &record);
     assert_int_equal(shelf->in_doubt, 1);
     assert_charged(0, 0);
 }
 
 static void test_book__hits_find_their_page(void **state)
 {
-    uint64_t print = tseed_page_print(shelf->holding.print, here.z, here.x, here.y);
+    uint64_t print = tseed_page_print(shelf->record.print, here.z, here.x, here.y);
 
     (void)state;
     assert_false(tseed_book_hit(book, print, 1, NOW));
@@ -247,15 +249,15 @@ static void test_book__a_write_is_worth_one_read(void **state)
 
 static void test_book__a_mark_is_committed_before_the_page_may_change(void **state)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
     assert_int_equal(tseed_book_hold(book, shelf, &here), TSEED_PAGE_UNMARKED);
     assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_MARKS), 1);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_MARKS, &here));
-    assert_true(page.dirty);
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_MARKS, &here));
+    assert_true(record.dirty);
     assert_false(gone);
     tseed_book_saved(book, TSEED_SAVE_MARKS);
     assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
@@ -265,7 +267,7 @@ static void test_book__a_mark_is_committed_before_the_page_may_change(void **sta
 
 static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
@@ -275,13 +277,13 @@ static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
     tseed_book_sweep(book);
     tseed_book_drop(book, shelf, &here);
     tseed_book_sweep(book);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
-    assert_true(page.dirty);
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(record.dirty);
     save();
     assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
     tseed_book_sweep(book);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
-    assert_false(page.dirty);
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
+    assert_false(record.dirty);
     save();
     assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
 }
@@ -289,7 +291,7 @@ static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
 /* What was done there may not be on the disk. */
 static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
@@ -305,7 +307,7 @@ static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
     shelf->is_unsafe = 0;
     assert_true(tseed_book_sweep(book));
     assert_true(tseed_book_sweep(book));
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(gone);
     assert_false(tseed_book_sweep(book));
 }
@@ -313,14 +315,14 @@ static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
 static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
 {
     tseed_leaf_t leaf;
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
     tseed_book_hold(book, shelf, &here);
     save();
     tseed_book_drop(book, shelf, &here);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &here));
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(gone);
     save();
     assert_false(tseed_book_page(&leaf, book, shelf, &here));
@@ -329,22 +331,22 @@ static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
 static void test_book__marks_are_saved_alone(void **state)
 {
     static const tseed_place_t there = {5, 8, 9};
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
     write_at(&there, &writer);
     tseed_book_hold(book, shelf, &here);
-    assert_false(saved_page(&page, &gone, TSEED_SAVE_MARKS, &there));
+    assert_false(saved_page(&record, &gone, TSEED_SAVE_MARKS, &there));
     tseed_book_saved(book, TSEED_SAVE_MARKS);
     assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 1);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_ALL, &there));
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &there));
 }
 
 static void test_book__a_lost_database_is_told_everything_again(void **state)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     int gone;
 
     (void)state;
@@ -353,7 +355,7 @@ static void test_book__a_lost_database_is_told_everything_again(void **state)
     save();
     tseed_book_resave(book);
     assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
-    assert_true(saved_page(&page, &gone, TSEED_SAVE_MARKS, &here));
+    assert_true(saved_page(&record, &gone, TSEED_SAVE_MARKS, &here));
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 2);
     assert_true(shelf->changed);
 }
@@ -371,20 +373,20 @@ static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first
     assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_IN_DOUBT);
     tseed_book_count(&difference, book, shelf, &here, &counted);
     assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
-    assert_int_equal(shelf->holding.pages, 1);
+    assert_int_equal(shelf->record.pages, 1);
     assert_int_equal(tseed_account_used(chain.global).bytes, 2 * 4096 + 8192);
 }
 
 /* ---- tile sets ---- */
 
-static int looks(size_t at_most, size_t *cursor, int *found)
+static int looks(size_t at_most, size_t *cursor, int *count)
 {
     tseed_leaf_t leaf;
 
-    *found = 0;
+    *count = 0;
     while (tseed_book_next_in_doubt(&leaf, book, cursor, &at_most)) {
         assert_true(leaf.in_doubt);
-        (*found)++;
+        (*count)++;
     }
     return (int)at_most;
 }
@@ -399,9 +401,10 @@ static void test_book__pages_in_doubt_are_found_in_portions(void **state)
     (void)state;
     tseed_book_expect(book, 5000);
     for (int i = 0; i < 5000; i++) {
-        const tseed_page_t page = {.place = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
+        const tseed_page_record_t record = {
+            .place = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
 
-        tseed_book_load(book, i < 2500 ? shelf : other, &page);
+        tseed_book_load(book, i < 2500 ? shelf : other, &record);
     }
     assert_int_equal(looks(4000, &cursor, &found), 0);
     assert_int_equal(found, 2000);
@@ -437,7 +440,7 @@ static void test_book__shared_files_are_charged_to_the_tile_set(void **state)
     assert_charged(0, 0);
     tseed_account_charge(&chain, (tseed_amount_t){4096, 1});
     assert_int_equal(tseed_book_share(book, shelf, &one), APR_SUCCESS);
-    assert_effect(&shelf->holding.shared, 0, 2, 140, 8192);
+    assert_effect(&shelf->record.shared, 0, 2, 140, 8192);
     tseed_account_release(&chain, (tseed_amount_t){12288, 3});
     assert_int_equal(tseed_book_share(book, shelf, &two), APR_EINVAL);
     assert_charged(4096, 1);
@@ -457,39 +460,39 @@ static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void 
     write_at(&(tseed_place_t){6, 1, 1}, &writer);
     tseed_book_detach(&moved, book, shelf, 5);
     assert_effect(&moved, 8, 8, 800, 32768);
-    assert_effect(&shelf->holding.paged, 4, 4, 400, 16384);
+    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
     assert_charged(49152, 12);
     tseed_book_purge(book, shelf, &some);
-    assert_effect(&shelf->holding.detached, 7, 7, 700, 28672);
+    assert_effect(&shelf->record.detached, 7, 7, 700, 28672);
     tseed_book_purge(book, shelf, NULL);
-    assert_effect(&shelf->holding.detached, 0, 0, 0, 0);
+    assert_effect(&shelf->record.detached, 0, 0, 0, 0);
     assert_charged(16384, 4);
     save();
-    assert_int_equal(shelf->holding.pages, 1);
+    assert_int_equal(shelf->record.pages, 1);
 }
 
 static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
 {
-    tseed_page_t page = {.tileset = 2, .place = here, .usage = effect(1, 1, 1, 4096)};
-    tseed_holding_t holding;
+    tseed_page_record_t row = {.tileset = 2, .place = here, .usage = effect(1, 1, 1, 4096)};
+    tseed_tileset_record_t record;
 
     (void)state;
     tseed_book_mark_levels(shelf, UINT64_C(1) << here.z);
     assert_int_equal(shelf->marked, 0);
     save();
     assert_int_equal(shelf->marked, UINT64_C(1) << here.z);
-    holding = shelf->holding;
-    holding.print++;
-    shelf = tseed_book_shelve(book, &holding, &chain, 0);
-    tseed_book_load(book, shelf, &page);
-    page.place.z++;
-    tseed_book_load(book, shelf, &page);
+    record = shelf->record;
+    record.print++;
+    shelf = tseed_book_shelve(book, &record, &chain, 0);
+    tseed_book_load(book, shelf, &row);
+    row.place.z++;
+    tseed_book_load(book, shelf, &row);
     assert_int_equal(shelf->in_doubt, 1);
     assert_true(page_at(&here).in_doubt);
     tseed_book_doubt(book, shelf, UINT64_MAX);
     assert_int_equal(shelf->in_doubt, 2);
     tseed_book_unmark_levels(shelf, UINT64_MAX);
-    assert_int_equal(shelf->holding.doubtful, 0);
+    assert_int_equal(shelf->record.doubtful, 0);
 }
 
 static void test_book__tile_sets_are_found_by_print(void **state)
@@ -513,7 +516,7 @@ static void fill(void)
 {
     for (int64_t x = 0; x < 10; x++) {
         const tseed_place_t place = column(x);
-        uint64_t print = tseed_page_print(shelf->holding.print, place.z, place.x, place.y);
+        uint64_t print = tseed_page_print(shelf->record.print, place.z, place.x, place.y);
 
         write_at(&place, &(tseed_writer_t){x, NOW - 1000});
         tseed_book_hit(book, print, x, NOW - 10 * x);
@@ -639,7 +642,7 @@ static void test_book__a_victim_that_was_used_since_is_none(void **state)
     fill();
     assert_int_equal(tseed_book_victims(victims, 4, book, chain.global, TSEED_POLICY_LRU), 4);
     assert_true(tseed_book_is_victim(book, &victims[0]));
-    tseed_book_hit(book, tseed_page_print(shelf->holding.print, 5, 9, 0), 1, NOW);
+    tseed_book_hit(book, tseed_page_print(shelf->record.print, 5, 9, 0), 1, NOW);
     assert_false(tseed_book_is_victim(book, &victims[0]));
     tseed_book_hold(book, shelf, &victims[1].place);
     assert_true(tseed_book_is_victim(book, &victims[1]));
@@ -733,7 +736,7 @@ static double books_ratio(const int *reads, tseed_policy_t policy)
         const tseed_place_t place = column(reads[i]);
         const int64_t now = NOW + i;
 
-        uint64_t print = tseed_page_print(shelf->holding.print, 5, place.x, 0);
+        uint64_t print = tseed_page_print(shelf->record.print, 5, place.x, 0);
 
         if (tseed_book_hit(book, print, 1, now)) {
             hits++;
@@ -741,7 +744,7 @@ static double books_ratio(const int *reads, tseed_policy_t policy)
             write_at(&place, &(tseed_writer_t){1, now});
             tseed_book_hit(book, print, 1, now);
         }
-        if (shelf->holding.pages > ROOM) {
+        if (shelf->record.pages > ROOM) {
             remove_victim(policy);
         }
     }

@@ -124,19 +124,19 @@ static int crashes(void)
 
 static void save(tseed_save_t what)
 {
-    tseed_page_t page;
+    tseed_page_record_t record;
     size_t cursor = 0;
     int gone;
 
     assert_int_equal(tseed_state_begin(state), APR_SUCCESS);
-    while (tseed_book_change(book, &page, &gone, what, &cursor)) {
-        assert_int_equal(gone ? tseed_books_page_delete(state, &page)
-                              : tseed_books_page_save(state, &page),
+    while (tseed_book_change(book, &record, &gone, what, &cursor)) {
+        assert_int_equal(gone ? tseed_books_page_delete(state, &record)
+                              : tseed_books_page_save(state, &record),
                          APR_SUCCESS);
     }
     for (int set = 0; set < SETS; set++) {
         if (shelves[set]->changed) {
-            assert_int_equal(tseed_books_save(state, &shelves[set]->holding), APR_SUCCESS);
+            assert_int_equal(tseed_books_save(state, &shelves[set]->record), APR_SUCCESS);
         }
     }
     assert_int_equal(tseed_state_commit(state), APR_SUCCESS);
@@ -399,7 +399,7 @@ static void hit(int64_t now)
     const tseed_place_t place = place_of(dice(LEVELS * PAGES * PAGES));
 
     tseed_book_hit(book,
-                   tseed_page_print(shelves[dice(SETS)]->holding.print, place.z, place.x, place.y),
+                   tseed_page_print(shelves[dice(SETS)]->record.print, place.z, place.x, place.y),
                    1 + dice(100), now);
 }
 
@@ -412,11 +412,11 @@ static void load_pages(tseed_shelf_t *shelf)
     tseed_place_t last;
 
     do {
-        assert_int_equal(tseed_books_pages(state, &pages, shelf->holding.id, after, 5, memory),
+        assert_int_equal(tseed_books_pages(state, &pages, shelf->record.id, after, 5, memory),
                          APR_SUCCESS);
         for (int i = 0; i < pages->nelts; i++) {
-            tseed_book_load(book, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_t));
-            last = APR_ARRAY_IDX(pages, i, tseed_page_t).place;
+            tseed_book_load(book, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
+            last = APR_ARRAY_IDX(pages, i, tseed_page_record_t).place;
         }
         after = &last;
     } while (pages->nelts > 0);
@@ -443,18 +443,18 @@ static void recount(void)
 
 static void start(void)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     tseed_account_t *global = tseed_account_create();
 
     apr_pool_create(&memory, pool);
     book = tseed_book_create(memory);
     assert_int_equal(tseed_state_open(&state, dir, "sqlite3", NULL, memory), APR_SUCCESS);
-    assert_int_equal(tseed_books_tilesets(state, &holdings, memory), APR_SUCCESS);
-    assert_int_equal(holdings->nelts, SETS);
+    assert_int_equal(tseed_books_tilesets(state, &records, memory), APR_SUCCESS);
+    assert_int_equal(records->nelts, SETS);
     tseed_account_limit_set(global, (tseed_amount_t){LIMIT, TSEED_NO_LIMIT});
     for (int set = 0; set < SETS; set++) {
         chains[set] = (tseed_chain_t){.layer = tseed_account_create(), .global = global};
-        shelves[set] = tseed_book_shelve(book, &APR_ARRAY_IDX(holdings, set, tseed_holding_t),
+        shelves[set] = tseed_book_shelve(book, &APR_ARRAY_IDX(records, set, tseed_tileset_record_t),
                                          &chains[set], 0);
         load_pages(shelves[set]);
     }
@@ -495,8 +495,8 @@ static void verify_set(int set, tseed_amount_t *total)
         assert_same(&leaf.usage, &usage);
         tseed_effect_add(&sum, &usage);
     }
-    assert_same(&shelves[set]->holding.paged, &sum);
-    assert_same(&shelves[set]->holding.shared, &shared);
+    assert_same(&shelves[set]->record.paged, &sum);
+    assert_same(&shelves[set]->record.shared, &shared);
     assert_int_equal(used.bytes, sum.allocated + shared.allocated);
     assert_int_equal(used.files, sum.files + shared.files);
     total->bytes += used.bytes;
@@ -519,16 +519,16 @@ static void verify(void)
 
 /* ---- tests ---- */
 
-static tseed_holding_t holding_of(int set)
+static tseed_tileset_record_t record_of(int set)
 {
-    return (tseed_holding_t){.print = UINT64_C(0xfedcba9876543210) + (uint64_t)set,
-                             .key = "topp:states/EPSG:4326/png/default",
-                             .layer = "topp:states",
-                             .gridset = "EPSG:4326",
-                             .format = "image/png",
-                             .parameters = "{\"STYLES\":\"\"}",
-                             .root = "/cache",
-                             .complete = 1};
+    return (tseed_tileset_record_t){.print = UINT64_C(0xfedcba9876543210) + (uint64_t)set,
+                                    .key = "topp:states/EPSG:4326/png/default",
+                                    .layer = "topp:states",
+                                    .gridset = "EPSG:4326",
+                                    .format = "image/png",
+                                    .parameters = "{\"STYLES\":\"\"}",
+                                    .root = "/cache",
+                                    .complete = 1};
 }
 
 static int setup(void **data)
@@ -588,9 +588,9 @@ static void test_books__agree_with_the_disk_whatever_happens(void **data)
 
     (void)data;
     for (int set = 0; set < SETS; set++) {
-        tseed_holding_t holding = holding_of(set);
+        tseed_tileset_record_t record = record_of(set);
 
-        assert_int_equal(tseed_books_add(state, &holding), APR_SUCCESS);
+        assert_int_equal(tseed_books_add(state, &record), APR_SUCCESS);
     }
     tseed_state_close(state);
     seed = getenv("TSEED_TEST_SEED") ? (unsigned)atoi(getenv("TSEED_TEST_SEED")) : 20261121;
@@ -613,51 +613,51 @@ static void test_books__agree_with_the_disk_whatever_happens(void **data)
 
 static void test_books__give_a_tile_set_back_as_it_was(void **data)
 {
-    tseed_holding_t holding = holding_of(0), other = holding_of(1);
-    const tseed_holding_t *back;
-    apr_array_header_t *holdings;
+    tseed_tileset_record_t record = record_of(0), other = record_of(1);
+    const tseed_tileset_record_t *back;
+    apr_array_header_t *records;
 
     (void)data;
-    assert_int_equal(tseed_books_add(state, &holding), APR_SUCCESS);
+    assert_int_equal(tseed_books_add(state, &record), APR_SUCCESS);
     assert_int_equal(tseed_books_add(state, &other), APR_SUCCESS);
-    assert_int_equal(holding.id, 1);
+    assert_int_equal(record.id, 1);
     assert_int_equal(other.id, 2);
-    holding.pages = 3;
-    holding.paged = (tseed_effect_t){4, 5, INT64_C(6) << 40, INT64_C(7) << 40};
-    holding.shared = (tseed_effect_t){0, 8, 9, 10};
-    holding.detached = (tseed_effect_t){11, 12, 13, 14};
-    holding.doubtful = UINT64_MAX;
-    holding.complete = 0;
-    assert_int_equal(tseed_books_save(state, &holding), APR_SUCCESS);
-    assert_int_equal(tseed_books_tilesets(state, &holdings, pool), APR_SUCCESS);
-    assert_int_equal(holdings->nelts, 2);
-    back = &APR_ARRAY_IDX(holdings, 0, tseed_holding_t);
-    assert_true(back->print == holding.print);
-    assert_string_equal(back->key, holding.key);
-    assert_string_equal(back->layer, holding.layer);
-    assert_string_equal(back->gridset, holding.gridset);
-    assert_string_equal(back->format, holding.format);
-    assert_string_equal(back->parameters, holding.parameters);
-    assert_string_equal(back->root, holding.root);
+    record.pages = 3;
+    record.paged = (tseed_effect_t){4, 5, INT64_C(6) << 40, INT64_C(7) << 40};
+    record.shared = (tseed_effect_t){0, 8, 9, 10};
+    record.detached = (tseed_effect_t){11, 12, 13, 14};
+    record.doubtful = UINT64_MAX;
+    record.complete = 0;
+    assert_int_equal(tseed_books_save(state, &record), APR_SUCCESS);
+    assert_int_equal(tseed_books_tilesets(state, &records, pool), APR_SUCCESS);
+    assert_int_equal(records->nelts, 2);
+    back = &APR_ARRAY_IDX(records, 0, tseed_tileset_record_t);
+    assert_true(back->print == record.print);
+    assert_string_equal(back->key, record.key);
+    assert_string_equal(back->layer, record.layer);
+    assert_string_equal(back->gridset, record.gridset);
+    assert_string_equal(back->format, record.format);
+    assert_string_equal(back->parameters, record.parameters);
+    assert_string_equal(back->root, record.root);
     assert_int_equal(back->pages, 3);
-    assert_same(&back->paged, &holding.paged);
-    assert_same(&back->shared, &holding.shared);
-    assert_same(&back->detached, &holding.detached);
+    assert_same(&back->paged, &record.paged);
+    assert_same(&back->shared, &record.shared);
+    assert_same(&back->detached, &record.detached);
     assert_true(back->doubtful == UINT64_MAX);
     assert_int_equal(back->complete, 0);
-    assert_int_equal(APR_ARRAY_IDX(holdings, 1, tseed_holding_t).complete, 1);
+    assert_int_equal(APR_ARRAY_IDX(records, 1, tseed_tileset_record_t).complete, 1);
 }
 
 static void save_page(int64_t tileset, tseed_place_t place, int64_t heat)
 {
-    const tseed_page_t page = {.tileset = tileset,
-                               .place = place,
-                               .usage = {4, 3, INT64_C(5) << 40, INT64_C(6) << 40},
-                               .accessed = NOW,
-                               .heat = heat,
-                               .dirty = 1};
+    const tseed_page_record_t record = {.tileset = tileset,
+                                        .place = place,
+                                        .usage = {4, 3, INT64_C(5) << 40, INT64_C(6) << 40},
+                                        .accessed = NOW,
+                                        .heat = heat,
+                                        .dirty = 1};
 
-    assert_int_equal(tseed_books_page_save(state, &page), APR_SUCCESS);
+    assert_int_equal(tseed_books_page_save(state, &record), APR_SUCCESS);
 }
 
 static apr_array_header_t *pages_of(int64_t tileset, const tseed_place_t *after, int64_t most)
@@ -672,7 +672,7 @@ static void test_books__give_pages_back_in_order(void **data)
 {
     const tseed_place_t places[] = {{0, 0, 0}, {3, 1, 9}, {3, 2, 0}, {3, 2, INT64_C(1) << 40}};
     apr_array_header_t *pages;
-    const tseed_page_t *page;
+    const tseed_page_record_t *record;
 
     (void)data;
     for (int i = 3; i >= 0; i--) {
@@ -682,27 +682,27 @@ static void test_books__give_pages_back_in_order(void **data)
     save_page(7, places[2], 77);
     pages = pages_of(7, NULL, 3);
     assert_int_equal(pages->nelts, 3);
-    page = &APR_ARRAY_IDX(pages, 2, tseed_page_t);
-    assert_int_equal(page->tileset, 7);
-    assert_int_equal(page->place.z, 3);
-    assert_int_equal(page->place.x, 2);
-    assert_int_equal(page->place.y, 0);
-    assert_same(&page->usage, &(tseed_effect_t){4, 3, INT64_C(5) << 40, INT64_C(6) << 40});
-    assert_int_equal(page->accessed, NOW);
-    assert_int_equal(page->heat, 77);
-    assert_int_equal(page->dirty, 1);
-    pages = pages_of(7, &page->place, 3);
+    record = &APR_ARRAY_IDX(pages, 2, tseed_page_record_t);
+    assert_int_equal(record->tileset, 7);
+    assert_int_equal(record->place.z, 3);
+    assert_int_equal(record->place.x, 2);
+    assert_int_equal(record->place.y, 0);
+    assert_same(&record->usage, &(tseed_effect_t){4, 3, INT64_C(5) << 40, INT64_C(6) << 40});
+    assert_int_equal(record->accessed, NOW);
+    assert_int_equal(record->heat, 77);
+    assert_int_equal(record->dirty, 1);
+    pages = pages_of(7, &record->place, 3);
     assert_int_equal(pages->nelts, 1);
-    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_t).place.y, INT64_C(1) << 40);
-    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_t).heat, UINT32_MAX);
-    assert_int_equal(tseed_books_page_delete(state, &APR_ARRAY_IDX(pages, 0, tseed_page_t)),
+    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_record_t).place.y, INT64_C(1) << 40);
+    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_record_t).heat, UINT32_MAX);
+    assert_int_equal(tseed_books_page_delete(state, &APR_ARRAY_IDX(pages, 0, tseed_page_record_t)),
                      APR_SUCCESS);
     assert_int_equal(pages_of(7, NULL, 9)->nelts, 3);
 }
 
 static void test_books__forget_what_is_recorded_anew(void **data)
 {
-    tseed_holding_t first = holding_of(0), other = holding_of(1);
+    tseed_tileset_record_t first = record_of(0), other = record_of(1);
     int64_t before;
 
     (void)data;
@@ -719,11 +719,11 @@ static void test_books__forget_what_is_recorded_anew(void **data)
 
 static void test_books__say_when_a_tile_set_is_not_there(void **data)
 {
-    tseed_holding_t holding = holding_of(0);
+    tseed_tileset_record_t record = record_of(0);
 
     (void)data;
-    holding.id = 5;
-    assert_int_equal(tseed_books_save(state, &holding), APR_NOTFOUND);
+    record.id = 5;
+    assert_int_equal(tseed_books_save(state, &record), APR_NOTFOUND);
 }
 
 static void test_books__keep_notes(void **data)

@@ -445,12 +445,12 @@ static int shows_reading(house_t *house, int64_t id, int64_t pages)
 
 static int64_t pages_of(house_t *house)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     int64_t pages = 0;
 
-    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
-    for (int i = 0; i < holdings->nelts; i++) {
-        pages += APR_ARRAY_IDX(holdings, i, tseed_holding_t).pages;
+    assert_int_equal(tseed_books_tilesets(house->state, &records, house->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        pages += APR_ARRAY_IDX(records, i, tseed_tileset_record_t).pages;
     }
     return pages;
 }

@@ -145,8 +145,8 @@ typedef struct {
     tseed_layer_t layer;
     tseed_store_t *store;
     tseed_positions_t positions;
-    tseed_holding_t *holding; /* NULL: the database does not know the tile set */
-    int pages, made;          /* that were looked at */
+    tseed_tileset_record_t *record; /* NULL: the database does not know the tile set */
+    int pages, made;                /* that were looked at */
 } look_t;
 
 static void resolve(look_t *look, const act_t *of)
@@ -255,57 +255,58 @@ static const char *task_fault(look_t *look, const act_t *of)
 
 /* ---- books ---- */
 
-static void find_holding(look_t *look)
+static void find_record(look_t *look)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
 
-    assert_int_equal(tseed_books_tilesets(look->state, &holdings, look->pool), APR_SUCCESS);
-    look->holding = NULL;
-    for (int i = 0; i < holdings->nelts; i++) {
-        tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+    assert_int_equal(tseed_books_tilesets(look->state, &records, look->pool), APR_SUCCESS);
+    look->record = NULL;
+    for (int i = 0; i < records->nelts; i++) {
+        tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        if (strcmp(holding->layer, look->layer.name) == 0) {
-            look->holding = holding;
+        if (strcmp(record->layer, look->layer.name) == 0) {
+            look->record = record;
         }
     }
 }
 
-static tseed_page_t row_of(const apr_array_header_t *pages, const tseed_place_t *place)
+static tseed_page_record_t row_of(const apr_array_header_t *pages, const tseed_place_t *place)
 {
     for (int i = 0; i < pages->nelts; i++) {
-        const tseed_page_t *page = &APR_ARRAY_IDX(pages, i, tseed_page_t);
+        const tseed_page_record_t *record = &APR_ARRAY_IDX(pages, i, tseed_page_record_t);
 
-        if (page->place.z == place->z && page->place.x == place->x && page->place.y == place->y) {
-            return *page;
+        if (record->place.z == place->z && record->place.x == place->x &&
+            record->place.y == place->y) {
+            return *record;
         }
     }
-    return (tseed_page_t){.place = *place};
+    return (tseed_page_record_t){.place = *place};
 }
 
-static const char *page_fault(look_t *look, const tseed_page_t *page)
+static const char *page_fault(look_t *look, const tseed_page_record_t *record)
 {
     const tseed_gridset_t *gridset = look->tileset.subset->gridset;
-    const tseed_place_t at = page->place;
+    const tseed_place_t at = record->place;
     tseed_range_t grid = {at.z, 0, 0, gridset->columns[at.z] - 1, gridset->rows[at.z] - 1};
     tseed_range_t tiles = {at.z, at.x * TSEED_PAGE_SIDE, at.y * TSEED_PAGE_SIDE,
                            (at.x + 1) * TSEED_PAGE_SIDE - 1, (at.y + 1) * TSEED_PAGE_SIDE - 1};
     tseed_effect_t sum;
 
-    if (page->dirty) {
+    if (record->dirty) {
         return NULL;
     }
     tiles = tseed_range_intersect(&tiles, &grid);
     assert_int_equal(tseed_store_count(&sum, look->store, &tiles, 0), APR_SUCCESS);
-    look->pages += page->usage.names > 0;
-    if (sum.names == page->usage.names && sum.files == page->usage.files &&
-        sum.bytes == page->usage.bytes) {
+    look->pages += record->usage.names > 0;
+    if (sum.names == record->usage.names && sum.files == record->usage.files &&
+        sum.bytes == record->usage.bytes) {
         return NULL;
     }
     return apr_psprintf(look->pool,
                         "page %d/%d/%d of %s has no mark, books %d tiles, %d bytes and "
                         "holds %d, %d",
-                        at.z, (int)at.x, (int)at.y, look->layer.name, (int)page->usage.names,
-                        (int)page->usage.bytes, (int)sum.names, (int)sum.bytes);
+                        at.z, (int)at.x, (int)at.y, look->layer.name, (int)record->usage.names,
+                        (int)record->usage.bytes, (int)sum.names, (int)sum.bytes);
 }
 
 /* Every page that the act's tiles are in, whether the database has it or not. */
@@ -314,24 +315,24 @@ static const char *books_fault(look_t *look)
     apr_array_header_t *pages;
     const char *fault = NULL;
 
-    find_holding(look);
-    if (!look->holding || !look->holding->complete) {
+    find_record(look);
+    if (!look->record || !look->record->complete) {
         return NULL; /* it will be walked */
     }
     assert_int_equal(
-        tseed_books_pages(look->state, &pages, look->holding->id, NULL, 1000, look->pool),
+        tseed_books_pages(look->state, &pages, look->record->id, NULL, 1000, look->pool),
         APR_SUCCESS);
     for (int z = look->task.zoom_start; !fault && z <= look->task.zoom_stop; z++) {
         const tseed_range_t *range = &look->positions.range[z];
         tseed_place_t place = {z, 0, range->miny / TSEED_PAGE_SIDE};
 
-        if (look->holding->doubtful >> z & 1) {
+        if (look->record->doubtful >> z & 1) {
             continue;
         }
         for (; !fault && place.x <= range->maxx / TSEED_PAGE_SIDE; place.x++) {
-            tseed_page_t page = row_of(pages, &place);
+            tseed_page_record_t record = row_of(pages, &place);
 
-            fault = page_fault(look, &page);
+            fault = page_fault(look, &record);
         }
     }
     return fault;

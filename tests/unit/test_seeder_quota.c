@@ -32,15 +32,15 @@ static void measure_disk(house_t *house)
 static tseed_effect_t sum_of_books(house_t *house)
 {
     tseed_effect_t sum = {0};
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
 
-    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
-    for (int i = 0; i < holdings->nelts; i++) {
-        const tseed_holding_t *holding = &APR_ARRAY_IDX(holdings, i, tseed_holding_t);
+    assert_int_equal(tseed_books_tilesets(house->state, &records, house->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        tseed_effect_add(&sum, &holding->paged);
-        tseed_effect_add(&sum, &holding->shared);
-        tseed_effect_add(&sum, &holding->detached);
+        tseed_effect_add(&sum, &record->paged);
+        tseed_effect_add(&sum, &record->shared);
+        tseed_effect_add(&sum, &record->detached);
     }
     return sum;
 }
@@ -81,12 +81,12 @@ static void await_files(house_t *house, int64_t files)
 /* Whether all that is on the disk is in the books; nothing is limited before. */
 static int is_known(house_t *house)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     int complete = 0;
 
-    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
-    for (int i = 0; i < holdings->nelts; i++) {
-        complete += APR_ARRAY_IDX(holdings, i, tseed_holding_t).complete;
+    assert_int_equal(tseed_books_tilesets(house->state, &records, house->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        complete += APR_ARRAY_IDX(records, i, tseed_tileset_record_t).complete;
     }
     return complete == 2;
 }
@@ -188,12 +188,12 @@ static void test_seeder_quota__books_agree_after_kills(void **state)
 
 static int is_doubtful(house_t *house)
 {
-    apr_array_header_t *holdings;
+    apr_array_header_t *records;
     uint64_t levels = 0;
 
-    assert_int_equal(tseed_books_tilesets(house->state, &holdings, house->pool), APR_SUCCESS);
-    for (int i = 0; i < holdings->nelts; i++) {
-        levels |= APR_ARRAY_IDX(holdings, i, tseed_holding_t).doubtful;
+    assert_int_equal(tseed_books_tilesets(house->state, &records, house->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        levels |= APR_ARRAY_IDX(records, i, tseed_tileset_record_t).doubtful;
     }
     return levels != 0;
 }
