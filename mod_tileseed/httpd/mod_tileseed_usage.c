@@ -87,7 +87,7 @@ static apr_status_t load_part(tseed_state_t *state, part_t *part, const tseed_us
                               apr_pool_t *pool)
 {
     const tseed_failure_query_t *from = &part->query.from;
-    const tseed_place_t after = {from->z, from->x / TSEED_PAGE_SIDE, from->y / TSEED_PAGE_SIDE};
+    const tseed_page_t after = {from->z, from->x / TSEED_PAGE_SIDE, from->y / TSEED_PAGE_SIDE};
 
     for (int i = 0; i < usage->rows->nelts; i++) {
         const tseed_usage_row_t *row = &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t);
@@ -103,13 +103,13 @@ static apr_status_t load_part(tseed_state_t *state, part_t *part, const tseed_us
 static const char *next_part(const tseed_rest_t *rest, part_t *part)
 {
     apr_pool_t *pool = rest->r->pool;
-    const tseed_place_t *last;
+    const tseed_page_t *last;
 
     if (part->pages->nelts <= part->query.from.limit) {
         return NULL;
     }
     part->pages->nelts--;
-    last = &APR_ARRAY_IDX(part->pages, part->pages->nelts - 1, tseed_page_record_t).place;
+    last = &APR_ARRAY_IDX(part->pages, part->pages->nelts - 1, tseed_page_record_t).page;
     return apr_psprintf(
         pool,
         "%s/diskquota/usage.json?tileset=%" APR_INT64_T_FMT "&limit=%" APR_INT64_T_FMT

@@ -19,12 +19,12 @@
 typedef struct {
     int z;
     int64_t x, y;
-} tseed_place_t;
+} tseed_page_t;
 
 /* A page as the database keeps it. */
 typedef struct {
     int64_t tileset; /* number of its tile set */
-    tseed_place_t place;
+    tseed_page_t page;
     tseed_effect_t usage; /* what is there */
     int64_t accessed;     /* last read or written, seconds since 1970; 0: never */
     int64_t heat;         /* quota/tseed_heat.h */

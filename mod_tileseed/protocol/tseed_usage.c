@@ -385,9 +385,9 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
 static void add_page(tseed_json_t *json, const tseed_page_record_t *record)
 {
     tseed_json_open(json, NULL, '{');
-    tseed_json_number(json, "z", record->place.z);
-    tseed_json_number(json, "x", record->place.x * TSEED_PAGE_SIDE);
-    tseed_json_number(json, "y", record->place.y * TSEED_PAGE_SIDE);
+    tseed_json_number(json, "z", record->page.z);
+    tseed_json_number(json, "x", record->page.x * TSEED_PAGE_SIDE);
+    tseed_json_number(json, "y", record->page.y * TSEED_PAGE_SIDE);
     add_effect(json, &record->usage);
     tseed_json_number(json, "contentBytes", record->usage.bytes);
     tseed_json_time(json, "accessed", apr_time_from_sec(record->accessed));

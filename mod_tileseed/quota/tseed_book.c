@@ -135,16 +135,16 @@ tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
 
 /* ---- cells ---- */
 
-static tseed_cell_key_t key_of(const tseed_shelf_t *shelf, const tseed_place_t *place)
+static tseed_cell_key_t key_of(const tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    return (tseed_cell_key_t){tseed_page_print(shelf->record.print, place->z, place->x, place->y),
-                              shelf->number, *place};
+    return (tseed_cell_key_t){tseed_page_print(shelf->record.print, page->z, page->x, page->y),
+                              shelf->number, *page};
 }
 
 uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
-                         const tseed_place_t *place)
+                         const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(shelf, place);
+    const tseed_cell_key_t key = key_of(shelf, page);
 
     return tseed_cells_find(&book->cells, &key);
 }
@@ -167,9 +167,9 @@ static void trust(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell)
     cell->flags &= (uint8_t)~TSEED_CELL_IN_DOUBT;
 }
 
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(shelf, place);
+    const tseed_cell_key_t key = key_of(shelf, page);
     uint32_t number = tseed_cells_find(&book->cells, &key);
 
     if (number == TSEED_NO_CELL) {
@@ -227,12 +227,12 @@ void tseed_book_expect(tseed_book_t *book, int64_t pages)
 void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_record_t *record)
 {
     static const tseed_effect_t nothing;
-    const tseed_cell_key_t key = key_of(shelf, &record->place);
+    const tseed_cell_key_t key = key_of(shelf, &record->page);
     int is_good = fits_page(&record->usage);
     const tseed_effect_t *usage = is_good ? &record->usage : &nothing;
     tseed_cell_t *cell;
 
-    if (record->place.z < 0 || record->place.z >= TSEED_LEVELS_MAX) {
+    if (record->page.z < 0 || record->page.z >= TSEED_LEVELS_MAX) {
         return; /* no grid set has such a level */
     }
     cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
@@ -243,7 +243,7 @@ void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_
     if (record->dirty) {
         cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
     }
-    if (record->dirty || !is_good || shelf->record.doubtful >> record->place.z & 1) {
+    if (record->dirty || !is_good || shelf->record.doubtful >> record->page.z & 1) {
         doubt(book, shelf, cell);
     }
 }
@@ -269,10 +269,10 @@ static void written(tseed_cell_t *cell, const tseed_writer_t *writer)
     cell->writer = tseed_writer_of(writer->task);
 }
 
-apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place,
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page,
                               const tseed_effect_t *change, const tseed_writer_t *writer)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, place);
+    uint32_t number = tseed_book_cell_get(book, shelf, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
     tseed_effect_t usage = tseed_cell_usage(cell);
     int was_in_doubt = cell->flags & TSEED_CELL_IN_DOUBT;
@@ -292,9 +292,9 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const ts
 }
 
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
-                      const tseed_place_t *place, const tseed_effect_t *counted)
+                      const tseed_page_t *page, const tseed_effect_t *counted)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, place);
+    uint32_t number = tseed_book_cell_get(book, shelf, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     assert(fits_page(counted));

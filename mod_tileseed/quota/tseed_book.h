@@ -60,7 +60,7 @@ typedef struct {
 /* A page as the book has it. */
 typedef struct {
     tseed_shelf_t *shelf;
-    tseed_place_t place;
+    tseed_page_t page;
     tseed_effect_t usage;
     int64_t accessed; /* 0: never */
     tseed_heat_t heat;
@@ -111,15 +111,15 @@ enum {
 /* Holds a page, which goes after all that nobody holds; one drop for each hold. Both say what
  * stands in the way (0: nothing), find again after a commit or a count. A page that is not in the
  * book is empty, or, if the tile set is not complete, in doubt. */
-unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
-                        const tseed_place_t *place);
-void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+                        const tseed_page_t *page);
+void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
 
 /* A thread begins or ends to work in a page that is held: only then it is no victim. Whoever waits,
  * for whatever, has no pin. */
-void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
-void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
 /* Whether there are pages which are pinned. */
 int tseed_book_has_pins(const tseed_book_t *book);
 
@@ -133,12 +133,12 @@ typedef struct {
  * leave less than nothing, or more than a page can hold; nothing is booked, the page is in doubt,
  * the accounts are as if nothing had been charged. The same without a complaint where it was in
  * doubt already. */
-apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place,
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page,
                               const tseed_effect_t *change, const tseed_writer_t *writer);
 
 /* Books what a page was counted to hold. *difference: to what the book had. */
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
-                      const tseed_place_t *place, const tseed_effect_t *counted);
+                      const tseed_page_t *page, const tseed_effect_t *counted);
 
 /* Counts reads of a page by its tseed_page_print; 0: it is not in the book. */
 int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now);
@@ -217,7 +217,7 @@ int tseed_book_sweep(tseed_book_t *book);
 
 /* One page; 0: it is not in the book. */
 int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                    const tseed_place_t *place);
+                    const tseed_page_t *page);
 
 /* All pages, one after the other, in no order: *cursor is 0 at first and stays good whatever
  * changes; a page that comes meanwhile may be missed. 0 behind the last. */

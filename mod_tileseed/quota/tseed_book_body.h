@@ -53,10 +53,10 @@ static inline uint16_t tseed_writer_of(int64_t task)
 
 /* The number of a page's cell, or TSEED_NO_CELL. */
 uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
-                         const tseed_place_t *place);
+                         const tseed_page_t *page);
 
 /* The same, made if need be: empty, or in doubt as long as the tile set is not complete. */
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place);
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
 
 /* Puts a cell on the list of changes, unless it is there. */
 void tseed_book_note(tseed_book_t *book, uint32_t number);

@@ -15,7 +15,7 @@ static int is_writing(const tseed_book_t *book, const tseed_cell_t *cell)
 static void look(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_cell_t *cell)
 {
     *leaf = (tseed_leaf_t){.shelf = tseed_book_shelf_of(book, cell),
-                           .place = {cell->z, cell->x, cell->y},
+                           .page = {cell->z, cell->x, cell->y},
                            .usage = tseed_cell_usage(cell),
                            .accessed = cell->accessed,
                            .heat = cell->heat,
@@ -26,9 +26,9 @@ static void look(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_cell_
 }
 
 int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                    const tseed_place_t *place)
+                    const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, shelf, place);
+    uint32_t number = tseed_book_cell(book, shelf, page);
 
     if (number == TSEED_NO_CELL) {
         return 0;
@@ -171,7 +171,7 @@ int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim)
 {
     tseed_leaf_t now;
 
-    return !victim->shelf->spared && tseed_book_page(&now, book, victim->shelf, &victim->place) &&
+    return !victim->shelf->spared && tseed_book_page(&now, book, victim->shelf, &victim->page) &&
            !now.pinned && now.usage.files > 0 && now.accessed == victim->accessed &&
            now.heat == victim->heat;
 }
@@ -204,9 +204,9 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
         tally_t *tally = &tallies[cell->shelf];
 
         if (cell->flags & TSEED_CELL_USED) {
-            const tseed_place_t place = {cell->z, cell->x, cell->y};
+            const tseed_page_t page = {cell->z, cell->x, cell->y};
 
-            if (tseed_book_cell(book, tseed_book_shelf_of(book, cell), &place) != i) {
+            if (tseed_book_cell(book, tseed_book_shelf_of(book, cell), &page) != i) {
                 return apr_psprintf(pool, "page %u is not found", i);
             }
             tseed_effect_add(&tally->paged, &usage);

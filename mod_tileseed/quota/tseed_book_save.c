@@ -22,9 +22,9 @@ static void want_mark(tseed_book_t *book, uint32_t number)
     }
 }
 
-unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, place);
+    uint32_t number = tseed_book_cell_get(book, shelf, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     cell->holds++;
@@ -37,9 +37,9 @@ unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_p
 }
 
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
-                        const tseed_place_t *place)
+                        const tseed_page_t *page)
 {
-    return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place)));
+    return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page)));
 }
 
 static int is_empty(const tseed_book_t *book, const tseed_cell_t *cell)
@@ -48,9 +48,9 @@ static int is_empty(const tseed_book_t *book, const tseed_cell_t *cell)
            !(cell->flags & TSEED_CELL_LINGERS && tseed_book_shelf_of(book, cell)->keeps_empty);
 }
 
-void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, shelf, place);
+    uint32_t number = tseed_book_cell(book, shelf, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     cell->holds--;
@@ -60,14 +60,14 @@ void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place
     }
 }
 
-void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place))->pins++ == 0;
+    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page))->pins++ == 0;
 }
 
-void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_place_t *place)
+void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, place))->pins == 0;
+    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page))->pins == 0;
 }
 
 int tseed_book_has_pins(const tseed_book_t *book)
@@ -119,7 +119,7 @@ size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save)
 static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_cell_t *cell)
 {
     return (tseed_page_record_t){.tileset = tseed_book_shelf_of(book, cell)->record.id,
-                                 .place = {cell->z, cell->x, cell->y},
+                                 .page = {cell->z, cell->x, cell->y},
                                  .usage = tseed_cell_usage(cell),
                                  .accessed = cell->accessed,
                                  .heat = cell->heat,

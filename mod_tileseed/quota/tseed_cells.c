@@ -9,7 +9,7 @@
 
 #define SLAB         1024u
 #define PLACES_FIRST 1024u
-#define PLACES_MOST  (UINT32_C(1) << 26) /* that are reserved: of 256 MB, used only as they fill */
+#define SLOTS_MOST   (UINT32_C(1) << 26) /* that are reserved: of 256 MB, used only as they fill */
 
 static_assert(sizeof(tseed_cell_t) == 56, "what a page costs is promised");
 
@@ -38,26 +38,26 @@ tseed_cell_t *tseed_cells_get(const tseed_cells_t *cells, uint32_t number)
     return &cells->slabs[number / SLAB][number % SLAB];
 }
 
-static uint64_t print_at(const tseed_cells_t *cells, uint32_t place)
+static uint64_t print_at(const tseed_cells_t *cells, uint32_t slot)
 {
-    return cells->print_of(cells->baton, tseed_cells_get(cells, cells->table[place] - 1));
+    return cells->print_of(cells->baton, tseed_cells_get(cells, cells->table[slot] - 1));
 }
 
 /* ---- finding ---- */
 
 static int is_page(const tseed_cell_t *cell, const tseed_cell_key_t *key)
 {
-    return cell->x == key->place.x && cell->y == key->place.y && cell->z == key->place.z &&
+    return cell->x == key->page.x && cell->y == key->page.y && cell->z == key->page.z &&
            cell->shelf == key->shelf;
 }
 
 uint32_t tseed_cells_find(const tseed_cells_t *cells, const tseed_cell_key_t *key)
 {
-    uint32_t place = (uint32_t)key->print & cells->mask;
+    uint32_t slot = (uint32_t)key->print & cells->mask;
 
-    for (; cells->table[place]; place = (place + 1) & cells->mask) {
-        if (is_page(tseed_cells_get(cells, cells->table[place] - 1), key)) {
-            return cells->table[place] - 1;
+    for (; cells->table[slot]; slot = (slot + 1) & cells->mask) {
+        if (is_page(tseed_cells_get(cells, cells->table[slot] - 1), key)) {
+            return cells->table[slot] - 1;
         }
     }
     return TSEED_NO_CELL;
@@ -65,11 +65,11 @@ uint32_t tseed_cells_find(const tseed_cells_t *cells, const tseed_cell_key_t *ke
 
 uint32_t tseed_cells_find_print(const tseed_cells_t *cells, uint64_t print)
 {
-    uint32_t place = (uint32_t)print & cells->mask;
+    uint32_t slot = (uint32_t)print & cells->mask;
 
-    for (; cells->table[place]; place = (place + 1) & cells->mask) {
-        if (print_at(cells, place) == print) {
-            return cells->table[place] - 1;
+    for (; cells->table[slot]; slot = (slot + 1) & cells->mask) {
+        if (print_at(cells, slot) == print) {
+            return cells->table[slot] - 1;
         }
     }
     return TSEED_NO_CELL;
@@ -79,25 +79,25 @@ uint32_t tseed_cells_find_print(const tseed_cells_t *cells, uint64_t print)
 
 static void put(tseed_cells_t *cells, uint64_t print, uint32_t number)
 {
-    uint32_t place = (uint32_t)print & cells->mask;
+    uint32_t slot = (uint32_t)print & cells->mask;
 
-    while (cells->table[place]) {
-        place = (place + 1) & cells->mask;
+    while (cells->table[slot]) {
+        slot = (slot + 1) & cells->mask;
     }
-    cells->table[place] = number + 1;
+    cells->table[slot] = number + 1;
 }
 
 /* How many pages a table takes before it grows. */
-static uint32_t room_of(uint32_t places)
+static uint32_t room_of(uint32_t slots)
 {
-    return (places - 1) / 4 * 3;
+    return (slots - 1) / 4 * 3;
 }
 
-static void resize_table(tseed_cells_t *cells, uint32_t places)
+static void resize_table(tseed_cells_t *cells, uint32_t slots)
 {
     free(cells->table);
-    cells->table = tseed_memory_get(places * sizeof(*cells->table));
-    cells->mask = places - 1;
+    cells->table = tseed_memory_get(slots * sizeof(*cells->table));
+    cells->mask = slots - 1;
     for (uint32_t i = 0; i < cells->end; i++) {
         const tseed_cell_t *cell = tseed_cells_get(cells, i);
 
@@ -109,13 +109,13 @@ static void resize_table(tseed_cells_t *cells, uint32_t places)
 
 void tseed_cells_reserve(tseed_cells_t *cells, int64_t pages)
 {
-    uint32_t places = cells->mask + 1;
+    uint32_t slots = cells->mask + 1;
 
-    while (places < PLACES_MOST && pages > (int64_t)room_of(places) - cells->count) {
-        places *= 2;
+    while (slots < SLOTS_MOST && pages > (int64_t)room_of(slots) - cells->count) {
+        slots *= 2;
     }
-    if (places > cells->mask + 1) {
-        resize_table(cells, places);
+    if (slots > cells->mask + 1) {
+        resize_table(cells, slots);
     }
 }
 
@@ -152,9 +152,9 @@ uint32_t tseed_cells_add(tseed_cells_t *cells, const tseed_cell_key_t *key)
         resize_table(cells, 2 * (cells->mask + 1));
     }
     number = take(cells);
-    *tseed_cells_get(cells, number) = (tseed_cell_t){.x = key->place.x,
-                                                     .y = key->place.y,
-                                                     .z = (uint8_t)key->place.z,
+    *tseed_cells_get(cells, number) = (tseed_cell_t){.x = key->page.x,
+                                                     .y = key->page.y,
+                                                     .z = (uint8_t)key->page.z,
                                                      .shelf = key->shelf,
                                                      .flags = TSEED_CELL_USED};
     put(cells, key->print, number);
@@ -163,18 +163,18 @@ uint32_t tseed_cells_add(tseed_cells_t *cells, const tseed_cell_key_t *key)
 
 /* ---- removing ---- */
 
-/* Whoever was pushed on over the free place by its neighbours moves back into it (Knuth, The Art of
+/* Whoever was pushed on over the free slot by its neighbours moves back into it (Knuth, The Art of
  * Computer Programming 6.4, algorithm R). */
 static void close_gap(tseed_cells_t *cells, uint32_t gap)
 {
-    for (uint32_t place = (gap + 1) & cells->mask; cells->table[place];
-         place = (place + 1) & cells->mask) {
-        uint32_t home = (uint32_t)print_at(cells, place) & cells->mask;
+    for (uint32_t slot = (gap + 1) & cells->mask; cells->table[slot];
+         slot = (slot + 1) & cells->mask) {
+        uint32_t home = (uint32_t)print_at(cells, slot) & cells->mask;
 
-        if (((place - home) & cells->mask) >= ((place - gap) & cells->mask)) {
-            cells->table[gap] = cells->table[place];
-            cells->table[place] = 0;
-            gap = place;
+        if (((slot - home) & cells->mask) >= ((slot - gap) & cells->mask)) {
+            cells->table[gap] = cells->table[slot];
+            cells->table[slot] = 0;
+            gap = slot;
         }
     }
 }
@@ -182,13 +182,13 @@ static void close_gap(tseed_cells_t *cells, uint32_t gap)
 void tseed_cells_remove(tseed_cells_t *cells, uint32_t number)
 {
     tseed_cell_t *cell = tseed_cells_get(cells, number);
-    uint32_t place = (uint32_t)cells->print_of(cells->baton, cell) & cells->mask;
+    uint32_t slot = (uint32_t)cells->print_of(cells->baton, cell) & cells->mask;
 
-    while (cells->table[place] != number + 1) {
-        place = (place + 1) & cells->mask;
+    while (cells->table[slot] != number + 1) {
+        slot = (slot + 1) & cells->mask;
     }
-    cells->table[place] = 0;
-    close_gap(cells, place);
+    cells->table[slot] = 0;
+    close_gap(cells, slot);
     *cell = (tseed_cell_t){.x = cells->free};
     cells->free = number;
     cells->count--;

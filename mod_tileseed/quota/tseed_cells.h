@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     uint64_t print;
     uint32_t shelf;
-    tseed_place_t place;
+    tseed_page_t page;
 } tseed_cell_key_t;
 
 typedef struct {

@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
     leaf_key_t key;
     tseed_shelf_t *shelf;
-    tseed_place_t place;
+    tseed_page_t page;
     tseed_sheet_t sheet;
     int changed;    /* not saved yet */
     unsigned asked; /* tick */
@@ -124,7 +124,7 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
         leaf->changed = 1;
         return;
     }
-    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->record.id, &leaf->place,
+    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->record.id, &leaf->page,
                            seeder->context->scratch) == APR_SUCCESS) {
         tseed_sheet_load(&leaf->sheet, text);
     } else {
@@ -136,9 +136,9 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
 static leaf_t *leaf_of(tseed_seeder_t *seeder, const tseed_job_t *job, int *at)
 {
     const tseed_range_t *whole = &job->metatile.whole;
-    const tseed_place_t place = {whole->z, whole->minx / TSEED_PAGE_SIDE,
-                                 whole->miny / TSEED_PAGE_SIDE};
-    const leaf_key_t key = {job->run->shelf->number, place.z, place.x, place.y};
+    const tseed_page_t page = {whole->z, whole->minx / TSEED_PAGE_SIDE,
+                               whole->miny / TSEED_PAGE_SIDE};
+    const leaf_key_t key = {job->run->shelf->number, page.z, page.x, page.y};
     leaf_t *leaf;
 
     follow_recipe(seeder, job->run);
@@ -147,7 +147,7 @@ static leaf_t *leaf_of(tseed_seeder_t *seeder, const tseed_job_t *job, int *at)
         leaf = tseed_memory_get(sizeof(*leaf));
         leaf->key = key;
         leaf->shelf = job->run->shelf;
-        leaf->place = place;
+        leaf->page = page;
         leaf_load(seeder, leaf);
         apr_hash_set(seeder->leaves, &leaf->key, sizeof(leaf->key), leaf);
     }
@@ -213,7 +213,7 @@ apr_status_t tseed_archive_write(tseed_seeder_t *seeder)
         const leaf_t *leaf = apr_hash_this_val(index);
 
         if (leaf->changed) {
-            rv = tseed_answers_save(seeder->session->state, leaf->shelf->record.id, &leaf->place,
+            rv = tseed_answers_save(seeder->session->state, leaf->shelf->record.id, &leaf->page,
                                     tseed_sheet_save(&leaf->sheet, seeder->context->scratch));
         }
     }

@@ -5,16 +5,15 @@
 #include "seeder/tseed_house.h"
 
 /* The tiles of a page, as far as the grid goes. */
-static tseed_range_t tiles_of(const tseed_run_t *run, const tseed_place_t *place)
+static tseed_range_t tiles_of(const tseed_run_t *run, const tseed_page_t *page)
 {
     const tseed_gridset_t *gridset = run->tileset.subset->gridset;
-    tseed_range_t grid = {place->z, 0, 0, gridset->columns[place->z] - 1,
-                          gridset->rows[place->z] - 1};
-    tseed_range_t page = {place->z, place->x * TSEED_PAGE_SIDE, place->y * TSEED_PAGE_SIDE,
-                          (place->x + 1) * TSEED_PAGE_SIDE - 1,
-                          (place->y + 1) * TSEED_PAGE_SIDE - 1};
+    tseed_range_t grid = {page->z, 0, 0, gridset->columns[page->z] - 1, gridset->rows[page->z] - 1};
+    tseed_range_t tiles = {page->z, page->x * TSEED_PAGE_SIDE, page->y * TSEED_PAGE_SIDE,
+                           (page->x + 1) * TSEED_PAGE_SIDE - 1,
+                           (page->y + 1) * TSEED_PAGE_SIDE - 1};
 
-    return tseed_range_intersect(&page, &grid);
+    return tseed_range_intersect(&tiles, &grid);
 }
 
 static tseed_job_t *chore_get(tseed_seeder_t *seeder, const tseed_client_t *client,
@@ -32,12 +31,12 @@ static tseed_job_t *chore_get(tseed_seeder_t *seeder, const tseed_client_t *clie
 }
 
 tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                     tseed_run_t *run, const tseed_place_t *place,
+                                     tseed_run_t *run, const tseed_page_t *page,
                                      tseed_stage_t stage)
 {
     tseed_job_t *job = chore_get(seeder, client, run, stage);
 
-    job->metatile.wanted = tiles_of(run, place);
+    job->metatile.wanted = tiles_of(run, page);
     tseed_steward_hold(seeder, job);
     tseed_steward_pin(seeder, job);
     tseed_queue_put(&run->ready, job);

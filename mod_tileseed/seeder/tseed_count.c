@@ -14,26 +14,25 @@
 #define RECOUNTS_AT_ONCE 64
 #define LOOKS_AT_ONCE    (1 << 18) /* of pages, in milliseconds */
 
-static int is_counted(const tseed_run_t *run, const tseed_place_t *place)
+static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
 {
     for (const tseed_job_t *job = run->jobs; job; job = job->sibling) {
         const tseed_range_t *tiles = &job->metatile.wanted;
 
-        if (job->stage == TSEED_STAGE_COUNT && tiles->z == place->z &&
-            tiles->minx == place->x * TSEED_PAGE_SIDE &&
-            tiles->miny == place->y * TSEED_PAGE_SIDE) {
+        if (job->stage == TSEED_STAGE_COUNT && tiles->z == page->z &&
+            tiles->minx == page->x * TSEED_PAGE_SIDE && tiles->miny == page->y * TSEED_PAGE_SIDE) {
             return 1;
         }
     }
     return 0;
 }
 
-void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
     tseed_run_t *run = tseed_standing_of(seeder, shelf);
 
-    if (run && !is_counted(run, place)) {
-        tseed_chores_begin_page(seeder, &tseed_count_client, run, place, TSEED_STAGE_COUNT);
+    if (run && !is_counted(run, page)) {
+        tseed_chores_begin_page(seeder, &tseed_count_client, run, page, TSEED_STAGE_COUNT);
     }
 }
 
@@ -68,8 +67,8 @@ static void report(const tseed_job_t *job, const tseed_effect_t *difference)
 static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
-    const tseed_place_t place = {tiles->z, tiles->minx / TSEED_PAGE_SIDE,
-                                 tiles->miny / TSEED_PAGE_SIDE};
+    const tseed_page_t page = {tiles->z, tiles->minx / TSEED_PAGE_SIDE,
+                               tiles->miny / TSEED_PAGE_SIDE};
     tseed_effect_t difference = {0};
 
     if (job->outcome == TSEED_JOB_STOPPED) {
@@ -82,7 +81,7 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
         return;
     }
     if (job->stage == TSEED_STAGE_COUNT) {
-        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &place, &job->counted);
+        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &page, &job->counted);
     } else {
         tseed_book_count_shared(&difference, seeder->cache->book, job->run->shelf, &job->counted);
     }
@@ -160,8 +159,8 @@ static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
 {
     tseed_run_t *run = tseed_standing_of(seeder, leaf->shelf);
 
-    if (run && !is_counted(run, &leaf->place)) {
-        tseed_chores_begin_page(seeder, &tseed_count_client, run, &leaf->place, TSEED_STAGE_COUNT)
+    if (run && !is_counted(run, &leaf->page)) {
+        tseed_chores_begin_page(seeder, &tseed_count_client, run, &leaf->page, TSEED_STAGE_COUNT)
             ->is_recount = 1;
         seeder->recounts++;
     }
@@ -180,7 +179,7 @@ static void recount_feed(tseed_seeder_t *seeder)
             seeder->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
-        if (!(leaf.shelf->record.doubtful >> leaf.place.z & 1)) {
+        if (!(leaf.shelf->record.doubtful >> leaf.page.z & 1)) {
             recount_page(seeder, &leaf);
         }
     }
@@ -240,7 +239,7 @@ static void count_next(tseed_seeder_t *seeder)
 
     while (tseed_book_next_in_doubt(&leaf, seeder->cache->book, &seeder->doubt_cursor, &looks)) {
         if (!leaf.pinned) {
-            tseed_count_page(seeder, leaf.shelf, &leaf.place);
+            tseed_count_page(seeder, leaf.shelf, &leaf.page);
             return;
         }
     }
@@ -265,8 +264,8 @@ static void feed_marks(void *module)
     for (int i = 0; i < seeder->to_count->nelts; i++) {
         const tseed_count_mark_t *mark = &APR_ARRAY_IDX(seeder->to_count, i, tseed_count_mark_t);
 
-        if (mark->place.z >= 0) {
-            tseed_count_page(seeder, mark->shelf, &mark->place);
+        if (mark->page.z >= 0) {
+            tseed_count_page(seeder, mark->shelf, &mark->page);
         } else if (mark->shelf->shared_due) {
             tseed_count_shared(seeder, mark->shelf, NULL, NULL);
         }

@@ -96,9 +96,9 @@ static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
     const uint64_t print = job->run->shelf->record.print;
 
     for (int i = 0; i < job->passage->count; i++) {
-        const tseed_place_t place = tseed_place_of(&job->passage->tiles[i]);
+        const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);
 
-        tseed_book_hit(seeder->cache->book, tseed_page_print(print, place.z, place.x, place.y), 1,
+        tseed_book_hit(seeder->cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
                        tseed_steward_date(seeder));
     }
 }

@@ -97,7 +97,7 @@ typedef struct {
  */
 typedef struct {
     tseed_shelf_t *shelf;
-    tseed_place_t place;
+    tseed_page_t page;
 } tseed_count_mark_t;
 
 /* Removals for the disk quota (tseed_janitor.c). */
@@ -130,12 +130,12 @@ typedef struct {
 
 /* The books being read (tseed_loader.c), tile set by tile set. */
 typedef struct {
-    int is_lost;        /* another database is in the place of the one that is read */
-    unsigned shelf;     /* number of the tile set it is at, */
-    int is_within;      /* in the midst of it, */
-    tseed_place_t last; /* behind this page */
-    apr_time_t began;   /* monotonic: this portion */
-    int64_t expected;   /* pages, by the rows of the tile sets */
+    int is_lost;       /* another database is in the place of the one that is read */
+    unsigned shelf;    /* number of the tile set it is at, */
+    int is_within;     /* in the midst of it, */
+    tseed_page_t last; /* behind this page */
+    apr_time_t began;  /* monotonic: this portion */
+    int64_t expected;  /* pages, by the rows of the tile sets */
     apr_pool_t *pool;
     apr_array_header_t *doubts; /* of tseed_page_record_t: those that are marked */
 } tseed_loader_t;
@@ -442,7 +442,7 @@ void tseed_archive_saved(tseed_seeder_t *seeder);
 
 /* Begins a job in one page; it waits in the run's queue until it may begin. */
 tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                     tseed_run_t *run, const tseed_place_t *place,
+                                     tseed_run_t *run, const tseed_page_t *page,
                                      tseed_stage_t stage);
 /* Begins a job in the shared files of a tile set; NULL: not now. */
 tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
@@ -453,7 +453,7 @@ void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
 /* ---- counting ---- */
 
 /* Has a page counted, unless it is being counted. */
-void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place);
+void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page);
 /* Has the shared files of a tile set counted, and their count reported unless `report` is NULL; 0:
  * not now. */
 int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *report,

@@ -215,8 +215,8 @@ static void say_removal(const tseed_leaf_t *page)
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
               "removes page %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
               " of %s for the disk quota: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT " bytes",
-              page->place.z, page->place.x, page->place.y, page->shelf->record.key,
-              page->usage.names, page->usage.allocated);
+              page->page.z, page->page.x, page->page.y, page->shelf->record.key, page->usage.names,
+              page->usage.allocated);
 }
 
 /* Returns 0 if its tile set is configured no more. */
@@ -225,8 +225,7 @@ static int remove_page(tseed_seeder_t *seeder, const tseed_leaf_t *page)
     tseed_run_t *run = tseed_standing_of(seeder, page->shelf);
 
     if (run) {
-        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &page->place,
-                                TSEED_STAGE_REMOVE)
+        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &page->page, TSEED_STAGE_REMOVE)
             ->counted = page->usage;
     }
     return run != NULL;
@@ -375,7 +374,7 @@ static void say_removed(tseed_seeder_t *seeder)
 static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    const tseed_place_t place = tseed_place_of(&(tseed_tile_t){
+    const tseed_page_t page = tseed_page_of(&(tseed_tile_t){
         job->metatile.wanted.z, job->metatile.wanted.minx, job->metatile.wanted.miny});
     const tseed_effect_t nothing = {0};
     tseed_effect_t difference;
@@ -386,7 +385,7 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
     remember(seeder, job);
     tseed_steward_book(seeder, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
-        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &place, &nothing);
+        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &page, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
         job->run->shelf->spared = 1;
         janitor->spare_until = tseed_clock_monotonic() + RETRY;

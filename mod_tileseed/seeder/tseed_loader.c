@@ -36,7 +36,7 @@ static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
     tseed_loader_t *loader = &seeder->loader;
 
     tseed_book_load(seeder->cache->book, shelf, record);
-    loader->last = record->place;
+    loader->last = record->page;
     tseed_calendar_show(&seeder->context->calendar, apr_time_from_sec((uint32_t)record->accessed),
                         loader->began);
     if (record->dirty) {
@@ -90,7 +90,7 @@ static apr_status_t forget_levels(tseed_seeder_t *seeder, const apr_array_header
         const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
         const int is_last = i + 1 == doubts->nelts || record[1].tileset != record->tileset;
 
-        levels |= UINT64_C(1) << record->place.z;
+        levels |= UINT64_C(1) << record->page.z;
         if (is_last) {
             rv = tseed_answers_doubt_levels(seeder->session->state, record->tileset, levels);
             levels = 0;
@@ -106,7 +106,7 @@ static apr_status_t forget_pages(tseed_seeder_t *seeder, const apr_array_header_
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
         const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
 
-        rv = tseed_answers_doubt(seeder->session->state, record->tileset, &record->place);
+        rv = tseed_answers_doubt(seeder->session->state, record->tileset, &record->page);
     }
     return rv;
 }

@@ -25,50 +25,50 @@
 /* ---- the pages of a job ---- */
 
 typedef unsigned page_call_t(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
-                             const tseed_place_t *place);
+                             const tseed_page_t *page);
 
-static unsigned hold(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static unsigned hold(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    return tseed_book_hold(seeder->cache->book, shelf, place);
+    return tseed_book_hold(seeder->cache->book, shelf, page);
 }
 
-static void want_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static void want_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){shelf, *place};
+    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){shelf, *page};
 }
 
 static void want_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 {
     seeder->shared_due += !shelf->shared_due;
     shelf->shared_due = 1;
-    want_count(seeder, shelf, &(tseed_place_t){.z = -1});
+    want_count(seeder, shelf, &(tseed_page_t){.z = -1});
 }
 
-static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    unsigned obstacles = tseed_book_ask(seeder->cache->book, shelf, place);
+    unsigned obstacles = tseed_book_ask(seeder->cache->book, shelf, page);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        want_count(seeder, shelf, place);
+        want_count(seeder, shelf, page);
     }
     return obstacles;
 }
 
-static unsigned pin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static unsigned pin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    tseed_book_pin(seeder->cache->book, shelf, place);
+    tseed_book_pin(seeder->cache->book, shelf, page);
     return 0;
 }
 
-static unsigned unpin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static unsigned unpin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    tseed_book_unpin(seeder->cache->book, shelf, place);
+    tseed_book_unpin(seeder->cache->book, shelf, page);
     return 0;
 }
 
-static unsigned drop(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_place_t *place)
+static unsigned drop(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
 {
-    tseed_book_drop(seeder->cache->book, shelf, place);
+    tseed_book_drop(seeder->cache->book, shelf, page);
     return 0;
 }
 
@@ -80,9 +80,9 @@ static unsigned for_pages(tseed_seeder_t *seeder, const tseed_job_t *job, page_c
 
     for (int64_t y = tiles->miny / TSEED_PAGE_SIDE; y <= tiles->maxy / TSEED_PAGE_SIDE; y++) {
         for (int64_t x = tiles->minx / TSEED_PAGE_SIDE; x <= tiles->maxx / TSEED_PAGE_SIDE; x++) {
-            const tseed_place_t place = {tiles->z, x, y};
+            const tseed_page_t page = {tiles->z, x, y};
 
-            sum |= call(seeder, job->run->shelf, &place);
+            sum |= call(seeder, job->run->shelf, &page);
         }
     }
     return sum;
@@ -241,7 +241,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     apr_status_t rv;
 
     while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
-        rv = tseed_book_apply(seeder->cache->book, job->run->shelf, &line->place, &line->effect,
+        rv = tseed_book_apply(seeder->cache->book, job->run->shelf, &line->page, &line->effect,
                               job->stage == TSEED_STAGE_CUT ? &writer : NULL);
         if (rv != APR_SUCCESS) {
             complain(job);

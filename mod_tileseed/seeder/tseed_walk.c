@@ -44,9 +44,9 @@ static void hand_over(tseed_walk_t *walk)
 static void found(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
     tseed_walk_t *walk = data;
-    tseed_place_t place = tseed_place_of(tile);
+    tseed_page_t page = tseed_page_of(tile);
 
-    tseed_tally_add(&walk->tally, &place, effect);
+    tseed_tally_add(&walk->tally, &page, effect);
     if (tseed_tally_is_full(&walk->tally)) {
         hand_over(walk);
     }
@@ -143,16 +143,16 @@ static void walk_end(tseed_seeder_t *seeder)
 }
 
 /* The next page of the portion that is not in the book; 0: there is none. */
-static int next_found(tseed_seeder_t *seeder, tseed_place_t *place)
+static int next_found(tseed_seeder_t *seeder, tseed_page_t *page)
 {
     tseed_walk_t *walk = seeder->walk;
     const tseed_line_t *line;
     tseed_leaf_t leaf;
 
     while ((line = tseed_tally_next(&walk->tally, &walk->cursor)) != NULL) {
-        seeder->cache->status.walked_level = line->place.z;
-        if (!tseed_book_page(&leaf, seeder->cache->book, walk->run->shelf, &line->place)) {
-            *place = line->place;
+        seeder->cache->status.walked_level = line->page.z;
+        if (!tseed_book_page(&leaf, seeder->cache->book, walk->run->shelf, &line->page)) {
+            *page = line->page;
             return 1;
         }
     }
@@ -198,10 +198,10 @@ static void walk_next(tseed_seeder_t *seeder)
 static void walk_on(tseed_seeder_t *seeder)
 {
     tseed_walk_t *walk = seeder->walk;
-    tseed_place_t place;
+    tseed_page_t page;
 
-    if (next_found(seeder, &place)) {
-        tseed_count_page(seeder, walk->run->shelf, &place);
+    if (next_found(seeder, &page)) {
+        tseed_count_page(seeder, walk->run->shelf, &page);
     } else if (walk->has_more) {
         tseed_tally_clear(&walk->tally);
         walk->is_back = 0;

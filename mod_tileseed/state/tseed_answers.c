@@ -9,7 +9,7 @@
 
 typedef struct {
     int64_t tileset;
-    const tseed_place_t *place;
+    const tseed_page_t *page;
     const char *text;
     uint64_t levels;
     apr_pool_t *pool;
@@ -18,7 +18,7 @@ typedef struct {
 static apr_status_t load(tseed_state_t *state, void *baton)
 {
     answers_t *call = baton;
-    const void *args[] = {&call->tileset, &call->place->z, &call->place->x, &call->place->y};
+    const void *args[] = {&call->tileset, &call->page->z, &call->page->x, &call->page->y};
     tseed_rows_t rows;
     apr_status_t rv =
         tseed_database_select(&rows, &state->db, TSEED_SQL_ANSWERS_GET, args, state->scratch);
@@ -30,9 +30,9 @@ static apr_status_t load(tseed_state_t *state, void *baton)
 }
 
 apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t tileset,
-                                const tseed_place_t *place, apr_pool_t *pool)
+                                const tseed_page_t *page, apr_pool_t *pool)
 {
-    answers_t call = {.tileset = tileset, .place = place, .text = "", .pool = pool};
+    answers_t call = {.tileset = tileset, .page = page, .text = "", .pool = pool};
     apr_status_t rv = tseed_work_read(state, load, &call);
 
     *text = call.text;
@@ -42,16 +42,16 @@ apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t
 static apr_status_t save(tseed_state_t *state, void *baton)
 {
     const answers_t *call = baton;
-    const void *args[] = {&call->tileset, &call->place->z, &call->place->x, &call->place->y,
+    const void *args[] = {&call->tileset, &call->page->z, &call->page->x, &call->page->y,
                           call->text};
 
     return tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_SAVE, args);
 }
 
-apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_place_t *place,
+apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
                                 const char *text)
 {
-    answers_t call = {.tileset = tileset, .place = place, .text = text};
+    answers_t call = {.tileset = tileset, .page = page, .text = text};
 
     return tseed_work_write(state, save, &call);
 }
@@ -62,17 +62,17 @@ static apr_status_t doubt(tseed_state_t *state, void *baton)
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < 4; i++) {
-        const int64_t x = call->place->x - i % 2, y = call->place->y - i / 2;
-        const void *args[] = {&call->tileset, &call->place->z, &x, &y};
+        const int64_t x = call->page->x - i % 2, y = call->page->y - i / 2;
+        const void *args[] = {&call->tileset, &call->page->z, &x, &y};
 
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE, args);
     }
     return rv;
 }
 
-apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_place_t *place)
+apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_page_t *page)
 {
-    answers_t call = {.tileset = tileset, .place = place};
+    answers_t call = {.tileset = tileset, .page = page};
 
     return tseed_work_write(state, doubt, &call);
 }

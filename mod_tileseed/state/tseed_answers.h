@@ -14,15 +14,15 @@
 
 /* *text in `pool`; "": there is none. */
 apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t tileset,
-                                const tseed_place_t *place, apr_pool_t *pool);
+                                const tseed_page_t *page, apr_pool_t *pool);
 
 /* Saves the text of a page, whether there was one or not. */
-apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_place_t *place,
+apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
                                 const char *text);
 
 /* Forgets what may be wrong once a page is in doubt: its own text and those of the pages before it
  * in each direction, whose last metatiles may reach into it. */
-apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_place_t *place);
+apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_page_t *page);
 
 /* Likewise of all pages of these levels (bits). */
 apr_status_t tseed_answers_doubt_levels(tseed_state_t *state, int64_t tileset, uint64_t levels);

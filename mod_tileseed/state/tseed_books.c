@@ -154,14 +154,14 @@ apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *recor
 typedef struct {
     apr_array_header_t *pages;
     int64_t tileset, most;
-    tseed_place_t after;
+    tseed_page_t after;
 } pages_t;
 
 static void load_page(tseed_page_record_t *record, tseed_rows_t *rows)
 {
-    record->place.z = tseed_rows_int(rows);
-    record->place.x = tseed_rows_int64(rows);
-    record->place.y = tseed_rows_int64(rows);
+    record->page.z = tseed_rows_int(rows);
+    record->page.x = tseed_rows_int64(rows);
+    record->page.y = tseed_rows_int64(rows);
     load_effect(&record->usage, rows);
     record->accessed = tseed_rows_int64(rows);
     record->heat = tseed_rows_int64(rows);
@@ -188,9 +188,9 @@ static apr_status_t load_pages(tseed_state_t *state, void *baton)
 }
 
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
-                               const tseed_place_t *after, int64_t most, apr_pool_t *pool)
+                               const tseed_page_t *after, int64_t most, apr_pool_t *pool)
 {
-    static const tseed_place_t before_all = {-1, -1, -1};
+    static const tseed_page_t before_all = {-1, -1, -1};
     pages_t call = {.pages = apr_array_make(pool, 64, sizeof(tseed_page_record_t)),
                     .tileset = tileset,
                     .most = most,
@@ -204,9 +204,9 @@ static apr_status_t save_page(tseed_state_t *state, void *baton)
 {
     const tseed_page_record_t *record = baton;
     const tseed_effect_t *usage = &record->usage;
-    const void *args[] = {&record->tileset,  &record->place.z, &record->place.x, &record->place.y,
-                          &usage->names,     &usage->files,    &usage->bytes,    &usage->allocated,
-                          &record->accessed, &record->heat,    &record->dirty};
+    const void *args[] = {&record->tileset,  &record->page.z, &record->page.x, &record->page.y,
+                          &usage->names,     &usage->files,   &usage->bytes,   &usage->allocated,
+                          &record->accessed, &record->heat,   &record->dirty};
 
     return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_SAVE, args);
 }
@@ -219,7 +219,7 @@ apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record
 static apr_status_t delete_page(tseed_state_t *state, void *baton)
 {
     const tseed_page_record_t *record = baton;
-    const void *args[] = {&record->tileset, &record->place.z, &record->place.x, &record->place.y};
+    const void *args[] = {&record->tileset, &record->page.z, &record->page.x, &record->page.y};
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
 
     return rv == APR_SUCCESS

@@ -33,7 +33,7 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t
 /* At most `most` pages (tseed_page_record_t) of a tile set behind the place `after` (NULL: from the
  * first on), by level, column and row, in `pool`. Any process. */
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
-                               const tseed_place_t *after, int64_t most, apr_pool_t *pool);
+                               const tseed_page_t *after, int64_t most, apr_pool_t *pool);
 
 /* Saves a page, whether there was one or not; deletes it, and its answers. */
 apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record_t *record);

@@ -16,20 +16,20 @@
 
 #define SMALL 8
 
-static int is_same(const tseed_place_t *a, const tseed_place_t *b)
+static int is_same(const tseed_page_t *a, const tseed_page_t *b)
 {
     return a->z == b->z && a->x == b->x && a->y == b->y;
 }
 
 /* The line of a place, or the free one that it would take. */
-static tseed_line_t *find(const tseed_tally_t *tally, const tseed_place_t *place)
+static tseed_line_t *find(const tseed_tally_t *tally, const tseed_page_t *page)
 {
-    unsigned i = (unsigned)tseed_page_print(0, place->z, place->x, place->y);
+    unsigned i = (unsigned)tseed_page_print(0, page->z, page->x, page->y);
 
     for (;; i++) {
         tseed_line_t *line = &tally->lines[i & (tally->size - 1)];
 
-        if (line->place.z < 0 || is_same(&line->place, place)) {
+        if (line->page.z < 0 || is_same(&line->page, page)) {
             return line;
         }
     }
@@ -38,7 +38,7 @@ static tseed_line_t *find(const tseed_tally_t *tally, const tseed_place_t *place
 static void make_free(tseed_tally_t *tally)
 {
     for (unsigned i = 0; i < tally->size; i++) {
-        tally->lines[i] = (tseed_line_t){.place = {.z = -1}};
+        tally->lines[i] = (tseed_line_t){.page = {.z = -1}};
     }
     tally->count = 0;
 }
@@ -53,22 +53,22 @@ static void grow(tseed_tally_t *tally)
     tally->lines = tseed_memory_get(tally->size * sizeof(*tally->lines));
     make_free(tally);
     while ((line = tseed_tally_next(&old, &cursor)) != NULL) {
-        *find(tally, &line->place) = *line;
+        *find(tally, &line->page) = *line;
         tally->count++;
     }
     free(old.lines);
 }
 
-void tseed_tally_add(tseed_tally_t *tally, const tseed_place_t *place, const tseed_effect_t *effect)
+void tseed_tally_add(tseed_tally_t *tally, const tseed_page_t *page, const tseed_effect_t *effect)
 {
     tseed_line_t *line;
 
     if (2 * (tally->count + 1) > tally->size) {
         grow(tally);
     }
-    line = find(tally, place);
-    if (line->place.z < 0) {
-        line->place = *place;
+    line = find(tally, page);
+    if (line->page.z < 0) {
+        line->page = *page;
         tally->count++;
     }
     tseed_effect_add(&line->effect, effect);
@@ -79,7 +79,7 @@ const tseed_line_t *tseed_tally_next(const tseed_tally_t *tally, unsigned *curso
     while (*cursor < tally->size) {
         const tseed_line_t *line = &tally->lines[(*cursor)++];
 
-        if (line->place.z >= 0) {
+        if (line->page.z >= 0) {
             return line;
         }
     }

@@ -13,7 +13,7 @@
 #define TSEED_TALLY_MOST 4096
 
 typedef struct {
-    tseed_place_t place; /* z -1: free */
+    tseed_page_t page; /* z -1: free */
     tseed_effect_t effect;
 } tseed_line_t;
 
@@ -23,9 +23,9 @@ typedef struct {
 } tseed_tally_t;
 
 /* The page of a tile. */
-static inline tseed_place_t tseed_place_of(const tseed_tile_t *tile)
+static inline tseed_page_t tseed_page_of(const tseed_tile_t *tile)
 {
-    return (tseed_place_t){tile->z, tile->x / TSEED_PAGE_SIDE, tile->y / TSEED_PAGE_SIDE};
+    return (tseed_page_t){tile->z, tile->x / TSEED_PAGE_SIDE, tile->y / TSEED_PAGE_SIDE};
 }
 
 /* Whether the thread that fills the tally is to take a break. */
@@ -35,8 +35,7 @@ static inline int tseed_tally_is_full(const tseed_tally_t *tally)
 }
 
 /* Adds an effect to a page's. */
-void tseed_tally_add(tseed_tally_t *tally, const tseed_place_t *place,
-                     const tseed_effect_t *effect);
+void tseed_tally_add(tseed_tally_t *tally, const tseed_page_t *page, const tseed_effect_t *effect);
 
 /* The lines, one after the other, in no order: *cursor is 0 at first. NULL behind the last. */
 const tseed_line_t *tseed_tally_next(const tseed_tally_t *tally, unsigned *cursor);

@@ -143,9 +143,9 @@ static void settle(tseed_job_t *job, int64_t allocated, int files, const tseed_e
 
 static void note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
-    tseed_place_t place = tseed_place_of(tile);
+    tseed_page_t page = tseed_page_of(tile);
 
-    tseed_tally_add(&job->tally, &place, effect);
+    tseed_tally_add(&job->tally, &page, effect);
 }
 
 static apr_status_t put_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,

@@ -19,7 +19,7 @@ static tseed_book_t *book;
 static tseed_chain_t chain;
 static tseed_shelf_t *shelf;
 
-static const tseed_place_t here = {5, 7, 9};
+static const tseed_page_t here = {5, 7, 9};
 static const tseed_writer_t writer = {12, NOW};
 
 static tseed_shelf_t *shelve(int64_t id, const tseed_chain_t *accounts, int complete)
@@ -79,16 +79,15 @@ static void assert_effect(const tseed_effect_t *is, int64_t names, int64_t files
 }
 
 /* As a worker does: charges, then what it did is booked. */
-static apr_status_t change(const tseed_place_t *place, tseed_effect_t what,
-                           const tseed_writer_t *who)
+static apr_status_t change(const tseed_page_t *page, tseed_effect_t what, const tseed_writer_t *who)
 {
     assert_null(tseed_account_charge(&shelf->chain, (tseed_amount_t){what.allocated, what.files}));
-    return tseed_book_apply(book, shelf, place, &what, who);
+    return tseed_book_apply(book, shelf, page, &what, who);
 }
 
-static void write_at(const tseed_place_t *place, const tseed_writer_t *who)
+static void write_at(const tseed_page_t *page, const tseed_writer_t *who)
 {
-    assert_int_equal(change(place, effect(4, 4, 400, 16384), who), APR_SUCCESS);
+    assert_int_equal(change(page, effect(4, 4, 400, 16384), who), APR_SUCCESS);
 }
 
 static void assert_charged(int64_t bytes, int64_t files)
@@ -99,23 +98,22 @@ static void assert_charged(int64_t bytes, int64_t files)
     assert_int_equal(used.files, files + 1);
 }
 
-static tseed_leaf_t page_at(const tseed_place_t *place)
+static tseed_leaf_t page_at(const tseed_page_t *page)
 {
     tseed_leaf_t leaf;
 
-    assert_true(tseed_book_page(&leaf, book, shelf, place));
+    assert_true(tseed_book_page(&leaf, book, shelf, page));
     return leaf;
 }
 
 /* The saved page of a place, or 0. */
 static int saved_page(tseed_page_record_t *record, int *gone, tseed_save_t save,
-                      const tseed_place_t *place)
+                      const tseed_page_t *page)
 {
     size_t cursor = 0;
 
     while (tseed_book_change(book, record, gone, save, &cursor)) {
-        if (record->place.z == place->z && record->place.x == place->x &&
-            record->place.y == place->y) {
+        if (record->page.z == page->z && record->page.x == page->x && record->page.y == page->y) {
             return 1;
         }
     }
@@ -179,13 +177,13 @@ static void test_book__more_than_a_page_has_places_for_is_not_booked(void **stat
     (void)state;
     assert_int_equal(change(&here, effect(1024, 1000, 1, 4096), &writer), APR_SUCCESS);
     assert_int_equal(change(&here, effect(1, 0, 0, 0), &writer), APR_EINVAL);
-    assert_int_equal(change(&(tseed_place_t){6, 1, 1}, effect(1, 2, 0, 0), &writer), APR_EINVAL);
+    assert_int_equal(change(&(tseed_page_t){6, 1, 1}, effect(1, 2, 0, 0), &writer), APR_EINVAL);
 }
 
 static void test_book__what_is_loaded_is_charged(void **state)
 {
     tseed_page_record_t record = {.tileset = 1,
-                                  .place = here,
+                                  .page = here,
                                   .usage = effect(9, 8, 7000, 32768),
                                   .accessed = NOW - 5,
                                   .heat = tseed_heat_add(0, 3, NOW - 5)};
@@ -197,16 +195,16 @@ static void test_book__what_is_loaded_is_charged(void **state)
     assert_int_equal(page_at(&here).accessed, NOW - 5);
     assert_int_equal(page_at(&here).heat, record.heat);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 0);
-    record.place.x++;
+    record.page.x++;
     record.dirty = 1;
     tseed_book_load(book, shelf, &record);
-    assert_true(page_at(&record.place).in_doubt);
-    assert_int_equal(tseed_book_ask(book, shelf, &record.place), TSEED_PAGE_IN_DOUBT);
+    assert_true(page_at(&record.page).in_doubt);
+    assert_int_equal(tseed_book_ask(book, shelf, &record.page), TSEED_PAGE_IN_DOUBT);
 }
 
 static void test_book__a_row_that_cant_be_right_does_no_harm(void **state)
 {
-    tseed_page_record_t record = {.tileset = 1, .place = here, .usage = effect(5, 6, 10, 4096)};
+    tseed_page_record_t record = {.tileset = 1, .page = here, .usage = effect(5, 6, 10, 4096)};
     tseed_leaf_t leaf;
 
     (void)state;
@@ -214,9 +212,9 @@ static void test_book__a_row_that_cant_be_right_does_no_harm(void **state)
     leaf = page_at(&here);
     assert_effect(&leaf.usage, 0, 0, 0, 0);
     assert_true(leaf.in_doubt);
-    record.place.z = 64;
+    record.page.z = 64;
     tseed_book_load(book, shelf, &record);
-    record.place.z = -1;
+    record.page.z = -1;
     tseed_book_load(book, shelf, &record);
     assert_int_equal(shelf->in_doubt, 1);
     assert_charged(0, 0);
@@ -330,7 +328,7 @@ static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
 
 static void test_book__marks_are_saved_alone(void **state)
 {
-    static const tseed_place_t there = {5, 8, 9};
+    static const tseed_page_t there = {5, 8, 9};
     tseed_page_record_t record;
     int gone;
 
@@ -350,7 +348,7 @@ static void test_book__a_lost_database_is_told_everything_again(void **state)
     int gone;
 
     (void)state;
-    write_at(&(tseed_place_t){5, 8, 9}, &writer);
+    write_at(&(tseed_page_t){5, 8, 9}, &writer);
     tseed_book_hold(book, shelf, &here);
     save();
     tseed_book_resave(book);
@@ -402,7 +400,7 @@ static void test_book__pages_in_doubt_are_found_in_portions(void **state)
     tseed_book_expect(book, 5000);
     for (int i = 0; i < 5000; i++) {
         const tseed_page_record_t record = {
-            .place = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
+            .page = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
 
         tseed_book_load(book, i < 2500 ? shelf : other, &record);
     }
@@ -456,8 +454,8 @@ static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void 
 
     (void)state;
     write_at(&here, &writer);
-    write_at(&(tseed_place_t){5, 1, 1}, &writer);
-    write_at(&(tseed_place_t){6, 1, 1}, &writer);
+    write_at(&(tseed_page_t){5, 1, 1}, &writer);
+    write_at(&(tseed_page_t){6, 1, 1}, &writer);
     tseed_book_detach(&moved, book, shelf, 5);
     assert_effect(&moved, 8, 8, 800, 32768);
     assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
@@ -473,7 +471,7 @@ static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void 
 
 static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
 {
-    tseed_page_record_t row = {.tileset = 2, .place = here, .usage = effect(1, 1, 1, 4096)};
+    tseed_page_record_t row = {.tileset = 2, .page = here, .usage = effect(1, 1, 1, 4096)};
     tseed_tileset_record_t record;
 
     (void)state;
@@ -485,7 +483,7 @@ static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
     record.print++;
     shelf = tseed_book_shelve(book, &record, &chain, 0);
     tseed_book_load(book, shelf, &row);
-    row.place.z++;
+    row.page.z++;
     tseed_book_load(book, shelf, &row);
     assert_int_equal(shelf->in_doubt, 1);
     assert_true(page_at(&here).in_doubt);
@@ -506,19 +504,19 @@ static void test_book__tile_sets_are_found_by_print(void **state)
 
 /* ---- victims ---- */
 
-static tseed_place_t column(int64_t x)
+static tseed_page_t column(int64_t x)
 {
-    return (tseed_place_t){5, x, 0};
+    return (tseed_page_t){5, x, 0};
 }
 
 /* Pages 0 to 9; page i was read i times, the least recently used is the last. */
 static void fill(void)
 {
     for (int64_t x = 0; x < 10; x++) {
-        const tseed_place_t place = column(x);
-        uint64_t print = tseed_page_print(shelf->record.print, place.z, place.x, place.y);
+        const tseed_page_t page = column(x);
+        uint64_t print = tseed_page_print(shelf->record.print, page.z, page.x, page.y);
 
-        write_at(&place, &(tseed_writer_t){x, NOW - 1000});
+        write_at(&page, &(tseed_writer_t){x, NOW - 1000});
         tseed_book_hit(book, print, x, NOW - 10 * x);
     }
 }
@@ -531,7 +529,7 @@ static void assert_victims(tseed_policy_t policy, const tseed_account_t *account
     assert_int_equal(tseed_book_victims(victims, 4, book, account, policy), count);
     va_start(columns, count);
     for (int i = 0; i < count; i++) {
-        assert_int_equal(victims[i].place.x, va_arg(columns, int));
+        assert_int_equal(victims[i].page.x, va_arg(columns, int));
     }
     va_end(columns);
 }
@@ -547,7 +545,7 @@ static void test_book__lru_and_lfu_have_an_order_of_their_own(void **state)
 
 static void test_book__what_is_pinned_or_kept_or_empty_does_not_go(void **state)
 {
-    const tseed_place_t pinned = column(9), empty = column(8), kept = {3, 0, 0};
+    const tseed_page_t pinned = column(9), empty = column(8), kept = {3, 0, 0};
 
     (void)state;
     fill();
@@ -601,7 +599,7 @@ static void test_book__what_running_tasks_have_written_goes_last(void **state)
 /* Whoever holds it may wait for the very room that it takes. */
 static void test_book__what_jobs_hold_goes_last_of_all(void **state)
 {
-    const tseed_place_t held = column(9);
+    const tseed_page_t held = column(9);
 
     (void)state;
     fill();
@@ -611,7 +609,7 @@ static void test_book__what_jobs_hold_goes_last_of_all(void **state)
     tseed_book_hold(book, shelf, &held);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 8, 7, 6, 5);
     for (int x = 0; x < 9; x++) {
-        const tseed_place_t other = column(x);
+        const tseed_page_t other = column(x);
 
         tseed_book_hold(book, shelf, &other);
         tseed_book_pin(book, shelf, &other);
@@ -627,7 +625,7 @@ static void test_book__only_what_is_charged_to_the_account_goes(void **state)
     other.layer = tseed_account_create();
     fill();
     shelf = shelve(2, &other, 1);
-    write_at(&(tseed_place_t){5, 77, 0}, &(tseed_writer_t){1, NOW - 9000});
+    write_at(&(tseed_page_t){5, 77, 0}, &(tseed_writer_t){1, NOW - 9000});
     assert_victims(TSEED_POLICY_LRU, other.layer, 1, 77);
     assert_victims(TSEED_POLICY_LRU, chain.layer, 4, 9, 8, 7, 6);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 77, 9, 8, 7);
@@ -644,9 +642,9 @@ static void test_book__a_victim_that_was_used_since_is_none(void **state)
     assert_true(tseed_book_is_victim(book, &victims[0]));
     tseed_book_hit(book, tseed_page_print(shelf->record.print, 5, 9, 0), 1, NOW);
     assert_false(tseed_book_is_victim(book, &victims[0]));
-    tseed_book_hold(book, shelf, &victims[1].place);
+    tseed_book_hold(book, shelf, &victims[1].page);
     assert_true(tseed_book_is_victim(book, &victims[1]));
-    tseed_book_pin(book, shelf, &victims[1].place);
+    tseed_book_pin(book, shelf, &victims[1].page);
     assert_false(tseed_book_is_victim(book, &victims[1]));
     assert_true(tseed_book_is_victim(book, &victims[2]));
 }
@@ -668,9 +666,9 @@ static void test_book__the_best_of_many_are_chosen(void **state)
 
     (void)state;
     for (int64_t x = 0; x < COUNT; x++) {
-        const tseed_place_t place = {12, x % 200, x / 200};
+        const tseed_page_t page = {12, x % 200, x / 200};
 
-        write_at(&place, &(tseed_writer_t){1, NOW + rand_r(&seed) % 100000});
+        write_at(&page, &(tseed_writer_t){1, NOW + rand_r(&seed) % 100000});
     }
     while (tseed_book_next(&all[count], book, &cursor) && ++count < COUNT) {
     }
@@ -723,7 +721,7 @@ static void remove_victim(tseed_policy_t policy)
     tseed_leaf_t victim;
 
     assert_int_equal(tseed_book_victims(&victim, 1, book, chain.global, policy), 1);
-    assert_int_equal(change(&victim.place, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
+    assert_int_equal(change(&victim.page, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
     save();
 }
 
@@ -733,15 +731,15 @@ static double books_ratio(const int *reads, tseed_policy_t policy)
     int hits = 0;
 
     for (int i = 0; i < READS; i++) {
-        const tseed_place_t place = column(reads[i]);
+        const tseed_page_t page = column(reads[i]);
         const int64_t now = NOW + i;
 
-        uint64_t print = tseed_page_print(shelf->record.print, 5, place.x, 0);
+        uint64_t print = tseed_page_print(shelf->record.print, 5, page.x, 0);
 
         if (tseed_book_hit(book, print, 1, now)) {
             hits++;
         } else {
-            write_at(&place, &(tseed_writer_t){1, now});
+            write_at(&page, &(tseed_writer_t){1, now});
             tseed_book_hit(book, print, 1, now);
         }
         if (shelf->record.pages > ROOM) {

@@ -66,14 +66,14 @@ static tseed_effect_t usage_of(const tile_t *tile)
     return usage;
 }
 
-static tseed_effect_t walk_page(int set, const tseed_place_t *place)
+static tseed_effect_t walk_page(int set, const tseed_page_t *page)
 {
     tseed_effect_t sum = {0, 0, 0, 0};
 
     for (int i = 0; i < TSEED_PAGE_TILES; i++) {
-        int64_t x = place->x * TSEED_PAGE_SIDE + i % TSEED_PAGE_SIDE;
-        int64_t y = place->y * TSEED_PAGE_SIDE + i / TSEED_PAGE_SIDE;
-        tseed_effect_t usage = usage_of(&disk[set][place->z][x][y]);
+        int64_t x = page->x * TSEED_PAGE_SIDE + i % TSEED_PAGE_SIDE;
+        int64_t y = page->y * TSEED_PAGE_SIDE + i / TSEED_PAGE_SIDE;
+        tseed_effect_t usage = usage_of(&disk[set][page->z][x][y]);
 
         tseed_effect_add(&sum, &usage);
     }
@@ -94,9 +94,9 @@ static tseed_effect_t walk_shared(int set)
     return sum;
 }
 
-static tseed_place_t place_of(int number)
+static tseed_page_t page_of(int number)
 {
-    return (tseed_place_t){number / PAGES / PAGES, number % PAGES, number / PAGES % PAGES};
+    return (tseed_page_t){number / PAGES / PAGES, number % PAGES, number / PAGES % PAGES};
 }
 
 /* ---- the seeder ---- */
@@ -143,28 +143,28 @@ static void save(tseed_save_t what)
     tseed_book_saved(book, what);
 }
 
-static void count_page(int set, const tseed_place_t *place)
+static void count_page(int set, const tseed_page_t *page)
 {
-    const tseed_effect_t counted = walk_page(set, place);
+    const tseed_effect_t counted = walk_page(set, page);
     tseed_effect_t difference;
 
-    tseed_book_count(&difference, book, shelves[set], place, &counted);
+    tseed_book_count(&difference, book, shelves[set], page, &counted);
 }
 
-static void prepare(int set, const tseed_place_t *place)
+static void prepare(int set, const tseed_page_t *page)
 {
-    if (tseed_book_ask(book, shelves[set], place) & TSEED_PAGE_UNMARKED) {
+    if (tseed_book_ask(book, shelves[set], page) & TSEED_PAGE_UNMARKED) {
         save(dice(2) ? TSEED_SAVE_MARKS : TSEED_SAVE_ALL);
     }
-    if (tseed_book_ask(book, shelves[set], place) & TSEED_PAGE_IN_DOUBT) {
-        count_page(set, place);
+    if (tseed_book_ask(book, shelves[set], page) & TSEED_PAGE_IN_DOUBT) {
+        count_page(set, page);
     }
 }
 
 /* ---- jobs ---- */
 
 typedef struct {
-    tseed_place_t place;
+    tseed_page_t page;
     tseed_effect_t change;
 } touched_t;
 
@@ -180,14 +180,14 @@ typedef struct {
 
 static touched_t *touched_by(job_t *job, int x, int y)
 {
-    const tseed_place_t place = {job->z, x / TSEED_PAGE_SIDE, y / TSEED_PAGE_SIDE};
+    const tseed_page_t page = {job->z, x / TSEED_PAGE_SIDE, y / TSEED_PAGE_SIDE};
 
     for (int i = 0; i < job->touched_count; i++) {
-        if (job->touched[i].place.x == place.x && job->touched[i].place.y == place.y) {
+        if (job->touched[i].page.x == page.x && job->touched[i].page.y == page.y) {
             return &job->touched[i];
         }
     }
-    job->touched[job->touched_count] = (touched_t){.place = place};
+    job->touched[job->touched_count] = (touched_t){.page = page};
     return &job->touched[job->touched_count++];
 }
 
@@ -280,10 +280,10 @@ static void book_job(job_t *job, int64_t now)
     for (int i = 0; i < job->touched_count; i++) {
         const touched_t *touched = &job->touched[i];
 
-        assert_int_equal(tseed_book_apply(book, shelves[job->set], &touched->place,
-                                          &touched->change, job->removes ? NULL : &writer),
+        assert_int_equal(tseed_book_apply(book, shelves[job->set], &touched->page, &touched->change,
+                                          job->removes ? NULL : &writer),
                          APR_SUCCESS);
-        tseed_book_drop(book, shelves[job->set], &touched->place);
+        tseed_book_drop(book, shelves[job->set], &touched->page);
     }
     assert_int_equal(tseed_book_share(book, shelves[job->set], &job->shared), APR_SUCCESS);
 }
@@ -296,12 +296,12 @@ static int run_jobs(int64_t now)
     for (int i = 0; i < JOBS; i++) {
         plan(&jobs[i], i);
         for (int k = 0; k < jobs[i].touched_count; k++) {
-            tseed_book_hold(book, shelves[jobs[i].set], &jobs[i].touched[k].place);
+            tseed_book_hold(book, shelves[jobs[i].set], &jobs[i].touched[k].page);
         }
     }
     for (int i = 0; i < JOBS; i++) {
         for (int k = 0; k < jobs[i].touched_count; k++) {
-            prepare(jobs[i].set, &jobs[i].touched[k].place);
+            prepare(jobs[i].set, &jobs[i].touched[k].page);
         }
     }
     if (crashes()) {
@@ -330,20 +330,20 @@ static int evict(const tseed_leaf_t *victim)
     const tile_t none = {0};
     tseed_effect_t change = {0, 0, 0, 0};
 
-    tseed_book_hold(book, victim->shelf, &victim->place);
-    prepare(set, &victim->place);
+    tseed_book_hold(book, victim->shelf, &victim->page);
+    prepare(set, &victim->page);
     for (int i = 0; i < TSEED_PAGE_TILES; i++) {
-        int64_t x = victim->place.x * TSEED_PAGE_SIDE + i % TSEED_PAGE_SIDE;
-        int64_t y = victim->place.y * TSEED_PAGE_SIDE + i / TSEED_PAGE_SIDE;
+        int64_t x = victim->page.x * TSEED_PAGE_SIDE + i % TSEED_PAGE_SIDE;
+        int64_t y = victim->page.y * TSEED_PAGE_SIDE + i / TSEED_PAGE_SIDE;
 
-        put(&chains[set], &change, &disk[set][victim->place.z][x][y], &none);
+        put(&chains[set], &change, &disk[set][victim->page.z][x][y], &none);
     }
     if (crashes()) {
         return 1;
     }
-    assert_int_equal(tseed_book_apply(book, victim->shelf, &victim->place, &change, NULL),
+    assert_int_equal(tseed_book_apply(book, victim->shelf, &victim->page, &change, NULL),
                      APR_SUCCESS);
-    tseed_book_drop(book, victim->shelf, &victim->place);
+    tseed_book_drop(book, victim->shelf, &victim->page);
     return crashes();
 }
 
@@ -396,10 +396,10 @@ static void sweep_shared(int set)
 
 static void hit(int64_t now)
 {
-    const tseed_place_t place = place_of(dice(LEVELS * PAGES * PAGES));
+    const tseed_page_t page = page_of(dice(LEVELS * PAGES * PAGES));
 
     tseed_book_hit(book,
-                   tseed_page_print(shelves[dice(SETS)]->record.print, place.z, place.x, place.y),
+                   tseed_page_print(shelves[dice(SETS)]->record.print, page.z, page.x, page.y),
                    1 + dice(100), now);
 }
 
@@ -407,16 +407,16 @@ static void hit(int64_t now)
 
 static void load_pages(tseed_shelf_t *shelf)
 {
-    const tseed_place_t *after = NULL;
+    const tseed_page_t *after = NULL;
     apr_array_header_t *pages;
-    tseed_place_t last;
+    tseed_page_t last;
 
     do {
         assert_int_equal(tseed_books_pages(state, &pages, shelf->record.id, after, 5, memory),
                          APR_SUCCESS);
         for (int i = 0; i < pages->nelts; i++) {
             tseed_book_load(book, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
-            last = APR_ARRAY_IDX(pages, i, tseed_page_record_t).place;
+            last = APR_ARRAY_IDX(pages, i, tseed_page_record_t).page;
         }
         after = &last;
     } while (pages->nelts > 0);
@@ -431,7 +431,7 @@ static void recount(void)
 
     while (tseed_book_next(&leaf, book, &cursor)) {
         if (leaf.in_doubt) {
-            count_page((int)leaf.shelf->number, &leaf.place);
+            count_page((int)leaf.shelf->number, &leaf.page);
         }
     }
     for (int set = 0; set < SETS; set++) {
@@ -487,11 +487,11 @@ static void verify_set(int set, tseed_amount_t *total)
     tseed_amount_t used = tseed_account_used(chains[set].layer);
 
     for (int i = 0; i < LEVELS * PAGES * PAGES; i++) {
-        const tseed_place_t place = place_of(i);
-        const tseed_effect_t usage = walk_page(set, &place);
+        const tseed_page_t page = page_of(i);
+        const tseed_effect_t usage = walk_page(set, &page);
         tseed_leaf_t leaf = {.usage = {0, 0, 0, 0}};
 
-        tseed_book_page(&leaf, book, shelves[set], &place);
+        tseed_book_page(&leaf, book, shelves[set], &page);
         assert_same(&leaf.usage, &usage);
         tseed_effect_add(&sum, &usage);
     }
@@ -648,10 +648,10 @@ static void test_books__give_a_tile_set_back_as_it_was(void **data)
     assert_int_equal(APR_ARRAY_IDX(records, 1, tseed_tileset_record_t).complete, 1);
 }
 
-static void save_page(int64_t tileset, tseed_place_t place, int64_t heat)
+static void save_page(int64_t tileset, tseed_page_t page, int64_t heat)
 {
     const tseed_page_record_t record = {.tileset = tileset,
-                                        .place = place,
+                                        .page = page,
                                         .usage = {4, 3, INT64_C(5) << 40, INT64_C(6) << 40},
                                         .accessed = NOW,
                                         .heat = heat,
@@ -660,7 +660,7 @@ static void save_page(int64_t tileset, tseed_place_t place, int64_t heat)
     assert_int_equal(tseed_books_page_save(state, &record), APR_SUCCESS);
 }
 
-static apr_array_header_t *pages_of(int64_t tileset, const tseed_place_t *after, int64_t most)
+static apr_array_header_t *pages_of(int64_t tileset, const tseed_page_t *after, int64_t most)
 {
     apr_array_header_t *pages;
 
@@ -670,7 +670,7 @@ static apr_array_header_t *pages_of(int64_t tileset, const tseed_place_t *after,
 
 static void test_books__give_pages_back_in_order(void **data)
 {
-    const tseed_place_t places[] = {{0, 0, 0}, {3, 1, 9}, {3, 2, 0}, {3, 2, INT64_C(1) << 40}};
+    const tseed_page_t places[] = {{0, 0, 0}, {3, 1, 9}, {3, 2, 0}, {3, 2, INT64_C(1) << 40}};
     apr_array_header_t *pages;
     const tseed_page_record_t *record;
 
@@ -684,16 +684,16 @@ static void test_books__give_pages_back_in_order(void **data)
     assert_int_equal(pages->nelts, 3);
     record = &APR_ARRAY_IDX(pages, 2, tseed_page_record_t);
     assert_int_equal(record->tileset, 7);
-    assert_int_equal(record->place.z, 3);
-    assert_int_equal(record->place.x, 2);
-    assert_int_equal(record->place.y, 0);
+    assert_int_equal(record->page.z, 3);
+    assert_int_equal(record->page.x, 2);
+    assert_int_equal(record->page.y, 0);
     assert_same(&record->usage, &(tseed_effect_t){4, 3, INT64_C(5) << 40, INT64_C(6) << 40});
     assert_int_equal(record->accessed, NOW);
     assert_int_equal(record->heat, 77);
     assert_int_equal(record->dirty, 1);
-    pages = pages_of(7, &record->place, 3);
+    pages = pages_of(7, &record->page, 3);
     assert_int_equal(pages->nelts, 1);
-    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_record_t).place.y, INT64_C(1) << 40);
+    assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_record_t).page.y, INT64_C(1) << 40);
     assert_int_equal(APR_ARRAY_IDX(pages, 0, tseed_page_record_t).heat, UINT32_MAX);
     assert_int_equal(tseed_books_page_delete(state, &APR_ARRAY_IDX(pages, 0, tseed_page_record_t)),
                      APR_SUCCESS);
@@ -708,8 +708,8 @@ static void test_books__forget_what_is_recorded_anew(void **data)
     (void)data;
     assert_int_equal(tseed_books_add(state, &first), APR_SUCCESS);
     assert_int_equal(tseed_books_add(state, &other), APR_SUCCESS);
-    save_page(first.id, (tseed_place_t){3, 1, 9}, 1);
-    save_page(other.id, (tseed_place_t){3, 1, 9}, 1);
+    save_page(first.id, (tseed_page_t){3, 1, 9}, 1);
+    save_page(other.id, (tseed_page_t){3, 1, 9}, 1);
     before = first.id;
     assert_int_equal(tseed_books_add(state, &first), APR_SUCCESS);
     assert_int_not_equal(first.id, before);

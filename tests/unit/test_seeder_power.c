@@ -270,23 +270,22 @@ static void find_record(look_t *look)
     }
 }
 
-static tseed_page_record_t row_of(const apr_array_header_t *pages, const tseed_place_t *place)
+static tseed_page_record_t row_of(const apr_array_header_t *pages, const tseed_page_t *page)
 {
     for (int i = 0; i < pages->nelts; i++) {
         const tseed_page_record_t *record = &APR_ARRAY_IDX(pages, i, tseed_page_record_t);
 
-        if (record->place.z == place->z && record->place.x == place->x &&
-            record->place.y == place->y) {
+        if (record->page.z == page->z && record->page.x == page->x && record->page.y == page->y) {
             return *record;
         }
     }
-    return (tseed_page_record_t){.place = *place};
+    return (tseed_page_record_t){.page = *page};
 }
 
 static const char *page_fault(look_t *look, const tseed_page_record_t *record)
 {
     const tseed_gridset_t *gridset = look->tileset.subset->gridset;
-    const tseed_place_t at = record->place;
+    const tseed_page_t at = record->page;
     tseed_range_t grid = {at.z, 0, 0, gridset->columns[at.z] - 1, gridset->rows[at.z] - 1};
     tseed_range_t tiles = {at.z, at.x * TSEED_PAGE_SIDE, at.y * TSEED_PAGE_SIDE,
                            (at.x + 1) * TSEED_PAGE_SIDE - 1, (at.y + 1) * TSEED_PAGE_SIDE - 1};
@@ -324,13 +323,13 @@ static const char *books_fault(look_t *look)
         APR_SUCCESS);
     for (int z = look->task.zoom_start; !fault && z <= look->task.zoom_stop; z++) {
         const tseed_range_t *range = &look->positions.range[z];
-        tseed_place_t place = {z, 0, range->miny / TSEED_PAGE_SIDE};
+        tseed_page_t page = {z, 0, range->miny / TSEED_PAGE_SIDE};
 
         if (look->record->doubtful >> z & 1) {
             continue;
         }
-        for (; !fault && place.x <= range->maxx / TSEED_PAGE_SIDE; place.x++) {
-            tseed_page_record_t record = row_of(pages, &place);
+        for (; !fault && page.x <= range->maxx / TSEED_PAGE_SIDE; page.x++) {
+            tseed_page_record_t record = row_of(pages, &page);
 
             fault = page_fault(look, &record);
         }

@@ -294,10 +294,10 @@ static void test_seeder_quota__the_books_of_a_backup_are_compared_with_the_disk(
 /* Whether anything is known of where the tiles of level 3 came from. */
 static int knows_answers(house_t *house)
 {
-    static const tseed_place_t place = {3, 0, 0};
+    static const tseed_page_t page = {3, 0, 0};
     const char *text;
 
-    assert_int_equal(tseed_answers_load(house->state, &text, 1, &place, house->pool), APR_SUCCESS);
+    assert_int_equal(tseed_answers_load(house->state, &text, 1, &page, house->pool), APR_SUCCESS);
     return *text != '\0';
 }
 
