@@ -15,13 +15,13 @@
 #define TSEED_PAGE_SIDE  32
 #define TSEED_PAGE_TILES (TSEED_PAGE_SIDE * TSEED_PAGE_SIDE)
 
-/* Where a page lies: tile / TSEED_PAGE_SIDE. */
+/* Which page: its level, and the column and row of its first tile divided by TSEED_PAGE_SIDE. */
 typedef struct {
     int z;
     int64_t x, y;
 } tseed_page_t;
 
-/* A page as the database keeps it. */
+/* A page as the database keeps it: a row of the table `page`. */
 typedef struct {
     int64_t tileset; /* number of its tile set */
     tseed_page_t page;
@@ -31,8 +31,9 @@ typedef struct {
     int dirty;            /* the usage may be wrong: count again before use */
 } tseed_page_record_t;
 
-/* A tile set as the database keeps it. The names are enough to find it again in a configuration,
- * and to say what it was when it is not there any more. */
+/* A tile set as the database keeps it: a row of the table `tileset`. The names are
+ * enough to find it again in a configuration, and to say what it was when it is not there any
+ * more. */
 typedef struct {
     int64_t id;                           /* at least 1, never repeats */
     uint64_t print;                       /* tseed_tileset_print */

@@ -14,7 +14,7 @@ static uint64_t print_of(const void *baton, const tseed_cell_t *cell)
 {
     const tseed_book_t *book = baton;
 
-    return tseed_page_print(tseed_book_shelf_of(book, cell)->record.print, cell->z, cell->x,
+    return tseed_page_print(tseed_book_tileset_of(book, cell)->record.print, cell->z, cell->x,
                             cell->y);
 }
 
@@ -32,7 +32,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool)
     tseed_book_t *book = apr_pcalloc(pool, sizeof(*book));
 
     book->pool = pool;
-    book->shelves = apr_array_make(pool, 16, sizeof(tseed_shelf_t *));
+    book->tilesets = apr_array_make(pool, 16, sizeof(tseed_book_tileset_t *));
     book->prints = apr_hash_make(pool);
     tseed_cells_init(&book->cells, print_of, book);
     apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
@@ -71,11 +71,11 @@ static int fits_page(const tseed_effect_t *usage)
 
 /* ---- tile sets ---- */
 
-tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_tileset_record_t *record,
-                                 const tseed_chain_t *chain, uint64_t kept)
+tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_record_t *record,
+                                     const tseed_chain_t *chain, uint64_t kept)
 {
-    tseed_shelf_t *shelf = apr_pcalloc(book->pool, sizeof(*shelf));
-    tseed_tileset_record_t *own = &shelf->record;
+    tseed_book_tileset_t *booked = apr_pcalloc(book->pool, sizeof(*booked));
+    tseed_tileset_record_t *own = &booked->record;
 
     *own = *record;
     own->key = apr_pstrdup(book->pool, record->key);
@@ -86,24 +86,24 @@ tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_tileset_record_
     own->root = apr_pstrdup(book->pool, record->root);
     own->pages = 0;
     own->paged = (tseed_effect_t){0, 0, 0, 0};
-    shelf->chain = *chain;
-    shelf->kept = kept;
-    shelf->marked = own->doubtful;
-    shelf->number = (unsigned)book->shelves->nelts;
-    APR_ARRAY_PUSH(book->shelves, tseed_shelf_t *) = shelf;
-    apr_hash_set(book->prints, &own->print, sizeof(own->print), shelf);
+    booked->chain = *chain;
+    booked->kept = kept;
+    booked->marked = own->doubtful;
+    booked->number = (unsigned)book->tilesets->nelts;
+    APR_ARRAY_PUSH(book->tilesets, tseed_book_tileset_t *) = booked;
+    apr_hash_set(book->prints, &own->print, sizeof(own->print), booked);
     book->incomplete += !own->complete;
     tseed_account_correct(chain, amount_of(&own->shared));
     tseed_account_correct(chain, amount_of(&own->detached));
-    return shelf;
+    return booked;
 }
 
-void tseed_book_complete(tseed_book_t *book, tseed_shelf_t *shelf)
+void tseed_book_complete(tseed_book_t *book, tseed_book_tileset_t *booked)
 {
-    book->incomplete -= !shelf->record.complete;
-    shelf->record.complete = 1;
-    shelf->changed = 1;
-    shelf->unread = 0;
+    book->incomplete -= !booked->record.complete;
+    booked->record.complete = 1;
+    booked->changed = 1;
+    booked->unread = 0;
 }
 
 int64_t tseed_book_pages(const tseed_book_t *book)
@@ -121,62 +121,63 @@ unsigned tseed_book_incomplete(const tseed_book_t *book)
     return book->incomplete;
 }
 
-tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number)
+tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number)
 {
-    return number < (unsigned)book->shelves->nelts
-               ? APR_ARRAY_IDX(book->shelves, number, tseed_shelf_t *)
+    return number < (unsigned)book->tilesets->nelts
+               ? APR_ARRAY_IDX(book->tilesets, number, tseed_book_tileset_t *)
                : NULL;
 }
 
-tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
+tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
 {
     return apr_hash_get(book->prints, &print, sizeof(print));
 }
 
 /* ---- cells ---- */
 
-static tseed_cell_key_t key_of(const tseed_shelf_t *shelf, const tseed_page_t *page)
+static tseed_cell_key_t key_of(const tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    return (tseed_cell_key_t){tseed_page_print(shelf->record.print, page->z, page->x, page->y),
-                              shelf->number, *page};
+    return (tseed_cell_key_t){tseed_page_print(booked->record.print, page->z, page->x, page->y),
+                              booked->number, *page};
 }
 
-uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
+uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                          const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(shelf, page);
+    const tseed_cell_key_t key = key_of(booked, page);
 
     return tseed_cells_find(&book->cells, &key);
 }
 
-static void doubt(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell)
+static void doubt(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_cell_t *cell)
 {
     const int more = !(cell->flags & TSEED_CELL_IN_DOUBT);
 
-    shelf->in_doubt += more;
+    booked->in_doubt += more;
     book->in_doubt += more;
     cell->flags |= TSEED_CELL_IN_DOUBT;
 }
 
-static void trust(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell)
+static void trust(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_cell_t *cell)
 {
     const int less = (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
 
-    shelf->in_doubt -= less;
+    booked->in_doubt -= less;
     book->in_doubt -= less;
     cell->flags &= (uint8_t)~TSEED_CELL_IN_DOUBT;
 }
 
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_book_tileset_t *booked,
+                             const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(shelf, page);
+    const tseed_cell_key_t key = key_of(booked, page);
     uint32_t number = tseed_cells_find(&book->cells, &key);
 
     if (number == TSEED_NO_CELL) {
         number = tseed_cells_add(&book->cells, &key);
         tseed_cells_get(&book->cells, number)->heat = tseed_ghosts_take(&book->ghosts, key.print);
-        if (!shelf->record.complete) {
-            doubt(book, shelf, tseed_cells_get(&book->cells, number));
+        if (!booked->record.complete) {
+            doubt(book, booked, tseed_cells_get(&book->cells, number));
         }
     }
     return number;
@@ -201,16 +202,16 @@ void tseed_book_note(tseed_book_t *book, uint32_t number)
 }
 
 /* Gives a cell its usage, and the tile set the difference. */
-static tseed_effect_t set_usage(tseed_book_t *book, tseed_shelf_t *shelf, tseed_cell_t *cell,
-                                const tseed_effect_t *usage)
+static tseed_effect_t set_usage(tseed_book_t *book, tseed_book_tileset_t *booked,
+                                tseed_cell_t *cell, const tseed_effect_t *usage)
 {
     const tseed_effect_t old = tseed_cell_usage(cell);
     const tseed_effect_t change = minus(usage, &old);
 
-    tseed_effect_add(&shelf->record.paged, &change);
-    shelf->record.pages += (usage->names > 0) - (old.names > 0);
+    tseed_effect_add(&booked->record.paged, &change);
+    booked->record.pages += (usage->names > 0) - (old.names > 0);
     book->pages += (usage->names > 0) - (old.names > 0);
-    shelf->changed = 1;
+    booked->changed = 1;
     cell->names = (uint16_t)usage->names;
     cell->files = (uint16_t)usage->files;
     cell->bytes = usage->bytes;
@@ -224,10 +225,11 @@ void tseed_book_expect(tseed_book_t *book, int64_t pages)
 }
 
 /* A row that can't be right is taken for an empty page in doubt. */
-void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_record_t *record)
+void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
+                     const tseed_page_record_t *record)
 {
     static const tseed_effect_t nothing;
-    const tseed_cell_key_t key = key_of(shelf, &record->page);
+    const tseed_cell_key_t key = key_of(booked, &record->page);
     int is_good = fits_page(&record->usage);
     const tseed_effect_t *usage = is_good ? &record->usage : &nothing;
     tseed_cell_t *cell;
@@ -238,13 +240,13 @@ void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_
     cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
     cell->accessed = (uint32_t)record->accessed;
     cell->heat = (uint32_t)record->heat;
-    set_usage(book, shelf, cell, usage);
-    tseed_account_correct(&shelf->chain, amount_of(usage));
+    set_usage(book, booked, cell, usage);
+    tseed_account_correct(&booked->chain, amount_of(usage));
     if (record->dirty) {
         cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
     }
-    if (record->dirty || !is_good || shelf->record.doubtful >> record->page.z & 1) {
-        doubt(book, shelf, cell);
+    if (record->dirty || !is_good || booked->record.doubtful >> record->page.z & 1) {
+        doubt(book, booked, cell);
     }
 }
 
@@ -269,10 +271,11 @@ static void written(tseed_cell_t *cell, const tseed_writer_t *writer)
     cell->writer = tseed_writer_of(writer->task);
 }
 
-apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page,
-                              const tseed_effect_t *change, const tseed_writer_t *writer)
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
+                              const tseed_page_t *page, const tseed_effect_t *change,
+                              const tseed_writer_t *writer)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, page);
+    uint32_t number = tseed_book_cell_get(book, booked, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
     tseed_effect_t usage = tseed_cell_usage(cell);
     int was_in_doubt = cell->flags & TSEED_CELL_IN_DOUBT;
@@ -283,24 +286,24 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const ts
     }
     tseed_effect_add(&usage, change);
     if (!was_in_doubt && fits_page(&usage)) {
-        set_usage(book, shelf, cell, &usage);
+        set_usage(book, booked, cell, &usage);
         return APR_SUCCESS;
     }
-    doubt(book, shelf, cell);
-    tseed_account_release(&shelf->chain, amount_of(change));
+    doubt(book, booked, cell);
+    tseed_account_release(&booked->chain, amount_of(change));
     return was_in_doubt ? APR_SUCCESS : APR_EINVAL;
 }
 
-void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
                       const tseed_page_t *page, const tseed_effect_t *counted)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, page);
+    uint32_t number = tseed_book_cell_get(book, booked, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     assert(fits_page(counted));
-    *difference = set_usage(book, shelf, cell, counted);
-    tseed_account_correct(&shelf->chain, amount_of(difference));
-    trust(book, shelf, cell);
+    *difference = set_usage(book, booked, cell, counted);
+    tseed_account_correct(&booked->chain, amount_of(difference));
+    trust(book, booked, cell);
     tseed_book_note(book, number);
 }
 
@@ -333,52 +336,52 @@ void tseed_book_writing(tseed_book_t *book, int64_t task, int running)
 
 /* ---- changing a tile set ---- */
 
-apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
+apr_status_t tseed_book_share(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_effect_t *change)
 {
-    tseed_effect_t shared = shelf->record.shared;
+    tseed_effect_t shared = booked->record.shared;
 
     (void)book;
     tseed_effect_add(&shared, change);
     if (!is_sound(&shared)) {
-        tseed_account_release(&shelf->chain, amount_of(change));
+        tseed_account_release(&booked->chain, amount_of(change));
         return APR_EINVAL;
     }
-    shelf->record.shared = shared;
-    shelf->changed = 1;
+    booked->record.shared = shared;
+    booked->changed = 1;
     return APR_SUCCESS;
 }
 
-void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
-                             const tseed_effect_t *counted)
+void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book,
+                             tseed_book_tileset_t *booked, const tseed_effect_t *counted)
 {
     (void)book;
-    *difference = minus(counted, &shelf->record.shared);
-    shelf->record.shared = *counted;
-    shelf->changed = 1;
-    tseed_account_correct(&shelf->chain, amount_of(difference));
+    *difference = minus(counted, &booked->record.shared);
+    booked->record.shared = *counted;
+    booked->changed = 1;
+    tseed_account_correct(&booked->chain, amount_of(difference));
 }
 
-void tseed_book_mark_levels(tseed_shelf_t *shelf, uint64_t levels)
+void tseed_book_mark_levels(tseed_book_tileset_t *booked, uint64_t levels)
 {
-    shelf->record.doubtful |= levels;
-    shelf->changed = 1;
+    booked->record.doubtful |= levels;
+    booked->changed = 1;
 }
 
-void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels)
+void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels)
 {
-    shelf->record.doubtful &= ~levels;
-    shelf->changed = 1;
+    booked->record.doubtful &= ~levels;
+    booked->changed = 1;
 }
 
-void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels)
+void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t levels)
 {
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
-        if (cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number &&
+        if (cell->flags & TSEED_CELL_USED && cell->tileset == booked->number &&
             levels >> cell->z & 1) {
-            doubt(book, shelf, cell);
+            doubt(book, booked, cell);
         }
     }
 }
@@ -389,24 +392,24 @@ void tseed_book_doubt_all(tseed_book_t *book)
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
         if (cell->flags & TSEED_CELL_USED) {
-            doubt(book, tseed_book_shelf_of(book, cell), cell);
+            doubt(book, tseed_book_tileset_of(book, cell), cell);
         }
     }
 }
 
-static int is_of(const tseed_cell_t *cell, const tseed_shelf_t *shelf, int z)
+static int is_of(const tseed_cell_t *cell, const tseed_book_tileset_t *booked, int z)
 {
-    return cell->flags & TSEED_CELL_USED && cell->shelf == shelf->number && cell->z == z;
+    return cell->flags & TSEED_CELL_USED && cell->tileset == booked->number && cell->z == z;
 }
 
-void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                      int z)
+void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,
+                      const tseed_book_tileset_t *booked, int z)
 {
     *sum = (tseed_effect_t){0};
     for (uint32_t i = 0; i < book->cells.end; i++) {
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
-        if (is_of(cell, shelf, z)) {
+        if (is_of(cell, booked, z)) {
             const tseed_effect_t usage = tseed_cell_usage(cell);
 
             tseed_effect_add(sum, &usage);
@@ -414,34 +417,35 @@ void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed
     }
 }
 
-void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z)
+void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_book_tileset_t *booked,
+                       int z)
 {
     static const tseed_effect_t nothing;
-    const tseed_effect_t before = shelf->record.paged;
+    const tseed_effect_t before = booked->record.paged;
 
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
-        if (is_of(cell, shelf, z)) {
-            set_usage(book, shelf, cell, &nothing);
-            trust(book, shelf, cell);
+        if (is_of(cell, booked, z)) {
+            set_usage(book, booked, cell, &nothing);
+            trust(book, booked, cell);
             tseed_book_note(book, i);
         }
     }
-    *moved = minus(&before, &shelf->record.paged);
-    tseed_effect_add(&shelf->record.detached, moved);
+    *moved = minus(&before, &booked->record.paged);
+    tseed_effect_add(&booked->record.detached, moved);
 }
 
-void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
+void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
                         const tseed_effect_t *usage)
 {
     tseed_effect_t moved, more;
 
-    tseed_book_detach(&moved, book, shelf, z);
+    tseed_book_detach(&moved, book, booked, z);
     more = minus(usage, &moved);
-    tseed_effect_add(&shelf->record.detached, &more);
-    tseed_account_correct(&shelf->chain, amount_of(&more));
-    tseed_book_doubt(book, shelf, UINT64_C(1) << z);
+    tseed_effect_add(&booked->record.detached, &more);
+    tseed_account_correct(&booked->chain, amount_of(&more));
+    tseed_book_doubt(book, booked, UINT64_C(1) << z);
 }
 
 /* What one count says can't be more than what was moved; the rest is for others. */
@@ -450,16 +454,16 @@ static int64_t at_most(int64_t amount, int64_t most)
     return amount < most ? amount : most;
 }
 
-void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone)
+void tseed_book_purge(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_effect_t *gone)
 {
-    const tseed_effect_t all = shelf->record.detached;
+    const tseed_effect_t all = booked->record.detached;
     const tseed_effect_t *told = gone ? gone : &all;
     const tseed_effect_t part = {at_most(told->names, all.names), at_most(told->files, all.files),
                                  at_most(told->bytes, all.bytes),
                                  at_most(told->allocated, all.allocated)};
 
     (void)book;
-    shelf->record.detached = minus(&all, &part);
-    shelf->changed = 1;
-    tseed_account_release(&shelf->chain, amount_of(&part));
+    booked->record.detached = minus(&all, &part);
+    booked->changed = 1;
+    tseed_account_release(&booked->chain, amount_of(&part));
 }

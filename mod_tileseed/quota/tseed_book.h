@@ -55,11 +55,11 @@ typedef struct {
     unsigned number;  /* 0, 1, 2, … */
     int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `record` was changed from outside */
-} tseed_shelf_t;
+} tseed_book_tileset_t;
 
 /* A page as the book has it. */
 typedef struct {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     tseed_page_t page;
     tseed_effect_t usage;
     int64_t accessed; /* 0: never */
@@ -68,7 +68,7 @@ typedef struct {
     int held;     /* jobs are under way there, */
     int pinned;   /* and just now a thread is at work: it is no victim */
     int in_doubt; /* to be counted before use */
-} tseed_leaf_t;
+} tseed_book_page_t;
 
 /* An empty one, in `pool`; its pages lie on the heap and go with the pool. */
 tseed_book_t *tseed_book_create(apr_pool_t *pool);
@@ -77,17 +77,17 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool);
 
 /* Puts a tile set in, copying its texts. Its sum of pages begins at zero, whatever the row says:
  * the pages are the truth. The accounts get what is shared and detached. */
-tseed_shelf_t *tseed_book_shelve(tseed_book_t *book, const tseed_tileset_record_t *record,
-                                 const tseed_chain_t *chain, uint64_t kept);
+tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_record_t *record,
+                                     const tseed_chain_t *chain, uint64_t kept);
 
 /* By tseed_tileset_print; NULL: there is none. */
-tseed_shelf_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
+tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
 
 /* All of them: number 0, 1, …, NULL behind the last. */
-tseed_shelf_t *tseed_book_shelf(const tseed_book_t *book, unsigned number);
+tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number);
 
 /* All that the tile set has is in the book now. */
-void tseed_book_complete(tseed_book_t *book, tseed_shelf_t *shelf);
+void tseed_book_complete(tseed_book_t *book, tseed_book_tileset_t *booked);
 
 /* Sums over all tile sets, in constant time: pages, pages in doubt, tile sets not complete. */
 int64_t tseed_book_pages(const tseed_book_t *book);
@@ -98,7 +98,8 @@ unsigned tseed_book_incomplete(const tseed_book_t *book);
 void tseed_book_expect(tseed_book_t *book, int64_t pages);
 
 /* Puts in a page that the database has; once each. The accounts get it. */
-void tseed_book_load(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_record_t *record);
+void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
+                     const tseed_page_record_t *record);
 
 /* ---- changing a page ---- */
 
@@ -111,15 +112,16 @@ enum {
 /* Holds a page, which goes after all that nobody holds; one drop for each hold. Both say what
  * stands in the way (0: nothing), find again after a commit or a count. A page that is not in the
  * book is empty, or, if the tile set is not complete, in doubt. */
-unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
-unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
+unsigned tseed_book_hold(tseed_book_t *book, tseed_book_tileset_t *booked,
+                         const tseed_page_t *page);
+unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                         const tseed_page_t *page);
-void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+void tseed_book_drop(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
 
 /* A thread begins or ends to work in a page that is held: only then it is no victim. Whoever waits,
  * for whatever, has no pin. */
-void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
-void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+void tseed_book_pin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
+void tseed_book_unpin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
 /* Whether there are pages which are pinned. */
 int tseed_book_has_pins(const tseed_book_t *book);
 
@@ -133,11 +135,12 @@ typedef struct {
  * leave less than nothing, or more than a page can hold; nothing is booked, the page is in doubt,
  * the accounts are as if nothing had been charged. The same without a complaint where it was in
  * doubt already. */
-apr_status_t tseed_book_apply(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page,
-                              const tseed_effect_t *change, const tseed_writer_t *writer);
+apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
+                              const tseed_page_t *page, const tseed_effect_t *change,
+                              const tseed_writer_t *writer);
 
 /* Books what a page was counted to hold. *difference: to what the book had. */
-void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
+void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
                       const tseed_page_t *page, const tseed_effect_t *counted);
 
 /* Counts reads of a page by its tseed_page_print; 0: it is not in the book. */
@@ -150,41 +153,42 @@ void tseed_book_writing(tseed_book_t *book, int64_t task, int running);
 /* ---- changing a tile set ---- */
 
 /* Books a change of the shared files; APR_EINVAL as for apply. */
-apr_status_t tseed_book_share(tseed_book_t *book, tseed_shelf_t *shelf,
+apr_status_t tseed_book_share(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_effect_t *change);
 
 /* Books what the shared files were counted to be. */
-void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book, tseed_shelf_t *shelf,
-                             const tseed_effect_t *counted);
+void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book,
+                             tseed_book_tileset_t *booked, const tseed_effect_t *counted);
 
 /* Marks whole levels (bits) instead of page after page, or takes such marks away. Durable when
- * shelf->marked has the bits; after a crash all pages of these levels are in doubt. Does not stand
+ * booked->marked has the bits; after a crash all pages of these levels are in doubt. Does not stand
  * for the marks of single pages. */
-void tseed_book_mark_levels(tseed_shelf_t *shelf, uint64_t levels);
-void tseed_book_unmark_levels(tseed_shelf_t *shelf, uint64_t levels);
+void tseed_book_mark_levels(tseed_book_tileset_t *booked, uint64_t levels);
+void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 
 /* Puts all pages of these levels in doubt now. The caller marks the levels first and takes the
- * marks away when shelf->in_doubt is 0. */
-void tseed_book_doubt(tseed_book_t *book, tseed_shelf_t *shelf, uint64_t levels);
+ * marks away when booked->in_doubt is 0. */
+void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t levels);
 
 /* Puts all pages of all tile sets in doubt now. */
 void tseed_book_doubt_all(tseed_book_t *book);
 
 /* What the pages of a level hold, by the book. One pass over all pages. */
-void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                      int z);
+void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,
+                      const tseed_book_tileset_t *booked, int z);
 
 /* Books the pages of a level that was renamed away: *moved goes from its pages, in which no job may
  * be at work, to record.detached. */
-void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_shelf_t *shelf, int z);
+void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_book_tileset_t *booked,
+                       int z);
 
 /* The same of a level that an earlier seeder has renamed away without a record of it, when its
  * pages held `usage`. What they hold now is in doubt. */
-void tseed_book_inherit(tseed_book_t *book, tseed_shelf_t *shelf, int z,
+void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
                         const tseed_effect_t *usage);
 
 /* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */
-void tseed_book_purge(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_effect_t *gone);
+void tseed_book_purge(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_effect_t *gone);
 
 /* ---- saving ---- */
 
@@ -194,8 +198,8 @@ typedef enum {
 } tseed_save_t;
 
 /* The pages to be saved, one after the other: *cursor is 0 at first. `gone`: their rows are to be
- * deleted. 0 behind the last. Besides, the rows of all changed shelves are to be saved. Nothing may
- * be called between the first of these and tseed_book_saved. */
+ * deleted. 0 behind the last. Besides, the rows of all changed tile sets are to be saved. Nothing
+ * may be called between the first of these and tseed_book_saved. */
 int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int *gone,
                       tseed_save_t save, size_t *cursor);
 
@@ -203,7 +207,7 @@ int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int
 void tseed_book_saved(tseed_book_t *book, tseed_save_t save);
 
 /* The database has lost what was saved: nothing is marked any more, and everything is to be saved
- * anew, with the numbers that shelf->record.id has by then. */
+ * anew, with the numbers that booked->record.id has by then. */
 void tseed_book_resave(tseed_book_t *book);
 
 /* How many pages tseed_book_change would give; in constant time. */
@@ -216,16 +220,16 @@ int tseed_book_sweep(tseed_book_t *book);
 /* ---- looking ---- */
 
 /* One page; 0: it is not in the book. */
-int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                    const tseed_page_t *page);
+int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
+                    const tseed_book_tileset_t *booked, const tseed_page_t *page);
 
 /* All pages, one after the other, in no order: *cursor is 0 at first and stays good whatever
  * changes; a page that comes meanwhile may be missed. 0 behind the last. */
-int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor);
+int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor);
 
 /* The next page in doubt, likewise. *looks: at most that many places are looked at, how many are
  * left; 0: not all were. */
-int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor,
+int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks);
 
 /* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
@@ -234,11 +238,11 @@ int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_
  * only behind all else, and last of all what jobs hold. At most `most` (up to TSEED_VICTIMS_MAX),
  * the first to go first; returns how many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
-size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
+size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);
 
 /* Whether a victim is as it was when it was chosen: there, not pinned, not used since. */
-int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim);
+int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *victim);
 
 /* Adds everything up anew. NULL or a sentence that says what does not agree. */
 const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool);

@@ -20,23 +20,24 @@
 
 struct tseed_book_t {
     apr_pool_t *pool;
-    apr_array_header_t *shelves; /* of tseed_shelf_t *, by number, */
-    apr_hash_t *prints;          /* and by tseed_tileset_print */
+    apr_array_header_t *tilesets; /* of tseed_book_tileset_t *, by number, */
+    apr_hash_t *prints;           /* and by tseed_tileset_print */
     tseed_cells_t cells;
     tseed_ghosts_t ghosts;
     uint32_t *changed; /* numbers of cells that are CHANGED */
     size_t changed_count, changed_room;
     size_t wanted;           /* how many of them are WANTED */
     size_t pinned;           /* cells with pins */
-    int64_t pages, in_doubt; /* sums of all shelves */
-    unsigned incomplete;     /* shelves */
+    int64_t pages, in_doubt; /* sums of all tile sets */
+    unsigned incomplete;     /* tile sets */
     uint64_t writing[1024];  /* a bit for each value of tseed_cell_t.writer: that task runs */
 };
 
 /* The tile set of a cell; the book's. */
-static inline tseed_shelf_t *tseed_book_shelf_of(const tseed_book_t *book, const tseed_cell_t *cell)
+static inline tseed_book_tileset_t *tseed_book_tileset_of(const tseed_book_t *book,
+                                                          const tseed_cell_t *cell)
 {
-    return APR_ARRAY_IDX(book->shelves, cell->shelf, tseed_shelf_t *);
+    return APR_ARRAY_IDX(book->tilesets, cell->tileset, tseed_book_tileset_t *);
 }
 
 /* What a cell holds. */
@@ -52,11 +53,12 @@ static inline uint16_t tseed_writer_of(int64_t task)
 }
 
 /* The number of a page's cell, or TSEED_NO_CELL. */
-uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_shelf_t *shelf,
+uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                          const tseed_page_t *page);
 
 /* The same, made if need be: empty, or in doubt as long as the tile set is not complete. */
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page);
+uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_book_tileset_t *booked,
+                             const tseed_page_t *page);
 
 /* Puts a cell on the list of changes, unless it is there. */
 void tseed_book_note(tseed_book_t *book, uint32_t number);

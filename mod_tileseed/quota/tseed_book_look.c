@@ -12,45 +12,45 @@ static int is_writing(const tseed_book_t *book, const tseed_cell_t *cell)
     return (int)(book->writing[cell->writer / 64] >> (cell->writer % 64) & 1);
 }
 
-static void look(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_cell_t *cell)
+static void look(tseed_book_page_t *found, const tseed_book_t *book, const tseed_cell_t *cell)
 {
-    *leaf = (tseed_leaf_t){.shelf = tseed_book_shelf_of(book, cell),
-                           .page = {cell->z, cell->x, cell->y},
-                           .usage = tseed_cell_usage(cell),
-                           .accessed = cell->accessed,
-                           .heat = cell->heat,
-                           .writing = is_writing(book, cell),
-                           .held = cell->holds > 0,
-                           .pinned = cell->pins > 0,
-                           .in_doubt = (cell->flags & TSEED_CELL_IN_DOUBT) != 0};
+    *found = (tseed_book_page_t){.booked = tseed_book_tileset_of(book, cell),
+                                 .page = {cell->z, cell->x, cell->y},
+                                 .usage = tseed_cell_usage(cell),
+                                 .accessed = cell->accessed,
+                                 .heat = cell->heat,
+                                 .writing = is_writing(book, cell),
+                                 .held = cell->holds > 0,
+                                 .pinned = cell->pins > 0,
+                                 .in_doubt = (cell->flags & TSEED_CELL_IN_DOUBT) != 0};
 }
 
-int tseed_book_page(tseed_leaf_t *leaf, const tseed_book_t *book, const tseed_shelf_t *shelf,
-                    const tseed_page_t *page)
+int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
+                    const tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, shelf, page);
+    uint32_t number = tseed_book_cell(book, booked, page);
 
     if (number == TSEED_NO_CELL) {
         return 0;
     }
-    look(leaf, book, tseed_cells_get(&book->cells, number));
+    look(found, book, tseed_cells_get(&book->cells, number));
     return 1;
 }
 
-int tseed_book_next(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor)
+int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor)
 {
     while (*cursor < book->cells.end) {
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
 
         if (cell->flags & TSEED_CELL_USED) {
-            look(leaf, book, cell);
+            look(found, book, cell);
             return 1;
         }
     }
     return 0;
 }
 
-int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_t *cursor,
+int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks)
 {
     while (*cursor<book->cells.end && * looks> 0) {
@@ -58,7 +58,7 @@ int tseed_book_next_in_doubt(tseed_leaf_t *leaf, const tseed_book_t *book, size_
 
         (*looks)--;
         if (cell->flags & TSEED_CELL_IN_DOUBT) {
-            look(leaf, book, cell);
+            look(found, book, cell);
             return 1;
         }
     }
@@ -122,13 +122,13 @@ static candidate_t take_worst(heap_t *heap)
     return worst;
 }
 
-static int may_go(const tseed_shelf_t *shelf, const tseed_cell_t *cell,
+static int may_go(const tseed_book_tileset_t *booked, const tseed_cell_t *cell,
                   const tseed_account_t *account)
 {
-    const tseed_chain_t *chain = &shelf->chain;
+    const tseed_chain_t *chain = &booked->chain;
 
-    return cell->files > 0 && cell->pins == 0 && shelf->record.complete && !shelf->spared &&
-           !(shelf->kept >> cell->z & 1) &&
+    return cell->files > 0 && cell->pins == 0 && booked->record.complete && !booked->spared &&
+           !(booked->kept >> cell->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
@@ -143,7 +143,7 @@ static uint64_t rank_of(const tseed_book_t *book, const tseed_cell_t *cell, tsee
            first << 30 | second >> 2;
 }
 
-size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book,
+size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy)
 {
     candidate_t items[TSEED_VICTIMS_MAX];
@@ -154,7 +154,7 @@ size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
 
         if (cell->flags & TSEED_CELL_USED &&
-            may_go(tseed_book_shelf_of(book, cell), cell, account)) {
+            may_go(tseed_book_tileset_of(book, cell), cell, account)) {
             offer(&heap, (candidate_t){rank_of(book, cell, policy), i});
         }
     }
@@ -167,11 +167,11 @@ size_t tseed_book_victims(tseed_leaf_t *victims, size_t most, tseed_book_t *book
     return count;
 }
 
-int tseed_book_is_victim(const tseed_book_t *book, const tseed_leaf_t *victim)
+int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *victim)
 {
-    tseed_leaf_t now;
+    tseed_book_page_t now;
 
-    return !victim->shelf->spared && tseed_book_page(&now, book, victim->shelf, &victim->page) &&
+    return !victim->booked->spared && tseed_book_page(&now, book, victim->booked, &victim->page) &&
            !now.pinned && now.usage.files > 0 && now.accessed == victim->accessed &&
            now.heat == victim->heat;
 }
@@ -183,30 +183,30 @@ typedef struct {
     int64_t pages, in_doubt;
 } tally_t;
 
-static int agrees(const tseed_shelf_t *shelf, const tally_t *tally)
+static int agrees(const tseed_book_tileset_t *booked, const tally_t *tally)
 {
-    const tseed_effect_t *a = &shelf->record.paged, *b = &tally->paged;
+    const tseed_effect_t *a = &booked->record.paged, *b = &tally->paged;
 
     return a->names == b->names && a->files == b->files && a->bytes == b->bytes &&
-           a->allocated == b->allocated && shelf->record.pages == tally->pages &&
-           shelf->in_doubt == tally->in_doubt;
+           a->allocated == b->allocated && booked->record.pages == tally->pages &&
+           booked->in_doubt == tally->in_doubt;
 }
 
 const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
 {
-    tally_t *tallies = apr_pcalloc(pool, (size_t)(book->shelves->nelts + 1) * sizeof(*tallies));
+    tally_t *tallies = apr_pcalloc(pool, (size_t)(book->tilesets->nelts + 1) * sizeof(*tallies));
     int64_t pages = 0, in_doubt = 0;
     uint32_t count = 0, changed = 0;
 
     for (uint32_t i = 0; i < book->cells.end; i++) {
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
         const tseed_effect_t usage = tseed_cell_usage(cell);
-        tally_t *tally = &tallies[cell->shelf];
+        tally_t *tally = &tallies[cell->tileset];
 
         if (cell->flags & TSEED_CELL_USED) {
             const tseed_page_t page = {cell->z, cell->x, cell->y};
 
-            if (tseed_book_cell(book, tseed_book_shelf_of(book, cell), &page) != i) {
+            if (tseed_book_cell(book, tseed_book_tileset_of(book, cell), &page) != i) {
                 return apr_psprintf(pool, "page %u is not found", i);
             }
             tseed_effect_add(&tally->paged, &usage);
@@ -224,11 +224,12 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
     if (count != book->cells.count || changed != book->changed_count) {
         return "the number of pages or of changes does not agree";
     }
-    for (int i = 0; i < book->shelves->nelts; i++) {
-        const tseed_shelf_t *shelf = APR_ARRAY_IDX(book->shelves, i, tseed_shelf_t *);
+    for (int i = 0; i < book->tilesets->nelts; i++) {
+        const tseed_book_tileset_t *booked =
+            APR_ARRAY_IDX(book->tilesets, i, tseed_book_tileset_t *);
 
-        if (!agrees(shelf, &tallies[i])) {
-            return apr_psprintf(pool, "the sums of tile set %s do not agree", shelf->record.key);
+        if (!agrees(booked, &tallies[i])) {
+            return apr_psprintf(pool, "the sums of tile set %s do not agree", booked->record.key);
         }
     }
     return NULL;

@@ -22,35 +22,35 @@ static void want_mark(tseed_book_t *book, uint32_t number)
     }
 }
 
-unsigned tseed_book_hold(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+unsigned tseed_book_hold(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell_get(book, shelf, page);
+    uint32_t number = tseed_book_cell_get(book, booked, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     cell->holds++;
     cell->flags |= TSEED_CELL_LINGERS;
     if (!(cell->flags & TSEED_CELL_MARKED)) {
         want_mark(book, number);
-        shelf->changed = 1;
+        booked->changed = 1;
     }
     return hindrance(cell);
 }
 
-unsigned tseed_book_ask(const tseed_book_t *book, const tseed_shelf_t *shelf,
+unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                         const tseed_page_t *page)
 {
-    return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page)));
+    return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page)));
 }
 
 static int is_empty(const tseed_book_t *book, const tseed_cell_t *cell)
 {
     return cell->names == 0 && cell->holds == 0 && !(cell->flags & TSEED_CELL_IN_DOUBT) &&
-           !(cell->flags & TSEED_CELL_LINGERS && tseed_book_shelf_of(book, cell)->keeps_empty);
+           !(cell->flags & TSEED_CELL_LINGERS && tseed_book_tileset_of(book, cell)->keeps_empty);
 }
 
-void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+void tseed_book_drop(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, shelf, page);
+    uint32_t number = tseed_book_cell(book, booked, page);
     tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
 
     cell->holds--;
@@ -60,14 +60,14 @@ void tseed_book_drop(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_
     }
 }
 
-void tseed_book_pin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+void tseed_book_pin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page))->pins++ == 0;
+    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page))->pins++ == 0;
 }
 
-void tseed_book_unpin(tseed_book_t *book, tseed_shelf_t *shelf, const tseed_page_t *page)
+void tseed_book_unpin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, shelf, page))->pins == 0;
+    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page))->pins == 0;
 }
 
 int tseed_book_has_pins(const tseed_book_t *book)
@@ -86,7 +86,7 @@ int tseed_book_sweep(tseed_book_t *book)
             continue;
         }
         lingers = 1;
-        if (cell->holds > 0 || tseed_book_shelf_of(book, cell)->is_unsafe) {
+        if (cell->holds > 0 || tseed_book_tileset_of(book, cell)->is_unsafe) {
             continue;
         }
         if (!(cell->flags & TSEED_CELL_RECENT)) {
@@ -118,7 +118,7 @@ size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save)
 
 static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_cell_t *cell)
 {
-    return (tseed_page_record_t){.tileset = tseed_book_shelf_of(book, cell)->record.id,
+    return (tseed_page_record_t){.tileset = tseed_book_tileset_of(book, cell)->record.id,
                                  .page = {cell->z, cell->x, cell->y},
                                  .usage = tseed_cell_usage(cell),
                                  .accessed = cell->accessed,
@@ -158,7 +158,7 @@ static void settle(tseed_book_t *book, uint32_t number)
 void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
 {
     size_t left = 0;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     for (size_t i = 0; i < book->changed_count; i++) {
         uint32_t number = book->changed[i];
@@ -170,15 +170,15 @@ void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
         }
     }
     book->changed_count = left;
-    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        shelf->marked = shelf->changed ? shelf->record.doubtful : shelf->marked;
-        shelf->changed = shelf->recipe_changed = 0;
+    for (unsigned i = 0; (booked = tseed_book_tileset(book, i)) != NULL; i++) {
+        booked->marked = booked->changed ? booked->record.doubtful : booked->marked;
+        booked->changed = booked->recipe_changed = 0;
     }
 }
 
 void tseed_book_resave(tseed_book_t *book)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     for (uint32_t i = 0; i < book->cells.end; i++) {
         tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
@@ -191,8 +191,8 @@ void tseed_book_resave(tseed_book_t *book)
             }
         }
     }
-    for (unsigned i = 0; (shelf = tseed_book_shelf(book, i)) != NULL; i++) {
-        shelf->marked = 0;
-        shelf->changed = 1;
+    for (unsigned i = 0; (booked = tseed_book_tileset(book, i)) != NULL; i++) {
+        booked->marked = 0;
+        booked->changed = 1;
     }
 }

@@ -48,7 +48,7 @@ static uint64_t print_at(const tseed_cells_t *cells, uint32_t slot)
 static int is_page(const tseed_cell_t *cell, const tseed_cell_key_t *key)
 {
     return cell->x == key->page.x && cell->y == key->page.y && cell->z == key->page.z &&
-           cell->shelf == key->shelf;
+           cell->tileset == key->tileset;
 }
 
 uint32_t tseed_cells_find(const tseed_cells_t *cells, const tseed_cell_key_t *key)
@@ -155,7 +155,7 @@ uint32_t tseed_cells_add(tseed_cells_t *cells, const tseed_cell_key_t *key)
     *tseed_cells_get(cells, number) = (tseed_cell_t){.x = key->page.x,
                                                      .y = key->page.y,
                                                      .z = (uint8_t)key->page.z,
-                                                     .shelf = key->shelf,
+                                                     .tileset = key->tileset,
                                                      .flags = TSEED_CELL_USED};
     put(cells, key->print, number);
     return number;

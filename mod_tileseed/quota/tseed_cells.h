@@ -31,7 +31,7 @@ enum {
 typedef struct {
     int64_t x, y; /* x: the next free cell, if this one is */
     int64_t bytes, allocated;
-    uint32_t shelf;
+    uint32_t tileset;
     uint32_t accessed; /* seconds since 1970, until 2106 */
     uint32_t heat;
     uint16_t names, files; /* at most TSEED_PAGE_TILES */
@@ -44,7 +44,7 @@ typedef struct {
 /* What identifies a page in the book; `print` is tseed_page_print of the rest. */
 typedef struct {
     uint64_t print;
-    uint32_t shelf;
+    uint32_t tileset;
     tseed_page_t page;
 } tseed_cell_key_t;
 

@@ -37,13 +37,13 @@
 #define IDLE_TICKS     10
 
 typedef struct {
-    int64_t shelf, z, x, y;
+    int64_t tileset, z, x, y;
 } leaf_key_t;
 
 /* The sheet of a page; malloc'd. */
 typedef struct {
     leaf_key_t key;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     tseed_page_t page;
     tseed_sheet_t sheet;
     int changed;    /* not saved yet */
@@ -91,10 +91,10 @@ static void forget_leaves(tseed_seeder_t *seeder, choice_t *choice, const void *
     }
 }
 
-static int is_of(const tseed_seeder_t *seeder, const leaf_t *leaf, const void *shelf)
+static int is_of(const tseed_seeder_t *seeder, const leaf_t *leaf, const void *booked)
 {
     (void)seeder;
-    return leaf->shelf == shelf;
+    return leaf->booked == booked;
 }
 
 /* The database forgets with the next save of the tile set. */
@@ -103,10 +103,10 @@ static void follow_recipe(tseed_seeder_t *seeder, tseed_run_t *run)
     if (!run->recipe) {
         run->recipe = recipe_of(run, seeder->context->scratch);
     }
-    if (run->shelf->record.recipe != run->recipe) {
-        forget_leaves(seeder, is_of, run->shelf);
-        run->shelf->record.recipe = run->recipe;
-        run->shelf->recipe_changed = run->shelf->changed = 1;
+    if (run->booked->record.recipe != run->recipe) {
+        forget_leaves(seeder, is_of, run->booked);
+        run->booked->record.recipe = run->recipe;
+        run->booked->recipe_changed = run->booked->changed = 1;
     }
 }
 
@@ -117,14 +117,14 @@ static void leaf_load(tseed_seeder_t *seeder, leaf_t *leaf)
 {
     const char *text;
 
-    if (leaf->shelf->recipe_changed) {
+    if (leaf->booked->recipe_changed) {
         return;
     }
     if (seeder->cache->is_loading) { /* its page may be marked */
         leaf->changed = 1;
         return;
     }
-    if (tseed_answers_load(seeder->session->state, &text, leaf->shelf->record.id, &leaf->page,
+    if (tseed_answers_load(seeder->session->state, &text, leaf->booked->record.id, &leaf->page,
                            seeder->context->scratch) == APR_SUCCESS) {
         tseed_sheet_load(&leaf->sheet, text);
     } else {
@@ -138,7 +138,7 @@ static leaf_t *leaf_of(tseed_seeder_t *seeder, const tseed_job_t *job, int *at)
     const tseed_range_t *whole = &job->metatile.whole;
     const tseed_page_t page = {whole->z, whole->minx / TSEED_PAGE_SIDE,
                                whole->miny / TSEED_PAGE_SIDE};
-    const leaf_key_t key = {job->run->shelf->number, page.z, page.x, page.y};
+    const leaf_key_t key = {job->run->booked->number, page.z, page.x, page.y};
     leaf_t *leaf;
 
     follow_recipe(seeder, job->run);
@@ -146,7 +146,7 @@ static leaf_t *leaf_of(tseed_seeder_t *seeder, const tseed_job_t *job, int *at)
     if (!leaf) {
         leaf = tseed_memory_get(sizeof(*leaf));
         leaf->key = key;
-        leaf->shelf = job->run->shelf;
+        leaf->booked = job->run->booked;
         leaf->page = page;
         leaf_load(seeder, leaf);
         apr_hash_set(seeder->leaves, &leaf->key, sizeof(leaf->key), leaf);
@@ -213,7 +213,7 @@ apr_status_t tseed_archive_write(tseed_seeder_t *seeder)
         const leaf_t *leaf = apr_hash_this_val(index);
 
         if (leaf->changed) {
-            rv = tseed_answers_save(seeder->session->state, leaf->shelf->record.id, &leaf->page,
+            rv = tseed_answers_save(seeder->session->state, leaf->booked->record.id, &leaf->page,
                                     tseed_sheet_save(&leaf->sheet, seeder->context->scratch));
         }
     }

@@ -26,7 +26,7 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
     unsigned tilesets = 0;
 
     tseed_book_doubt_all(seeder->cache->book);
-    while (tseed_book_shelf(seeder->cache->book, tilesets)) {
+    while (tseed_book_tileset(seeder->cache->book, tilesets)) {
         tilesets++;
     }
     seeder->audit = (tseed_audit_t){.is_going = 1, .wants_walk = 1};
@@ -86,7 +86,7 @@ static void shared_counted(void *module, const tseed_effect_t *difference)
     tseed_audit_t *audit = &seeder->audit;
 
     audit->is_counting = 0;
-    audit->shelf += difference != NULL;
+    audit->tileset += difference != NULL;
     audit->wants_walk = difference != NULL;
 }
 
@@ -94,19 +94,19 @@ static void feed(void *module)
 {
     tseed_seeder_t *seeder = module;
     tseed_audit_t *audit = &seeder->audit;
-    tseed_shelf_t *shelf = tseed_book_shelf(seeder->cache->book, audit->shelf);
+    tseed_book_tileset_t *booked = tseed_book_tileset(seeder->cache->book, audit->tileset);
 
     if (!audit->is_going || seeder->cache->is_loading) {
         return;
     }
-    if (!shelf && tseed_book_in_doubt(seeder->cache->book) == 0) {
+    if (!booked && tseed_book_in_doubt(seeder->cache->book) == 0) {
         end(seeder);
-    } else if (shelf && audit->wants_walk) {
-        seeder->to_walk = shelf;
+    } else if (booked && audit->wants_walk) {
+        seeder->to_walk = booked;
         audit->wants_walk = 0;
-    } else if (shelf && !seeder->to_walk && !audit->is_counting &&
+    } else if (booked && !seeder->to_walk && !audit->is_counting &&
                tseed_clock_monotonic() >= seeder->count_after) {
-        audit->is_counting = tseed_count_shared(seeder, shelf, shared_counted, seeder);
+        audit->is_counting = tseed_count_shared(seeder, booked, shared_counted, seeder);
     }
 }
 

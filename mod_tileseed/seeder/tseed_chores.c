@@ -44,9 +44,9 @@ tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_
 }
 
 tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                       const tseed_shelf_t *shelf, tseed_stage_t stage)
+                                       const tseed_book_tileset_t *booked, tseed_stage_t stage)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, shelf);
+    tseed_run_t *run = tseed_standing_of(seeder, booked);
     tseed_job_t *job = run ? chore_get(seeder, client, run, stage) : NULL;
 
     if (job) {

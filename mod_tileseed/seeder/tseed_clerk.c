@@ -26,7 +26,7 @@ static tseed_chain_t chain_of(tseed_seeder_t *seeder, const tseed_layer_t *layer
     return tseed_cleaner_chain(seeder->cache->cleaner, layer->name, layer->store.root);
 }
 
-/* Shelves of a layer's tile sets whose values are not listed: layer -> int *. */
+/* How many tile sets of a layer the book has whose values are not listed: layer -> int *. */
 static int *open_of(const tseed_seeder_t *seeder, const tseed_layer_t *layer)
 {
     int *count = apr_hash_get(seeder->open, layer->name, APR_HASH_KEY_STRING);
@@ -44,22 +44,22 @@ int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *til
            tseed_tileset_is_open(tileset, seeder->context->scratch);
 }
 
-static tseed_shelf_t *shelve(tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
-                             const tseed_tileset_record_t *record)
+static tseed_book_tileset_t *enter(tseed_seeder_t *seeder, const tseed_tileset_t *tileset,
+                                   const tseed_tileset_record_t *record)
 {
     const tseed_layer_t *layer = tileset->layer;
     const tseed_chain_t chain = chain_of(seeder, layer);
 
     *open_of(seeder, layer) += tseed_tileset_is_open(tileset, seeder->context->scratch);
-    return tseed_book_shelve(seeder->cache->book, record, &chain, layer->kept);
+    return tseed_book_add(seeder->cache->book, record, &chain, layer->kept);
 }
 
 /* A tile set that the disk has nothing of is known at once.
  *
  * What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
  * its files are taken in as those of any other program. */
-static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
-                               const tseed_tileset_t *tileset, uint64_t print)
+static apr_status_t enter_new(tseed_book_tileset_t **booked, tseed_seeder_t *seeder,
+                              const tseed_tileset_t *tileset, uint64_t print)
 {
     tseed_tileset_record_t record = {
         .print = print,
@@ -74,18 +74,18 @@ static apr_status_t shelve_new(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
     apr_status_t rv = tseed_books_add(seeder->session->state, &record);
 
     if (rv == APR_SUCCESS) {
-        *shelf = shelve(seeder, tileset, &record);
+        *booked = enter(seeder, tileset, &record);
     }
     return rv;
 }
 
-apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
-                               const tseed_tileset_t *tileset)
+apr_status_t tseed_clerk_tileset(tseed_book_tileset_t **booked, tseed_seeder_t *seeder,
+                                 const tseed_tileset_t *tileset)
 {
     uint64_t print = tseed_tileset_print(tileset, seeder->context->scratch);
 
-    *shelf = tseed_book_find(seeder->cache->book, print);
-    return *shelf ? APR_SUCCESS : shelve_new(shelf, seeder, tileset, print);
+    *booked = tseed_book_find(seeder->cache->book, print);
+    return *booked ? APR_SUCCESS : enter_new(booked, seeder, tileset, print);
 }
 
 /* ---- at the start ---- */
@@ -155,7 +155,7 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_tileset_record_t 
         APR_ARRAY_PUSH(empties, uint64_t) = record->print;
         return rv;
     }
-    shelve(seeder, &tileset, record);
+    enter(seeder, &tileset, record);
     tseed_loader_expect(seeder, record->pages);
     return record->doubtful
                ? tseed_answers_doubt_levels(seeder->session->state, record->id, record->doubtful)
@@ -163,11 +163,11 @@ static apr_status_t load_tileset(tseed_seeder_t *seeder, tseed_tileset_record_t 
 }
 
 /* Every tile set with default parameters: what earlier programs have left there counts as well. */
-static apr_status_t shelve_configured(tseed_seeder_t *seeder)
+static apr_status_t enter_configured(tseed_seeder_t *seeder)
 {
     const apr_array_header_t *layers = seeder->context->catalog->order;
     tseed_tileset_t tileset;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; i < layers->nelts; i++) {
@@ -179,7 +179,7 @@ static apr_status_t shelve_configured(tseed_seeder_t *seeder)
                                    &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t),
                                    &APR_ARRAY_IDX(layer->formats, f, tseed_format_t), NULL,
                                    seeder->context->scratch);
-                rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
+                rv = tseed_clerk_tileset(&booked, seeder, &tileset);
             }
         }
     }
@@ -268,7 +268,7 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     if (rv == APR_SUCCESS) {
         rv = drop_empty(seeder, empties);
     }
-    return rv == APR_SUCCESS ? shelve_configured(seeder) : rv;
+    return rv == APR_SUCCESS ? enter_configured(seeder) : rv;
 }
 
 void tseed_clerk_undo(tseed_seeder_t *seeder)
@@ -337,16 +337,16 @@ static void notes_saved(tseed_seeder_t *seeder)
 
 int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
 {
-    const tseed_shelf_t *shelf;
+    const tseed_book_tileset_t *booked;
     int changed = tseed_book_changes(seeder->cache->book, save) > 0;
 
     if (seeder->cache->is_loading) {
         return 0;
     }
     for (unsigned i = 0; save == TSEED_SAVE_ALL && !changed &&
-                         (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL;
+                         (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL;
          i++) {
-        changed = shelf->changed;
+        changed = booked->changed;
     }
     return changed ||
            (save == TSEED_SAVE_ALL && (block_has_changed(seeder) || cleaner_has_changed(seeder) ||
@@ -355,12 +355,12 @@ int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save)
 
 /* The recipe may be the saved one again: what was written by the other is not known by its answers.
  * APR_NOTFOUND: another database is in the place of ours. */
-static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked)
 {
-    const tseed_tileset_record_t *record = &shelf->record;
+    const tseed_tileset_record_t *record = &booked->record;
     apr_status_t rv = APR_SUCCESS;
 
-    if (shelf->recipe_changed) {
+    if (booked->recipe_changed) {
         rv = tseed_answers_doubt_levels(seeder->session->state, record->id, UINT64_MAX);
     }
     return rv == APR_SUCCESS ? tseed_books_save(seeder->session->state, record) : rv;
@@ -368,12 +368,12 @@ static apr_status_t save_tileset(tseed_seeder_t *seeder, const tseed_shelf_t *sh
 
 static apr_status_t save_changed(tseed_seeder_t *seeder)
 {
-    const tseed_shelf_t *shelf;
+    const tseed_book_tileset_t *booked;
     apr_status_t rv = APR_SUCCESS;
 
-    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->cache->book, i));
+    for (unsigned i = 0; rv == APR_SUCCESS && (booked = tseed_book_tileset(seeder->cache->book, i));
          i++) {
-        rv = shelf->changed ? save_tileset(seeder, shelf) : APR_SUCCESS;
+        rv = booked->changed ? save_tileset(seeder, booked) : APR_SUCCESS;
     }
     return rv;
 }
@@ -382,15 +382,15 @@ static apr_status_t save_changed(tseed_seeder_t *seeder)
  * each tile set before any of the pages, which are saved under its number. */
 static apr_status_t save_anew(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     apr_status_t rv = APR_SUCCESS;
 
     tseed_book_resave(seeder->cache->book);
     seeder->cleaner_saved[0] = seeder->status_saved[0] = '\0';
     seeder->cache->block_saved = 0;
-    for (unsigned i = 0; rv == APR_SUCCESS && (shelf = tseed_book_shelf(seeder->cache->book, i));
+    for (unsigned i = 0; rv == APR_SUCCESS && (booked = tseed_book_tileset(seeder->cache->book, i));
          i++) {
-        rv = tseed_books_add(seeder->session->state, &shelf->record);
+        rv = tseed_books_add(seeder->session->state, &booked->record);
     }
     return rv;
 }

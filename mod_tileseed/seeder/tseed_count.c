@@ -27,9 +27,10 @@ static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
     return 0;
 }
 
-void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+void tseed_count_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
+                      const tseed_page_t *page)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, shelf);
+    tseed_run_t *run = tseed_standing_of(seeder, booked);
 
     if (run && !is_counted(run, page)) {
         tseed_chores_begin_page(seeder, &tseed_count_client, run, page, TSEED_STAGE_COUNT);
@@ -42,7 +43,7 @@ static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
     tseed_run_t *standing = count->run;
 
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (run->shelf == standing->shelf && run->ready.count > 0) {
+        if (run->booked == standing->booked && run->ready.count > 0) {
             tseed_pump_pause(seeder, run, count);
         }
     }
@@ -81,9 +82,9 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
         return;
     }
     if (job->stage == TSEED_STAGE_COUNT) {
-        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &page, &job->counted);
+        tseed_book_count(&difference, seeder->cache->book, job->run->booked, &page, &job->counted);
     } else {
-        tseed_book_count_shared(&difference, seeder->cache->book, job->run->shelf, &job->counted);
+        tseed_book_count_shared(&difference, seeder->cache->book, job->run->booked, &job->counted);
     }
     tseed_status_counted(seeder, job->stage == TSEED_STAGE_COUNT, &difference);
     report(job, &difference);
@@ -92,41 +93,41 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
 /* What is due in shared files, one tile set after the other: they may be many. */
 static void shared_next(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf = tseed_book_shelf(seeder->cache->book, seeder->shared_cursor);
+    tseed_book_tileset_t *booked = tseed_book_tileset(seeder->cache->book, seeder->shared_cursor);
 
-    while (shelf && !shelf->shared_due && !shelf->sweep_due) {
-        shelf = tseed_book_shelf(seeder->cache->book, ++seeder->shared_cursor);
+    while (booked && !booked->shared_due && !booked->sweep_due) {
+        booked = tseed_book_tileset(seeder->cache->book, ++seeder->shared_cursor);
     }
-    if (!shelf) {
+    if (!booked) {
         seeder->shared_cursor = 0;
-    } else if (shelf->shared_due) {
-        tseed_count_shared(seeder, shelf, NULL, NULL);
-    } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_SWEEP)) {
-        shelf->sweep_due = 0;
+    } else if (booked->shared_due) {
+        tseed_count_shared(seeder, booked, NULL, NULL);
+    } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, booked, TSEED_STAGE_SWEEP)) {
+        booked->sweep_due = 0;
         seeder->shared_due--;
     }
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *wanted,
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tseed_report_t *wanted,
                        void *module)
 {
     tseed_job_t *job =
-        tseed_chores_begin_shared(seeder, &tseed_count_client, shelf, TSEED_STAGE_COUNT_SHARED);
+        tseed_chores_begin_shared(seeder, &tseed_count_client, booked, TSEED_STAGE_COUNT_SHARED);
 
     if (job) {
         job->report = wanted;
         job->report_module = module;
-        seeder->shared_due -= shelf->shared_due;
-        shelf->shared_due = 0;
+        seeder->shared_due -= booked->shared_due;
+        booked->shared_due = 0;
     }
     return job != NULL;
 }
 
-void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 {
-    seeder->shared_due += !shelf->sweep_due;
-    shelf->sweep_due = 1;
+    seeder->shared_due += !booked->sweep_due;
+    booked->sweep_due = 1;
 }
 
 static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -146,21 +147,21 @@ static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
  * wait. There may be any number of pages: they are gone through once, a few at a time. */
 void tseed_count_recount(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     seeder->is_recounting = 1;
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        shelf->shared_due = shelf->record.shared.files > 0 || shelf->in_doubt > 0;
-        seeder->shared_due += shelf->shared_due;
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        booked->shared_due = booked->record.shared.files > 0 || booked->in_doubt > 0;
+        seeder->shared_due += booked->shared_due;
     }
 }
 
-static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
+static void recount_page(tseed_seeder_t *seeder, const tseed_book_page_t *found)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, leaf->shelf);
+    tseed_run_t *run = tseed_standing_of(seeder, found->booked);
 
-    if (run && !is_counted(run, &leaf->page)) {
-        tseed_chores_begin_page(seeder, &tseed_count_client, run, &leaf->page, TSEED_STAGE_COUNT)
+    if (run && !is_counted(run, &found->page)) {
+        tseed_chores_begin_page(seeder, &tseed_count_client, run, &found->page, TSEED_STAGE_COUNT)
             ->is_recount = 1;
         seeder->recounts++;
     }
@@ -170,17 +171,17 @@ static void recount_page(tseed_seeder_t *seeder, const tseed_leaf_t *leaf)
 static void recount_feed(tseed_seeder_t *seeder)
 {
     size_t looks = LOOKS_AT_ONCE;
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
 
     while (seeder->recounts < RECOUNTS_AT_ONCE) {
         if (!tseed_steward_is_doubtful(seeder) ||
-            !tseed_book_next_in_doubt(&leaf, seeder->cache->book, &seeder->recount_cursor,
+            !tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->recount_cursor,
                                       &looks)) {
             seeder->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
-        if (!(leaf.shelf->record.doubtful >> leaf.page.z & 1)) {
-            recount_page(seeder, &leaf);
+        if (!(found.booked->record.doubtful >> found.page.z & 1)) {
+            recount_page(seeder, &found);
         }
     }
 }
@@ -235,11 +236,11 @@ int tseed_count_may_begin(const tseed_seeder_t *seeder)
 static void count_next(tseed_seeder_t *seeder)
 {
     size_t looks = LOOKS_AT_ONCE;
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
 
-    while (tseed_book_next_in_doubt(&leaf, seeder->cache->book, &seeder->doubt_cursor, &looks)) {
-        if (!leaf.pinned) {
-            tseed_count_page(seeder, leaf.shelf, &leaf.page);
+    while (tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->doubt_cursor, &looks)) {
+        if (!found.pinned) {
+            tseed_count_page(seeder, found.booked, &found.page);
             return;
         }
     }
@@ -265,9 +266,9 @@ static void feed_marks(void *module)
         const tseed_count_mark_t *mark = &APR_ARRAY_IDX(seeder->to_count, i, tseed_count_mark_t);
 
         if (mark->page.z >= 0) {
-            tseed_count_page(seeder, mark->shelf, &mark->page);
-        } else if (mark->shelf->shared_due) {
-            tseed_count_shared(seeder, mark->shelf, NULL, NULL);
+            tseed_count_page(seeder, mark->booked, &mark->page);
+        } else if (mark->booked->shared_due) {
+            tseed_count_shared(seeder, mark->booked, NULL, NULL);
         }
     }
     apr_array_clear(seeder->to_count);

@@ -103,7 +103,7 @@ static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
 static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
     for (const tseed_run_t *other = seeder->runs->tasks; other; other = other->next_run) {
-        if (other != run && other->shelf == run->shelf) {
+        if (other != run && other->booked == run->booked) {
             return 0;
         }
     }
@@ -115,9 +115,9 @@ static void describe(const tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
-    job->remnant.print = run->shelf->record.print;
+    job->remnant.print = run->booked->record.print;
     job->remnant.task = run->task->id;
-    tseed_book_level(&job->remnant.usage, seeder->cache->book, run->shelf, job->metatile.wanted.z);
+    tseed_book_level(&job->remnant.usage, seeder->cache->book, run->booked, job->metatile.wanted.z);
 }
 
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */

@@ -93,7 +93,7 @@ static void begin_cut(tseed_job_t *job)
 /* What is passed through is no hit of a file, but it is a use of its page. */
 static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
 {
-    const uint64_t print = job->run->shelf->record.print;
+    const uint64_t print = job->run->booked->record.print;
 
     for (int i = 0; i < job->passage->count; i++) {
         const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);

@@ -108,20 +108,20 @@ static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_
     }
 }
 
-/* *shelf: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
-static apr_status_t claim(tseed_shelf_t **shelf, heir_t *heir, tseed_seeder_t *seeder,
+/* *booked: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
+static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, tseed_seeder_t *seeder,
                           const find_t *find, const apr_array_header_t *terminations)
 {
-    tseed_shelf_t *found = tseed_book_find(seeder->cache->book, find->remnant.print);
+    tseed_book_tileset_t *found = tseed_book_find(seeder->cache->book, find->remnant.print);
     apr_status_t rv;
 
-    *shelf = NULL;
+    *booked = NULL;
     if (!found || strcmp(found->record.root, find->root) != 0) {
         return APR_SUCCESS;
     }
     rv = heir_get(heir, seeder, find->remnant.task, terminations);
     if (rv == APR_SUCCESS && is_owed(heir, &find->remnant)) {
-        *shelf = found;
+        *booked = found;
     }
     return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
 }
@@ -133,12 +133,12 @@ static apr_status_t load_heirs(tseed_seeder_t *seeder, const apr_array_header_t 
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
-        tseed_shelf_t *shelf;
+        tseed_book_tileset_t *booked;
         heir_t heir;
 
-        rv = claim(&shelf, &heir, seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
-        if (rv == APR_SUCCESS && shelf) {
-            rv = tseed_loader_load(seeder, shelf);
+        rv = claim(&booked, &heir, seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+        if (rv == APR_SUCCESS && booked) {
+            rv = tseed_loader_load(seeder, booked);
         }
     }
     return rv;
@@ -148,15 +148,15 @@ static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
                             const apr_array_header_t *terminations)
 {
     const tseed_remnant_t *remnant = &find->remnant;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     heir_t heir;
     int won;
-    apr_status_t rv = claim(&shelf, &heir, seeder, find, terminations);
+    apr_status_t rv = claim(&booked, &heir, seeder, find, terminations);
 
-    if (rv != APR_SUCCESS || !shelf) {
+    if (rv != APR_SUCCESS || !booked) {
         return rv;
     }
-    tseed_book_inherit(seeder->cache->book, shelf, remnant->z, &remnant->usage);
+    tseed_book_inherit(seeder->cache->book, booked, remnant->z, &remnant->usage);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
               " tiles was renamed away when the seeder died",

@@ -96,7 +96,7 @@ typedef struct {
 /* What a job needs counted before it may write: a page, or the shared files of a tile set (z -1).
  */
 typedef struct {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     tseed_page_t page;
 } tseed_count_mark_t;
 
@@ -112,7 +112,7 @@ typedef struct {
     apr_time_t not_before;  /* monotonic */
     apr_time_t stuck_since; /* monotonic: what may go is being written; 0: it is not so */
     apr_time_t spare_until; /* monotonic; 0: nothing is spared */
-    tseed_leaf_t victims[TSEED_VICTIMS];
+    tseed_book_page_t victims[TSEED_VICTIMS];
     size_t next, count; /* of victims */
     const tseed_account_t *victims_of;
     int unsaid;            /* pages that went since the last line about it */
@@ -123,15 +123,15 @@ typedef struct {
 /* A reconcile (tseed_audit.c), tile set by tile set. */
 typedef struct {
     int is_going;
-    unsigned shelf;  /* number of the tile set it is at */
-    int wants_walk;  /* of its directories; next come its shared files, … */
-    int is_counting; /* … which are being counted */
+    unsigned tileset; /* number of the tile set it is at */
+    int wants_walk;   /* of its directories; next come its shared files, … */
+    int is_counting;  /* … which are being counted */
 } tseed_audit_t;
 
 /* The books being read (tseed_loader.c), tile set by tile set. */
 typedef struct {
     int is_lost;       /* another database is in the place of the one that is read */
-    unsigned shelf;    /* number of the tile set it is at, */
+    unsigned tileset;  /* number of the tile set it is at, */
     int is_within;     /* in the midst of it, */
     tseed_page_t last; /* behind this page */
     apr_time_t began;  /* monotonic: this portion */
@@ -170,7 +170,7 @@ typedef struct tseed_seeder_t {
     apr_array_header_t *to_count;       /* of tseed_count_mark_t: marked in this turn, */
     apr_array_header_t *to_purge;       /* of const char *: store roots, likewise */
     tseed_walk_t *walk;                 /* NULL: none */
-    tseed_shelf_t *to_walk;             /* a reconcile wants it walked; NULL: it was, or none */
+    tseed_book_tileset_t *to_walk;      /* a reconcile wants it walked; NULL: it was, or none */
     unsigned walk_cursor;               /* number of a tile set */
     unsigned shared_due, shared_cursor; /* counts and sweeps of shared files that are due */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
@@ -345,7 +345,7 @@ void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 apr_status_t tseed_standing_get(tseed_run_t **run, tseed_seeder_t *seeder,
                                 const tseed_names_t *names);
 /* The same of a tile set in the books; NULL: not now. */
-tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked);
 /* Forgets those that nobody uses. */
 extern tseed_client_t tseed_standing_client;
 
@@ -382,8 +382,8 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
 apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder);
 void tseed_clerk_undo(tseed_seeder_t *seeder);
 /* The place of a tile set in the books, made if there is none. */
-apr_status_t tseed_clerk_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
-                               const tseed_tileset_t *tileset);
+apr_status_t tseed_clerk_tileset(tseed_book_tileset_t **booked, tseed_seeder_t *seeder,
+                                 const tseed_tileset_t *tileset);
 /* Whether requests for tiles may not make a tile set as well: its layer has as many by values that
  * are not listed as TileSeedMaxTileSets says. */
 int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
@@ -400,7 +400,7 @@ void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool);
 /* A tile set has so many pages, by its row. Before tseed_loader_go only. */
 void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages);
 /* Loads all pages of one tile set now. Before tseed_loader_go only. */
-apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_book_tileset_t *booked);
 /* The rest comes with the turns of the loop. */
 void tseed_loader_go(tseed_seeder_t *seeder);
 /* Once a turn: loads the next portion. Returns whether that was the last one: the books are to be
@@ -446,20 +446,21 @@ tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_
                                      tseed_stage_t stage);
 /* Begins a job in the shared files of a tile set; NULL: not now. */
 tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                       const tseed_shelf_t *shelf, tseed_stage_t stage);
+                                       const tseed_book_tileset_t *booked, tseed_stage_t stage);
 /* Such a job has come back; the client puts it back. */
 void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
 
 /* ---- counting ---- */
 
 /* Has a page counted, unless it is being counted. */
-void tseed_count_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page);
+void tseed_count_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
+                      const tseed_page_t *page);
 /* Has the shared files of a tile set counted, and their count reported unless `report` is NULL; 0:
  * not now. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf, tseed_report_t *report,
+int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tseed_report_t *report,
                        void *module);
 /* Has shared files removed that no tile is a name of any more, by and by. */
-void tseed_count_sweep(tseed_seeder_t *seeder, tseed_shelf_t *shelf);
+void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked);
 /* Has everything counted that must be before the first tile is written. */
 void tseed_count_recount(tseed_seeder_t *seeder);
 /* Whether more may be counted in the background. */

@@ -27,15 +27,15 @@
  * nothing that comes later changes that. */
 static int is_known(const tseed_seeder_t *seeder)
 {
-    const tseed_shelf_t *shelf;
+    const tseed_book_tileset_t *booked;
     int known = seeder->janitor.known || tseed_book_incomplete(seeder->cache->book) == 0;
 
     if (seeder->cache->is_loading) {
         return 0;
     }
-    for (unsigned i = 0; !known && (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL;
+    for (unsigned i = 0; !known && (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL;
          i++) {
-        if (!shelf->record.complete && !shelf->unread) {
+        if (!booked->record.complete && !booked->unread) {
             return 0;
         }
     }
@@ -59,14 +59,14 @@ static void say_block(const tseed_seeder_t *seeder)
 /* Every file counts for another number of blocks: all is counted again. */
 static void change_block(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     tseed_workers_block_set(seeder->context->workers, seeder->cache->quota.block_size);
     if (seeder->cache->block != 0 && seeder->cache->block != seeder->cache->quota.block_size) {
         say_block(seeder);
         tseed_book_doubt_all(seeder->cache->book);
-        for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-            tseed_count_shared(seeder, shelf, NULL, NULL);
+        for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+            tseed_count_shared(seeder, booked, NULL, NULL);
         }
     }
     seeder->cache->block = seeder->cache->quota.block_size;
@@ -126,7 +126,7 @@ static size_t choice_of(const tseed_book_t *book)
 }
 
 /* The next page to go for an account; 0: there is none. One choice serves several. */
-static int next_victim(tseed_leaf_t *victim, tseed_seeder_t *seeder, const tseed_duty_t *duty)
+static int next_victim(tseed_book_page_t *victim, tseed_seeder_t *seeder, const tseed_duty_t *duty)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
 
@@ -210,23 +210,24 @@ static int may_remove(tseed_seeder_t *seeder)
 }
 
 /* Said before the first tile goes, so that the log knows of removals that nobody lived to book. */
-static void say_removal(const tseed_leaf_t *page)
+static void say_removal(const tseed_book_page_t *victim)
 {
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
               "removes page %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
               " of %s for the disk quota: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT " bytes",
-              page->page.z, page->page.x, page->page.y, page->shelf->record.key, page->usage.names,
-              page->usage.allocated);
+              victim->page.z, victim->page.x, victim->page.y, victim->booked->record.key,
+              victim->usage.names, victim->usage.allocated);
 }
 
 /* Returns 0 if its tile set is configured no more. */
-static int remove_page(tseed_seeder_t *seeder, const tseed_leaf_t *page)
+static int remove_page(tseed_seeder_t *seeder, const tseed_book_page_t *victim)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, page->shelf);
+    tseed_run_t *run = tseed_standing_of(seeder, victim->booked);
 
     if (run) {
-        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &page->page, TSEED_STAGE_REMOVE)
-            ->counted = page->usage;
+        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &victim->page,
+                                TSEED_STAGE_REMOVE)
+            ->counted = victim->usage;
     }
     return run != NULL;
 }
@@ -234,7 +235,7 @@ static int remove_page(tseed_seeder_t *seeder, const tseed_leaf_t *page)
 static int begin_removal(tseed_seeder_t *seeder, const tseed_duty_t *duty)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    tseed_leaf_t victim;
+    tseed_book_page_t victim;
 
     if (!next_victim(&victim, seeder, duty) || !remove_page(seeder, &victim)) {
         return 0;
@@ -347,7 +348,7 @@ static void remember(tseed_seeder_t *seeder, const tseed_job_t *job)
     clean->last = tseed_clock_wall(clean->started);
     clean->pages++;
     tseed_effect_add(&clean->gone, &gone);
-    tseed_run_expire(seeder->runs->tasks, job->run->shelf, &job->metatile.wanted, gone.names);
+    tseed_run_expire(seeder->runs->tasks, job->run->booked, &job->metatile.wanted, gone.names);
     janitor->unsaid++;
 }
 
@@ -385,9 +386,9 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
     remember(seeder, job);
     tseed_steward_book(seeder, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
-        tseed_book_count(&difference, seeder->cache->book, job->run->shelf, &page, &nothing);
+        tseed_book_count(&difference, seeder->cache->book, job->run->booked, &page, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
-        job->run->shelf->spared = 1;
+        job->run->booked->spared = 1;
         janitor->spare_until = tseed_clock_monotonic() + RETRY;
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "can't remove tiles of layer '%s' below %s for the disk quota; it is tried again",
@@ -408,10 +409,10 @@ static void take(void *module, tseed_job_t *job)
 /* What could not be removed may go again. */
 static void spare_no_longer(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        shelf->spared = 0;
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        booked->spared = 0;
     }
     seeder->janitor.spare_until = 0;
 }

@@ -30,12 +30,12 @@
 
 /* ---- pages ---- */
 
-static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
+static void load_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
                       const tseed_page_record_t *record)
 {
     tseed_loader_t *loader = &seeder->loader;
 
-    tseed_book_load(seeder->cache->book, shelf, record);
+    tseed_book_load(seeder->cache->book, booked, record);
     loader->last = record->page;
     tseed_calendar_show(&seeder->context->calendar, apr_time_from_sec((uint32_t)record->accessed),
                         loader->began);
@@ -45,7 +45,7 @@ static void load_page(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
 }
 
 /* The next pages of a tile set. */
-static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 {
     tseed_loader_t *loader = &seeder->loader;
     apr_array_header_t *pages;
@@ -54,25 +54,25 @@ static apr_status_t load_portion(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
 
     apr_pool_create(&pool, seeder->context->scratch);
     loader->began = tseed_clock_monotonic();
-    rv = tseed_books_pages(seeder->session->state, &pages, shelf->record.id,
+    rv = tseed_books_pages(seeder->session->state, &pages, booked->record.id,
                            loader->is_within ? &loader->last : NULL, PAGES_AT_ONCE, pool);
     for (int i = 0; rv == APR_SUCCESS && i < pages->nelts; i++) {
-        load_page(seeder, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
+        load_page(seeder, booked, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
     }
     if (rv == APR_SUCCESS) {
         loader->is_within = pages->nelts == PAGES_AT_ONCE;
-        shelf->loaded = !loader->is_within;
+        booked->loaded = !loader->is_within;
     }
     apr_pool_destroy(pool);
     return rv;
 }
 
-apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    while (rv == APR_SUCCESS && !shelf->loaded) {
-        rv = load_portion(seeder, shelf);
+    while (rv == APR_SUCCESS && !booked->loaded) {
+        rv = load_portion(seeder, booked);
     }
     return rv;
 }
@@ -147,7 +147,7 @@ static void hold_pages(tseed_seeder_t *seeder)
 static apr_status_t look_for_tilesets(int *there, tseed_seeder_t *seeder)
 {
     apr_array_header_t *records;
-    const tseed_shelf_t *shelf;
+    const tseed_book_tileset_t *booked;
     unsigned known = 0;
     apr_status_t rv =
         tseed_books_tilesets(seeder->session->state, &records, seeder->context->scratch);
@@ -155,11 +155,11 @@ static apr_status_t look_for_tilesets(int *there, tseed_seeder_t *seeder)
     for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
         const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        shelf = tseed_book_find(seeder->cache->book, record->print);
-        known +=
-            shelf && shelf->record.id == record->id && shelf->record.complete <= record->complete;
+        booked = tseed_book_find(seeder->cache->book, record->print);
+        known += booked && booked->record.id == record->id &&
+                 booked->record.complete <= record->complete;
     }
-    *there = tseed_book_shelf(seeder->cache->book, known) == NULL;
+    *there = tseed_book_tileset(seeder->cache->book, known) == NULL;
     return rv;
 }
 
@@ -224,13 +224,13 @@ void tseed_loader_go(tseed_seeder_t *seeder)
 static apr_status_t go_on(tseed_seeder_t *seeder)
 {
     tseed_loader_t *loader = &seeder->loader;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
-    while ((shelf = tseed_book_shelf(seeder->cache->book, loader->shelf)) != NULL &&
-           shelf->loaded) {
-        loader->shelf++;
+    while ((booked = tseed_book_tileset(seeder->cache->book, loader->tileset)) != NULL &&
+           booked->loaded) {
+        loader->tileset++;
     }
-    return shelf ? load_portion(seeder, shelf) : end(seeder);
+    return booked ? load_portion(seeder, booked) : end(seeder);
 }
 
 int tseed_loader_turn(tseed_seeder_t *seeder)

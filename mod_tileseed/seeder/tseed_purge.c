@@ -96,24 +96,24 @@ static void *purge_thread(void *data)
 
 /* ---- books ---- */
 
-static int is_charged(const tseed_shelf_t *shelf, const tseed_purge_t *purge)
+static int is_charged(const tseed_book_tileset_t *booked, const tseed_purge_t *purge)
 {
-    return strcmp(shelf->record.root, purge->root) == 0 &&
-           (shelf->record.detached.names > 0 || shelf->record.detached.files > 0);
+    return strcmp(booked->record.root, purge->root) == 0 &&
+           (booked->record.detached.names > 0 || booked->record.detached.files > 0);
 }
 
 /* The only tile set of the root of which something was renamed away; NULL: there are several, and
  * nobody knows whose names are gone. */
-static tseed_shelf_t *only_charged(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
+static tseed_book_tileset_t *only_charged(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
 {
-    tseed_shelf_t *shelf, *found = NULL;
+    tseed_book_tileset_t *booked, *found = NULL;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(shelf, purge)) {
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        if (is_charged(booked, purge)) {
             if (found) {
                 return NULL;
             }
-            found = shelf;
+            found = booked;
         }
     }
     return found;
@@ -122,17 +122,17 @@ static tseed_shelf_t *only_charged(const tseed_seeder_t *seeder, const tseed_pur
 /* So many names fewer can have no more files among them than there are names left. */
 static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
 {
-    tseed_shelf_t *shelf = only_charged(seeder, purge);
+    tseed_book_tileset_t *booked = only_charged(seeder, purge);
     int64_t gone = atomic_load(&purge->removed) - purge->credited;
 
-    if (shelf && gone > 0) {
-        const tseed_effect_t *charged = &shelf->record.detached;
+    if (booked && gone > 0) {
+        const tseed_effect_t *charged = &booked->record.detached;
         int64_t left = charged->names > gone ? charged->names - gone : 0;
         int64_t files = charged->files > left ? charged->files - left : 0;
         int64_t bytes = charged->files > 0 ? charged->bytes / charged->files * files : 0;
         const tseed_effect_t certain = {gone, files, bytes, files * seeder->cache->block};
 
-        tseed_book_purge(seeder->cache->book, shelf, &certain);
+        tseed_book_purge(seeder->cache->book, booked, &certain);
         purge->credited += gone;
     }
 }
@@ -142,15 +142,15 @@ static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
 static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
 {
     int64_t removed = atomic_exchange(&purge->removed, 0);
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     purge->credited = 0;
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(shelf, purge)) {
-            tseed_book_purge(seeder->cache->book, shelf, NULL);
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        if (is_charged(booked, purge)) {
+            tseed_book_purge(seeder->cache->book, booked, NULL);
         }
-        if (shelf->record.shared.files > 0 && strcmp(shelf->record.root, purge->root) == 0) {
-            tseed_count_sweep(seeder, shelf);
+        if (booked->record.shared.files > 0 && strcmp(booked->record.root, purge->root) == 0) {
+            tseed_count_sweep(seeder, booked);
         }
     }
     if (removed > 0) {
@@ -165,10 +165,10 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
 static int is_owed(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
 {
     const char *path = apr_pstrcat(seeder->context->scratch, purge->root, "/" TSEED_REMOVED, NULL);
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(shelf, purge)) {
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        if (is_charged(booked, purge)) {
             return 1;
         }
     }

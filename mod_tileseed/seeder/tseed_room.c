@@ -58,7 +58,7 @@ int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_
 
 static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    const tseed_chain_t *chain = &run->shelf->chain;
+    const tseed_chain_t *chain = &run->booked->chain;
     const char *size =
         tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->context->scratch);
 
@@ -175,7 +175,7 @@ void tseed_room_want(tseed_seeder_t *seeder, tseed_job_t *job)
  * tile is not what is wrong. */
 const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job)
 {
-    const tseed_chain_t *chain = &job->run->shelf->chain;
+    const tseed_chain_t *chain = &job->run->booked->chain;
     const int64_t limit = tseed_account_limit(job->refused).bytes;
 
     if (job->refused == chain->root || limit == 0 || limit >= job->needed) {

@@ -16,11 +16,11 @@
 
 #include "seeder/tseed_house.h"
 
-tseed_sync_t *tseed_safe_sync(const tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+tseed_sync_t *tseed_safe_sync(const tseed_seeder_t *seeder, const tseed_book_tileset_t *booked)
 {
-    for (tseed_sync_t *sync = shelf ? seeder->syncs : NULL; sync; sync = sync->next) {
+    for (tseed_sync_t *sync = booked ? seeder->syncs : NULL; sync; sync = sync->next) {
         for (const tseed_sync_root_t *root = sync->roots; root; root = root->next) {
-            if (strcmp(root->path, shelf->record.root) == 0) {
+            if (strcmp(root->path, booked->record.root) == 0) {
                 return sync;
             }
         }
@@ -35,7 +35,7 @@ int tseed_safe_is_at_end(const tseed_run_t *run)
 
 const tseed_progress_t *tseed_safe_progress(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    if (tseed_safe_sync(seeder, run->shelf)) {
+    if (tseed_safe_sync(seeder, run->booked)) {
         return run->is_to_save ? &run->synced : NULL;
     }
     return run->dirty ? &run->progress : NULL;
@@ -44,29 +44,29 @@ const tseed_progress_t *tseed_safe_progress(const tseed_seeder_t *seeder, const 
 void tseed_safe_saved(const tseed_seeder_t *seeder, tseed_run_t *run)
 {
     run->is_to_save = 0;
-    run->dirty = run->dirty && tseed_safe_sync(seeder, run->shelf);
+    run->dirty = run->dirty && tseed_safe_sync(seeder, run->booked);
 }
 
 /* Nothing of a task that is not DONE is promised. */
 int tseed_safe_may_end(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
     return run->may_end || run->terminated || run->progress.state == TSEED_ABORTED ||
-           !tseed_safe_sync(seeder, run->shelf);
+           !tseed_safe_sync(seeder, run->booked);
 }
 
 const char *tseed_safe_trouble(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
     const tseed_sync_t *sync =
-        tseed_safe_is_at_end(run) ? tseed_safe_sync(seeder, run->shelf) : NULL;
+        tseed_safe_is_at_end(run) ? tseed_safe_sync(seeder, run->booked) : NULL;
 
     return sync && sync->is_said ? sync->trouble : NULL;
 }
 
 /* ---- marks ---- */
 
-void tseed_safe_touch_levels(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+void tseed_safe_touch_levels(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked)
 {
-    tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
+    tseed_sync_t *sync = tseed_safe_sync(seeder, booked);
 
     if (sync) {
         sync->levels = sync->begun;
@@ -74,9 +74,9 @@ void tseed_safe_touch_levels(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
     }
 }
 
-int tseed_safe_may_unmark(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+int tseed_safe_may_unmark(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked)
 {
-    tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
+    tseed_sync_t *sync = tseed_safe_sync(seeder, booked);
 
     if (sync && sync->done <= sync->levels) {
         sync->due = 1;
@@ -87,14 +87,14 @@ int tseed_safe_may_unmark(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
 
 void tseed_safe_sweep(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     int lingers;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        const tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        const tseed_sync_t *sync = tseed_safe_sync(seeder, booked);
 
-        shelf->keeps_empty = sync != NULL;
-        shelf->is_unsafe = sync && sync->done <= sync->swept;
+        booked->keeps_empty = sync != NULL;
+        booked->is_unsafe = sync && sync->done <= sync->swept;
     }
     for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
         if (sync->done > sync->swept) {
@@ -109,11 +109,11 @@ void tseed_safe_sweep(tseed_seeder_t *seeder)
 
 void tseed_safe_end(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        const tseed_sync_t *sync = tseed_safe_sync(seeder, shelf);
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        const tseed_sync_t *sync = tseed_safe_sync(seeder, booked);
 
-        shelf->is_unsafe = sync && !(sync->is_last && !sync->at_work && sync->rv == APR_SUCCESS);
+        booked->is_unsafe = sync && !(sync->is_last && !sync->at_work && sync->rv == APR_SUCCESS);
     }
 }

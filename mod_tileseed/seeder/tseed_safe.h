@@ -42,7 +42,8 @@ typedef struct tseed_sync_t {
 } tseed_sync_t;
 
 /* The file system of a tile set; NULL: nothing is synced. */
-tseed_sync_t *tseed_safe_sync(const struct tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+tseed_sync_t *tseed_safe_sync(const struct tseed_seeder_t *seeder,
+                              const tseed_book_tileset_t *booked);
 
 /* Whether nothing is left of a run but to record its end. */
 int tseed_safe_is_at_end(const tseed_run_t *run);
@@ -55,8 +56,8 @@ void tseed_safe_saved(const struct tseed_seeder_t *seeder, tseed_run_t *run);
 int tseed_safe_may_end(const struct tseed_seeder_t *seeder, const tseed_run_t *run);
 const char *tseed_safe_trouble(const struct tseed_seeder_t *seeder, const tseed_run_t *run);
 /* A job in a marked level has ended; whether marks of levels may be taken away. */
-void tseed_safe_touch_levels(struct tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
-int tseed_safe_may_unmark(struct tseed_seeder_t *seeder, const tseed_shelf_t *shelf);
+void tseed_safe_touch_levels(struct tseed_seeder_t *seeder, const tseed_book_tileset_t *booked);
+int tseed_safe_may_unmark(struct tseed_seeder_t *seeder, const tseed_book_tileset_t *booked);
 /* Sweeps the book, as far as what was done is safe. */
 void tseed_safe_sweep(struct tseed_seeder_t *seeder);
 /* At the end: notes which marks the last sweeps have to leave. */

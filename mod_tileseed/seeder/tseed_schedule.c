@@ -46,7 +46,7 @@ static apr_status_t run_resolve(tseed_seeder_t *seeder, tseed_run_t *run)
     if (tseed_board_crashes_of(seeder->context->board, run->task->id) >= CRASHES_OF_TASK) {
         run->gone = "the seeder crashed three times at work on this task";
     }
-    return run->gone ? APR_SUCCESS : tseed_clerk_shelf(&run->shelf, seeder, &run->tileset);
+    return run->gone ? APR_SUCCESS : tseed_clerk_tileset(&run->booked, seeder, &run->tileset);
 }
 
 /* A run of a task that was claimed; what is gone ends it at once. */

@@ -24,10 +24,10 @@ static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_laye
                                   apr_pool_t *pool)
 {
     apr_hash_t *variants = tseed_variants_list(layer, pool);
-    const tseed_shelf_t *shelf;
+    const tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        const tseed_tileset_record_t *record = &shelf->record;
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        const tseed_tileset_record_t *record = &booked->record;
         const char *hash = strrchr(record->key, '/') + 1;
 
         if (strcmp(record->layer, layer->name) == 0 &&
@@ -61,14 +61,14 @@ static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
                           const tseed_subset_t *subset, const apr_table_t *parameters)
 {
     tseed_tileset_t tileset;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < layer->formats->nelts; i++) {
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), parameters,
                            seeder->context->scratch);
-        rv = tseed_clerk_shelf(&shelf, seeder, &tileset);
+        rv = tseed_clerk_tileset(&booked, seeder, &tileset);
     }
     return rv;
 }

@@ -71,7 +71,8 @@ static void limit_idle(tseed_seeder_t *seeder)
     }
 }
 
-static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, tseed_shelf_t *shelf)
+static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names,
+                           tseed_book_tileset_t *booked)
 {
     apr_pool_t *pool;
     tseed_run_t *run;
@@ -82,7 +83,7 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
     apr_pool_create(&pool, seeder->context->pool);
     run = apr_pcalloc(pool, sizeof(*run));
     run->pool = pool;
-    run->shelf = shelf;
+    run->booked = booked;
     tseed_tileset_find(&run->tileset, seeder->context->catalog, names, pool);
     run->task = task_of(&run->tileset, pool);
     run->is_standing = 1;
@@ -100,14 +101,14 @@ static tseed_run_t *create(tseed_seeder_t *seeder, const tseed_names_t *names, t
 
 /* A tile set that is new to the books must be recorded first; not each time that somebody asks
  * while the database fails. */
-static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
-                               const tseed_tileset_t *tileset)
+static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_seeder_t *seeder,
+                                const tseed_tileset_t *tileset)
 {
     apr_status_t rv;
 
-    *shelf = tseed_book_find(seeder->cache->book,
-                             tseed_tileset_print(tileset, seeder->context->scratch));
-    if (*shelf) {
+    *booked = tseed_book_find(seeder->cache->book,
+                              tseed_tileset_print(tileset, seeder->context->scratch));
+    if (*booked) {
         return APR_SUCCESS;
     }
     if (tseed_clerk_is_full(seeder, tileset)) {
@@ -116,7 +117,7 @@ static apr_status_t find_shelf(tseed_shelf_t **shelf, tseed_seeder_t *seeder,
     if (seeder->session->trouble && tseed_clock_monotonic() < seeder->session->retry_at) {
         return APR_EBUSY;
     }
-    rv = tseed_clerk_shelf(shelf, seeder, tileset);
+    rv = tseed_clerk_tileset(booked, seeder, tileset);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(seeder->session, rv, "enter a tile set");
     }
@@ -127,7 +128,7 @@ apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
                                 const tseed_names_t *names)
 {
     tseed_tileset_t tileset;
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
     tseed_run_t *run = seeder->runs->background;
     apr_status_t rv;
 
@@ -135,27 +136,27 @@ apr_status_t tseed_standing_get(tseed_run_t **found, tseed_seeder_t *seeder,
     if (tseed_tileset_find(&tileset, seeder->context->catalog, names, seeder->context->scratch)) {
         return APR_NOTFOUND;
     }
-    rv = find_shelf(&shelf, seeder, &tileset);
+    rv = find_booked(&booked, seeder, &tileset);
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    while (run && run->shelf != shelf) {
+    while (run && run->booked != booked) {
         run = run->next_run;
     }
-    *found = run ? run : create(seeder, names, shelf);
+    *found = run ? run : create(seeder, names, booked);
     (*found)->used = tseed_clock_monotonic();
     return APR_SUCCESS;
 }
 
-tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_shelf_t *shelf)
+tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked)
 {
-    const tseed_tileset_record_t *record = &shelf->record;
+    const tseed_tileset_record_t *record = &booked->record;
     const tseed_names_t names = {
         record->layer, record->gridset, record->format,
         tseed_parameters_load(record->parameters, seeder->context->scratch)};
     tseed_run_t *run = seeder->runs->background;
 
-    while (run && run->shelf != shelf) {
+    while (run && run->booked != booked) {
         run = run->next_run;
     }
     if (!run) {

@@ -24,51 +24,53 @@
 
 /* ---- the pages of a job ---- */
 
-typedef unsigned page_call_t(tseed_seeder_t *seeder, tseed_shelf_t *shelf,
+typedef unsigned page_call_t(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
                              const tseed_page_t *page);
 
-static unsigned hold(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static unsigned hold(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    return tseed_book_hold(seeder->cache->book, shelf, page);
+    return tseed_book_hold(seeder->cache->book, booked, page);
 }
 
-static void want_count(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static void want_count(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
+                       const tseed_page_t *page)
 {
-    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){shelf, *page};
+    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){booked, *page};
 }
 
-static void want_count_shared(tseed_seeder_t *seeder, tseed_shelf_t *shelf)
+static void want_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 {
-    seeder->shared_due += !shelf->shared_due;
-    shelf->shared_due = 1;
-    want_count(seeder, shelf, &(tseed_page_t){.z = -1});
+    seeder->shared_due += !booked->shared_due;
+    booked->shared_due = 1;
+    want_count(seeder, booked, &(tseed_page_t){.z = -1});
 }
 
-static unsigned ask(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static unsigned ask(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    unsigned obstacles = tseed_book_ask(seeder->cache->book, shelf, page);
+    unsigned obstacles = tseed_book_ask(seeder->cache->book, booked, page);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        want_count(seeder, shelf, page);
+        want_count(seeder, booked, page);
     }
     return obstacles;
 }
 
-static unsigned pin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static unsigned pin(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    tseed_book_pin(seeder->cache->book, shelf, page);
+    tseed_book_pin(seeder->cache->book, booked, page);
     return 0;
 }
 
-static unsigned unpin(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static unsigned unpin(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
+                      const tseed_page_t *page)
 {
-    tseed_book_unpin(seeder->cache->book, shelf, page);
+    tseed_book_unpin(seeder->cache->book, booked, page);
     return 0;
 }
 
-static unsigned drop(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_page_t *page)
+static unsigned drop(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    tseed_book_drop(seeder->cache->book, shelf, page);
+    tseed_book_drop(seeder->cache->book, booked, page);
     return 0;
 }
 
@@ -82,7 +84,7 @@ static unsigned for_pages(tseed_seeder_t *seeder, const tseed_job_t *job, page_c
         for (int64_t x = tiles->minx / TSEED_PAGE_SIDE; x <= tiles->maxx / TSEED_PAGE_SIDE; x++) {
             const tseed_page_t page = {tiles->z, x, y};
 
-            sum |= call(seeder, job->run->shelf, &page);
+            sum |= call(seeder, job->run->booked, &page);
         }
     }
     return sum;
@@ -118,18 +120,18 @@ void tseed_steward_unpin(tseed_seeder_t *seeder, tseed_job_t *job)
 void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->levels = UINT64_C(1) << job->metatile.wanted.z;
-    tseed_book_mark_levels(job->run->shelf, job->levels);
+    tseed_book_mark_levels(job->run->booked, job->levels);
     seeder->session->must_record = 1;
 }
 
 /* The levels that jobs of a tile set have marked; `job` (may be NULL) is not asked. */
-static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf_t *shelf,
+static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_book_tileset_t *booked,
                                  const tseed_job_t *job)
 {
     uint64_t levels = 0;
 
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        const tseed_job_t *other = run->shelf == shelf ? run->jobs : NULL;
+        const tseed_job_t *other = run->booked == booked ? run->jobs : NULL;
 
         for (; other; other = other->sibling) {
             levels |= other != job ? other->levels : 0;
@@ -140,13 +142,13 @@ static uint64_t marked_by_others(const tseed_seeder_t *seeder, const tseed_shelf
 
 /* Takes the marks of levels away that have served: pages in doubt may be so by the mark of their
  * level alone, and no job but `job` (may be NULL) is at work there. */
-static void unmark(tseed_seeder_t *seeder, tseed_shelf_t *shelf, const tseed_job_t *job)
+static void unmark(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_job_t *job)
 {
-    uint64_t levels = shelf->in_doubt == 0 ? shelf->record.doubtful : 0;
+    uint64_t levels = booked->in_doubt == 0 ? booked->record.doubtful : 0;
 
-    levels &= levels ? ~marked_by_others(seeder, shelf, job) : 0;
-    if (levels && tseed_safe_may_unmark(seeder, shelf)) {
-        tseed_book_unmark_levels(shelf, levels);
+    levels &= levels ? ~marked_by_others(seeder, booked, job) : 0;
+    if (levels && tseed_safe_may_unmark(seeder, booked)) {
+        tseed_book_unmark_levels(booked, levels);
         seeder->session->must_save = 1;
     }
 }
@@ -159,8 +161,8 @@ void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job)
         job->holds = 0;
     }
     if (job->levels) {
-        tseed_safe_touch_levels(seeder, job->run->shelf);
-        unmark(seeder, job->run->shelf, job);
+        tseed_safe_touch_levels(seeder, job->run->booked);
+        unmark(seeder, job->run->booked, job);
         job->levels = 0;
     }
 }
@@ -178,7 +180,7 @@ static int share_tiles(const tseed_job_t *a, const tseed_job_t *b)
 static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
 {
     for (const tseed_run_t *run = runs; run; run = run->next_run) {
-        const tseed_job_t *other = run->shelf == job->run->shelf ? run->jobs : NULL;
+        const tseed_job_t *other = run->booked == job->run->booked ? run->jobs : NULL;
 
         for (; other; other = other->sibling) {
             if (other != job && share_tiles(other, job) && tseed_job_excludes(other, job)) {
@@ -192,18 +194,18 @@ static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
 int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const int is_cut = job->stage == TSEED_STAGE_CUT;
-    const int waits_for_shared = is_cut && job->run->shelf->shared_due;
+    const int waits_for_shared = is_cut && job->run->booked->shared_due;
 
     if (is_cut && (seeder->is_recounting || seeder->cache->is_loading)) {
         return 0;
     }
     if (waits_for_shared) {
-        want_count_shared(seeder, job->run->shelf);
+        want_count_shared(seeder, job->run->booked);
     }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {
         return 0;
     }
-    if (waits_for_shared || (job->levels & ~job->run->shelf->marked)) {
+    if (waits_for_shared || (job->levels & ~job->run->booked->marked)) {
         return 0;
     }
     return !is_busy(seeder->runs->tasks, job) && !is_busy(seeder->runs->background, job);
@@ -219,11 +221,11 @@ static void complain(const tseed_job_t *job)
 
 static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    tseed_shelf_t *shelf = job->run->shelf;
+    tseed_book_tileset_t *booked = job->run->booked;
     tseed_effect_t moved;
 
-    tseed_book_detach(&moved, seeder->cache->book, shelf, job->metatile.wanted.z);
-    APR_ARRAY_PUSH(seeder->to_purge, const char *) = shelf->record.root;
+    tseed_book_detach(&moved, seeder->cache->book, booked, job->metatile.wanted.z);
+    APR_ARRAY_PUSH(seeder->to_purge, const char *) = booked->record.root;
     seeder->session->must_save = seeder->session->must_record = 1;
     job->is_detached = 0;
 }
@@ -241,16 +243,16 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     apr_status_t rv;
 
     while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
-        rv = tseed_book_apply(seeder->cache->book, job->run->shelf, &line->page, &line->effect,
+        rv = tseed_book_apply(seeder->cache->book, job->run->booked, &line->page, &line->effect,
                               job->stage == TSEED_STAGE_CUT ? &writer : NULL);
         if (rv != APR_SUCCESS) {
             complain(job);
         }
     }
-    rv = tseed_book_share(seeder->cache->book, job->run->shelf, &job->shared);
+    rv = tseed_book_share(seeder->cache->book, job->run->booked, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
-        want_count_shared(seeder, job->run->shelf);
+        want_count_shared(seeder, job->run->booked);
     }
     if (job->is_detached) {
         book_detached(seeder, job);
@@ -258,7 +260,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_archive_take(seeder, job);
     }
-    tseed_account_release(&job->run->shelf->chain, job->freed);
+    tseed_account_release(&job->run->booked->chain, job->freed);
     job->freed = (tseed_amount_t){0, 0};
     tseed_tally_clear(&job->tally);
     job->shared = (tseed_effect_t){0};
@@ -283,10 +285,10 @@ static void hit(void *data, uint64_t page_print, uint64_t hits)
  * all pages in doubt have been counted. */
 static void unmark_counted(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (shelf = tseed_book_shelf(seeder->cache->book, i)) != NULL; i++) {
-        unmark(seeder, shelf, NULL);
+    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+        unmark(seeder, booked, NULL);
     }
 }
 

@@ -116,7 +116,7 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
     pthread_t thread;
 
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_safe_sync(seeder, run->shelf) == sync) {
+        if (tseed_safe_sync(seeder, run->booked) == sync) {
             copy_run(run);
         }
     }
@@ -155,7 +155,7 @@ static void take(void *module, void *about)
 
     sync->at_work = 0;
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_safe_sync(seeder, run->shelf) == sync) {
+        if (tseed_safe_sync(seeder, run->booked) == sync) {
             settle_run(seeder, run, sync->rv);
         }
     }
@@ -178,7 +178,7 @@ static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
 {
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (tseed_safe_is_at_end(run) && !tseed_safe_may_end(seeder, run) &&
-            tseed_safe_sync(seeder, run->shelf) == sync) {
+            tseed_safe_sync(seeder, run->booked) == sync) {
             return 1;
         }
     }
@@ -200,7 +200,7 @@ static void tick(void *module, apr_time_t now)
 {
     tseed_seeder_t *seeder = module;
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        tseed_sync_t *sync = run->dirty ? tseed_safe_sync(seeder, run->shelf) : NULL;
+        tseed_sync_t *sync = run->dirty ? tseed_safe_sync(seeder, run->booked) : NULL;
 
         if (sync) {
             sync->due = 1;

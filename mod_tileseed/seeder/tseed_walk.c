@@ -92,8 +92,8 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_walk_t *walk = tseed_memory_get(sizeof(*walk));
     pthread_t thread;
 
-    if (!run->shelf->record.complete) {
-        tseed_count_shared(seeder, run->shelf, NULL, NULL);
+    if (!run->booked->record.complete) {
+        tseed_count_shared(seeder, run->booked, NULL, NULL);
     }
     walk->mailbox = seeder->context->mailbox;
     walk->letter = (tseed_letter_t){.take = walk_take, .module = seeder, .about = walk};
@@ -101,7 +101,7 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     run->is_walked = 1;
     sem_init(&walk->go_on, 0, 0);
     seeder->walk = walk;
-    seeder->cache->status.walked = run->shelf->record.id;
+    seeder->cache->status.walked = run->booked->record.id;
     seeder->cache->status.walked_level = run->tileset.subset->zoom_first;
     if (pthread_create(&thread, NULL, walk_thread, walk) == 0) {
         pthread_detach(thread);
@@ -114,22 +114,22 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
 static void walk_end(tseed_seeder_t *seeder)
 {
     tseed_walk_t *walk = seeder->walk;
-    tseed_shelf_t *shelf = walk->run->shelf;
+    tseed_book_tileset_t *booked = walk->run->booked;
 
-    if (walk->rv == APR_SUCCESS && !shelf->record.complete) {
-        tseed_book_complete(seeder->cache->book, shelf);
+    if (walk->rv == APR_SUCCESS && !booked->record.complete) {
+        tseed_book_complete(seeder->cache->book, booked);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
                   " bytes",
-                  shelf->record.key, shelf->record.paged.names,
-                  shelf->record.paged.allocated + shelf->record.shared.allocated);
+                  booked->record.key, booked->record.paged.names,
+                  booked->record.paged.allocated + booked->record.shared.allocated);
     } else if (walk->rv != APR_SUCCESS) {
-        shelf->unread = 1;
+        booked->unread = 1;
         tseed_log(TSEED_LOG_ERROR, walk->rv,
                   "the cache of %s below %s can't be read; it is tried again in a minute",
-                  shelf->record.key, shelf->record.root);
+                  booked->record.key, booked->record.root);
     }
-    if (walk->rv == APR_SUCCESS && seeder->to_walk == shelf) {
+    if (walk->rv == APR_SUCCESS && seeder->to_walk == booked) {
         seeder->to_walk = NULL;
     }
     seeder->cache->status.walked = 0;
@@ -147,11 +147,11 @@ static int next_found(tseed_seeder_t *seeder, tseed_page_t *page)
 {
     tseed_walk_t *walk = seeder->walk;
     const tseed_line_t *line;
-    tseed_leaf_t leaf;
+    tseed_book_page_t known;
 
     while ((line = tseed_tally_next(&walk->tally, &walk->cursor)) != NULL) {
         seeder->cache->status.walked_level = line->page.z;
-        if (!tseed_book_page(&leaf, seeder->cache->book, walk->run->shelf, &line->page)) {
+        if (!tseed_book_page(&known, seeder->cache->book, walk->run->booked, &line->page)) {
             *page = line->page;
             return 1;
         }
@@ -160,34 +160,34 @@ static int next_found(tseed_seeder_t *seeder, tseed_page_t *page)
 }
 
 /* Tile sets that are not known yet, in turn: one that can't be read keeps no other waiting. */
-static tseed_shelf_t *next_unknown(tseed_seeder_t *seeder)
+static tseed_book_tileset_t *next_unknown(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf;
+    tseed_book_tileset_t *booked;
 
     if (tseed_book_incomplete(seeder->cache->book) == 0) {
         return NULL;
     }
-    while ((shelf = tseed_book_shelf(seeder->cache->book, seeder->walk_cursor)) != NULL &&
-           shelf->record.complete) {
+    while ((booked = tseed_book_tileset(seeder->cache->book, seeder->walk_cursor)) != NULL &&
+           booked->record.complete) {
         seeder->walk_cursor++;
     }
-    seeder->walk_cursor = shelf ? seeder->walk_cursor + 1 : 0;
-    return shelf;
+    seeder->walk_cursor = booked ? seeder->walk_cursor + 1 : 0;
+    return booked;
 }
 
 /* A tile set that is not known yet, or is compared with the disk. */
-static tseed_shelf_t *next_to_walk(tseed_seeder_t *seeder)
+static tseed_book_tileset_t *next_to_walk(tseed_seeder_t *seeder)
 {
-    tseed_shelf_t *shelf = next_unknown(seeder);
+    tseed_book_tileset_t *booked = next_unknown(seeder);
 
-    return shelf ? shelf : seeder->to_walk;
+    return booked ? booked : seeder->to_walk;
 }
 
 static void walk_next(tseed_seeder_t *seeder)
 {
     const int may_begin = !seeder->walk && tseed_clock_monotonic() >= seeder->walk_after;
-    tseed_shelf_t *shelf = may_begin ? next_to_walk(seeder) : NULL;
-    tseed_run_t *run = shelf ? tseed_standing_of(seeder, shelf) : NULL;
+    tseed_book_tileset_t *booked = may_begin ? next_to_walk(seeder) : NULL;
+    tseed_run_t *run = booked ? tseed_standing_of(seeder, booked) : NULL;
 
     if (run) {
         walk_begin(seeder, run);
@@ -201,7 +201,7 @@ static void walk_on(tseed_seeder_t *seeder)
     tseed_page_t page;
 
     if (next_found(seeder, &page)) {
-        tseed_count_page(seeder, walk->run->shelf, &page);
+        tseed_count_page(seeder, walk->run->booked, &page);
     } else if (walk->has_more) {
         tseed_tally_clear(&walk->tally);
         walk->is_back = 0;

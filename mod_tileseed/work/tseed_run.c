@@ -88,13 +88,13 @@ static void say_losses(tseed_run_t *run, const char *what, int64_t count)
                    count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
 }
 
-void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed_range_t *page,
-                      int64_t tiles)
+void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
+                      const tseed_range_t *page, int64_t tiles)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
         const tseed_range_t common = tseed_range_intersect(&run->positions.range[page->z], page);
 
-        if (run->shelf == shelf && run->task->type != TSEED_TRUNCATE &&
+        if (run->booked == booked && run->task->type != TSEED_TRUNCATE &&
             tseed_range_count(&common) > 0) {
             run->expired += tiles;
         }
@@ -225,7 +225,7 @@ const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *
                                     const tseed_metatile_t *metatile)
 {
     for (const tseed_run_t *other = runs; other; other = other->next_run) {
-        if (other != run && other->jobs && other->shelf == run->shelf &&
+        if (other != run && other->jobs && other->booked == run->booked &&
             other->task->type != TSEED_TRUNCATE && holds(other, &metatile->whole)) {
             return other;
         }

@@ -36,7 +36,8 @@ typedef struct tseed_run_t {
     tseed_positions_t positions;
     const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
                                      * another, by their first tiles; NULL: all of `positions` */
-    tseed_shelf_t *shelf; /* the tile set in the books; workers read its chain of accounts only */
+    tseed_book_tileset_t
+        *booked; /* the tile set in the books; workers read its chain of accounts only */
 
     /* shared */
     _Atomic int stopped;      /* no tile is to be written or removed any more */
@@ -126,8 +127,8 @@ int64_t tseed_run_peek(const tseed_run_t *run);
 int tseed_run_is_through(const tseed_run_t *run);
 
 /* Tiles of a page have gone for the disk quota: the runs of a list that write there remember it. */
-void tseed_run_expire(tseed_run_t *runs, const tseed_shelf_t *shelf, const tseed_range_t *page,
-                      int64_t tiles);
+void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
+                      const tseed_range_t *page, int64_t tiles);
 
 /* Sets how a run that is through has ended, and the reason: ABORTED if nothing was made of what was
  * wanted, else DONE; what it waited for on the way is over. */

@@ -120,7 +120,7 @@ static void check(tseed_store_t *store, tseed_job_t *job)
 static apr_status_t charge(tseed_job_t *job, int64_t allocated)
 {
     job->needed = allocated;
-    job->refused = tseed_account_charge(&job->run->shelf->chain, (tseed_amount_t){allocated, 1});
+    job->refused = tseed_account_charge(&job->run->booked->chain, (tseed_amount_t){allocated, 1});
     return job->refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
 }
 
@@ -136,7 +136,7 @@ static void settle(tseed_job_t *job, int64_t allocated, int files, const tseed_e
     const tseed_amount_t spare = {allocated - at_least_0(effect->allocated),
                                   files - at_least_0(effect->files)};
 
-    tseed_account_release(&job->run->shelf->chain, spare);
+    tseed_account_release(&job->run->booked->chain, spare);
     job->freed.bytes += at_least_0(-effect->allocated);
     job->freed.files += at_least_0(-effect->files);
 }

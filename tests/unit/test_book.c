@@ -17,12 +17,12 @@
 static apr_pool_t *pool;
 static tseed_book_t *book;
 static tseed_chain_t chain;
-static tseed_shelf_t *shelf;
+static tseed_book_tileset_t *booked;
 
 static const tseed_page_t here = {5, 7, 9};
 static const tseed_writer_t writer = {12, NOW};
 
-static tseed_shelf_t *shelve(int64_t id, const tseed_chain_t *accounts, int complete)
+static tseed_book_tileset_t *enter(int64_t id, const tseed_chain_t *accounts, int complete)
 {
     const tseed_tileset_record_t record = {.id = id,
                                            .print = (uint64_t)id * 1000003,
@@ -35,7 +35,7 @@ static tseed_shelf_t *shelve(int64_t id, const tseed_chain_t *accounts, int comp
                                            .shared = {0, 1, 70, 4096},
                                            .complete = complete};
 
-    return tseed_book_shelve(book, &record, accounts, UINT64_C(1) << 3);
+    return tseed_book_add(book, &record, accounts, UINT64_C(1) << 3);
 }
 
 static int setup(void **state)
@@ -45,7 +45,7 @@ static int setup(void **state)
     apr_pool_create(&pool, NULL);
     book = tseed_book_create(pool);
     chain = (tseed_chain_t){tseed_account_create(), tseed_account_create(), tseed_account_create()};
-    shelf = shelve(1, &chain, 1);
+    booked = enter(1, &chain, 1);
     return 0;
 }
 
@@ -81,8 +81,8 @@ static void assert_effect(const tseed_effect_t *is, int64_t names, int64_t files
 /* As a worker does: charges, then what it did is booked. */
 static apr_status_t change(const tseed_page_t *page, tseed_effect_t what, const tseed_writer_t *who)
 {
-    assert_null(tseed_account_charge(&shelf->chain, (tseed_amount_t){what.allocated, what.files}));
-    return tseed_book_apply(book, shelf, page, &what, who);
+    assert_null(tseed_account_charge(&booked->chain, (tseed_amount_t){what.allocated, what.files}));
+    return tseed_book_apply(book, booked, page, &what, who);
 }
 
 static void write_at(const tseed_page_t *page, const tseed_writer_t *who)
@@ -98,12 +98,12 @@ static void assert_charged(int64_t bytes, int64_t files)
     assert_int_equal(used.files, files + 1);
 }
 
-static tseed_leaf_t page_at(const tseed_page_t *page)
+static tseed_book_page_t page_at(const tseed_page_t *page)
 {
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
 
-    assert_true(tseed_book_page(&leaf, book, shelf, page));
-    return leaf;
+    assert_true(tseed_book_page(&found, book, booked, page));
+    return found;
 }
 
 /* The saved page of a place, or 0. */
@@ -130,25 +130,25 @@ static void save(void)
 
 static void test_book__a_page_comes_and_goes_with_its_tiles(void **state)
 {
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
     tseed_page_record_t record;
     int gone;
 
     (void)state;
-    assert_false(tseed_book_page(&leaf, book, shelf, &here));
+    assert_false(tseed_book_page(&found, book, booked, &here));
     write_at(&here, &writer);
-    leaf = page_at(&here);
-    assert_effect(&leaf.usage, 4, 4, 400, 16384);
-    assert_int_equal(leaf.accessed, NOW);
-    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
-    assert_int_equal(shelf->record.pages, 1);
+    found = page_at(&here);
+    assert_effect(&found.usage, 4, 4, 400, 16384);
+    assert_int_equal(found.accessed, NOW);
+    assert_effect(&booked->record.paged, 4, 4, 400, 16384);
+    assert_int_equal(booked->record.pages, 1);
     save();
     assert_int_equal(change(&here, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(gone);
     save();
-    assert_false(tseed_book_page(&leaf, book, shelf, &here));
-    assert_int_equal(shelf->record.pages, 0);
+    assert_false(tseed_book_page(&found, book, booked, &here));
+    assert_int_equal(booked->record.pages, 0);
     assert_charged(0, 0);
 }
 
@@ -160,15 +160,15 @@ static void test_book__less_than_nothing_is_not_booked(void **state)
     write_at(&here, &writer);
     assert_int_equal(change(&here, effect(-1, -1, -500, -4096), NULL), APR_EINVAL);
     assert_true(page_at(&here).in_doubt);
-    assert_int_equal(shelf->in_doubt, 1);
-    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
+    assert_int_equal(booked->in_doubt, 1);
+    assert_effect(&booked->record.paged, 4, 4, 400, 16384);
     assert_charged(16384, 4);
     assert_int_equal(change(&here, effect(1, 1, 5, 4096), &writer), APR_SUCCESS);
-    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
-    tseed_book_count(&difference, book, shelf, &here, &counted);
+    assert_effect(&booked->record.paged, 4, 4, 400, 16384);
+    tseed_book_count(&difference, book, booked, &here, &counted);
     assert_effect(&difference, -1, -1, -100, -4096);
     assert_false(page_at(&here).in_doubt);
-    assert_int_equal(shelf->in_doubt, 0);
+    assert_int_equal(booked->in_doubt, 0);
     assert_charged(12288, 3);
 }
 
@@ -190,39 +190,39 @@ static void test_book__what_is_loaded_is_charged(void **state)
 
     (void)state;
     tseed_account_limit_set(chain.layer, (tseed_amount_t){1, 1});
-    tseed_book_load(book, shelf, &record);
+    tseed_book_load(book, booked, &record);
     assert_charged(32768, 8);
     assert_int_equal(page_at(&here).accessed, NOW - 5);
     assert_int_equal(page_at(&here).heat, record.heat);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 0);
     record.page.x++;
     record.dirty = 1;
-    tseed_book_load(book, shelf, &record);
+    tseed_book_load(book, booked, &record);
     assert_true(page_at(&record.page).in_doubt);
-    assert_int_equal(tseed_book_ask(book, shelf, &record.page), TSEED_PAGE_IN_DOUBT);
+    assert_int_equal(tseed_book_ask(book, booked, &record.page), TSEED_PAGE_IN_DOUBT);
 }
 
 static void test_book__a_row_that_cant_be_right_does_no_harm(void **state)
 {
     tseed_page_record_t record = {.tileset = 1, .page = here, .usage = effect(5, 6, 10, 4096)};
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
 
     (void)state;
-    tseed_book_load(book, shelf, &record);
-    leaf = page_at(&here);
-    assert_effect(&leaf.usage, 0, 0, 0, 0);
-    assert_true(leaf.in_doubt);
+    tseed_book_load(book, booked, &record);
+    found = page_at(&here);
+    assert_effect(&found.usage, 0, 0, 0, 0);
+    assert_true(found.in_doubt);
     record.page.z = 64;
-    tseed_book_load(book, shelf, &record);
+    tseed_book_load(book, booked, &record);
     record.page.z = -1;
-    tseed_book_load(book, shelf, &record);
-    assert_int_equal(shelf->in_doubt, 1);
+    tseed_book_load(book, booked, &record);
+    assert_int_equal(booked->in_doubt, 1);
     assert_charged(0, 0);
 }
 
 static void test_book__hits_find_their_page(void **state)
 {
-    uint64_t print = tseed_page_print(shelf->record.print, here.z, here.x, here.y);
+    uint64_t print = tseed_page_print(booked->record.print, here.z, here.x, here.y);
 
     (void)state;
     assert_false(tseed_book_hit(book, print, 1, NOW));
@@ -251,16 +251,16 @@ static void test_book__a_mark_is_committed_before_the_page_may_change(void **sta
     int gone;
 
     (void)state;
-    assert_int_equal(tseed_book_hold(book, shelf, &here), TSEED_PAGE_UNMARKED);
-    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_hold(book, booked, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_ask(book, booked, &here), TSEED_PAGE_UNMARKED);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_MARKS), 1);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_MARKS, &here));
     assert_true(record.dirty);
     assert_false(gone);
     tseed_book_saved(book, TSEED_SAVE_MARKS);
-    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_ask(book, booked, &here), 0);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_MARKS), 0);
-    assert_int_equal(tseed_book_hold(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_hold(book, booked, &here), 0);
 }
 
 static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
@@ -269,21 +269,21 @@ static void test_book__a_mark_outlasts_its_holds_by_a_sweep(void **state)
     int gone;
 
     (void)state;
-    tseed_book_hold(book, shelf, &here);
+    tseed_book_hold(book, booked, &here);
     save();
     write_at(&here, &writer);
     tseed_book_sweep(book);
-    tseed_book_drop(book, shelf, &here);
+    tseed_book_drop(book, booked, &here);
     tseed_book_sweep(book);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(record.dirty);
     save();
-    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_ask(book, booked, &here), 0);
     tseed_book_sweep(book);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_false(record.dirty);
     save();
-    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_ask(book, booked, &here), TSEED_PAGE_UNMARKED);
 }
 
 /* What was done there may not be on the disk. */
@@ -293,16 +293,16 @@ static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
     int gone;
 
     (void)state;
-    shelf->keeps_empty = shelf->is_unsafe = 1;
-    tseed_book_hold(book, shelf, &here);
+    booked->keeps_empty = booked->is_unsafe = 1;
+    tseed_book_hold(book, booked, &here);
     save();
-    tseed_book_drop(book, shelf, &here);
+    tseed_book_drop(book, booked, &here);
     for (int i = 0; i < 3; i++) {
         assert_true(tseed_book_sweep(book));
         save();
-        assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+        assert_int_equal(tseed_book_ask(book, booked, &here), 0);
     }
-    shelf->is_unsafe = 0;
+    booked->is_unsafe = 0;
     assert_true(tseed_book_sweep(book));
     assert_true(tseed_book_sweep(book));
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
@@ -312,18 +312,18 @@ static void test_book__a_mark_stays_while_it_is_unsafe(void **state)
 
 static void test_book__an_empty_page_goes_when_it_is_dropped(void **state)
 {
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
     tseed_page_record_t record;
     int gone;
 
     (void)state;
-    tseed_book_hold(book, shelf, &here);
+    tseed_book_hold(book, booked, &here);
     save();
-    tseed_book_drop(book, shelf, &here);
+    tseed_book_drop(book, booked, &here);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &here));
     assert_true(gone);
     save();
-    assert_false(tseed_book_page(&leaf, book, shelf, &here));
+    assert_false(tseed_book_page(&found, book, booked, &here));
 }
 
 static void test_book__marks_are_saved_alone(void **state)
@@ -334,10 +334,10 @@ static void test_book__marks_are_saved_alone(void **state)
 
     (void)state;
     write_at(&there, &writer);
-    tseed_book_hold(book, shelf, &here);
+    tseed_book_hold(book, booked, &here);
     assert_false(saved_page(&record, &gone, TSEED_SAVE_MARKS, &there));
     tseed_book_saved(book, TSEED_SAVE_MARKS);
-    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
+    assert_int_equal(tseed_book_ask(book, booked, &here), 0);
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 1);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_ALL, &there));
 }
@@ -349,13 +349,13 @@ static void test_book__a_lost_database_is_told_everything_again(void **state)
 
     (void)state;
     write_at(&(tseed_page_t){5, 8, 9}, &writer);
-    tseed_book_hold(book, shelf, &here);
+    tseed_book_hold(book, booked, &here);
     save();
     tseed_book_resave(book);
-    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_UNMARKED);
+    assert_int_equal(tseed_book_ask(book, booked, &here), TSEED_PAGE_UNMARKED);
     assert_true(saved_page(&record, &gone, TSEED_SAVE_MARKS, &here));
     assert_int_equal(tseed_book_changes(book, TSEED_SAVE_ALL), 2);
-    assert_true(shelf->changed);
+    assert_true(booked->changed);
 }
 
 static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first(void **state)
@@ -364,14 +364,14 @@ static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first
     tseed_effect_t difference;
 
     (void)state;
-    shelf = shelve(2, &chain, 0);
-    assert_int_equal(tseed_book_hold(book, shelf, &here),
+    booked = enter(2, &chain, 0);
+    assert_int_equal(tseed_book_hold(book, booked, &here),
                      TSEED_PAGE_UNMARKED | TSEED_PAGE_IN_DOUBT);
     save();
-    assert_int_equal(tseed_book_ask(book, shelf, &here), TSEED_PAGE_IN_DOUBT);
-    tseed_book_count(&difference, book, shelf, &here, &counted);
-    assert_int_equal(tseed_book_ask(book, shelf, &here), 0);
-    assert_int_equal(shelf->record.pages, 1);
+    assert_int_equal(tseed_book_ask(book, booked, &here), TSEED_PAGE_IN_DOUBT);
+    tseed_book_count(&difference, book, booked, &here, &counted);
+    assert_int_equal(tseed_book_ask(book, booked, &here), 0);
+    assert_int_equal(booked->record.pages, 1);
     assert_int_equal(tseed_account_used(chain.global).bytes, 2 * 4096 + 8192);
 }
 
@@ -379,11 +379,11 @@ static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first
 
 static int looks(size_t at_most, size_t *cursor, int *count)
 {
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
 
     *count = 0;
-    while (tseed_book_next_in_doubt(&leaf, book, cursor, &at_most)) {
-        assert_true(leaf.in_doubt);
+    while (tseed_book_next_in_doubt(&found, book, cursor, &at_most)) {
+        assert_true(found.in_doubt);
         (*count)++;
     }
     return (int)at_most;
@@ -392,7 +392,7 @@ static int looks(size_t at_most, size_t *cursor, int *count)
 /* A search for what is in doubt may be broken off anywhere. */
 static void test_book__pages_in_doubt_are_found_in_portions(void **state)
 {
-    tseed_shelf_t *other = shelve(2, &chain, 1);
+    tseed_book_tileset_t *other = enter(2, &chain, 1);
     size_t cursor = 0;
     int found;
 
@@ -402,14 +402,14 @@ static void test_book__pages_in_doubt_are_found_in_portions(void **state)
         const tseed_page_record_t record = {
             .page = {9, i, 0}, .usage = {1, 1, 70, 4096}, .dirty = i % 2};
 
-        tseed_book_load(book, i < 2500 ? shelf : other, &record);
+        tseed_book_load(book, i < 2500 ? booked : other, &record);
     }
     assert_int_equal(looks(4000, &cursor, &found), 0);
     assert_int_equal(found, 2000);
     assert_int_equal(looks(4000, &cursor, &found), 3000);
     assert_int_equal(found, 500);
     tseed_book_doubt_all(book);
-    assert_int_equal(shelf->in_doubt, 2500);
+    assert_int_equal(booked->in_doubt, 2500);
     assert_int_equal(other->in_doubt, 2500);
     assert_int_equal(tseed_book_in_doubt(book), 5000);
     cursor = 0;
@@ -437,12 +437,12 @@ static void test_book__shared_files_are_charged_to_the_tile_set(void **state)
     (void)state;
     assert_charged(0, 0);
     tseed_account_charge(&chain, (tseed_amount_t){4096, 1});
-    assert_int_equal(tseed_book_share(book, shelf, &one), APR_SUCCESS);
-    assert_effect(&shelf->record.shared, 0, 2, 140, 8192);
+    assert_int_equal(tseed_book_share(book, booked, &one), APR_SUCCESS);
+    assert_effect(&booked->record.shared, 0, 2, 140, 8192);
     tseed_account_release(&chain, (tseed_amount_t){12288, 3});
-    assert_int_equal(tseed_book_share(book, shelf, &two), APR_EINVAL);
+    assert_int_equal(tseed_book_share(book, booked, &two), APR_EINVAL);
     assert_charged(4096, 1);
-    tseed_book_count_shared(&difference, book, shelf, &none);
+    tseed_book_count_shared(&difference, book, booked, &none);
     assert_effect(&difference, 0, -2, -140, -8192);
     assert_charged(-4096, -1);
 }
@@ -456,17 +456,17 @@ static void test_book__a_level_renamed_away_stays_charged_until_it_is_gone(void 
     write_at(&here, &writer);
     write_at(&(tseed_page_t){5, 1, 1}, &writer);
     write_at(&(tseed_page_t){6, 1, 1}, &writer);
-    tseed_book_detach(&moved, book, shelf, 5);
+    tseed_book_detach(&moved, book, booked, 5);
     assert_effect(&moved, 8, 8, 800, 32768);
-    assert_effect(&shelf->record.paged, 4, 4, 400, 16384);
+    assert_effect(&booked->record.paged, 4, 4, 400, 16384);
     assert_charged(49152, 12);
-    tseed_book_purge(book, shelf, &some);
-    assert_effect(&shelf->record.detached, 7, 7, 700, 28672);
-    tseed_book_purge(book, shelf, NULL);
-    assert_effect(&shelf->record.detached, 0, 0, 0, 0);
+    tseed_book_purge(book, booked, &some);
+    assert_effect(&booked->record.detached, 7, 7, 700, 28672);
+    tseed_book_purge(book, booked, NULL);
+    assert_effect(&booked->record.detached, 0, 0, 0, 0);
     assert_charged(16384, 4);
     save();
-    assert_int_equal(shelf->record.pages, 1);
+    assert_int_equal(booked->record.pages, 1);
 }
 
 static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
@@ -475,31 +475,31 @@ static void test_book__a_marked_level_is_in_doubt_after_a_crash(void **state)
     tseed_tileset_record_t record;
 
     (void)state;
-    tseed_book_mark_levels(shelf, UINT64_C(1) << here.z);
-    assert_int_equal(shelf->marked, 0);
+    tseed_book_mark_levels(booked, UINT64_C(1) << here.z);
+    assert_int_equal(booked->marked, 0);
     save();
-    assert_int_equal(shelf->marked, UINT64_C(1) << here.z);
-    record = shelf->record;
+    assert_int_equal(booked->marked, UINT64_C(1) << here.z);
+    record = booked->record;
     record.print++;
-    shelf = tseed_book_shelve(book, &record, &chain, 0);
-    tseed_book_load(book, shelf, &row);
+    booked = tseed_book_add(book, &record, &chain, 0);
+    tseed_book_load(book, booked, &row);
     row.page.z++;
-    tseed_book_load(book, shelf, &row);
-    assert_int_equal(shelf->in_doubt, 1);
+    tseed_book_load(book, booked, &row);
+    assert_int_equal(booked->in_doubt, 1);
     assert_true(page_at(&here).in_doubt);
-    tseed_book_doubt(book, shelf, UINT64_MAX);
-    assert_int_equal(shelf->in_doubt, 2);
-    tseed_book_unmark_levels(shelf, UINT64_MAX);
-    assert_int_equal(shelf->record.doubtful, 0);
+    tseed_book_doubt(book, booked, UINT64_MAX);
+    assert_int_equal(booked->in_doubt, 2);
+    tseed_book_unmark_levels(booked, UINT64_MAX);
+    assert_int_equal(booked->record.doubtful, 0);
 }
 
 static void test_book__tile_sets_are_found_by_print(void **state)
 {
     (void)state;
-    assert_ptr_equal(tseed_book_find(book, 1000003), shelf);
+    assert_ptr_equal(tseed_book_find(book, 1000003), booked);
     assert_null(tseed_book_find(book, 5));
-    assert_ptr_equal(tseed_book_shelf(book, 0), shelf);
-    assert_null(tseed_book_shelf(book, 1));
+    assert_ptr_equal(tseed_book_tileset(book, 0), booked);
+    assert_null(tseed_book_tileset(book, 1));
 }
 
 /* ---- victims ---- */
@@ -514,7 +514,7 @@ static void fill(void)
 {
     for (int64_t x = 0; x < 10; x++) {
         const tseed_page_t page = column(x);
-        uint64_t print = tseed_page_print(shelf->record.print, page.z, page.x, page.y);
+        uint64_t print = tseed_page_print(booked->record.print, page.z, page.x, page.y);
 
         write_at(&page, &(tseed_writer_t){x, NOW - 1000});
         tseed_book_hit(book, print, x, NOW - 10 * x);
@@ -523,7 +523,7 @@ static void fill(void)
 
 static void assert_victims(tseed_policy_t policy, const tseed_account_t *account, int count, ...)
 {
-    tseed_leaf_t victims[16];
+    tseed_book_page_t victims[16];
     va_list columns;
 
     assert_int_equal(tseed_book_victims(victims, 4, book, account, policy), count);
@@ -550,28 +550,28 @@ static void test_book__what_is_pinned_or_kept_or_empty_does_not_go(void **state)
     (void)state;
     fill();
     write_at(&kept, &(tseed_writer_t){1, NOW - 5000});
-    tseed_book_hold(book, shelf, &pinned);
-    tseed_book_pin(book, shelf, &pinned);
+    tseed_book_hold(book, booked, &pinned);
+    tseed_book_pin(book, booked, &pinned);
     assert_true(tseed_book_has_pins(book));
     assert_int_equal(change(&empty, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 7, 6, 5, 4);
-    tseed_book_unpin(book, shelf, &pinned);
+    tseed_book_unpin(book, booked, &pinned);
     assert_false(tseed_book_has_pins(book));
-    tseed_book_drop(book, shelf, &pinned);
+    tseed_book_drop(book, booked, &pinned);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 7, 6, 5);
 }
 
 static void test_book__what_can_not_be_removed_does_not_go(void **state)
 {
-    tseed_leaf_t victim;
+    tseed_book_page_t victim;
 
     (void)state;
     fill();
     assert_int_equal(tseed_book_victims(&victim, 1, book, chain.global, TSEED_POLICY_LRU), 1);
-    shelf->spared = 1;
+    booked->spared = 1;
     assert_false(tseed_book_is_victim(book, &victim));
     assert_victims(TSEED_POLICY_LRU, chain.global, 0);
-    shelf->spared = 0;
+    booked->spared = 0;
     assert_true(tseed_book_is_victim(book, &victim));
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
 }
@@ -606,13 +606,13 @@ static void test_book__what_jobs_hold_goes_last_of_all(void **state)
     for (int64_t task = 0; task < 8; task++) {
         tseed_book_writing(book, task, 1);
     }
-    tseed_book_hold(book, shelf, &held);
+    tseed_book_hold(book, booked, &held);
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 8, 7, 6, 5);
     for (int x = 0; x < 9; x++) {
         const tseed_page_t other = column(x);
 
-        tseed_book_hold(book, shelf, &other);
-        tseed_book_pin(book, shelf, &other);
+        tseed_book_hold(book, booked, &other);
+        tseed_book_pin(book, booked, &other);
     }
     assert_victims(TSEED_POLICY_LRU, chain.global, 1, 9);
 }
@@ -624,7 +624,7 @@ static void test_book__only_what_is_charged_to_the_account_goes(void **state)
     (void)state;
     other.layer = tseed_account_create();
     fill();
-    shelf = shelve(2, &other, 1);
+    booked = enter(2, &other, 1);
     write_at(&(tseed_page_t){5, 77, 0}, &(tseed_writer_t){1, NOW - 9000});
     assert_victims(TSEED_POLICY_LRU, other.layer, 1, 77);
     assert_victims(TSEED_POLICY_LRU, chain.layer, 4, 9, 8, 7, 6);
@@ -634,17 +634,17 @@ static void test_book__only_what_is_charged_to_the_account_goes(void **state)
 
 static void test_book__a_victim_that_was_used_since_is_none(void **state)
 {
-    tseed_leaf_t victims[4];
+    tseed_book_page_t victims[4];
 
     (void)state;
     fill();
     assert_int_equal(tseed_book_victims(victims, 4, book, chain.global, TSEED_POLICY_LRU), 4);
     assert_true(tseed_book_is_victim(book, &victims[0]));
-    tseed_book_hit(book, tseed_page_print(shelf->record.print, 5, 9, 0), 1, NOW);
+    tseed_book_hit(book, tseed_page_print(booked->record.print, 5, 9, 0), 1, NOW);
     assert_false(tseed_book_is_victim(book, &victims[0]));
-    tseed_book_hold(book, shelf, &victims[1].page);
+    tseed_book_hold(book, booked, &victims[1].page);
     assert_true(tseed_book_is_victim(book, &victims[1]));
-    tseed_book_pin(book, shelf, &victims[1].page);
+    tseed_book_pin(book, booked, &victims[1].page);
     assert_false(tseed_book_is_victim(book, &victims[1]));
     assert_true(tseed_book_is_victim(book, &victims[2]));
 }
@@ -652,7 +652,7 @@ static void test_book__a_victim_that_was_used_since_is_none(void **state)
 /* Many pages, against a sort of all of them. */
 static int by_access(const void *a, const void *b)
 {
-    const tseed_leaf_t *left = a, *right = b;
+    const tseed_book_page_t *left = a, *right = b;
 
     return left->accessed < right->accessed ? -1 : left->accessed > right->accessed;
 }
@@ -660,7 +660,8 @@ static int by_access(const void *a, const void *b)
 static void test_book__the_best_of_many_are_chosen(void **state)
 {
     enum { COUNT = 20000, CHOSEN = 300 };
-    tseed_leaf_t *all = calloc(COUNT, sizeof(*all)), *victims = calloc(CHOSEN, sizeof(*victims));
+    tseed_book_page_t *all = calloc(COUNT, sizeof(*all)),
+                      *victims = calloc(CHOSEN, sizeof(*victims));
     size_t cursor = 0, count = 0;
     unsigned seed = 3;
 
@@ -718,7 +719,7 @@ static double textbook_ratio(const int *reads, tseed_policy_t policy)
 
 static void remove_victim(tseed_policy_t policy)
 {
-    tseed_leaf_t victim;
+    tseed_book_page_t victim;
 
     assert_int_equal(tseed_book_victims(&victim, 1, book, chain.global, policy), 1);
     assert_int_equal(change(&victim.page, effect(-4, -4, -400, -16384), NULL), APR_SUCCESS);
@@ -734,7 +735,7 @@ static double books_ratio(const int *reads, tseed_policy_t policy)
         const tseed_page_t page = column(reads[i]);
         const int64_t now = NOW + i;
 
-        uint64_t print = tseed_page_print(shelf->record.print, 5, page.x, 0);
+        uint64_t print = tseed_page_print(booked->record.print, 5, page.x, 0);
 
         if (tseed_book_hit(book, print, 1, now)) {
             hits++;
@@ -742,7 +743,7 @@ static double books_ratio(const int *reads, tseed_policy_t policy)
             write_at(&page, &(tseed_writer_t){1, now});
             tseed_book_hit(book, print, 1, now);
         }
-        if (shelf->record.pages > ROOM) {
+        if (booked->record.pages > ROOM) {
             remove_victim(policy);
         }
     }

@@ -107,7 +107,7 @@ static char dir[] = "/tmp/tileseed-books-XXXXXX";
 static tseed_state_t *state;
 static tseed_book_t *book;
 static tseed_chain_t chains[SETS];
-static tseed_shelf_t *shelves[SETS];
+static tseed_book_tileset_t *sets[SETS];
 static unsigned seed;
 static int crash_after; /* steps until the next crash */
 
@@ -135,8 +135,8 @@ static void save(tseed_save_t what)
                          APR_SUCCESS);
     }
     for (int set = 0; set < SETS; set++) {
-        if (shelves[set]->changed) {
-            assert_int_equal(tseed_books_save(state, &shelves[set]->record), APR_SUCCESS);
+        if (sets[set]->changed) {
+            assert_int_equal(tseed_books_save(state, &sets[set]->record), APR_SUCCESS);
         }
     }
     assert_int_equal(tseed_state_commit(state), APR_SUCCESS);
@@ -148,15 +148,15 @@ static void count_page(int set, const tseed_page_t *page)
     const tseed_effect_t counted = walk_page(set, page);
     tseed_effect_t difference;
 
-    tseed_book_count(&difference, book, shelves[set], page, &counted);
+    tseed_book_count(&difference, book, sets[set], page, &counted);
 }
 
 static void prepare(int set, const tseed_page_t *page)
 {
-    if (tseed_book_ask(book, shelves[set], page) & TSEED_PAGE_UNMARKED) {
+    if (tseed_book_ask(book, sets[set], page) & TSEED_PAGE_UNMARKED) {
         save(dice(2) ? TSEED_SAVE_MARKS : TSEED_SAVE_ALL);
     }
-    if (tseed_book_ask(book, shelves[set], page) & TSEED_PAGE_IN_DOUBT) {
+    if (tseed_book_ask(book, sets[set], page) & TSEED_PAGE_IN_DOUBT) {
         count_page(set, page);
     }
 }
@@ -280,12 +280,12 @@ static void book_job(job_t *job, int64_t now)
     for (int i = 0; i < job->touched_count; i++) {
         const touched_t *touched = &job->touched[i];
 
-        assert_int_equal(tseed_book_apply(book, shelves[job->set], &touched->page, &touched->change,
+        assert_int_equal(tseed_book_apply(book, sets[job->set], &touched->page, &touched->change,
                                           job->removes ? NULL : &writer),
                          APR_SUCCESS);
-        tseed_book_drop(book, shelves[job->set], &touched->page);
+        tseed_book_drop(book, sets[job->set], &touched->page);
     }
-    assert_int_equal(tseed_book_share(book, shelves[job->set], &job->shared), APR_SUCCESS);
+    assert_int_equal(tseed_book_share(book, sets[job->set], &job->shared), APR_SUCCESS);
 }
 
 /* Several jobs at once, of disjoint columns. 1: the process died. */
@@ -296,7 +296,7 @@ static int run_jobs(int64_t now)
     for (int i = 0; i < JOBS; i++) {
         plan(&jobs[i], i);
         for (int k = 0; k < jobs[i].touched_count; k++) {
-            tseed_book_hold(book, shelves[jobs[i].set], &jobs[i].touched[k].page);
+            tseed_book_hold(book, sets[jobs[i].set], &jobs[i].touched[k].page);
         }
     }
     for (int i = 0; i < JOBS; i++) {
@@ -324,13 +324,13 @@ static int run_jobs(int64_t now)
 
 /* ---- evictions, sweeps, hits ---- */
 
-static int evict(const tseed_leaf_t *victim)
+static int evict(const tseed_book_page_t *victim)
 {
-    const int set = (int)victim->shelf->number;
+    const int set = (int)victim->booked->number;
     const tile_t none = {0};
     tseed_effect_t change = {0, 0, 0, 0};
 
-    tseed_book_hold(book, victim->shelf, &victim->page);
+    tseed_book_hold(book, victim->booked, &victim->page);
     prepare(set, &victim->page);
     for (int i = 0; i < TSEED_PAGE_TILES; i++) {
         int64_t x = victim->page.x * TSEED_PAGE_SIDE + i % TSEED_PAGE_SIDE;
@@ -341,9 +341,9 @@ static int evict(const tseed_leaf_t *victim)
     if (crashes()) {
         return 1;
     }
-    assert_int_equal(tseed_book_apply(book, victim->shelf, &victim->page, &change, NULL),
+    assert_int_equal(tseed_book_apply(book, victim->booked, &victim->page, &change, NULL),
                      APR_SUCCESS);
-    tseed_book_drop(book, victim->shelf, &victim->page);
+    tseed_book_drop(book, victim->booked, &victim->page);
     return crashes();
 }
 
@@ -351,7 +351,7 @@ static int evict(const tseed_leaf_t *victim)
 static int make_room(void)
 {
     const int64_t target = LIMIT / 5 * 4;
-    tseed_leaf_t victims[4];
+    tseed_book_page_t victims[4];
     size_t count = 1;
 
     while (count > 0 && tseed_account_used(chains[0].global).bytes > target) {
@@ -389,7 +389,7 @@ static void sweep_shared(int set)
             masters[set][content] = 0;
             atomic_fetch_sub(&on_disk, file.allocated);
             tseed_account_release(&chains[set], (tseed_amount_t){file.allocated, 1});
-            assert_int_equal(tseed_book_share(book, shelves[set], &gone), APR_SUCCESS);
+            assert_int_equal(tseed_book_share(book, sets[set], &gone), APR_SUCCESS);
         }
     }
 }
@@ -398,24 +398,23 @@ static void hit(int64_t now)
 {
     const tseed_page_t page = page_of(dice(LEVELS * PAGES * PAGES));
 
-    tseed_book_hit(book,
-                   tseed_page_print(shelves[dice(SETS)]->record.print, page.z, page.x, page.y),
+    tseed_book_hit(book, tseed_page_print(sets[dice(SETS)]->record.print, page.z, page.x, page.y),
                    1 + dice(100), now);
 }
 
 /* ---- starting ---- */
 
-static void load_pages(tseed_shelf_t *shelf)
+static void load_pages(tseed_book_tileset_t *booked)
 {
     const tseed_page_t *after = NULL;
     apr_array_header_t *pages;
     tseed_page_t last;
 
     do {
-        assert_int_equal(tseed_books_pages(state, &pages, shelf->record.id, after, 5, memory),
+        assert_int_equal(tseed_books_pages(state, &pages, booked->record.id, after, 5, memory),
                          APR_SUCCESS);
         for (int i = 0; i < pages->nelts; i++) {
-            tseed_book_load(book, shelf, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
+            tseed_book_load(book, booked, &APR_ARRAY_IDX(pages, i, tseed_page_record_t));
             last = APR_ARRAY_IDX(pages, i, tseed_page_record_t).page;
         }
         after = &last;
@@ -425,19 +424,19 @@ static void load_pages(tseed_shelf_t *shelf)
 /* What may be wrong is counted: pages in doubt, and what is shared. */
 static void recount(void)
 {
-    tseed_leaf_t leaf;
+    tseed_book_page_t found;
     tseed_effect_t difference;
     size_t cursor = 0;
 
-    while (tseed_book_next(&leaf, book, &cursor)) {
-        if (leaf.in_doubt) {
-            count_page((int)leaf.shelf->number, &leaf.page);
+    while (tseed_book_next(&found, book, &cursor)) {
+        if (found.in_doubt) {
+            count_page((int)found.booked->number, &found.page);
         }
     }
     for (int set = 0; set < SETS; set++) {
         const tseed_effect_t shared = walk_shared(set);
 
-        tseed_book_count_shared(&difference, book, shelves[set], &shared);
+        tseed_book_count_shared(&difference, book, sets[set], &shared);
     }
 }
 
@@ -454,9 +453,9 @@ static void start(void)
     tseed_account_limit_set(global, (tseed_amount_t){LIMIT, TSEED_NO_LIMIT});
     for (int set = 0; set < SETS; set++) {
         chains[set] = (tseed_chain_t){.layer = tseed_account_create(), .global = global};
-        shelves[set] = tseed_book_shelve(book, &APR_ARRAY_IDX(records, set, tseed_tileset_record_t),
-                                         &chains[set], 0);
-        load_pages(shelves[set]);
+        sets[set] = tseed_book_add(book, &APR_ARRAY_IDX(records, set, tseed_tileset_record_t),
+                                   &chains[set], 0);
+        load_pages(sets[set]);
     }
     recount();
 }
@@ -489,14 +488,14 @@ static void verify_set(int set, tseed_amount_t *total)
     for (int i = 0; i < LEVELS * PAGES * PAGES; i++) {
         const tseed_page_t page = page_of(i);
         const tseed_effect_t usage = walk_page(set, &page);
-        tseed_leaf_t leaf = {.usage = {0, 0, 0, 0}};
+        tseed_book_page_t found = {.usage = {0, 0, 0, 0}};
 
-        tseed_book_page(&leaf, book, shelves[set], &page);
-        assert_same(&leaf.usage, &usage);
+        tseed_book_page(&found, book, sets[set], &page);
+        assert_same(&found.usage, &usage);
         tseed_effect_add(&sum, &usage);
     }
-    assert_same(&shelves[set]->record.paged, &sum);
-    assert_same(&shelves[set]->record.shared, &shared);
+    assert_same(&sets[set]->record.paged, &sum);
+    assert_same(&sets[set]->record.shared, &shared);
     assert_int_equal(used.bytes, sum.allocated + shared.allocated);
     assert_int_equal(used.files, sum.files + shared.files);
     total->bytes += used.bytes;
