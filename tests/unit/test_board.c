@@ -472,9 +472,9 @@ static int64_t read_slots(const tseed_board_t *board)
     return rows;
 }
 
-/* Reads until it is told to stop; returns the number of rows, or -1 when something was not whole.
- */
-static int64_t read_on(const tseed_board_t *board, const atomic_int *stop)
+/* Reads until it is told to stop; counts itself once it has read a row. Returns the number of rows,
+ * or -1 when something was not whole. */
+static int64_t read_on(const tseed_board_t *board, const atomic_int *stop, atomic_int *readers)
 {
     apr_pool_t *mine;
     int64_t rows = 0;
@@ -484,6 +484,9 @@ static int64_t read_on(const tseed_board_t *board, const atomic_int *stop)
         int64_t version = 0, more = read_slots(board);
         const char *quota = tseed_board_quota_get(board, &version, mine);
 
+        if (!rows && more) {
+            atomic_fetch_add(readers, 1);
+        }
         if (more < 0 || (quota && strtoll(quota, NULL, 10) != version)) {
             return -1;
         }
@@ -494,9 +497,16 @@ static int64_t read_on(const tseed_board_t *board, const atomic_int *stop)
     return rows;
 }
 
+static void await_readers(const atomic_int *readers, int count)
+{
+    while (atomic_load(readers) < count) {
+        usleep(1000);
+    }
+}
+
 typedef struct {
     tseed_board_t *board;
-    atomic_int *stop;
+    atomic_int *stop, *readers;
     int64_t rows;
 } reader_t;
 
@@ -504,7 +514,7 @@ static void *reader_main(void *data)
 {
     reader_t *reader = data;
 
-    reader->rows = read_on(reader->board, reader->stop);
+    reader->rows = read_on(reader->board, reader->stop, reader->readers);
     return NULL;
 }
 
@@ -518,17 +528,18 @@ static void *writer_main(void *data)
 
 static void test_board__readers_in_threads_see_whole_records(void **state)
 {
-    atomic_int stop = 0;
+    atomic_int stop = 0, readers = 0;
     reader_t parts[3];
     pthread_t threads[3];
     tseed_board_t *board = board_new(SLOTS);
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        parts[i] = (reader_t){board, &stop, 0};
+        parts[i] = (reader_t){board, &stop, &readers, 0};
         assert_int_equal(
             pthread_create(&threads[i], NULL, i ? reader_main : writer_main, &parts[i]), 0);
     }
+    await_readers(&readers, 2);
     usleep(300 * 1000); /* how long the churn lasts, not something awaited */
     atomic_store(&stop, 1);
     for (int i = 0; i < 3; i++) {
@@ -539,12 +550,13 @@ static void test_board__readers_in_threads_see_whole_records(void **state)
     assert_valid(board);
 }
 
-static pid_t fork_reader(tseed_board_t *board, atomic_int *stop)
+/* `control`: whether to stop, and how many readers have read. */
+static pid_t fork_reader(tseed_board_t *board, atomic_int *control)
 {
     pid_t pid = fork();
 
     if (pid == 0) {
-        _exit(read_on(board, stop) > 0 ? 0 : 1);
+        _exit(read_on(board, &control[0], &control[1]) > 0 ? 0 : 1);
     }
     return pid;
 }
@@ -552,22 +564,25 @@ static pid_t fork_reader(tseed_board_t *board, atomic_int *stop)
 static void test_board__readers_in_processes_survive_writers_that_are_killed(void **state)
 {
     tseed_board_t *board = board_new(SLOTS);
-    atomic_int *stop = map_segment(4096);
+    atomic_int *control = map_segment(4096);
     unsigned seed = 20260101;
     pid_t readers[2];
     int status;
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        readers[i] = fork_reader(board, stop);
+        readers[i] = fork_reader(board, control);
     }
     for (unsigned round = 1; round <= 25; round++) {
         pid_t writer = fork();
 
         if (writer == 0) {
             tseed_board_seeder_begin(board, getpid(), 1);
-            write_on(board, stop, round);
+            write_on(board, &control[0], round);
             _exit(0);
+        }
+        if (round == 1) {
+            await_readers(&control[1], 2);
         }
         usleep(2000 + (unsigned)rand_r(&seed) % 20000);
         assert_int_equal(kill(writer, SIGKILL), 0);
@@ -575,7 +590,7 @@ static void test_board__readers_in_processes_survive_writers_that_are_killed(voi
         assert_true(WIFSIGNALED(status));
         assert_valid(board);
     }
-    atomic_store(stop, 1);
+    atomic_store(&control[0], 1);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(waitpid(readers[i], &status, 0), readers[i]);
         assert_true(WIFEXITED(status));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include <apr_time.h>
+#include <time.h>
 
 #include "tiling/tseed_positions.h"
 
@@ -334,7 +334,7 @@ static void test_positions__a_world_to_level_30_goes_there_and_back(void **state
 static void test_positions__starting_a_huge_task_takes_no_time(void **state)
 {
     tseed_positions_t positions;
-    apr_time_t start = apr_time_now();
+    clock_t start = clock(); /* of this process alone */
 
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -344,7 +344,7 @@ static void test_positions__starting_a_huge_task_takes_no_time(void **state)
     }
     assert_true(positions.tiles > INT64_C(1000000000000));
     /* A millisecond each would be much too slow already, even under sanitizers. */
-    assert_true(apr_time_now() - start < APR_USEC_PER_SEC);
+    assert_true(clock() - start < CLOCKS_PER_SEC);
 }
 
 int main(void)
