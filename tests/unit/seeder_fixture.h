@@ -57,6 +57,7 @@ typedef struct {
     _Atomic int mood;
     _Atomic int tint; /* other colours: the data have changed */
     _Atomic int64_t requests;
+    _Atomic int64_t answered; /* requests beyond that number hang */
 } upstream_t;
 
 static upstream_t *upstream; /* shared with the server's process */
@@ -117,14 +118,15 @@ static inline void *serve(void *data)
     while ((n = read(connection, request, sizeof(request) - 1)) > 0) {
         /* who sees the request counted knows its answer */
         int mood = upstream->mood, tint = upstream->tint;
+        int64_t number;
 
         request[n] = '\0';
         if (strstr(request, "GetCapabilities")) {
             answer(connection, "text/xml", exception, strlen(exception));
             continue;
         }
-        upstream->requests++;
-        while (upstream->mood == HANGS) {
+        number = ++upstream->requests;
+        while (upstream->mood == HANGS || number > upstream->answered) {
             usleep(5000);
         }
         if (upstream->mood == SLOW) {
@@ -167,6 +169,17 @@ static inline void upstream_start(void)
     close(listener);
 }
 
+/* Lets all requests hang but the next `count`. */
+static inline void upstream_answer_only(int64_t count)
+{
+    upstream->answered = upstream->requests + count;
+}
+
+static inline void upstream_answer_all(void)
+{
+    upstream->answered = INT64_MAX;
+}
+
 /* ---- the house around a seeder ---- */
 
 typedef struct {
@@ -206,7 +219,7 @@ static inline tseed_layer_t *layer_make(house_t *house, const char *name)
     server->url = apr_psprintf(pool, "http://127.0.0.1:%d/wms", upstream_port);
     server->name = "upstream";
     server->connections = 8;
-    server->timeout = server->connect_timeout = server->first_byte_timeout = 30 * APR_USEC_PER_SEC;
+    server->timeout = server->connect_timeout = server->first_byte_timeout = 2 * PATIENCE;
     apr_table_setn(parameters, "LAYERS", "all");
     apr_table_setn(parameters, "VERSION", "1.1.1");
     layer->source.addresses[0] = (tseed_address_t){server->url, server};
@@ -262,6 +275,7 @@ static inline int house_setup(void **state)
     strcpy(house->dir, "/tmp/tileseed-seeder-XXXXXX");
     assert_non_null(mkdtemp(house->dir));
     upstream->mood = FINE;
+    upstream_answer_all();
     house->catalog = tseed_catalog_create(house->pool);
     house->layer = layer_make(house, "topp:states");
     house->other = layer_make(house, "roads");
@@ -380,13 +394,21 @@ static inline tseed_progress_t wait_end(house_t *house, int64_t id)
     return progress;
 }
 
+/* A task that has ended is not on the board any more. */
+static inline int has_processed(house_t *house, int64_t id, int64_t least)
+{
+    tseed_row_t row;
+    tseed_progress_t progress =
+        tseed_board_find(house->board, id, &row) ? row.progress : progress_of(house, id);
+
+    return tseed_progress_processed(&progress) >= least;
+}
+
 static inline void wait_processed(house_t *house, int64_t id, int64_t least)
 {
     apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
-    tseed_row_t row = {0};
 
-    while (!tseed_board_find(house->board, id, &row) ||
-           tseed_progress_processed(&row.progress) < least) {
+    while (!has_processed(house, id, least)) {
         assert_true(tseed_clock_monotonic() < deadline);
         apr_sleep(1000);
     }

@@ -94,32 +94,25 @@ static void terminate(house_t *house, const char *layer)
     ring(house);
 }
 
-/* Terminates everything and returns how long it took until the board let go, in microseconds. */
-static apr_time_t terminate_all(house_t *house, int64_t id)
+/* Terminates everything and waits until the task has left the board. */
+static void terminate_all(house_t *house, int64_t id)
 {
-    apr_time_t begun = tseed_clock_monotonic();
     tseed_row_t row;
 
     terminate(house, NULL);
-    while (tseed_board_find(house->board, id, &row)) {
-        assert_true(tseed_clock_monotonic() - begun < 30 * APR_USEC_PER_SEC);
-        apr_sleep(1000);
-    }
-    return tseed_clock_monotonic() - begun;
+    AWAIT(!tseed_board_find(house->board, id, &row));
 }
 
+/* The upstream's timeouts are longer than the test waits. */
 static void test_seeder__terminates_while_the_upstream_hangs(void **state)
 {
     house_t *house = *state;
-    int64_t id;
+    int64_t before = upstream->requests, id;
 
     upstream->mood = HANGS;
     id = post(house, "seed", 8, 4);
-    while (upstream->requests == 0) {
-        apr_sleep(1000);
-    }
-    /* far below the sixty seconds that the upstream would take */
-    assert_true(terminate_all(house, id) < 5 * APR_USEC_PER_SEC);
+    AWAIT(upstream->requests > before);
+    terminate_all(house, id);
     assert_int_equal(progress_of(house, id).state, TSEED_ABORTED);
     assert_int_equal(files(house), 0);
 }
@@ -133,7 +126,7 @@ static void test_seeder__terminated_task_writes_no_more(void **state)
     wait_processed(house, id, 100);
     terminate_all(house, id);
     left = files(house);
-    apr_sleep(200000);
+    seeder_stop(house, SIGTERM);
     assert_int_equal(files(house), left);
     assert_int_equal(progress_of(house, id).state, TSEED_ABORTED);
     assert_int_equal(progress_of(house, id).made, left);
@@ -141,15 +134,16 @@ static void test_seeder__terminated_task_writes_no_more(void **state)
 
 static void goes_on_after(house_t *house, int signal_number)
 {
-    int64_t id = post(house, "seed", 5, 4);
     tseed_progress_t progress;
     int status;
+    int64_t id;
 
-    upstream->mood = SLOW;
+    upstream_answer_only(20); /* of 87 */
+    id = post(house, "seed", 5, 4);
     wait_processed(house, id, 200);
     status = seeder_stop(house, signal_number);
     assert_int_equal(WIFSIGNALED(status), signal_number == SIGKILL);
-    upstream->mood = FINE;
+    upstream_answer_all();
     seeder_start(house);
     progress = wait_end(house, id);
     assert_int_equal(progress.state, TSEED_DONE);
@@ -182,7 +176,8 @@ static void wait_working(house_t *house)
     }
 }
 
-/* Lets a crash meet a position of the task, as the crash handler of the process would note it. */
+/* Lets a crash meet a position of the task, as the crash handler of the process would note it. The
+ * upstream keeps the task from its end. */
 static void crash_at(house_t *house, int64_t id, int64_t position)
 {
     wait_working(house);
@@ -202,10 +197,11 @@ static void test_seeder__a_metatile_that_crashes_twice_is_given_up(void **state)
     tseed_progress_t progress;
     int64_t id;
 
-    upstream->mood = SLOW;
+    upstream_answer_only(1);
     id = post(house, "seed", 5, 1);
     crash_at(house, id, 80);
     crash_at(house, id, 80);
+    upstream_answer_all();
     progress = wait_end(house, id);
     assert_int_equal(progress.state, TSEED_DONE);
     assert_int_equal(progress.failures, 1);
@@ -219,7 +215,7 @@ static void test_seeder__a_task_that_crashes_thrice_is_aborted(void **state)
     tseed_progress_t progress;
     int64_t id, other;
 
-    upstream->mood = SLOW;
+    upstream_answer_only(1);
     id = post(house, "seed", 6, 1);
     crash_at(house, id, 300);
     crash_at(house, id, 301);
@@ -227,8 +223,16 @@ static void test_seeder__a_task_that_crashes_thrice_is_aborted(void **state)
     progress = wait_end(house, id);
     assert_int_equal(progress.state, TSEED_ABORTED);
     assert_non_null(strstr(progress.reason, "crashed three times"));
+    upstream_answer_all();
     other = post(house, "seed", 2, 1);
     assert_int_equal(wait_end(house, other).state, TSEED_DONE);
+}
+
+static int is_running(house_t *house, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(house->board, id, &row) && row.progress.state == TSEED_RUNNING;
 }
 
 static void test_seeder__runs_as_many_tasks_as_threads(void **state)
@@ -238,11 +242,12 @@ static void test_seeder__runs_as_many_tasks_as_threads(void **state)
     apr_array_header_t *rows;
     int running = 0;
 
-    upstream->mood = SLOW;
+    upstream->mood = HANGS;
     for (int i = 0; i < 6; i++) {
         ids[i] = post(house, "reseed", 6, 4);
     }
-    wait_processed(house, ids[3], 1);
+    AWAIT(is_running(house, ids[3]));
+    AWAIT(tseed_board_applied(house->board) == tseed_board_committed(house->board));
     rows = tseed_board_list(house->board, NULL, 0, house->pool);
     assert_int_equal(rows->nelts, 6);
     for (int i = 0; i < 6; i++) {
@@ -357,7 +362,7 @@ static void test_seeder__a_vanished_task_does_not_block_later_ones(void **state)
     for (int i = 0; i < house->settings.threads; i++) {
         running = post(house, "reseed", 2, 1);
     }
-    AWAIT(tseed_board_find(house->board, running, &row) && row.progress.state == TSEED_RUNNING);
+    AWAIT(is_running(house, running));
     vanished = post(house, "reseed", 2, 1);
     AWAIT(tseed_board_find(house->board, vanished, &row));
     assert_int_equal(row.progress.state, TSEED_PENDING);

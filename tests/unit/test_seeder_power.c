@@ -11,8 +11,8 @@
 #include "state/tseed_file.h"
 
 #define CUTS    80
-#define HASTE   20  /* ticks are a second of this clock */
-#define PATIENT 400 /* seconds of this clock that nothing lasts, however slow the machine */
+#define HASTE   20   /* ticks are a second of this clock */
+#define PATIENT 6000 /* seconds of this clock that nothing lasts, however slow the machine */
 
 /* A strip above the equator, four tiles high at level 8, where it is in eight pages. */
 #define STRIP_BODY                                                                                 \

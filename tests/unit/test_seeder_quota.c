@@ -479,9 +479,9 @@ static void test_seeder_quota__a_task_waits_when_nothing_may_go(void **state)
     set_quota(house, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':4,"
                      "'units':'KiB'}}}");
     id = post(house, "seed", 1, 1);
-    AWAIT(tseed_board_find(house->board, id, &row) && *row.progress.reason);
-    assert_string_equal(row.progress.reason,
-                        "paused: disk quota of 4.0 KiB reached and nothing may be expired");
+    AWAIT(tseed_board_find(house->board, id, &row) &&
+          strcmp(row.progress.reason,
+                 "paused: disk quota of 4.0 KiB reached and nothing may be expired") == 0);
     set_quota(house, "{'cacheQuotaConfiguration':{'enabled':false}}");
     assert_int_equal(wait_end(house, id).made, 5);
     assert_string_equal(progress_of(house, id).reason, "");
@@ -619,6 +619,7 @@ static void test_seeder_quota__not_from_another_task(void **state)
     before = upstream->requests;
     upstream->mood = HANGS;
     seed = post(house, "seed", 5, 2);
+    wait_processed(house, seed, 341); /* it has looked at all tiles that are there */
     AWAIT(upstream->requests > before);
     watch = watch_levels(house);
     assert_int_equal(wait_end(house, post(house, "truncate", 4, 1)).removed, 341);
