@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A fetcher, and a server whose answers are told by the path of the request. */
+#ifndef FETCHER_FIXTURE_H
+#define FETCHER_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_general.h>
+#include <apr_strings.h>
+#include <time.h>
+
+#include "base/tseed_clock.h"
+#include "upstream_fixture.h"
+#include "source/tseed_fetcher.h"
+
+#define MOST     100000
+#define PATIENCE 200 /* seconds until a test that waits has failed */
+#define NEVER    (2 * PATIENCE * APR_USEC_PER_SEC)
+#define MINUTES  10 /* of a Retry-After */
+
+static const char gzipped[] = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x0B\xF0\x74\x0E\x09\x0D"
+                              "\x72\x0D\x18\xA5\x50\x29\x00\x45\x26\x74\x15\x18\x01\x00\x00";
+
+/* ---- the server's script: the path says what happens ---- */
+
+typedef struct {
+    const char *path, *answer;
+    int stays;
+} fixed_t;
+
+#define XML_HEAD "<?xml version='1.0' encoding=\"UTF-8\"?>\n"
+
+/* Answers without a length are ended by closing the connection. */
+static const fixed_t fixed[] = {
+    {"/picture", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\nPICTURE",
+     1},
+    {"/untyped", "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nPICTURE", 1},
+    {"/http10", "HTTP/1.0 200 OK\r\nContent-Type: image/png\r\n\r\nPICTURE", 0},
+    {"/chunked",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
+     "3\r\nPIC\r\n4\r\nTURE\r\n0\r\n\r\n",
+     1},
+    {"/chunked-short",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nPIC\r\n",
+     0},
+    {"/short", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1000\r\n\r\nPICTURE",
+     0},
+    {"/empty", "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/204", "HTTP/1.1 204 No Content\r\n\r\n", 1},
+    {"/206", "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\nPICTURE", 1},
+    {"/304", "HTTP/1.1 304 Not Modified\r\n\r\n", 1},
+    {"/404",
+     "HTTP/1.1 404 Gone Fishing\r\nContent-Type: image/png\r\nContent-Length: 7\r\n\r\n"
+     "PICTURE",
+     1},
+    {"/500",
+     "HTTP/1.1 500 Oops\r\nContent-Type: text/xml\r\n\r\n" XML_HEAD
+     "<ServiceExceptionReport><ServiceException>disk\nfull</ServiceException>"
+     "</ServiceExceptionReport>",
+     0},
+    {"/503",
+     "HTTP/1.1 503 x\r\nContent-Type: text/html\r\n\r\n<html><title>503 Service Unavailable"
+     "</title><body>503 Service Unavailable</body></html>",
+     0},
+    {"/599", "HTTP/1.1 599 Curious\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/exception",
+     "HTTP/1.1 200 OK\r\nContent-Type: application/vnd.ogc.se_xml\r\n\r\n" XML_HEAD
+     "<!DOCTYPE ServiceExceptionReport SYSTEM \"exception_1_1_1.dtd\">\n"
+     "<ServiceExceptionReport version=\"1.1.1\">\n<ServiceException code=\"LayerNotDefined\">\n"
+     "msWMSLoadGetMapParams(): WMS server error. Invalid layer(s) &quot;x&quot;\n"
+     "</ServiceException>\n</ServiceExceptionReport>\n",
+     0},
+    {"/mislabelled",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n<html><body>Log in, please"
+     "</body></html>",
+     0},
+    {"/text", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nOut of cheese", 0},
+    {"/garbage", "I am no HTTP server\r\n\r\n", 0},
+    {"/bad-gzip",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: gzip\r\n"
+     "Content-Length: 7\r\n\r\nPICTURE",
+     0},
+    {"/redirect", "HTTP/1.1 302 Found\r\nLocation: /picture\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/loop", "HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/lost", "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/to-ftp", "HTTP/1.1 302 Found\r\nLocation: ftp://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n",
+     1},
+    {"/long-announced",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100001\r\n\r\nPICTURE", 0},
+    {"/retry-seconds", "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 1},
+    {"/close", "", 0},
+};
+
+static inline int is_at(const char *request, const char *path)
+{
+    const char *target = strchr(request, ' ') + 1;
+    size_t length = strlen(path);
+
+    return strncmp(target, path, length) == 0 && strchr(" ?", target[length]);
+}
+
+static inline void answer(int connection, const char *type, const void *body, size_t length)
+{
+    char head[200];
+    int n = snprintf(head, sizeof(head),
+                     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n%sContent-Length: %zu\r\n\r\n",
+                     type, length);
+
+    server_send(connection, head, (size_t)n);
+    server_send(connection, body, length);
+}
+
+/* `size` bytes without saying how many. */
+static inline void send_long(int connection, int size)
+{
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n";
+    char thousand[1000];
+
+    memset(thousand, 'x', sizeof(thousand));
+    server_send(connection, head, sizeof(head) - 1);
+    for (; size > 0; size -= 1000) {
+        server_send(connection, thousand, size < 1000 ? (size_t)size : 1000);
+    }
+}
+
+static inline void reset(int connection)
+{
+    struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* In ten minutes, in the format of RFC 9110, 5.6.7. */
+static inline void refuse_until(int connection)
+{
+    char head[200], date[40];
+    time_t then = time(NULL) + MINUTES * 60;
+    struct tm parts;
+
+    gmtime_r(&then, &parts);
+    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    server_send(connection, head,
+                (size_t)snprintf(head, sizeof(head),
+                                 "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\n"
+                                 "Content-Length: 0\r\n\r\n",
+                                 date));
+}
+
+/* Returns whether the connection stays open. */
+static inline int send_fixed(int connection, const char *path)
+{
+    const fixed_t *found = fixed;
+
+    while (strcmp(found->path, path) != 0) {
+        found++;
+    }
+    server_send(connection, found->answer, strlen(found->answer));
+    return found->stays;
+}
+
+/* "localhost" is another host than "127.0.0.1", and the same server. */
+static inline int follow_script(server_t *server, int connection, const char *request)
+{
+    static const char half[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
+                               "Content-Length: 14\r\n\r\nPICTURE";
+
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++) {
+        if (is_at(request, fixed[i].path)) {
+            return send_fixed(connection, fixed[i].path);
+        }
+    }
+    if (is_at(request, "/hang") || is_at(request, "/half")) {
+        server_send(connection, half, is_at(request, "/half") ? sizeof(half) - 1 : 0);
+        server_hang(server, connection);
+        return 0;
+    }
+    if (is_at(request, "/gate")) {
+        server_pass_gate(server, *(strchr(request, '?') + 1));
+        answer(connection, "", "PICTURE", 7);
+        return 1;
+    }
+    if (is_at(request, "/404-gate")) {
+        server_pass_gate(server, *(strchr(request, '?') + 1));
+        return send_fixed(connection, "/404");
+    }
+    if (is_at(request, "/gzip")) {
+        answer(connection, "Content-Encoding: gzip\r\n", gzipped, sizeof(gzipped) - 1);
+        return 1;
+    }
+    if (is_at(request, "/retry-date")) {
+        refuse_until(connection);
+        return 1;
+    }
+    if (is_at(request, "/long") || is_at(request, "/longest")) {
+        send_long(connection, is_at(request, "/long") ? MOST + 1 : MOST);
+        return 0;
+    }
+    if (is_at(request, "/reset")) {
+        reset(connection);
+        return 0;
+    }
+    answer(connection, "", request, strlen(request)); /* "/echo", and what a proxy is asked for */
+    return 1;
+}
+
+/* ---- what a test has at hand ---- */
+
+typedef struct {
+    apr_pool_t *pool;
+    server_t server;
+    tseed_fetcher_t *fetcher;
+    tseed_upstream_t upstream;
+    char authority[40];
+
+    /* what has come back, under lock */
+    pthread_mutex_t lock;
+    pthread_cond_t came;
+    tseed_transfer_t *back[64]; /* the first ones, in order */
+    int count;
+    int again; /* how many more times what comes back is handed in again */
+} house_t;
+
+static inline int setup_group(void **state)
+{
+    (void)state;
+    setenv("http_proxy", "http://127.0.0.1:1", 1); /* nobody shall listen to it */
+    return apr_initialize();
+}
+
+static inline int teardown_group(void **state)
+{
+    (void)state;
+    apr_terminate();
+    return 0;
+}
+
+/* The fetcher's thread. */
+static inline void take_back(void *baton, tseed_transfer_t *transfer)
+{
+    house_t *house = baton;
+    int again;
+
+    pthread_mutex_lock(&house->lock);
+    if (house->count < 64) {
+        house->back[house->count] = transfer;
+    }
+    house->count++;
+    again = house->again > 0 && house->again--;
+    pthread_cond_signal(&house->came);
+    pthread_mutex_unlock(&house->lock);
+    if (again) {
+        tseed_fetcher_submit(house->fetcher, transfer);
+    }
+}
+
+static inline int setup(void **state)
+{
+    house_t *house = calloc(1, sizeof(*house));
+
+    apr_pool_create(&house->pool, NULL);
+    pthread_mutex_init(&house->lock, NULL);
+    pthread_cond_init(&house->came, NULL);
+    server_start(&house->server, follow_script);
+    snprintf(house->authority, sizeof(house->authority), "127.0.0.1:%d", house->server.port);
+    house->upstream = (tseed_upstream_t){
+        .name = "test",
+        .connections = 4,
+        .timeout = NEVER,
+        .first_byte_timeout = NEVER,
+        .connect_timeout = NEVER,
+    };
+    *state = house;
+    return tseed_fetcher_create(&house->fetcher, take_back, house, house->pool);
+}
+
+static inline int teardown(void **state)
+{
+    house_t *house = *state;
+
+    if (house->fetcher) {
+        tseed_fetcher_destroy(house->fetcher);
+    }
+    server_stop(&house->server);
+    pthread_cond_destroy(&house->came);
+    pthread_mutex_destroy(&house->lock);
+    apr_pool_destroy(house->pool);
+    free(house);
+    return 0;
+}
+
+/* What comes back is handed in again, that many times in all. */
+static inline void hand_in_again(house_t *house, int times)
+{
+    pthread_mutex_lock(&house->lock);
+    house->again = times;
+    pthread_mutex_unlock(&house->lock);
+}
+
+static inline int waits_for(house_t *house, int count)
+{
+    struct timespec end;
+    int got;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE;
+    pthread_mutex_lock(&house->lock);
+    while (house->count < count && pthread_cond_timedwait(&house->came, &house->lock, &end) == 0) {
+    }
+    got = house->count;
+    pthread_mutex_unlock(&house->lock);
+    return got >= count;
+}
+
+/* Something that another thread brings about. */
+static inline void wait_until_equal(const _Atomic int *value, int expected)
+{
+    apr_time_t end = tseed_clock_monotonic() + PATIENCE * APR_USEC_PER_SEC;
+
+    while (atomic_load(value) != expected && tseed_clock_monotonic() < end) {
+        usleep(1000);
+    }
+    assert_int_equal(atomic_load(value), expected);
+}
+
+static inline tseed_transfer_t ask(house_t *house, const char *path)
+{
+    return (tseed_transfer_t){
+        .url = apr_psprintf(house->pool, "http://%s%s", house->authority, path),
+        .upstream = &house->upstream,
+        .owner = house,
+        .most = MOST,
+    };
+}
+
+/* Submits and waits; the body stays the caller's to free. */
+static inline void fetch(house_t *house, tseed_transfer_t *transfer)
+{
+    int before = house->count;
+
+    tseed_fetcher_submit(house->fetcher, transfer);
+    assert_true(waits_for(house, before + 1));
+    assert_ptr_equal(house->back[before], transfer);
+}
+
+static inline void assert_picture(const tseed_transfer_t *transfer)
+{
+    assert_string_equal(transfer->cause, "");
+    assert_int_equal(transfer->result, TSEED_FETCH_OK);
+    assert_int_equal(transfer->http_status, 200);
+    assert_int_equal(transfer->length, 7);
+    assert_memory_equal(transfer->body, "PICTURE", 7);
+}
+
+#endif
