@@ -23,7 +23,7 @@ typedef struct {
     int64_t max_request_body;    /* bytes */
     int nice;                    /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
-    int sync; /* what the database calls made is on the disk */
+    int sync;                   /* what the database calls made is on the disk */
     tseed_quota_config_t quota; /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */
     int miss_of_layer, miss_of_client; /* those of a layer, of a client; 0: as many as are free */

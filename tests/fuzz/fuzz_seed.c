@@ -7,8 +7,8 @@
 
 static int lies_within(const tseed_bounds_t *inner, const tseed_bounds_t *outer)
 {
-    return inner->minx >= outer->minx && inner->maxx <= outer->maxx &&
-           inner->miny >= outer->miny && inner->maxy <= outer->maxy;
+    return inner->minx >= outer->minx && inner->maxx <= outer->maxx && inner->miny >= outer->miny &&
+           inner->maxy <= outer->maxy;
 }
 
 static void check_task(const tseed_task_t *task, const tseed_layer_t *layer)
