@@ -29,7 +29,8 @@ static void begin(tseed_seeder_t *seeder, apr_time_t requested)
     while (tseed_book_tileset(seeder->cache->book, tilesets)) {
         tilesets++;
     }
-    seeder->audit = (tseed_audit_t){.is_going = 1, .wants_walk = 1};
+    seeder->audit = (tseed_audit_t){.wants_walk = 1};
+    seeder->cache->is_reconciling = 1;
     seeder->cache->status.reconcile =
         (tseed_reconcile_t){.requested = requested, .started = apr_time_now()};
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
@@ -42,7 +43,7 @@ static void end(tseed_seeder_t *seeder)
 {
     tseed_reconcile_t *reconcile = &seeder->cache->status.reconcile;
 
-    seeder->audit.is_going = 0;
+    seeder->cache->is_reconciling = 0;
     reconcile->finished = tseed_clock_wall(reconcile->started);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "the books of the disk usage agree with the disk now: %" APR_INT64_T_FMT
@@ -64,7 +65,7 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
                                            seeder->context->scratch);
     apr_time_t requested = rv == APR_SUCCESS ? apr_atoi64(value) : 0;
 
-    if (requested && !seeder->audit.is_going && !seeder->cache->is_loading &&
+    if (requested && !seeder->cache->is_reconciling && !seeder->cache->is_loading &&
         (requested != last->requested || !last->finished)) {
         rv = tseed_scout_look(seeder);
         if (rv == APR_SUCCESS) {
@@ -96,7 +97,7 @@ static void feed(void *module)
     tseed_audit_t *audit = &seeder->audit;
     tseed_book_tileset_t *booked = tseed_book_tileset(seeder->cache->book, audit->tileset);
 
-    if (!audit->is_going || seeder->cache->is_loading) {
+    if (!seeder->cache->is_reconciling || seeder->cache->is_loading) {
         return;
     }
     if (!booked && tseed_book_in_doubt(seeder->cache->book) == 0) {

@@ -14,6 +14,7 @@
 #include "seeder/tseed_house.h"
 #include "state/tseed_answers.h"
 #include "state/tseed_books.h"
+#include "usage/tseed_usage_status.h"
 
 #define CLEANER_NOTE  "cleaner"
 #define BLOCK_NOTE    "block"
@@ -69,7 +70,7 @@ static apr_status_t enter_new(tseed_book_tileset_t **booked, tseed_seeder_t *see
         .format = tileset->format->mime,
         .parameters = tseed_parameters_save(tileset->parameters, seeder->context->scratch),
         .root = tileset->layer->store.root,
-        .complete = tseed_glance_is_absent(seeder, tileset),
+        .complete = tseed_store_is_absent(tileset, seeder->context->scratch),
     };
     apr_status_t rv = tseed_books_add(seeder->session->state, &record);
 
@@ -301,7 +302,8 @@ static int cleaner_has_changed(const tseed_seeder_t *seeder)
 
 static int status_has_changed(const tseed_seeder_t *seeder)
 {
-    return strcmp(tseed_status_text(seeder), seeder->status_saved) != 0;
+    return strcmp(tseed_usage_status_text(seeder->cache, seeder->context->scratch),
+                  seeder->status_saved) != 0;
 }
 
 static apr_status_t write_notes(tseed_seeder_t *seeder)
@@ -315,7 +317,7 @@ static apr_status_t write_notes(tseed_seeder_t *seeder)
     }
     if (rv == APR_SUCCESS && status_has_changed(seeder)) {
         rv = tseed_books_note_set(seeder->session->state, TSEED_USAGE_STATUS,
-                                  tseed_status_text(seeder));
+                                  tseed_usage_status_text(seeder->cache, seeder->context->scratch));
     }
     if (rv == APR_SUCCESS && block_has_changed(seeder)) {
         rv = tseed_books_note_set(
@@ -331,7 +333,9 @@ static void notes_saved(tseed_seeder_t *seeder)
     apr_cpystrn(seeder->cleaner_saved,
                 tseed_cleaner_save(seeder->cache->cleaner, seeder->context->scratch),
                 sizeof(seeder->cleaner_saved));
-    apr_cpystrn(seeder->status_saved, tseed_status_text(seeder), sizeof(seeder->status_saved));
+    apr_cpystrn(seeder->status_saved,
+                tseed_usage_status_text(seeder->cache, seeder->context->scratch),
+                sizeof(seeder->status_saved));
     seeder->cache->block_saved = block_to_save(seeder);
 }
 

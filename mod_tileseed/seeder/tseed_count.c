@@ -9,6 +9,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
+#include "usage/tseed_usage_status.h"
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define RECOUNTS_AT_ONCE 64
@@ -86,7 +87,7 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
     } else {
         tseed_book_count_shared(&difference, seeder->cache->book, job->run->booked, &job->counted);
     }
-    tseed_status_counted(seeder, job->stage == TSEED_STAGE_COUNT, &difference);
+    tseed_usage_status_counted(seeder->cache, job->stage == TSEED_STAGE_COUNT, &difference);
     report(job, &difference);
 }
 

@@ -25,7 +25,6 @@
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
- *      tseed_glance.c   whether the disk has nothing of a tile set
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
@@ -35,7 +34,6 @@
  *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk
- *      tseed_status.c   what clients are told of the books
  *      tseed_purge.c    what truncates have renamed away
  *      tseed_safe.c     what is on the disk, so that the database may say so
  *      tseed_sync.c     what must be on the disk before the database says so
@@ -122,7 +120,6 @@ typedef struct {
 
 /* A reconcile (tseed_audit.c), tile set by tile set. */
 typedef struct {
-    int is_going;
     unsigned tileset; /* number of the tile set it is at */
     int wants_walk;   /* of its directories; next come its shared files, … */
     int is_counting;  /* … which are being counted */
@@ -415,11 +412,6 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
 
-/* ---- glance ---- */
-
-/* Whether the disk has nothing of a tile set; 0 as well if that would take long to find out. */
-int tseed_glance_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
-
 /* ---- lapsed ---- */
 
 /* Forgets the tile sets that somebody wants to be forgotten, unless they are configured. */
@@ -483,13 +475,6 @@ extern tseed_client_t tseed_walk_client;
 apr_status_t tseed_audit_hear(tseed_seeder_t *seeder);
 /* Goes on with it, or ends it. */
 extern tseed_client_t tseed_audit_client;
-
-/* ---- status ---- */
-
-/* A page, or shared files, were counted with that difference to the books. */
-void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effect_t *difference);
-/* The status as the database keeps it, in scratch. */
-const char *tseed_status_text(const tseed_seeder_t *seeder);
 
 /* ---- purges ---- */
 

@@ -143,6 +143,11 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 
+/* Whether the disk has nothing of a tile set. Examines so few names that the answer comes at once:
+ * 0 as well when there are more of them or when they can't be read. `scratch` gets what the search
+ * needs. Any thread. */
+int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch);
+
 /* Finds the tiles that exist in levels first..last, in no particular order, without putting or
  * removing any. `witness` sets the pace; it is told what tseed_store_count would say of the tile.
  * Memory is bounded whatever there is. A tile that is put or removed meanwhile may be missed or

@@ -21,7 +21,8 @@ typedef struct tseed_cache_t {
     tseed_quota_config_t quota;  /* in effect */
     int64_t block;               /* bytes: what sizes in the book are rounded up to */
     int64_t block_saved;         /* the database's word for it; 0: nothing yet */
-    tseed_usage_status_t status; /* see tseed_status_text for what is not kept here */
+    int is_reconciling;          /* the book is being compared with the disk */
+    tseed_usage_status_t status; /* tseed_usage_status_text adds what is not kept here */
 } tseed_cache_t;
 
 #endif

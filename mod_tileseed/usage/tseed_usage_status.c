@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The status: what clients are told of the books. */
-#include "seeder/tseed_house.h"
+/* The usage status: what clients are told of the cache beside its numbers. */
+#include "usage/tseed_usage_status.h"
 
 static void add_parts(int64_t *found, int64_t *lost, int64_t difference)
 {
@@ -19,11 +19,11 @@ static void compare(tseed_reconcile_t *reconcile, const tseed_effect_t *differen
     add_parts(&found->allocated, &lost->allocated, difference->allocated);
 }
 
-void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effect_t *difference)
+void tseed_usage_status_counted(tseed_cache_t *cache, int is_page, const tseed_effect_t *difference)
 {
-    tseed_reconcile_t *reconcile = &seeder->cache->status.reconcile;
+    tseed_reconcile_t *reconcile = &cache->status.reconcile;
 
-    if (!seeder->audit.is_going) {
+    if (!cache->is_reconciling) {
         return;
     }
     if (is_page) {
@@ -34,15 +34,14 @@ void tseed_status_counted(tseed_seeder_t *seeder, int is_page, const tseed_effec
     compare(reconcile, difference);
 }
 
-const char *tseed_status_text(const tseed_seeder_t *seeder)
+const char *tseed_usage_status_text(const tseed_cache_t *cache, apr_pool_t *scratch)
 {
-    tseed_usage_status_t status = seeder->cache->status;
+    tseed_usage_status_t status = cache->status;
 
-    status.in_doubt = tseed_book_in_doubt(seeder->cache->book);
-    status.grace = tseed_cleaner_grace(seeder->cache->cleaner);
-    if (seeder->cache->block_saved != 0 && seeder->cache->block != seeder->cache->block_saved &&
-        status.in_doubt > 0) {
-        status.block = seeder->cache->block;
+    status.in_doubt = tseed_book_in_doubt(cache->book);
+    status.grace = tseed_cleaner_grace(cache->cleaner);
+    if (cache->block_saved != 0 && cache->block != cache->block_saved && status.in_doubt > 0) {
+        status.block = cache->block;
     }
-    return tseed_usage_save(&status, seeder->context->scratch);
+    return tseed_usage_save(&status, scratch);
 }

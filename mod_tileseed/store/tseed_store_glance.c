@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A glance at the directories of a tile set that is new. */
-#include "seeder/tseed_house.h"
+/* The store: a glance at the directories of a tile set that is new. */
 #include "store/tseed_store.h"
 
 #define NAMES_OF_GLANCE 1024
@@ -25,7 +24,7 @@ static void seen(void *data, const tseed_tile_t *tile, const tseed_effect_t *eff
     ((glance_t *)data)->tiles++;
 }
 
-int tseed_glance_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tileset)
+int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch)
 {
     const tseed_subset_t *subset = tileset->subset;
     glance_t glance = {0, 0};
@@ -33,8 +32,7 @@ int tseed_glance_is_absent(tseed_seeder_t *seeder, const tseed_tileset_t *tilese
     const tseed_stop_t stop = {has_seen_enough, &glance};
     tseed_effect_t shared = {0};
     tseed_store_t *store;
-    apr_status_t rv =
-        tseed_store_open(&store, tileset, TSEED_STORE_IDS - 1, seeder->context->scratch);
+    apr_status_t rv = tseed_store_open(&store, tileset, TSEED_STORE_IDS - 1, scratch);
 
     if (rv != APR_SUCCESS) {
         return 0;
