@@ -105,7 +105,7 @@ static void shared_next(tseed_seeder_t *seeder)
         tseed_count_shared(seeder, booked, NULL, NULL);
     } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, booked, TSEED_STAGE_SWEEP)) {
         booked->sweep_due = 0;
-        seeder->shared_due--;
+        seeder->marks->shared_due--;
     }
 }
 
@@ -119,7 +119,7 @@ int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tse
     if (job) {
         job->report = wanted;
         job->report_module = module;
-        seeder->shared_due -= booked->shared_due;
+        seeder->marks->shared_due -= booked->shared_due;
         booked->shared_due = 0;
     }
     return job != NULL;
@@ -127,7 +127,7 @@ int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tse
 
 void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 {
-    seeder->shared_due += !booked->sweep_due;
+    seeder->marks->shared_due += !booked->sweep_due;
     booked->sweep_due = 1;
 }
 
@@ -150,10 +150,10 @@ void tseed_count_recount(tseed_seeder_t *seeder)
 {
     tseed_book_tileset_t *booked;
 
-    seeder->is_recounting = 1;
+    seeder->marks->is_recounting = 1;
     for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
         booked->shared_due = booked->record.shared.files > 0 || booked->in_doubt > 0;
-        seeder->shared_due += booked->shared_due;
+        seeder->marks->shared_due += booked->shared_due;
     }
 }
 
@@ -178,7 +178,7 @@ static void recount_feed(tseed_seeder_t *seeder)
         if (!tseed_steward_is_doubtful(seeder) ||
             !tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->recount_cursor,
                                       &looks)) {
-            seeder->is_recounting = looks == 0 || seeder->recounts > 0;
+            seeder->marks->is_recounting = looks == 0 || seeder->recounts > 0;
             return;
         }
         if (!(found.booked->record.doubtful >> found.page.z & 1)) {
@@ -195,10 +195,10 @@ static void feed(void *module)
     if (seeder->cache->is_loading) {
         return;
     }
-    if (seeder->is_recounting) {
+    if (seeder->marks->is_recounting) {
         recount_feed(seeder);
     }
-    if (seeder->chores == 0 && seeder->shared_due > 0) {
+    if (seeder->chores == 0 && seeder->marks->shared_due > 0) {
         shared_next(seeder);
     }
 }
@@ -207,7 +207,8 @@ static void feed(void *module)
 static apr_time_t due(const void *module)
 {
     const tseed_seeder_t *seeder = module;
-    return seeder->is_recounting && seeder->recounts == 0 ? seeder->session->retry_at : INT64_MAX;
+    return seeder->marks->is_recounting && seeder->recounts == 0 ? seeder->session->retry_at
+                                                                 : INT64_MAX;
 }
 
 static void take(void *module, tseed_job_t *job)
@@ -263,8 +264,9 @@ tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};
 static void feed_marks(void *module)
 {
     tseed_seeder_t *seeder = module;
-    for (int i = 0; i < seeder->to_count->nelts; i++) {
-        const tseed_count_mark_t *mark = &APR_ARRAY_IDX(seeder->to_count, i, tseed_count_mark_t);
+    for (int i = 0; i < seeder->marks->to_count->nelts; i++) {
+        const tseed_count_mark_t *mark =
+            &APR_ARRAY_IDX(seeder->marks->to_count, i, tseed_count_mark_t);
 
         if (mark->page.z >= 0) {
             tseed_count_page(seeder, mark->booked, &mark->page);
@@ -272,7 +274,7 @@ static void feed_marks(void *module)
             tseed_count_shared(seeder, mark->booked, NULL, NULL);
         }
     }
-    apr_array_clear(seeder->to_count);
+    apr_array_clear(seeder->marks->to_count);
 }
 
 tseed_client_t tseed_count_marks_client = {.feed = feed_marks};

@@ -209,7 +209,7 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
 static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
-           (seeder->is_recounting || seeder->cache->is_loading || seeder->session->trouble);
+           (seeder->marks->is_recounting || seeder->cache->is_loading || seeder->session->trouble);
 }
 
 static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)

@@ -49,6 +49,7 @@
 #include "seeder/tseed_places.h"
 #include "seeder/tseed_seeder.h"
 #include "usage/tseed_cache.h"
+#include "usage/tseed_marks.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 #include "work/tseed_session.h"
@@ -90,13 +91,6 @@ typedef struct {
 } tseed_want_t;
 
 #define TSEED_VICTIMS 64 /* chosen at once */
-
-/* What a job needs counted before it may write: a page, or the shared files of a tile set (z -1).
- */
-typedef struct {
-    tseed_book_tileset_t *booked;
-    tseed_page_t page;
-} tseed_count_mark_t;
 
 /* Removals for the disk quota (tseed_janitor.c). */
 typedef struct {
@@ -159,17 +153,15 @@ typedef struct tseed_seeder_t {
     char status_saved[1024]; /* and of the status */
     tseed_audit_t audit;
     tseed_janitor_t janitor;
-    int chores;                         /* pages that are counted or removed, or wait to be */
-    int recounts;                       /* of the chores: of pages that were marked at the start */
-    int is_recounting;                  /* nothing is written before all of them are counted; */
-    size_t recount_cursor;              /* so far, in the book */
-    size_t doubt_cursor;                /* in the book */
-    apr_array_header_t *to_count;       /* of tseed_count_mark_t: marked in this turn, */
-    apr_array_header_t *to_purge;       /* of const char *: store roots, likewise */
+    int chores;            /* pages that are counted or removed, or wait to be */
+    int recounts;          /* of the chores: of pages that were marked at the start */
+    size_t recount_cursor; /* in the book: so far they are counted */
+    size_t doubt_cursor;   /* in the book */
+    tseed_marks_t *marks;
     tseed_walk_t *walk;                 /* NULL: none */
     tseed_book_tileset_t *to_walk;      /* a reconcile wants it walked; NULL: it was, or none */
     unsigned walk_cursor;               /* number of a tile set */
-    unsigned shared_due, shared_cursor; /* counts and sweeps of shared files that are due */
+    unsigned shared_cursor;             /* number of a tile set */
     apr_time_t walk_after, count_after; /* monotonic; the last one failed */
     tseed_places_t *places;             /* of requests that wait, */
     int leavers;                        /* and an epoll that hears when one has gone */

@@ -67,10 +67,10 @@ static tseed_purge_t *purge_get(tseed_seeder_t *seeder, const char *root)
 /* Truncates have marked store roots. */
 static void read_marks(tseed_seeder_t *seeder)
 {
-    for (int i = 0; i < seeder->to_purge->nelts; i++) {
-        purge_get(seeder, APR_ARRAY_IDX(seeder->to_purge, i, const char *))->wanted = 1;
+    for (int i = 0; i < seeder->marks->to_purge->nelts; i++) {
+        purge_get(seeder, APR_ARRAY_IDX(seeder->marks->to_purge, i, const char *))->wanted = 1;
     }
-    apr_array_clear(seeder->to_purge);
+    apr_array_clear(seeder->marks->to_purge);
 }
 
 void tseed_purge_want_all(tseed_seeder_t *seeder)

@@ -543,8 +543,7 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     seeder->cache = apr_pcalloc(pool, sizeof(*seeder->cache));
     seeder->cache->quota = setup->settings->quota; /* until the database's is read */
     seeder->entries_end = &seeder->entries;
-    seeder->to_count = apr_array_make(pool, 16, sizeof(tseed_count_mark_t));
-    seeder->to_purge = apr_array_make(pool, 4, sizeof(const char *));
+    seeder->marks = tseed_marks_create(pool);
     enter_clients(seeder);
     return seeder;
 }

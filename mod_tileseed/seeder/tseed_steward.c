@@ -32,25 +32,12 @@ static unsigned hold(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const
     return tseed_book_hold(seeder->cache->book, booked, page);
 }
 
-static void want_count(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
-                       const tseed_page_t *page)
-{
-    APR_ARRAY_PUSH(seeder->to_count, tseed_count_mark_t) = (tseed_count_mark_t){booked, *page};
-}
-
-static void want_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
-{
-    seeder->shared_due += !booked->shared_due;
-    booked->shared_due = 1;
-    want_count(seeder, booked, &(tseed_page_t){.z = -1});
-}
-
 static unsigned ask(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
     unsigned obstacles = tseed_book_ask(seeder->cache->book, booked, page);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        want_count(seeder, booked, page);
+        tseed_marks_count_page(seeder->marks, booked, page);
     }
     return obstacles;
 }
@@ -196,11 +183,11 @@ int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job)
     const int is_cut = job->stage == TSEED_STAGE_CUT;
     const int waits_for_shared = is_cut && job->run->booked->shared_due;
 
-    if (is_cut && (seeder->is_recounting || seeder->cache->is_loading)) {
+    if (is_cut && (seeder->marks->is_recounting || seeder->cache->is_loading)) {
         return 0;
     }
     if (waits_for_shared) {
-        want_count_shared(seeder, job->run->booked);
+        tseed_marks_count_shared(seeder->marks, job->run->booked);
     }
     if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(seeder, job, ask)) {
         return 0;
@@ -225,7 +212,7 @@ static void book_detached(tseed_seeder_t *seeder, tseed_job_t *job)
     tseed_effect_t moved;
 
     tseed_book_detach(&moved, seeder->cache->book, booked, job->metatile.wanted.z);
-    APR_ARRAY_PUSH(seeder->to_purge, const char *) = booked->record.root;
+    tseed_marks_purge(seeder->marks, booked->record.root);
     seeder->session->must_save = seeder->session->must_record = 1;
     job->is_detached = 0;
 }
@@ -252,7 +239,7 @@ void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job)
     rv = tseed_book_share(seeder->cache->book, job->run->booked, &job->shared);
     if (rv != APR_SUCCESS) {
         complain(job);
-        want_count_shared(seeder, job->run->booked);
+        tseed_marks_count_shared(seeder->marks, job->run->booked);
     }
     if (job->is_detached) {
         book_detached(seeder, job);
