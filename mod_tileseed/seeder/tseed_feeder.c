@@ -10,6 +10,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
+#include "pipeline/tseed_job_trace.h"
 #include "seeder/tseed_house.h"
 
 #define CRASHES_OF_METATILE 2
@@ -73,7 +74,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
-    tseed_trail_begin_level(seeder, job);
+    tseed_job_trace_begin_level(seeder->context->board, job);
     tseed_steward_mark_level(seeder, job);
     tseed_queue_put(&run->ready, job);
     return 1;

@@ -19,6 +19,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 
 #define CRASHES_OF_METATILE 2
@@ -133,7 +134,7 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
-    tseed_outlook_get(seeder, &outlook, job->run);
+    tseed_upstreams_get(seeder->context->fetcher, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);

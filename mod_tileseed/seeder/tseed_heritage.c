@@ -11,6 +11,7 @@
 
 #include "base/tseed_log.h"
 #include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -79,7 +80,8 @@ static int64_t removed_before(const tseed_seeder_t *seeder, const heir_t *heir, 
     tseed_row_t row;
 
     if (tseed_board_find(seeder->context->board, id, &row) &&
-        tseed_trail_is_row(&row, heir->task) && !tseed_progress_is_done(&row.progress, position)) {
+        tseed_job_trace_is_row(&row, heir->task) &&
+        !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }
     return larger_up_to(

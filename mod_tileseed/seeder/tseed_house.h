@@ -11,11 +11,9 @@
  *      tseed_feeder.c   which of them begins next
  *      tseed_display.c  what the board shows of tasks
  *      tseed_loss.c     answers that failed, metatiles that are given up
- *      tseed_trail.c    what they leave for the seeder that comes after this one
  *      tseed_cutoff.c   answers that a truncate makes stale
  *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
- *      tseed_outlook.c  how upstreams are doing, which one is asked
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
@@ -244,15 +242,6 @@ extern tseed_client_t tseed_inquiry_client;
 /* Tasks whose upstream is away say so, go on, or end. */
 extern tseed_client_t tseed_patience_client;
 
-/* ---- outlook ---- */
-
-/* Which address of its source a job is to be fetched from: in turn or the first, another with each
- * try that failed, and none that is away while there is a better one. */
-int tseed_outlook_choose(const tseed_seeder_t *seeder, const tseed_job_t *job);
-/* How the upstreams of a run's source are doing: the best one's outlook, and which it is. */
-int tseed_outlook_get(const tseed_seeder_t *seeder, tseed_outlook_t *outlook,
-                      const tseed_run_t *run);
-
 /* ---- jobs ---- */
 
 /* A job that is under way nowhere, and back again. When a stage is over the client takes it. */
@@ -293,21 +282,6 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
 
 /* Begins whatever may begin now, of tasks one job of each run in turn. */
 extern tseed_client_t tseed_feeder_tasks_client, tseed_feeder_standing_client;
-
-/* ---- trail ---- */
-
-/* Before a job is given to a worker to be CUT: leaves what it has found, if it is a seed's. */
-void tseed_trail_begin(tseed_seeder_t *seeder, tseed_job_t *job);
-
-/* After CHECK: of the tiles that are there, those are `written` which a seeder that died at it has
- * made; only others were `present`. */
-void tseed_trail_recall(tseed_seeder_t *seeder, tseed_job_t *job);
-
-/* A truncate's level begins, or goes on where a seeder died at it. */
-void tseed_trail_begin_level(tseed_seeder_t *seeder, tseed_job_t *job);
-
-/* Whether a row can be what a seeder has shown of that task: any process may have written there. */
-int tseed_trail_is_row(const tseed_row_t *row, const tseed_task_t *task);
 
 /* ---- cutoff ---- */
 

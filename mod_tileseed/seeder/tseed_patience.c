@@ -10,6 +10,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_house.h"
 
 static int needs_upstream(const tseed_run_t *run)
@@ -128,7 +129,8 @@ static void tick(void *module, apr_time_t now)
     tseed_seeder_t *seeder = module;
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         tseed_outlook_t outlook = {0};
-        int address = needs_upstream(run) ? tseed_outlook_get(seeder, &outlook, run) : 0;
+        int address =
+            needs_upstream(run) ? tseed_upstreams_get(seeder->context->fetcher, &outlook, run) : 0;
 
         if (outlook.since) {
             hold_on(seeder, run, name_of(run, address), &outlook, now);

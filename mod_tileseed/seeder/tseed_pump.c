@@ -10,6 +10,8 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
+#include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_house.h"
 #include "source/tseed_source.h"
 
@@ -26,7 +28,7 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (stage == TSEED_STAGE_CUT) {
         tseed_steward_pin(seeder, job);
-        tseed_trail_begin(seeder, job);
+        tseed_job_trace_begin(seeder->context->board, job);
     }
     if (tseed_workers_push(seeder->context->workers, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
@@ -61,7 +63,7 @@ static int64_t pixels_of(const tseed_job_t *job)
 void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
-    int address = tseed_outlook_choose(seeder, job);
+    int address = tseed_upstreams_choose(seeder->context->fetcher, job);
 
     if (job->is_stale) { /* what was made of the last answer is out of date as well */
         memset(job->written, 0, sizeof(job->written));
@@ -183,7 +185,7 @@ static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
-    tseed_trail_recall(seeder, job);
+    tseed_job_trace_recall(seeder->context->board, job);
     if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {

@@ -9,6 +9,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -108,7 +109,7 @@ static apr_status_t slot_recover(tseed_seeder_t *seeder, int *slot, const tseed_
     tseed_progress_t progress;
     tseed_row_t row;
     const int is_ours = old && tseed_board_read(seeder->context->board, *old, &row) &&
-                        tseed_trail_is_row(&row, task);
+                        tseed_job_trace_is_row(&row, task);
     apr_status_t rv;
 
     rv = tseed_state_task_get(seeder->session->state, &loaded, &progress, task->id,

@@ -9,6 +9,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_house.h"
 
@@ -109,7 +110,7 @@ static tseed_run_t *run_create(tseed_seeder_t *seeder, tseed_entry_t *entry)
         return NULL;
     }
     if (tseed_board_read(seeder->context->board, (unsigned)run->slot, &row) &&
-        tseed_trail_is_row(&row, run->task) &&
+        tseed_job_trace_is_row(&row, run->task) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }
