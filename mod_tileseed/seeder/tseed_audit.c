@@ -18,6 +18,7 @@
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
 #include "state/tseed_books.h"
+#include "upkeep/tseed_lapsed.h"
 
 /* ---- begin and end ---- */
 
@@ -69,7 +70,7 @@ apr_status_t tseed_audit_hear(tseed_seeder_t *seeder)
         (requested != last->requested || !last->finished)) {
         rv = tseed_scout_look(seeder);
         if (rv == APR_SUCCESS) {
-            rv = tseed_lapsed_look(seeder);
+            rv = tseed_lapsed_look(seeder->context, seeder->session, seeder->cache);
         }
         if (rv == APR_SUCCESS) {
             begin(seeder, requested);

@@ -24,7 +24,6 @@
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_lapsed.c   tile sets that are configured no more
  *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   jobs that are no metatile's
  *      tseed_count.c    pages and shared files that are counted
@@ -35,7 +34,6 @@
  *      tseed_purge.c    what truncates have renamed away
  *      tseed_safe.c     what is on the disk, so that the database may say so
  *      tseed_sync.c     what must be on the disk before the database says so
- *      tseed_claim.c    store directories that no other httpd may work in
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
 #ifndef TSEED_HOUSE_H
@@ -378,13 +376,6 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
 
-/* ---- lapsed ---- */
-
-/* Forgets the tile sets that somebody wants to be forgotten, unless they are configured. */
-apr_status_t tseed_lapsed_hear(tseed_seeder_t *seeder);
-/* Forgets those whose store's directory is gone. */
-apr_status_t tseed_lapsed_look(tseed_seeder_t *seeder);
-
 /* ---- archive ---- */
 
 /* A job is about to be fetched: what its answer is to be compared with, and whether the upstream is
@@ -463,11 +454,6 @@ extern tseed_client_t tseed_sync_client;
 /* At the end: begins the last one where none is under way, says whether one is. */
 void tseed_sync_begin_last(tseed_seeder_t *seeder);
 int tseed_sync_is_at_work(const tseed_seeder_t *seeder);
-
-/* ---- claim ---- */
-
-/* Warns of store directories in which another httpd's seeder works as well, now and later. */
-void tseed_claim_begin(const tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

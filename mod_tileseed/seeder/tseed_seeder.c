@@ -17,6 +17,8 @@
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_safe.h"
 #include "seeder/tseed_miss.h"
+#include "upkeep/tseed_lapsed.h"
+#include "upkeep/tseed_root_claim.h"
 #include "work/tseed_heartbeat.h"
 
 #define TICK              APR_USEC_PER_SEC
@@ -300,7 +302,7 @@ static void hear(tseed_seeder_t *seeder)
         rv = tseed_janitor_hear(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_lapsed_hear(seeder);
+        rv = tseed_lapsed_hear(seeder->context, seeder->session, seeder->cache);
     }
     if (rv == APR_SUCCESS) {
         tseed_board_apply(seeder->context->board, committed);
@@ -569,7 +571,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     }
     tseed_inquiry_begin(seeder);
     tseed_purge_want_all(seeder);
-    tseed_claim_begin(seeder);
+    tseed_root_claim_begin(seeder->cache->cleaner);
     tseed_sync_begin(seeder);
     tseed_heartbeat_end(pulse);
     tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_WORKING);

@@ -11,6 +11,8 @@
  * tidies up. What another holds at the first look may be the lock of a seeder that is just leaving;
  * the second look tells.
  */
+#include "upkeep/tseed_root_claim.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
+#include "base/tseed_memory.h"
 
 #define LOOK_AGAIN 5 /* seconds */
 
@@ -108,13 +110,13 @@ static void *look_after(void *claims)
     return NULL;
 }
 
-void tseed_claim_begin(const tseed_seeder_t *seeder)
+void tseed_root_claim_begin(const tseed_cleaner_t *cleaner)
 {
     claim_t *claims = NULL;
     const char *root;
     pthread_t thread;
 
-    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL; i++) {
+    for (unsigned i = 0; (root = tseed_cleaner_root(cleaner, i)) != NULL; i++) {
         claim_t *claim = tseed_memory_get(sizeof(*claim));
 
         *claim = (claim_t){.root = tseed_memory_copy(root), .fd = -1, .next = claims};

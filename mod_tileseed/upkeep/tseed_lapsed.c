@@ -6,11 +6,12 @@
  * number, and clients see what still takes room. They are forgotten when somebody says so, or when
  * a reconcile finds that the directory of their store is gone. No file is touched.
  */
+#include "upkeep/tseed_lapsed.h"
+
 #include <apr_file_info.h>
 #include <stdlib.h>
 
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
 #include "state/tseed_books.h"
 
 /* In a text of numbers, each behind a blank. */
@@ -36,21 +37,20 @@ static int is_gone(const char *directory, apr_pool_t *pool)
 }
 
 /* `numbers`: these; NULL: those without a directory. */
-static apr_status_t forget(tseed_seeder_t *seeder, const char *numbers)
+static apr_status_t forget(const tseed_context_t *context, const tseed_session_t *session,
+                           const tseed_cache_t *cache, const char *numbers)
 {
     apr_array_header_t *records;
-    apr_status_t rv =
-        tseed_books_tilesets(seeder->session->state, &records, seeder->context->scratch);
+    apr_status_t rv = tseed_books_tilesets(session->state, &records, context->scratch);
 
     for (int i = 0; rv == APR_SUCCESS && i < records->nelts; i++) {
         const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
-        if (tseed_book_find(seeder->cache->book, record->print) ||
-            !(numbers ? is_listed(numbers, record->id)
-                      : is_gone(record->root, seeder->context->scratch))) {
+        if (tseed_book_find(cache->book, record->print) ||
+            !(numbers ? is_listed(numbers, record->id) : is_gone(record->root, context->scratch))) {
             continue;
         }
-        rv = tseed_books_forget(seeder->session->state, record->print);
+        rv = tseed_books_forget(session->state, record->print);
         tseed_log(TSEED_LOG_NOTICE, rv,
                   "tile set %" APR_INT64_T_FMT " of layer '%s' below %s, which is not configured, "
                   "leaves the books: %s",
@@ -61,40 +61,42 @@ static apr_status_t forget(tseed_seeder_t *seeder, const char *numbers)
 }
 
 /* What was asked for meanwhile is in the note when the transaction has begun. */
-static apr_status_t forget_noted(tseed_seeder_t *seeder)
+static apr_status_t forget_noted(const tseed_context_t *context, const tseed_session_t *session,
+                                 const tseed_cache_t *cache)
 {
     const char *numbers;
-    apr_status_t rv = tseed_books_note_get(seeder->session->state, &numbers, TSEED_USAGE_FORGET,
-                                           seeder->context->scratch);
+    apr_status_t rv =
+        tseed_books_note_get(session->state, &numbers, TSEED_USAGE_FORGET, context->scratch);
 
     if (rv == APR_SUCCESS) {
-        rv = forget(seeder, numbers);
+        rv = forget(context, session, cache, numbers);
     }
-    return rv == APR_SUCCESS ? tseed_books_note_set(seeder->session->state, TSEED_USAGE_FORGET, "")
-                             : rv;
+    return rv == APR_SUCCESS ? tseed_books_note_set(session->state, TSEED_USAGE_FORGET, "") : rv;
 }
 
-apr_status_t tseed_lapsed_hear(tseed_seeder_t *seeder)
+apr_status_t tseed_lapsed_hear(const tseed_context_t *context, const tseed_session_t *session,
+                               const tseed_cache_t *cache)
 {
     const char *numbers;
-    apr_status_t rv = tseed_books_note_get(seeder->session->state, &numbers, TSEED_USAGE_FORGET,
-                                           seeder->context->scratch);
+    apr_status_t rv =
+        tseed_books_note_get(session->state, &numbers, TSEED_USAGE_FORGET, context->scratch);
 
     if (rv != APR_SUCCESS || !*numbers) {
         return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
     }
-    rv = tseed_state_begin(seeder->session->state);
+    rv = tseed_state_begin(session->state);
     if (rv == APR_SUCCESS) {
-        rv = forget_noted(seeder);
+        rv = forget_noted(context, session, cache);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->session->state);
+        return tseed_state_commit(session->state);
     }
-    tseed_state_rollback(seeder->session->state);
+    tseed_state_rollback(session->state);
     return rv;
 }
 
-apr_status_t tseed_lapsed_look(tseed_seeder_t *seeder)
+apr_status_t tseed_lapsed_look(const tseed_context_t *context, const tseed_session_t *session,
+                               const tseed_cache_t *cache)
 {
-    return forget(seeder, NULL);
+    return forget(context, session, cache, NULL);
 }
