@@ -121,13 +121,6 @@ unsigned tseed_book_incomplete(const tseed_book_t *book)
     return book->incomplete;
 }
 
-tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number)
-{
-    return number < (unsigned)book->tilesets->nelts
-               ? APR_ARRAY_IDX(book->tilesets, number, tseed_book_tileset_t *)
-               : NULL;
-}
-
 tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
 {
     return apr_hash_get(book->prints, &print, sizeof(print));

@@ -83,8 +83,30 @@ tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_rec
 /* By tseed_tileset_print; NULL: there is none. */
 tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
 
-/* All of them: number 0, 1, …, NULL behind the last. */
+/* How many there are, and each by its number; NULL: no tile set has that number. */
+unsigned tseed_book_tilesets(const tseed_book_t *book);
 tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number);
+
+/* Each finds the first tile set whose number is at least *number, sets *number to its number and
+ * returns it, or NULL when there is none. To find the next one the caller adds 1 to *number. The
+ * tile sets that each finds: not complete; not all pages loaded; with a row to be saved; with
+ * shared files to be counted or swept; with files below `root` that were renamed away. */
+tseed_book_tileset_t *tseed_book_next_incomplete(const tseed_book_t *book, unsigned *number);
+tseed_book_tileset_t *tseed_book_next_unloaded(const tseed_book_t *book, unsigned *number);
+tseed_book_tileset_t *tseed_book_next_changed(const tseed_book_t *book, unsigned *number);
+tseed_book_tileset_t *tseed_book_next_due(const tseed_book_t *book, unsigned *number);
+tseed_book_tileset_t *tseed_book_next_detached(const tseed_book_t *book, unsigned *number,
+                                               const char *root);
+
+/* Whether every tile set is complete, or its last walk has failed. */
+int tseed_book_is_known(const tseed_book_t *book);
+
+/* Takes `spared` from all tile sets: their files may be removed again. */
+void tseed_book_spare_none(tseed_book_t *book);
+
+/* Sets `shared_due` in the tile sets that have shared files or pages in doubt, and clears it in all
+ * others. Returns how many have it. */
+unsigned tseed_book_make_shared_due(tseed_book_t *book);
 
 /* All that the tile set has is in the book now. */
 void tseed_book_complete(tseed_book_t *book, tseed_book_tileset_t *booked);
@@ -189,6 +211,17 @@ void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
 
 /* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */
 void tseed_book_purge(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_effect_t *gone);
+
+/* The only tile set that has files below a store root which were renamed away; NULL: there is none,
+ * or there are several. */
+tseed_book_tileset_t *tseed_book_only_detached(const tseed_book_t *book, const char *root);
+
+/* All files below a store root that were renamed away are gone. The accounts are released. */
+void tseed_book_purge_root(tseed_book_t *book, const char *root);
+
+/* Sets `sweep_due` in the tile sets of a store root that have shared files. Returns how many did
+ * not have it before. */
+unsigned tseed_book_sweep_root(tseed_book_t *book, const char *root);
 
 /* ---- saving ---- */
 

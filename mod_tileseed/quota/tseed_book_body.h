@@ -3,6 +3,7 @@
 /* The book's body. Private to the quota room.
  *
  *      tseed_book.c          tile sets, changes, counts, hits; the list of changes
+ *      tseed_book_tilesets.c questions about tile sets, and what changes many of them
  *      tseed_book_save.c     marks, and what the database must be told
  *      tseed_book_look.c     pages one after the other, victims, the validator
  *

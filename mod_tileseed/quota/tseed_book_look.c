@@ -53,7 +53,7 @@ int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks)
 {
-    while (*cursor<book->cells.end && * looks> 0) {
+    while (*looks > 0 && *cursor < book->cells.end) {
         const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
 
         (*looks)--;
