@@ -20,7 +20,7 @@ static tseed_job_t *chore_get(tseed_seeder_t *seeder, const tseed_client_t *clie
                               tseed_run_t *run, tseed_stage_t stage)
 {
     const tseed_range_t nothing = {.z = -1, .maxx = -1, .maxy = -1};
-    tseed_job_t *job = tseed_jobs_get(seeder, client);
+    tseed_job_t *job = tseed_jobs_get(seeder->jobs, client);
 
     job->stage = stage;
     job->position = -1;
@@ -46,7 +46,7 @@ tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_
 tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
                                        const tseed_book_tileset_t *booked, tseed_stage_t stage)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, booked);
+    tseed_run_t *run = tseed_background_of(seeder->background, booked);
     tseed_job_t *job = run ? chore_get(seeder, client, run, stage) : NULL;
 
     if (job) {

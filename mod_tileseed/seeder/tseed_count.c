@@ -31,7 +31,7 @@ static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
 void tseed_count_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
                       const tseed_page_t *page)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, booked);
+    tseed_run_t *run = tseed_background_of(seeder->background, booked);
 
     if (run && !is_counted(run, page)) {
         tseed_chores_begin_page(seeder, &tseed_count_client, run, page, TSEED_STAGE_COUNT);
@@ -159,7 +159,7 @@ void tseed_count_recount(tseed_seeder_t *seeder)
 
 static void recount_page(tseed_seeder_t *seeder, const tseed_book_page_t *found)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, found->booked);
+    tseed_run_t *run = tseed_background_of(seeder->background, found->booked);
 
     if (run && !is_counted(run, &found->page)) {
         tseed_chores_begin_page(seeder, &tseed_count_client, run, &found->page, TSEED_STAGE_COUNT)
@@ -221,7 +221,7 @@ static void take(void *module, tseed_job_t *job)
     } else {
         counted(seeder, job);
     }
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(seeder->jobs, job);
 }
 
 tseed_client_t tseed_count_client = {.feed = feed, .take = take, .due = due};

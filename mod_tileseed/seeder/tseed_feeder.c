@@ -31,7 +31,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         tseed_run_holder(seeder->runs->background, run, &metatile)) {
         return 0;
     }
-    job = tseed_jobs_get(seeder, &tseed_pump_client);
+    job = tseed_jobs_get(seeder->jobs, &tseed_pump_client);
     job->position = position;
     job->metatile = metatile;
     run->next = position + 1;
@@ -40,7 +40,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     if (tseed_board_crashes_at(seeder->context->board, run->task->id, position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        tseed_loss_give_up(seeder, job);
+        tseed_failures_give_up(seeder->failures, job);
     } else if (run->task->type == TSEED_SEED) {
         tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
     } else {
@@ -67,7 +67,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->jobs || position < 0) {
         return 0;
     }
-    job = tseed_jobs_get(seeder, &tseed_pump_client);
+    job = tseed_jobs_get(seeder->jobs, &tseed_pump_client);
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;

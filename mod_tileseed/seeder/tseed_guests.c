@@ -61,7 +61,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
 
     if (outcome == TSEED_MISS_FAILED) {
         reply = reply_of(outcome, FAILED_SECONDS, job->cause);
-        tseed_loss_note(job->run, job->cause, tseed_clock_monotonic());
+        tseed_failures_note(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                                                        : "the work at it was cut short");
@@ -71,7 +71,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job, tseed_miss_outcome_
     }
     tseed_flight_end(flight, &reply);
     close_passage(job);
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(seeder->jobs, job);
 }
 
 /* ---- stages ---- */
@@ -221,7 +221,7 @@ static tseed_run_t *find_run(tseed_seeder_t *seeder, const tseed_question_t *que
                                  question->parameters};
     const tseed_tile_t *tile = &question->tile;
     tseed_run_t *run;
-    apr_status_t rv = tseed_standing_get(&run, seeder, &names);
+    apr_status_t rv = tseed_background_get(&run, seeder->background, &names);
 
     *problem = "the configuration is just being changed";
     if (rv == APR_ENOSPC) {
@@ -347,7 +347,7 @@ apr_status_t tseed_guests_begin(tseed_seeder_t *seeder)
 
 static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flight)
 {
-    tseed_job_t *job = tseed_jobs_get(seeder, &tseed_guests_client);
+    tseed_job_t *job = tseed_jobs_get(seeder->jobs, &tseed_guests_client);
 
     job->position = flight->position;
     job->metatile = flight->metatile;
@@ -408,7 +408,7 @@ static void tick(void *module, apr_time_t now)
             }
         }
         tseed_flight_forget_failed(run, now);
-        tseed_loss_summarise(run, now);
+        tseed_failures_summarise(run, now);
     }
 }
 

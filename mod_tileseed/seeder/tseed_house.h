@@ -7,19 +7,15 @@
  *      tseed_roster.c   which tasks there are
  *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
- *      tseed_jobs.c     jobs that are used again, their way back to their client
  *      tseed_feeder.c   which of them begins next
  *      tseed_display.c  what the board shows of tasks
- *      tseed_loss.c     answers that failed, metatiles that are given up
  *      tseed_cutoff.c   answers that a truncate makes stale
- *      tseed_parking.c  metatiles whose answer was no picture
  *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
- *      tseed_standing.c runs of no task
  *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
@@ -42,7 +38,11 @@
 #include <apr_file_io.h>
 
 #include "base/tseed_memory.h"
+#include "seeder/tseed_background.h"
+#include "seeder/tseed_failures.h"
+#include "seeder/tseed_jobs.h"
 #include "seeder/tseed_places.h"
+#include "seeder/tseed_retry.h"
 #include "seeder/tseed_seeder.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_marks.h"
@@ -61,18 +61,6 @@ typedef struct tseed_entry_t {
     tseed_run_t *run; /* NULL: PENDING */
     struct tseed_entry_t *next;
 } tseed_entry_t;
-
-/* A metatile given up on, until the database has it: its position is finished only then. malloc'd.
- */
-typedef struct tseed_loss_t {
-    tseed_run_t *run;
-    int64_t position, skipped, made, failed; /* tiles */
-    int64_t bytes;                           /* of those made */
-    unsigned trace;                          /* on the board */
-    tseed_failure_t record;                  /* its cause points to `cause` */
-    char cause[TSEED_CAUSE_SIZE];
-    struct tseed_loss_t *next;
-} tseed_loss_t;
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
 typedef struct tseed_walk_t tseed_walk_t;   /* tseed_walk.c */
@@ -138,7 +126,6 @@ typedef struct tseed_seeder_t {
     tseed_entry_t *entries, **entries_end; /* ascending by id */
     int64_t last_id;                       /* newest task that was taken in */
     int pending;                           /* entries without a run, not terminated */
-    tseed_job_t *idle;                     /* jobs to be used again */
 
     apr_pool_t *book_pool;
     tseed_loader_t loader;
@@ -167,7 +154,10 @@ typedef struct tseed_seeder_t {
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
 
-    tseed_loss_t *losses;
+    tseed_jobs_t *jobs;
+    tseed_failures_t *failures;
+    tseed_retry_t *retry;
+    tseed_background_t *background;
     apr_time_t next_tick; /* monotonic */
     int64_t quota_version;
     const char *shown_trouble; /* what waiting tasks say of the database; NULL: nothing */
@@ -218,16 +208,6 @@ void tseed_checkup_tick(tseed_seeder_t *seeder);
 /* Says that this seeder ends well: the last thing that is written. */
 void tseed_checkup_end(tseed_seeder_t *seeder);
 
-/* ---- parking ---- */
-
-/* A metatile whose answer was no picture waits to be fetched again, or is given up. */
-void tseed_parking_put(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Those that are due are wanted again, or given up. */
-extern tseed_client_t tseed_parking_client;
-/* How long to wait after so many failures in a row, at least one: exponential, with a quarter of
- * jitter so that those which failed together do not come back in step. */
-apr_interval_time_t tseed_parking_back_off(int attempts);
-
 /* ---- inquiries ---- */
 
 /* Asks each WMS what it offers. */
@@ -239,24 +219,6 @@ extern tseed_client_t tseed_inquiry_client;
 
 /* Tasks whose upstream is away say so, go on, or end. */
 extern tseed_client_t tseed_patience_client;
-
-/* ---- jobs ---- */
-
-/* A job that is under way nowhere, and back again. When a stage is over the client takes it. */
-tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client);
-void tseed_jobs_put_back(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Most of what a job weighs is its answer: none is kept where nobody needs it any more. */
-void tseed_jobs_forget_answer(tseed_transfer_t *transfer);
-
-/* ---- losses ---- */
-
-/* A metatile is lost: it is recorded as a failure, and finished when the database has it. */
-void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Logs an upstream error now, or with others in a line about all since the last one, once due. */
-void tseed_loss_note(tseed_run_t *run, const char *cause, apr_time_t now);
-void tseed_loss_summarise(tseed_run_t *run, apr_time_t now);
-/* Logs that line, due or not. */
-void tseed_loss_say(tseed_run_t *run, apr_time_t now);
 
 /* ---- pump ---- */
 
@@ -298,17 +260,6 @@ void tseed_guests_part(tseed_seeder_t *seeder);
 extern tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
-
-/* ---- standing runs ---- */
-
-/* The standing run of a tile set, made if there is none. APR_NOTFOUND: no such tile set is
- * configured. Else the database can't record it now, which has been logged. */
-apr_status_t tseed_standing_get(tseed_run_t **run, tseed_seeder_t *seeder,
-                                const tseed_names_t *names);
-/* The same of a tile set in the books; NULL: not now. */
-tseed_run_t *tseed_standing_of(tseed_seeder_t *seeder, const tseed_book_tileset_t *booked);
-/* Forgets those that nobody uses. */
-extern tseed_client_t tseed_standing_client;
 
 /* ---- the books ---- */
 

@@ -222,7 +222,7 @@ static void say_removal(const tseed_book_page_t *victim)
 /* Returns 0 if its tile set is configured no more. */
 static int remove_page(tseed_seeder_t *seeder, const tseed_book_page_t *victim)
 {
-    tseed_run_t *run = tseed_standing_of(seeder, victim->booked);
+    tseed_run_t *run = tseed_background_of(seeder->background, victim->booked);
 
     if (run) {
         tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &victim->page,
@@ -401,7 +401,7 @@ static void take(void *module, tseed_job_t *job)
     tseed_seeder_t *seeder = module;
     tseed_chores_take(seeder, job);
     removed(seeder, job);
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(seeder->jobs, job);
 }
 
 /* ---- once a tick ---- */

@@ -1,34 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The jobs: malloc'd ones that are used again, and their way back to whoever has begun them. */
+/* The jobs: a list of idle ones; the mailbox brings each back to its client. */
+#include "seeder/tseed_jobs.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_memory.h"
 #include "seeder/tseed_house.h"
+
+struct tseed_jobs_t {
+    tseed_seeder_t *seeder;
+    tseed_job_t *idle; /* by next */
+};
+
+tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, struct tseed_seeder_t *seeder)
+{
+    tseed_jobs_t *jobs = apr_pcalloc(context->pool, sizeof(*jobs));
+
+    jobs->seeder = seeder;
+    return jobs;
+}
 
 /* A stage is over. */
 static void come_back(void *module, void *about)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_jobs_t *jobs = module;
     tseed_job_t *job = about;
 
     job->at_work = 0;
     if (job->stage == TSEED_STAGE_CUT) {
-        tseed_steward_unpin(seeder, job);
+        tseed_steward_unpin(jobs->seeder, job);
     }
-    job->client->take(seeder, job);
+    job->client->take(job->client->module, job);
 }
 
-tseed_job_t *tseed_jobs_get(tseed_seeder_t *seeder, const tseed_client_t *client)
+tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
 {
-    tseed_job_t *job = seeder->idle;
+    tseed_job_t *job = jobs->idle;
 
     if (job) {
-        seeder->idle = job->next;
+        jobs->idle = job->next;
     } else {
         job = tseed_memory_get(sizeof(*job));
     }
-    job->letter = (tseed_letter_t){.take = come_back, .module = seeder, .about = job};
+    job->letter = (tseed_letter_t){.take = come_back, .module = jobs, .about = job};
     job->transfer.baton = &job->letter;
     job->client = client;
     job->attempts = job->tries = 0;
@@ -55,12 +71,12 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
     transfer->length = transfer->capacity = 0;
 }
 
-void tseed_jobs_put_back(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)
 {
     tseed_jobs_forget_answer(&job->transfer);
-    tseed_steward_drop(seeder, job);
+    tseed_steward_drop(jobs->seeder, job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
-    job->next = seeder->idle;
-    seeder->idle = job;
+    job->next = jobs->idle;
+    jobs->idle = job;
 }

@@ -58,7 +58,8 @@ static apr_status_t write_losses(tseed_seeder_t *seeder)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (tseed_loss_t *loss = seeder->losses; rv == APR_SUCCESS && loss; loss = loss->next) {
+    for (const tseed_loss_t *loss = tseed_failures_first(seeder->failures);
+         rv == APR_SUCCESS && loss; loss = loss->next) {
         rv = tseed_state_failure_add(seeder->session->state, &loss->record);
     }
     return rv;
@@ -238,10 +239,9 @@ static void settle_losses(tseed_seeder_t *seeder)
 {
     tseed_loss_t *loss;
 
-    while ((loss = seeder->losses) != NULL) {
+    while ((loss = tseed_failures_take(seeder->failures)) != NULL) {
         tseed_run_t *run = loss->run;
 
-        seeder->losses = loss->next;
         run->losses--;
         run->progress.failures++;
         apr_cpystrn(run->loss_cause, loss->cause, sizeof(run->loss_cause));

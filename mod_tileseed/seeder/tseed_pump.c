@@ -139,7 +139,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
         run->pauses = 0;
         tseed_run_remind(run);
     }
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(seeder->jobs, job);
     tseed_display_run(seeder, run);
     tseed_trace_end(seeder->context->board, trace);
 }
@@ -167,7 +167,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
     }
     if (now >= run->pause_until) {
         run->pauses++;
-        run->pause_until = now + tseed_parking_back_off(run->pauses);
+        run->pause_until = now + tseed_retry_back_off(run->pauses);
     }
     if (job->rv == ELOOP) {
         tseed_text_say(run->progress.reason, sizeof(run->progress.reason), "paused: %s", why);
@@ -242,7 +242,7 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
         count_skipped(job);
         run->progress.bytes += job->bytes;
     }
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(seeder->jobs, job);
     tseed_display_run(seeder, run);
 }
 
@@ -260,7 +260,7 @@ static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        tseed_parking_put(seeder, job);
+        tseed_retry_put(seeder->retry, job, tseed_clock_monotonic());
     }
 }
 
@@ -298,7 +298,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
 
     if (cause) {
         apr_cpystrn(job->cause, cause, sizeof(job->cause));
-        tseed_loss_give_up(seeder, job);
+        tseed_failures_give_up(seeder->failures, job);
         return;
     }
     tseed_queue_put(queue_again(job), job);
@@ -319,7 +319,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
         discard(seeder, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
-        tseed_parking_put(seeder, job);
+        tseed_retry_put(seeder->retry, job, tseed_clock_monotonic());
     } else if (job->outcome == TSEED_JOB_NO_BODY) {
         job->must_fetch = 1;
         tseed_queue_put(&run->wanted, job);
@@ -375,7 +375,7 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->phase == TSEED_RUN_DRAINING && !run->jobs) {
         run->phase = TSEED_RUN_ENDING;
         if (run->errors > 0) {
-            tseed_loss_say(run, tseed_clock_monotonic());
+            tseed_failures_say(run, tseed_clock_monotonic());
         }
     }
     if (run->phase == TSEED_RUN_ENDING) {
@@ -422,7 +422,7 @@ void tseed_pump_tick(void *module, apr_time_t now)
             count_removed(run, run->jobs->position);
             tseed_display_run(seeder, run);
         }
-        tseed_loss_summarise(run, now);
+        tseed_failures_summarise(run, now);
     }
 }
 

@@ -492,8 +492,8 @@ static void enter_clients(tseed_seeder_t *seeder)
     tseed_client_t *const clients[] = {
         &tseed_pump_client,
         &tseed_guests_client,
-        &tseed_standing_client,
-        &tseed_parking_client,
+        tseed_background_client(seeder->background),
+        tseed_retry_client(seeder->retry),
         &tseed_patience_client,
         &tseed_inquiry_client,
         &tseed_steward_client,
@@ -511,7 +511,7 @@ static void enter_clients(tseed_seeder_t *seeder)
     };
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
-        clients[i]->module = seeder;
+        clients[i]->module = clients[i]->module ? clients[i]->module : seeder;
         tseed_clients_enter(seeder->context->clients, clients[i]);
     }
 }
@@ -532,6 +532,16 @@ static tseed_context_t *context_create(const tseed_seeder_setup_t *setup, apr_po
     return context;
 }
 
+static void pipeline_create(tseed_seeder_t *seeder)
+{
+    const tseed_context_t *context = seeder->context;
+
+    seeder->jobs = tseed_jobs_create(context, seeder);
+    seeder->failures = tseed_failures_create(context, seeder->session, seeder->jobs);
+    seeder->retry = tseed_retry_create(context, seeder->runs, seeder->failures);
+    seeder->background = tseed_background_create(context, seeder->runs, seeder);
+}
+
 static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
     tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
@@ -546,6 +556,7 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     seeder->cache->quota = setup->settings->quota; /* until the database's is read */
     seeder->entries_end = &seeder->entries;
     seeder->marks = tseed_marks_create(pool);
+    pipeline_create(seeder);
     enter_clients(seeder);
     return seeder;
 }

@@ -187,7 +187,7 @@ static void walk_next(tseed_seeder_t *seeder)
 {
     const int may_begin = !seeder->walk && tseed_clock_monotonic() >= seeder->walk_after;
     tseed_book_tileset_t *booked = may_begin ? next_to_walk(seeder) : NULL;
-    tseed_run_t *run = booked ? tseed_standing_of(seeder, booked) : NULL;
+    tseed_run_t *run = booked ? tseed_background_of(seeder->background, booked) : NULL;
 
     if (run) {
         walk_begin(seeder, run);

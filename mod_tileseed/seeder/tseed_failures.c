@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Losses: answers that were no picture, of which the log speaks, and metatiles that are given up
- * for that. */
+/* Failures: lines in the log about answers, and the list of losses. */
+#include "seeder/tseed_failures.h"
+
 #include <apr_strings.h>
 #include <string.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
+#include "base/tseed_memory.h"
 
 #define SUMMARY_EVERY (60 * APR_USEC_PER_SEC)
 
-/* One line about all upstream errors since the last one. */
-void tseed_loss_say(tseed_run_t *run, apr_time_t now)
+struct tseed_failures_t {
+    tseed_session_t *session;
+    tseed_jobs_t *jobs;
+    tseed_loss_t *first;
+};
+
+tseed_failures_t *tseed_failures_create(const tseed_context_t *context, tseed_session_t *session,
+                                        tseed_jobs_t *jobs)
+{
+    tseed_failures_t *failures = apr_pcalloc(context->pool, sizeof(*failures));
+
+    failures->session = session;
+    failures->jobs = jobs;
+    return failures;
+}
+
+/* ---- answers ---- */
+
+void tseed_failures_say(tseed_run_t *run, apr_time_t now)
 {
     char who[40] = "requested tiles";
 
@@ -27,22 +45,36 @@ void tseed_loss_say(tseed_run_t *run, apr_time_t now)
     run->next_summary = now + SUMMARY_EVERY;
 }
 
-/* The first upstream error is logged at once, more of them once a minute and at the end. */
-void tseed_loss_summarise(tseed_run_t *run, apr_time_t now)
+void tseed_failures_summarise(tseed_run_t *run, apr_time_t now)
 {
     if (run->errors > 0 && now >= run->next_summary) {
-        tseed_loss_say(run, now);
+        tseed_failures_say(run, now);
     }
 }
 
-void tseed_loss_note(tseed_run_t *run, const char *cause, apr_time_t now)
+void tseed_failures_note(tseed_run_t *run, const char *cause, apr_time_t now)
 {
     run->errors++;
     apr_cpystrn(run->last_cause, cause, sizeof(run->last_cause));
-    tseed_loss_summarise(run, now);
+    tseed_failures_summarise(run, now);
 }
 
-void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
+/* ---- losses ---- */
+
+const tseed_loss_t *tseed_failures_first(const tseed_failures_t *failures)
+{
+    return failures->first;
+}
+
+tseed_loss_t *tseed_failures_take(tseed_failures_t *failures)
+{
+    tseed_loss_t *loss = failures->first;
+
+    failures->first = loss ? loss->next : NULL;
+    return loss;
+}
+
+void tseed_failures_give_up(tseed_failures_t *failures, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
     tseed_loss_t *loss = tseed_memory_get(sizeof(*loss));
@@ -65,9 +97,9 @@ void tseed_loss_give_up(tseed_seeder_t *seeder, tseed_job_t *job)
         .attempts = job->attempts,
         .time = tseed_clock_wall(run->progress.started),
     };
-    loss->next = seeder->losses;
-    seeder->losses = loss;
-    seeder->session->must_record = 1;
+    loss->next = failures->first;
+    failures->first = loss;
+    failures->session->must_record = 1;
     run->losses++;
-    tseed_jobs_put_back(seeder, job);
+    tseed_jobs_put_back(failures->jobs, job);
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Background runs: what is done in a tile set for no task. Requests wait for tiles, and pages are
+ * counted or removed. Main thread only.
+ *
+ * A tile set has one such run as long as there is something to do, and a minute longer unless there
+ * are many. A background run has no place on the board and in the database: what is lost with the
+ * seeder is begun anew by the next seeder.
+ */
+#ifndef TSEED_BACKGROUND_H
+#define TSEED_BACKGROUND_H
+
+#include "usage/tseed_cache.h"
+#include "work/tseed_context.h"
+#include "work/tseed_run.h"
+#include "work/tseed_session.h"
+
+struct tseed_seeder_t;
+typedef struct tseed_background_t tseed_background_t;
+
+/* Makes the keeper of runs->background, in context->pool. */
+tseed_background_t *tseed_background_create(const tseed_context_t *context, tseed_runs_t *runs,
+                                            struct tseed_seeder_t *seeder);
+
+/* The record of the client that forgets runs which nobody uses. It is the module's. */
+tseed_client_t *tseed_background_client(tseed_background_t *background);
+
+/* Finds the run of a tile set, or makes it. APR_NOTFOUND: no such tile set is configured.
+ * APR_ENOSPC: requests may make no more tile sets of its layer. Any other error: the database can't
+ * record the tile set now, which has been logged. */
+apr_status_t tseed_background_get(tseed_run_t **run, tseed_background_t *background,
+                                  const tseed_names_t *names);
+
+/* Finds the run of a tile set in the book, or makes it; NULL: not now. */
+tseed_run_t *tseed_background_of(tseed_background_t *background,
+                                 const tseed_book_tileset_t *booked);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Retries: jobs wait in their run's list `parked`, by the time that they are due. */
+#include "seeder/tseed_retry.h"
+
+#include <stdlib.h>
+
+#include "base/tseed_clock.h"
+
+#define BACK_OFF_FIRST APR_USEC_PER_SEC
+#define BACK_OFF_MOST  (30 * APR_USEC_PER_SEC)
+
+struct tseed_retry_t {
+    const tseed_context_t *context;
+    const tseed_runs_t *runs;
+    tseed_failures_t *failures;
+    tseed_client_t client;
+};
+
+/* ---- how long to wait ---- */
+
+apr_interval_time_t tseed_retry_wait(int failures, double random)
+{
+    apr_interval_time_t wait = BACK_OFF_FIRST << (failures < 6 ? failures - 1 : 5);
+
+    wait = wait < BACK_OFF_MOST ? wait : BACK_OFF_MOST;
+    return wait + (apr_interval_time_t)(random * (double)(wait / 2)) - wait / 4;
+}
+
+apr_interval_time_t tseed_retry_back_off(int failures)
+{
+    return tseed_retry_wait(failures, drand48());
+}
+
+/* ---- jobs ---- */
+
+static void wait_to_retry(tseed_job_t *job, apr_time_t now)
+{
+    tseed_run_t *run = job->run;
+    apr_interval_time_t asked = run->task->retry_wait;
+    tseed_job_t **link = &run->parked;
+
+    tseed_jobs_forget_answer(&job->transfer);
+    job->due = now + (asked > 0 ? asked : tseed_retry_back_off(job->tries));
+    while (*link && (*link)->due <= job->due) {
+        link = &(*link)->next;
+    }
+    job->next = *link;
+    *link = job;
+}
+
+static int is_lost(const tseed_retry_t *retry, const tseed_job_t *job, apr_time_t now)
+{
+    return job->attempts > job->run->task->retries ||
+           now - job->first_failed > retry->context->settings->give_up;
+}
+
+void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
+{
+    int is_away = job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY;
+
+    tseed_failures_note(job->run, job->cause, now);
+    job->first_failed = job->tries++ ? job->first_failed : now;
+    job->in_doubt = is_away && job->transfer.http_status != 429 && job->transfer.retry_after == 0;
+    job->attempts += !is_away;
+    if (is_lost(retry, job, now)) {
+        tseed_failures_give_up(retry->failures, job);
+    } else {
+        wait_to_retry(job, now);
+    }
+}
+
+/* A job is due. If the upstream has answered anything since, it was not away. */
+static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
+{
+    tseed_outlook_t outlook;
+
+    tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
+    job->attempts += job->in_doubt && outlook.heard > job->transfer.ended;
+    if (is_lost(retry, job, now)) {
+        tseed_failures_give_up(retry->failures, job);
+    } else {
+        tseed_queue_put(&job->run->wanted, job);
+    }
+}
+
+void tseed_retry_release(tseed_retry_t *retry, apr_time_t now)
+{
+    for (tseed_run_t *run = retry->runs->tasks; run; run = run->next_run) {
+        while (run->phase == TSEED_RUN_GOING && run->parked && run->parked->due <= now) {
+            tseed_job_t *job = run->parked;
+
+            run->parked = job->next;
+            leave(retry, job, now);
+        }
+    }
+}
+
+/* ---- the client ---- */
+
+static void feed(void *module)
+{
+    tseed_retry_release(module, tseed_clock_monotonic());
+}
+
+/* When the next job is due. */
+static apr_time_t next_due(const void *module)
+{
+    const tseed_retry_t *retry = module;
+    apr_time_t due = INT64_MAX;
+
+    for (const tseed_run_t *run = retry->runs->tasks; run; run = run->next_run) {
+        if (run->phase == TSEED_RUN_GOING && run->parked && run->parked->due < due) {
+            due = run->parked->due;
+        }
+    }
+    return due;
+}
+
+tseed_retry_t *tseed_retry_create(const tseed_context_t *context, const tseed_runs_t *runs,
+                                  tseed_failures_t *failures)
+{
+    tseed_retry_t *retry = apr_pcalloc(context->pool, sizeof(*retry));
+
+    retry->context = context;
+    retry->runs = runs;
+    retry->failures = failures;
+    retry->client = (tseed_client_t){.module = retry, .feed = feed, .due = next_due};
+    return retry;
+}
+
+tseed_client_t *tseed_retry_client(tseed_retry_t *retry)
+{
+    return &retry->client;
+}
