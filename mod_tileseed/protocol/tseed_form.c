@@ -285,7 +285,7 @@ const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *
                                  const char *query, apr_pool_t *pool)
 {
     const int is_form = length > 0 && *body != '{' && *body != '<';
-    const apr_table_t *form = tseed_form_read(body, is_form ? length : 0, pool);
+    const apr_table_t *form = tseed_form_read(is_form ? body : "", is_form ? length : 0, pool);
     const char *value = apr_table_get(form, "kill_all");
 
     if (!value && query) {
