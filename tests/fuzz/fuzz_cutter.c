@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Fuzzes what an upstream sends for an image of 64 x 64: the first byte chooses the tiles' format,
- * the rest is the answer. Whatever is cut from it begins as its format does. */
+/* Fuzzes the answer of an upstream: the first byte chooses the tile, the rest is the answer. A tile
+ * that is cut begins as its format does.
+ *
+ * A run must be cheap. The picture has just enough pixels for more than 256 colours, which
+ * image/png8 has to reduce. One run encodes one tile, since libwebp takes a megabyte for each. The
+ * cutter goes from input to input, as it goes from answer to answer in a worker.
+ */
 #include <string.h>
 
 #include "image/tseed_cutter.h"
@@ -10,6 +15,9 @@
 static const char *const tile_formats[] = {"image/png",          "image/png8",
                                            "image/jpeg",         "image/webp",
                                            "image/vnd.jpeg-png", "image/vnd.jpeg-png8"};
+
+enum { WIDTH = 18, HEIGHT = 15 };
+enum { PART = 0x40, LOSSLESS = 0x80 }; /* of the first byte */
 
 #define FORMAT_COUNT (sizeof(tile_formats) / sizeof(tile_formats[0]))
 
@@ -39,33 +47,38 @@ static void check_tile(const tseed_encoded_t *tile, const tseed_format_t *format
     }
 }
 
-static void cut_all(tseed_cutter_t *cutter, const tseed_format_t *format, apr_pool_t *pool)
+static void cut(tseed_cutter_t *cutter, const tseed_format_t *format, int is_part, apr_pool_t *pool)
 {
-    for (int corner = 0; corner < 4; corner++) {
-        tseed_encoded_t tile;
+    const tseed_region_t whole = {0, 0, WIDTH, HEIGHT}, part = {5, 4, 11, 9};
+    tseed_encoded_t tile;
 
-        if (!tseed_cutter_cut(cutter, &tile,
-                              &(tseed_region_t){32 * (corner & 1), 32 * (corner >> 1), 32, 32},
-                              pool)) {
-            check_tile(&tile, format);
-        }
+    if (!tseed_cutter_cut(cutter, &tile, is_part ? &part : &whole, pool)) {
+        check_tile(&tile, format);
     }
+}
+
+static tseed_cutter_t *the_cutter(void)
+{
+    static tseed_cutter_t *cutter;
+
+    if (!cutter) {
+        assert(tseed_cutter_create(&cutter) == APR_SUCCESS);
+    }
+    return cutter;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = target_pool();
-    tseed_cutter_t *cutter = NULL;
+    tseed_cutter_t *cutter = the_cutter();
     tseed_format_t format;
 
-    if (size > 0 && !tseed_format_init(&format, tile_formats[data[0] % FORMAT_COUNT], pool) &&
-        tseed_cutter_create(&cutter) == APR_SUCCESS) {
-        format.lossless = data[0] & 0x80;
-        if (!tseed_cutter_open(cutter, &(tseed_answer_t){data + 1, size - 1, 64, 64}, &format,
-                               pool)) {
-            cut_all(cutter, &format, pool);
+    if (size > 0 && !tseed_format_init(&format, tile_formats[data[0] % FORMAT_COUNT], pool)) {
+        format.lossless = data[0] & LOSSLESS;
+        if (!tseed_cutter_open(cutter, &(tseed_answer_t){data + 1, size - 1, WIDTH, HEIGHT},
+                               &format, pool)) {
+            cut(cutter, &format, data[0] & PART, pool);
         }
-        tseed_cutter_destroy(cutter);
     }
     apr_pool_destroy(pool);
     return 0;
