@@ -73,22 +73,33 @@ static int is_layer(tseed_piece_t name, const tseed_dir_conf_t *dir, request_rec
     return chart && tseed_dir_conf_sees(dir, chart->layer->name);
 }
 
+/* WMS names no grid set of a layer that is unknown. */
+static const char *no_chart(const tseed_tile_address_t *address, int is_known, apr_pool_t *pool)
+{
+    const char *layer = quote(address->layer, pool);
+
+    return is_known || address->gridset.length
+               ? apr_psprintf(pool, "there is no layer '%s' with the grid set '%s'", layer,
+                              quote(address->gridset, pool))
+               : apr_psprintf(pool, "there is no layer '%s'", layer);
+}
+
 static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
 {
     const tseed_tile_address_t *address = &wanted->address;
     const tseed_chart_t *chart =
         tseed_atlas_find(tseed_conf_get(r->server)->atlas, address->layer.text,
                          address->layer.length, address->gridset.text, address->gridset.length);
+    int is_known;
 
     if (chart && tseed_dir_conf_sees(dir, chart->layer->name)) {
         wanted->chart = chart;
         return;
     }
+    is_known = is_layer(address->layer, dir, r);
     tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
-                        is_layer(address->layer, dir, r) ? "TILEMATRIXSET" : "LAYER",
-                        apr_psprintf(r->pool, "there is no layer '%s' with the grid set '%s'",
-                                     quote(address->layer, r->pool),
-                                     quote(address->gridset, r->pool)));
+                        is_known ? "TILEMATRIXSET" : "LAYER",
+                        no_chart(address, is_known, r->pool));
 }
 
 static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)

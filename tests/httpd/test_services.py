@@ -170,6 +170,7 @@ def test_what_a_service_refuses(httpd):
         answer = fetch(httpd, query('/geowebcache/wms', **{**newer, key: value}), 400)
         found = tree(answer).find('{http://www.opengis.net/ogc}ServiceException')
         assert found.get('code') == code, (key, value)
+    assert found.text.strip() == "there is no layer 'zz'"
     for path in ('/wmts/part/default/EPSG:3857/EPSG:3857:2/x/2.png', '/wmts/part', '/wmts/',
                  '/tms/1.0.0/part@EPSG:3857', '/tms/1.0.0/nowhere@EPSG:3857@png', '/tms/2.0.0',
                  '/service', '/service/', '/service/kml/a', '/wms/x'):
