@@ -4,10 +4,11 @@
  *
  *      tseed_calendar_date   for dates that are compared with each other, such as a page's last
  *                            use: never goes back, and takes no step
- *      tseed_calendar_least  for what is removed by its age: a clock that is set makes nothing old
+ *      tseed_calendar_least  for things that are removed when they are old: setting the clock makes
+ *                            nothing old
  *
- * Both take the wall clock's word at the start of the process and count by the monotonic clock from
- * there. Pure functions: both clocks are parameters.
+ * Both read the wall clock when the process starts and count by the monotonic clock from then on.
+ * Pure functions: both clocks are parameters.
  */
 #ifndef TSEED_CALENDAR_H
 #define TSEED_CALENDAR_H
@@ -23,8 +24,8 @@ typedef struct {
 /* A calendar that begins now. */
 tseed_calendar_t tseed_calendar_begin(apr_time_t wall, apr_time_t monotonic);
 
-/* Shows a date that was recorded, by an earlier process perhaps: from now on no date is before it.
- * What lies beyond 2097 is damaged and is not believed. */
+/* Tells the calendar a date that this or an earlier process has recorded: from now on the calendar
+ * gives no date before it. A date beyond 2097 is damaged, and the calendar ignores it. */
 void tseed_calendar_show(tseed_calendar_t *calendar, apr_time_t date, apr_time_t monotonic);
 
 /* The date. */

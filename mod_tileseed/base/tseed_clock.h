@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The two clocks. Wall time (apr_time_now) is for what people read; everything that measures or
- * waits uses the monotonic one, which all processes of a machine share and nobody can set back. */
+/* The two clocks. People read wall time (apr_time_now). Code that measures or waits uses the
+ * monotonic clock, which all processes of a machine share and nobody can set back. Any thread. */
 #ifndef TSEED_CLOCK_H
 #define TSEED_CLOCK_H
 
@@ -17,8 +17,8 @@ static inline apr_time_t tseed_clock_monotonic(void)
     return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
 }
 
-/* Wall time for the record of something that came after `earlier`: never before it, though the
- * clock was set back meanwhile. */
+/* Wall time to record for something that came after `earlier`: at least `earlier`, even if somebody
+ * has set the clock back meanwhile. */
 static inline apr_time_t tseed_clock_wall(apr_time_t earlier)
 {
     apr_time_t now = apr_time_now();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Memory for what travels between threads, and pools for one thread each. Without it nothing can go
- * on: the process aborts, and what was committed is taken up by the next. */
+/* Memory for things that travel between threads, and pools for one thread each. Without memory
+ * nothing can go on: the process aborts, and the next process goes on from the last commit. Any
+ * thread. */
 #ifndef TSEED_MEMORY_H
 #define TSEED_MEMORY_H
 

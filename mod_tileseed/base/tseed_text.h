@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Small helpers for text: numbers with units, strict integers, digests. Pure functions.
  *
- * Where a person's input is judged, here and in the rooms above, the answer is a `const char *`:
- * NULL when it is fine, else a sentence that says what is wrong and what would be right, without a
- * full stop, in the pool given. httpd's directive handlers do the same.
+ * Functions that judge a person's input, here and in the rooms above, return a `const char *`: NULL
+ * when the input is fine, else a sentence that says what is wrong and what would be right, without
+ * a full stop, in the caller's pool. httpd's directive handlers do the same.
  */
 #ifndef TSEED_TEXT_H
 #define TSEED_TEXT_H
@@ -45,8 +45,8 @@ const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool);
  * `size` is at least 4. */
 void tseed_text_cut(char *text, size_t size);
 
-/* Copies what fits into `size` bytes, at least 4, with "…" at the end if that is not all. Returns
- * `to`. */
+/* Copies as much of the text as `size` bytes hold, with "…" at the end if that is not all of it.
+ * `size` is at least 4. Returns `to`. */
 const char *tseed_text_fit(char *to, size_t size, const char *text);
 
 /* The same of what a format makes. */

@@ -2,10 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The board's layout, its one writer and its many readers.
  *
- * A slot is free while its id is 0. A claim publishes the id last, a release takes it back
- * first, and readers look at the id before and after, so nobody takes one task's numbers for
- * another's. Wherever the writer dies in between, what it leaves is a slot that is free or one
- * that is whole.
+ * A slot is free while its id is 0. A claim writes the id last, a release clears the id first, and
+ * readers look at the id before and after they copy: so nobody takes one task's numbers for
+ * another's. A writer that dies in between leaves a free slot or a whole one.
  */
 #include "board/tseed_board.h"
 

@@ -3,35 +3,40 @@
 /* The board: one shared segment through which every httpd child sees tasks and quota
  * configuration without a lock.
  *
- *      +-----------------+ 0      frozen for ever: magic, layout id, size, fence
- *      | head            | 64     seeder: epoch, pid, state, heartbeat, deaths
- *      |                 |        commit_seq (children) · applied_seq (seeder)
- *      |                 |        two copies of the quota configuration, `turn` says which is valid
- *      +-----------------+
- *      | hits            |        children: how often pages were read (tseed_hits.h)
- *      +-----------------+
- *      | traces          |        what jobs under way have found or removed (tseed_traces.h)
- *      +-----------------+
- *      | workers         |        what each worker works on (blame after a crash)
- *      +-----------------+
- *      | slot 0          |        identity · two copies of the progress, `turn` says which is valid
- *      | slot 1          |
- *      | …               |
- *      +-----------------+
+ *      +------------+            written by
+ *      | frozen     | 0          parent         magic, layout id, size, fence
+ *      +------------+
+ *      | seeder     | 64         seeder         epoch, pid, heartbeat, state, bounds of the slots
+ *      | blames     |            seeder         metatiles at which a seeder has crashed
+ *      | generation |            parent         counts configurations
+ *      +------------+
+ *      | committed  |            children       commit_seq
+ *      +------------+
+ *      | hits       |            children       how often pages were read (tseed_hits.h)
+ *      +------------+
+ *      | applied    |            seeder         applied_seq
+ *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
+ *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
+ *      +------------+
+ *      | workers    |            each worker    the metatile that the worker works on
+ *      +------------+
+ *      | slot 0     |            seeder         a task: its identity, and its progress as a pair
+ *      | slot 1     |
+ *      | …          |
+ *      +------------+
  *
- * One writer, the seeder (its main thread); workers write their own records and the traces of
- * their jobs, children commit_seq
- * and hits alone. No pointers. A slot's progress is written into the copy that is not valid and
- * then `turn` is moved on with one store, so a writer that dies at any instant leaves the last
- * whole record behind; counters and finished positions can never disagree. A reader copies the
- * valid one and accepts it if `turn` has not moved meanwhile. The segment outlives seeders and
- * generations of children; whoever attaches to one of another layout id sets the fence and makes
- * a new one. Pages of slots that were never used are never touched.
+ * "Seeder" is the seeder's main thread. The segment holds no pointers. Progress and quota
+ * configuration are pairs: a writer that dies at any instant leaves the last whole record behind,
+ * so counters and finished positions never disagree.
+ *
+ * The segment outlives seeders and generations of children. A process that finds a segment of
+ * another layout id sets the fence in that segment and makes a new segment. The memory pages of
+ * slots that were never used are never touched.
  *
  * Every process that has the segment may write anywhere in it, and the parent is root. So nobody
- * believes it: how many slots and workers there are stands in private memory, an index is bounded
- * before it is used, a row that can't be right is not handed out, texts end where their space
- * ends. The parent reads only the seeder's pid and its heartbeat, as numbers to compare with.
+ * believes the segment. The numbers of slots and workers stand in private memory. Readers bound
+ * each index before they use it, hand out no row that can't be right, and end each text where its
+ * space ends. The parent reads only the seeder's pid and heartbeat, and only compares them.
  */
 #ifndef TSEED_BOARD_H
 #define TSEED_BOARD_H
@@ -69,13 +74,13 @@ apr_size_t tseed_board_size(unsigned slots, unsigned workers);
 /* A number that no other layout has. */
 uint64_t tseed_board_layout(void);
 
-/* Lays out a fresh board in zeroed memory of that size, 64-byte aligned. Parent, before any
- * fork. */
+/* Lays out a fresh board in zeroed memory of tseed_board_size bytes, 64-byte aligned. Parent,
+ * before any fork. */
 tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers, apr_pool_t *pool);
 
-/* The board that init laid out in this memory, of the layout, slots and workers that the caller
- * has kept elsewhere. NULL (and the old one's fence set) if that layout is not ours, or the memory
- * says another. */
+/* The board that tseed_board_init laid out in this memory; the caller has kept the numbers of
+ * layout, slots and workers elsewhere. NULL if `layout` is not ours or the memory has another one;
+ * the fence of that board is set then. */
 tseed_board_t *tseed_board_attach(void *memory, uint64_t layout, unsigned slots, unsigned workers,
                                   apr_pool_t *pool);
 
@@ -88,32 +93,32 @@ unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
 
-/* Begins an incarnation: epoch + 1, pid, state STARTING, workers idle and, after a crash, blamed
- * for what they were at. Slots stay as the last seeder left them: their progress may be ahead of
- * the database's. After one that was killed because it hung the next one says tseed_board_crash(0)
- * before. */
+/* Begins an incarnation: epoch + 1, pid, state STARTING, all workers idle. After a crash the
+ * metatiles of the accused workers are blamed. Slots stay as the last seeder left them: their
+ * progress may be ahead of the database's. A seeder whose predecessor was killed because it hung
+ * calls tseed_board_crash(0) before. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
 void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
 
-/* A free slot shows the task from now on; -1 when the board is full. */
+/* Shows the task in a free slot from now on. Returns the slot, or -1 when the board is full. */
 int tseed_board_slot_claim(tseed_board_t *board, const tseed_task_t *task,
                            const tseed_progress_t *progress);
 void tseed_board_slot_update(tseed_board_t *board, int slot, const tseed_progress_t *progress);
 void tseed_board_slot_terminating(tseed_board_t *board, int slot);
 void tseed_board_slot_release(tseed_board_t *board, int slot);
 
-/* Whether there are tasks without a slot. */
+/* Says whether there are tasks without a slot. */
 void tseed_board_crowd(tseed_board_t *board, int crowded);
 
-/* Everything committed up to `seq` has been acted upon. */
+/* Says that the seeder has acted upon everything that was committed up to `seq`. */
 void tseed_board_apply(tseed_board_t *board, uint64_t seq);
 
-/* The quota configuration as tseed_quota_config_save wrote it; too long for the board:
- * APR_ENOSPC. */
+/* Shows the quota configuration, as tseed_quota_config_save wrote it. APR_ENOSPC: the text is too
+ * long for the board. */
 apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int64_t version);
 
-/* How often a crash met a metatile at work, and any metatile of a task. */
+/* How many crashes came while a worker worked on a metatile, and on any metatile of a task. */
 unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_t position);
 unsigned tseed_board_crashes_of(const tseed_board_t *board, int64_t task);
 
@@ -122,7 +127,8 @@ void tseed_board_crashes_forget(tseed_board_t *board, int64_t task);
 
 /* ---- seeder, worker `worker`, on its own thread ---- */
 
-/* Begin: the worker works on a metatile of a task, which is blamed for a crash. End: on nothing. */
+/* Begin: the worker works on this metatile of a task; a crash is blamed on the metatile. End: the
+ * worker works on nothing. */
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
                               int64_t position);
 void tseed_board_worker_end(tseed_board_t *board, unsigned worker);
@@ -157,27 +163,27 @@ int tseed_board_find(const tseed_board_t *board, int64_t task, tseed_row_t *row)
  * there, or when it can't be read just now. */
 const char *tseed_board_quota_get(const tseed_board_t *board, int64_t *version, apr_pool_t *pool);
 
-/* The seeder is about to die of its work: of a crash signal in `thread`. Or the last one has died:
- * it was killed because it hung (0: any thread may be the culprit). The next
- * tseed_board_seeder_begin blames what that worker is at; a plain SIGKILL blames nobody. Seeder
- * alone; safe in a signal handler. */
+/* Accuses the worker that runs in `thread`, which has got a crash signal; 0: accuses all workers,
+ * because the last seeder was killed when it hung. The next tseed_board_seeder_begin blames the
+ * metatiles of the accused workers. A plain SIGKILL accuses nobody. Seeder alone; safe in a signal
+ * handler. */
 void tseed_board_crash(tseed_board_t *board, int64_t thread);
 
-/* The configuration in force: the parent counts it with each start and restart, and processes of
- * earlier ones may live on for a while. What the parent sets it on is in use, so a fence that
- * stands there is nonsense and goes. */
+/* The generation of the configuration: the parent counts starts and restarts. Processes of earlier
+ * generations may live on for a while. A board whose generation the parent sets is in use, so
+ * setting it takes away a fence: the fence is nonsense. */
 uint64_t tseed_board_generation(const tseed_board_t *board);
 void tseed_board_generation_set(tseed_board_t *board, uint64_t generation);
 
 /* Checks every invariant: magic, layout, ids unique among used slots, counters not negative and
  * within the total, window bit 0 clear, applied <= committed, texts terminated. NULL or a
- * sentence in `pool`. The process that writes the slots runs it, or any while nobody writes; the
- * seeder does so regularly. */
+ * sentence in `pool`. The seeder's main thread calls it regularly. Other processes may call it
+ * while nobody writes slots. */
 const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
 
-/* Puts one kind of thing right that is wrong with a board that another seeder has left, and says in
- * a sentence what it was; NULL: there is no more. A slot that can't be right is free afterwards:
- * the database knows its task. Seeder, main thread, before it takes in what was left. */
+/* Puts one kind of fault right in a board that another seeder has left. Returns a sentence about
+ * the fault, or NULL when there is no more fault. A slot that can't be right is free afterwards:
+ * the database knows its task. Seeder, main thread, before it reads the slots. */
 const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
 
 #endif

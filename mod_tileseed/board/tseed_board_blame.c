@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Workers: what each is at. Blame: which metatiles were being worked on when the seeder crashed,
- * and how often.
+/* Workers: which metatile each works on. Blame: at which metatiles the seeder has crashed, and how
+ * often.
  *
  * Crashes are rare, so a small table will do. When it is full the entry with the fewest crashes
  * makes room: it is the least likely culprit.

@@ -16,7 +16,7 @@
 #define TSEED_BOARD_HITS            16384
 #define TSEED_BOARD_WHOLE_TASK      (-1)
 
-/* What of a slot stays the same as long as the task holds it. */
+/* The part of a slot that stays the same as long as the task holds it. */
 typedef struct {
     int64_t tiles_total;
     int64_t type;
@@ -60,7 +60,8 @@ typedef struct {
     tseed_word_t words[TSEED_TRACE_WORDS];
 } tseed_board_trace_t;
 
-/* The hits of a page; a page is looked for at its print's place and the seven behind it. */
+/* The hits of a page. A page's counter is at index print % TSEED_BOARD_HITS or one of the seven
+ * behind it. */
 typedef struct {
     tseed_word_t page; /* tseed_page_print; 0: free */
     tseed_word_t count;
@@ -102,8 +103,8 @@ typedef struct {
 
 static_assert(offsetof(tseed_segment_t, epoch) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");
 
-/* Private to each process. Where the segment ends is said here alone: any process that has it may
- * write anywhere in it. */
+/* Private to each process. Only these numbers say where the segment ends, because any process that
+ * has the segment may write anywhere in it. */
 struct tseed_board_t {
     tseed_segment_t *segment;
     unsigned slots, workers;
@@ -112,8 +113,8 @@ struct tseed_board_t {
 /* Makes all workers idle; those accused of a crash are blamed. */
 void tseed_board_blame_workers(tseed_board_t *board);
 
-/* What can't be right of a row, as the end of a sentence; NULL: nothing. Its texts have ends
- * whatever it says. */
+/* Says as the end of a sentence what can't be right in a row; NULL: nothing is wrong. The texts of
+ * the row end with a zero byte in any case. */
 const char *tseed_board_judge(const tseed_row_t *row);
 
 /* Copies a slot as it is, right or not; 0 if it is free or can't be read just now. */
@@ -133,7 +134,7 @@ static inline tseed_board_slot_t *tseed_board_slot_at(const tseed_board_t *board
            slot;
 }
 
-/* A number of slots that the segment says, as far as it can be one. */
+/* A number of slots that stands in the segment, bounded by the true number of slots. */
 static inline unsigned tseed_board_bound(const tseed_board_t *board, const tseed_word_t *word)
 {
     uint64_t count = atomic_load_explicit(word, memory_order_acquire);

@@ -3,8 +3,8 @@
 /* Hits: open addressing without a lock, and takeovers as in Space-Saving (Metwally, Agrawal, El
  * Abbadi 2005).
  *
- * A counter may change its page between a child's look and its count: then a hit is the
- * neighbour's. That costs one hit now and then; a lock would cost every request.
+ * A counter may change its page after a child has found it and before the child counts. Then the
+ * hit goes to the other page. That misplaces a hit now and then; a lock would slow every request.
  */
 #include "board/tseed_hits.h"
 

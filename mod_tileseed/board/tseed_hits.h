@@ -3,17 +3,17 @@
 /* Hits: how often the tiles of a page were read, counted by children without a lock and taken by
  * the seeder.
  *
- * A table of fixed size on the board; it outlives seeders and generations of children. A page has
- * one of few places in it. When all of them belong to other pages it takes over the one with the
- * fewest hits, and those hits with it: counters merge, but a page that is read more often than its
- * neighbours stays ahead of them, and the sum is always right.
+ * A table of fixed size on the board; it outlives seeders and generations of children. Eight
+ * counters of the table are open to a page. When all eight belong to other pages, the page takes
+ * over the counter with the fewest hits, and its hits. So a page may get hits of others, but a page
+ * that is read more often than its neighbours stays ahead of them, and the sum is always right.
  */
 #ifndef TSEED_HITS_H
 #define TSEED_HITS_H
 
 #include "board/tseed_board.h"
 
-/* Counts one. `page` is a tseed_page_print. Any process and thread. */
+/* Counts one hit. `page` is a tseed_page_print. Any process and thread. */
 void tseed_hits_count(tseed_board_t *board, uint64_t page);
 
 /* Takes `count` hits of a page; it may come several times in one drain. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a call has changed on disk, or what was counted there, for whoever keeps books of it.
+/* Effects: how much a call has changed on disk, or how much somebody has counted there. The book
+ * adds them up.
  *
- * A tile is a name. Its file belongs to it, unless it is one that uniform tiles share: that belongs
- * to the tile set as a whole, and a name of it costs nothing. Directories cost nothing.
+ * A tile is a name of a file. The file belongs to the tile, unless uniform tiles share it: a shared
+ * file belongs to the tile set as a whole, and another name of it costs nothing. Directories cost
+ * nothing.
  *
  * Pure functions.
  */

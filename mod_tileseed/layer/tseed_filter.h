@@ -23,17 +23,19 @@ typedef struct {
 /* Compiles filter->regex, if any; `pool` frees it. NULL or a sentence. */
 const char *tseed_filter_compile(tseed_filter_t *filter, apr_pool_t *pool);
 
-/* Judges one submitted value and gives the one to use: folded as letter_case says, or the default,
- * as it was configured, for NULL and "" (as GeoWebCache takes them). The default always passes;
- * without values and regex everything passes. NULL or a sentence that names the values there are.
- */
+/* Judges one submitted value. *value is the value to use, folded as letter_case says; for NULL and
+ * "" it is the default as it was configured, as in GeoWebCache. The default always passes; a filter
+ * without values and regex lets everything pass. NULL, or a sentence that names the values there
+ * are. */
 const char *tseed_filter_accept(const char **value, const tseed_filter_t *filter,
                                 const char *submitted, apr_pool_t *pool);
 
-/* What documents call a default that is empty, and the style of a layer that has none to choose. */
+/* The name in documents of a default that is empty, and of the style of a layer that offers none.
+ */
 #define TSEED_DEFAULT_NAME "default"
 
-/* Whether a value is that name and none of the filter's own: it stands for the default then. */
+/* Whether a value is TSEED_DEFAULT_NAME and the filter has no such value of its own. Then the value
+ * stands for the default. */
 int tseed_filter_means_default(const tseed_filter_t *filter, const char *value);
 
 /* Whether there are values that pass without being listed. */

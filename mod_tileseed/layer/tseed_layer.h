@@ -53,10 +53,10 @@ typedef struct {
     tseed_palette_t palette;
 } tseed_format_t;
 
-/* Sets a format's fields from its MIME type, in any case, with every default: quality 85, level 1,
- * palette auto, and asked of the upstream under its own name; WebP and the mixed formats are asked
- * for as PNG, which every WMS has. NULL or a sentence that names the formats there are. The format
- * keeps nothing of `mime`. */
+/* Sets a format's fields from its MIME type, in any case, and every default: quality 85, level 1,
+ * palette auto. The upstream is asked for the same MIME type; for WebP and the mixed formats it is
+ * asked for PNG, which every WMS has. NULL, or a sentence that names the formats there are. The
+ * format keeps nothing of `mime`. */
 const char *tseed_format_init(tseed_format_t *format, const char *mime, apr_pool_t *pool);
 
 /* An upstream server and the politeness towards it; shared by the layers that name it. */
@@ -148,21 +148,23 @@ typedef struct tseed_layer_t {
     const tseed_bounds_t *degrees; /* its ground in degrees, longitude first; NULL: unknown */
 } tseed_layer_t;
 
-/* NULL when the layer has none of that name. Grid sets by their exact name; formats by MIME type in
- * any case, parameters of the MIME type ("; mode=8bit") count; filters by key in any case. */
+/* Find a grid set by its exact name, a format by its MIME type in any case, a filter by its key in
+ * any case. Parameters of a MIME type ("; mode=8bit") count. NULL when the layer has none of that
+ * name. */
 const tseed_subset_t *tseed_layer_find_subset(const tseed_layer_t *layer, const char *gridset);
 const tseed_format_t *tseed_layer_find_format(const tseed_layer_t *layer, const char *mime);
 const tseed_filter_t *tseed_layer_find_filter(const tseed_layer_t *layer, const char *key);
 
-/* What the grid set is called in documents when it has the layer's levels alone: "EPSG:3857@0-12".
- * In `pool`. */
+/* The name in documents of a grid set that has the layer's levels alone: "EPSG:3857@0-12". In
+ * `pool`. */
 const char *tseed_subset_name(const tseed_subset_t *subset, apr_pool_t *pool);
 
-/* Lower-case SHA-1 of what decides into which files a layer's tiles go: root, layout, template. */
+/* Lower-case SHA-1 of root, layout and template, which decide into which files a layer's tiles go.
+ * In `pool`. */
 const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
-/* The same without the root: a store that was moved keeps it. A task whose print differs from its
- * layer's was accepted for another kind of store. */
+/* The same of layout and template alone: a store that was moved to another root keeps this print. A
+ * task whose print differs from the print of its layer's store was accepted for another layout. */
 const char *tseed_store_layout_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
 /* All layers of a server. */
@@ -176,7 +178,8 @@ typedef struct {
 /* An empty one; everything in it lives in `pool` too. */
 tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool);
 
-/* NULL when there is none of that name. Own grid sets go before the built-in ones. */
+/* NULL when there is none of that name. The administrator's grid sets go before the built-in ones.
+ */
 const tseed_layer_t *tseed_catalog_find_layer(const tseed_catalog_t *catalog, const char *name);
 const tseed_gridset_t *tseed_catalog_find_gridset(const tseed_catalog_t *catalog, const char *name);
 

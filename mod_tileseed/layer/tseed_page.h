@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Pages: blocks of 32 x 32 tiles of one level of a tile set, in which usage is booked and hits are
- * counted, whatever the layout. Plain data that state, books and those who count hits agree on.
+/* Pages: blocks of 32 x 32 tiles of one level of a tile set, whatever the layout. The book has the
+ * usage of each page, the board counts the hits of each page, and the database keeps both.
  *
  * Pure functions; a pool holds what they need while they run.
  */
@@ -31,9 +31,9 @@ typedef struct {
     int dirty;            /* the usage may be wrong: count again before use */
 } tseed_page_record_t;
 
-/* A tile set as the database keeps it: a row of the table `tileset`. The names are
- * enough to find it again in a configuration, and to say what it was when it is not there any
- * more. */
+/* A tile set as the database keeps it: a row of the table `tileset`. Its names are enough to find
+ * the tile set again in a configuration. When it is configured no more, the names still say what it
+ * was. */
 typedef struct {
     int64_t id;                           /* at least 1, never repeats */
     uint64_t print;                       /* tseed_tileset_print */

@@ -16,10 +16,10 @@ typedef struct {
     const char *key;               /* names the tile set uniquely: equal keys, equal files */
 } tseed_tileset_t;
 
-/* Fills parameters, hash and key; `submitted` maps keys in any case to values and may be NULL.
- * The key is "layer/grid set/extension/hash", "default" without a hash, a '%' or '/' inside of a
- * name as %25 or %2F. Everything lands in `pool`. NULL or a sentence: a key that is none of the
- * layer's filters or comes twice, or a value that its filter refuses. */
+/* Fills parameters, hash and key. `submitted` maps keys in any case to values and may be NULL. The
+ * tile set's key is "layer/grid set/extension/hash", with "default" when there is no hash; a '%' or
+ * '/' in a name becomes %25 or %2F. Everything is in `pool`. NULL, or a sentence when `submitted`
+ * has a key that names no filter of the layer, a key twice, or a value that its filter refuses. */
 const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *layer,
                                const tseed_subset_t *subset, const tseed_format_t *format,
                                const apr_table_t *submitted, apr_pool_t *pool);
@@ -35,12 +35,12 @@ typedef struct {
 const char *tseed_tileset_find(tseed_tileset_t *tileset, const tseed_catalog_t *catalog,
                                const tseed_names_t *names, apr_pool_t *pool);
 
-/* Whether one of its parameters has a value that its filter does not list: clients can make such
- * tile sets without end. */
+/* Whether one of the tile set's parameters has a value that its filter does not list. Clients can
+ * make any number of such tile sets. */
 int tseed_tileset_is_open(const tseed_tileset_t *tileset, apr_pool_t *pool);
 
-/* GeoWebCache's parameter hash: lower-case SHA-1 of "?" and KEY=VALUE joined by "&", sorted by key;
- * values as they are, not encoded. In `pool`. */
+/* GeoWebCache's parameter hash: the lower-case SHA-1 of "?" and all KEY=VALUE, sorted by key and
+ * joined by "&". Values are not encoded. In `pool`. */
 const char *tseed_parameters_hash(const apr_table_t *parameters, apr_pool_t *pool);
 
 #endif

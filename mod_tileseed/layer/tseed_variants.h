@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Variants: the parameters that a layer's filters can give, told by their hash. Any thread. */
+/* Variants: the parameters that a layer's filters can give, by their hash. Any thread. */
 #ifndef TSEED_VARIANTS_H
 #define TSEED_VARIANTS_H
 
@@ -11,9 +11,9 @@
 /* So many combinations of one layer's values are looked at. */
 #define TSEED_VARIANTS_MAX 4096
 
-/* All combinations of the filters' defaults and listed values that make a hash: hash -> const
- * apr_table_t *, as tseed_tileset_init fills it, in `pool`. What only a regex lets through is not
- * among them. */
+/* All combinations of the filters' defaults and listed values, but for the one that has no hash:
+ * hash -> const apr_table_t *, as tseed_tileset_init fills it, in `pool`. Values that only a regex
+ * lets pass are not among them. */
 apr_hash_t *tseed_variants_list(const tseed_layer_t *layer, apr_pool_t *pool);
 
 #endif

@@ -55,28 +55,30 @@ typedef struct tseed_gridset_t {
 const tseed_gridset_t *tseed_gridset_builtin(const char *name);
 
 /* For `TileSeedLevels N`: fills levels and resolution[]. Level 0 is the coarsest at which the
- * extent's shorter side (counted in tiles) is exactly one tile; each further level halves it.
- * Needs extent and tile size; what is wrong with those, or with N, is left to finish to say. */
+ * extent's shorter side (counted in tiles) is exactly one tile; each further level halves the
+ * resolution. Needs extent and tile size. tseed_gridset_finish says what is wrong with them, or
+ * with N. */
 void tseed_gridset_levels(tseed_gridset_t *gridset, int levels);
 
 /* Resolution of a scale denominator: OGC's 0.28 mm pixel, WMTS 1.0.0 (OGC 07-057r7) 6.1. */
 double tseed_gridset_resolution_of_scale(const tseed_gridset_t *gridset, double denominator);
 
-/* Checks a grid set that was filled in and computes columns[] and rows[]. NULL or a sentence: no
- * levels, extent empty, resolutions not decreasing, origin that leaves the extent uncovered, or
- * more than 2^63-1 tiles in all. */
+/* Checks a grid set that the caller has filled in, and computes columns[] and rows[]. NULL, or a
+ * sentence when it has no levels, an empty extent, resolutions that do not decrease, an origin that
+ * leaves a part of the extent without tiles, or more than 2^63-1 tiles in all. */
 const char *tseed_gridset_finish(tseed_gridset_t *gridset, apr_pool_t *pool);
 
-/* Both ways of counting tiles (here and in tseed_range_of) take an edge that is off a tile's edge
- * by no more than this part of a tile as lying on it: a millionth, or more where tiles of `side`
- * units are so small that the rounding of coordinates between `low` and `high` exceeds that. */
+/* How far an edge may be off a tile's edge and still count as lying on it, as a part of a tile.
+ * tseed_gridset_finish and tseed_range_of use it when they count tiles. It is a millionth, or more
+ * where tiles of `side` units are so small that the rounding of coordinates between `low` and
+ * `high` exceeds a millionth of a tile. */
 double tseed_gridset_slack(double low, double high, double side);
 
 /* Whether two EPSG codes name one system: equal, or both among 900913, 3857, 102100, 102113. */
 int tseed_srs_same(int64_t a, int64_t b);
 
-/* Lower-case SHA-1 of everything that decides where a tile lies and which tiles there are; two grid
- * sets with one print give every tile the same place, whatever they are called. In `pool`. */
+/* Lower-case SHA-1 of everything that decides which tiles there are and which ground each covers.
+ * Two grid sets with one print have the same tiles, whatever their names. In `pool`. */
 const char *tseed_gridset_print(const tseed_gridset_t *gridset, apr_pool_t *pool);
 
 #endif

@@ -13,8 +13,8 @@ typedef struct {
     int left, right, bottom, top;
 } tseed_margin_t;
 
-/* What of `gutter` pixels is asked for on each side of a block of tiles: all of them, or none
- * beyond the first and last column and row of its level (`is_cut`). */
+/* How many pixels of gutter to ask for on each side of a block of tiles: `gutter`; with `is_cut`
+ * none beyond the first and last column and row of the block's level. */
 tseed_margin_t tseed_margin_of(const tseed_gridset_t *gridset, const tseed_range_t *whole,
                                int gutter, int is_cut);
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Positions: a level is numbered in rows of blocks, blocks, rows of metatiles, metatiles.
  *
- * What precedes a block in its level is whole rows of blocks, as wide as the level's range, and
- * then blocks as high as its own. So both directions need only the spans below and no list of
- * blocks.
+ * Two things precede a block in its level: whole rows of blocks, as wide as the level's range, and
+ * the blocks of its own row, as high as itself. So both directions need only the spans below and no
+ * list of blocks.
  */
 #include "tiling/tseed_positions.h"
 

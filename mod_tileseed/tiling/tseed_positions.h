@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A task's metatiles as a numbered sequence: position <-> metatile in O(1), whatever its size.
  *
- * Level after level from the lowest zoom on; within a level in blocks of about 32 x 32 tiles,
- * blocks row by row from the bottom-left, metatiles row by row within a block. So neighbours in the
- * sequence are neighbours on disk and in the books of the quota, whose pages are the same 32 x 32.
- * Metatiles and blocks are aligned to the grid, not to the task, so that two tasks always agree
- * where a metatile begins; blocks at the range's edges are cut:
+ * The sequence goes level by level from the lowest zoom on. A level goes by blocks of about
+ * 32 x 32 tiles, row by row from the bottom-left. A block goes by metatiles, row by row. So
+ * neighbours in the sequence are neighbours on disk and in the book of the quota, whose pages have
+ * 32 x 32 tiles too. Metatiles and blocks are aligned to the grid, not to the task, so that two
+ * tasks always agree where a metatile begins. The range of the task cuts the blocks at its edges:
  *
  *      +--+-----+---+
  *      | 6|  7  | 8 |     the first and last block of each axis may be narrower
@@ -51,8 +51,8 @@ typedef struct {
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
                           const tseed_bounds_t *bounds, const tseed_shape_t *shape);
 
-/* The metatile that holds tile (z, x, y), which need not be of the task itself: `wanted` may be
- * empty. For z the shape has. */
+/* The metatile that holds tile (z, x, y); z is a level of the shape. The task need not want the
+ * tile: `wanted` may be empty. */
 tseed_metatile_t tseed_positions_metatile(const tseed_positions_t *positions,
                                           const tseed_tile_t *tile);
 

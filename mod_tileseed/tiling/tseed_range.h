@@ -18,10 +18,10 @@ typedef struct {
     int64_t minx, miny, maxx, maxy;
 } tseed_range_t;
 
-/* The tiles of level z that bounds touch, cut to the grid. A bound exactly on a tile edge (within a
- * millionth of a tile) does not add the neighbour; a point or line still takes the tile it lies in,
- * on an edge the one to the right or above. Bounds that share nothing with the extent, or only an
- * edge from outside, give an empty range. */
+/* The tiles of level z that bounds touch, cut to the grid. A bound on a tile's edge (within a
+ * millionth of a tile) does not add the tile behind the edge. A point or line takes the tile in
+ * which it lies; on an edge, the tile to the right or above. Bounds that share nothing with the
+ * extent, or only an edge from outside, give an empty range. */
 tseed_range_t tseed_range_of(const tseed_gridset_t *gridset, int z, const tseed_bounds_t *bounds);
 
 /* Number of tiles, 0 when empty. The grid set's check keeps it below 2^63. */
@@ -30,25 +30,26 @@ int64_t tseed_range_count(const tseed_range_t *range);
 /* The ground that a block of tiles covers. */
 tseed_bounds_t tseed_range_bounds(const tseed_gridset_t *gridset, const tseed_range_t *range);
 
-/* What both hold; empty when the levels differ. */
+/* The tiles that both ranges have; empty when the levels differ. */
 tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t *b);
 
-/* Whether the bounds share ground, and which. Neighbours whose edges merely meet share nothing; a
- * line or a point on an edge belongs to either neighbour. */
+/* Whether two bounds share ground; then *common is the ground that they share. Neighbours whose
+ * edges merely meet share nothing. A line or a point on an edge belongs to either neighbour. */
 int tseed_bounds_intersect(tseed_bounds_t *common, const tseed_bounds_t *a,
                            const tseed_bounds_t *b);
 
-/* Whether a box is so small and so near 0,0 that its numbers are degrees, and the extent's, a grid
- * set's, are not. */
+/* Whether the numbers of a box look like degrees (small and near 0,0) and the numbers of `extent`,
+ * a grid set's extent, do not. */
 int tseed_bounds_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *extent);
 
-/* The tile whose ground the bounds are, give or take a tenth of a tile on each side, as GeoWebCache
- * takes them; 0 when they are none's. */
+/* Finds the tile whose ground the bounds are, give or take a tenth of a tile on each side, as
+ * GeoWebCache does. Returns 0 when the bounds are the ground of no tile. */
 int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
                          const tseed_bounds_t *bounds);
 
-/* Whether the lowest rows of all these levels begin at one place, from which clients that know a
- * single origin may count. Not so where a top-left origin lets them hang out by various lengths. */
+/* Whether the lowest rows of the levels first..last begin at one y, so that clients that know a
+ * single origin can count from it. They do not where a top-left origin lets the bottom rows hang
+ * out of the extent by various lengths. */
 int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int last);
 
 #endif

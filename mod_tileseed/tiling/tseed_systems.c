@@ -15,9 +15,9 @@
 #define MERCATOR_RADIUS 6378137.0
 #define DEGREES         (180 / 3.14159265358979323846)
 
-/* Points on each side of a box whose images are looked at: its sides become curves. So many
- * are what PROJ advises, and miss a few metres of a country; more make a start with thousands of
- * extents slow. */
+/* How many points of each side of a box are projected: the sides become curves. PROJ advises this
+ * number. It misses a few metres of a country; more points make a start with thousands of extents
+ * slow. */
 #define POINTS_A_SIDE 21
 
 /* Lives in its pool, used by one thread. */
@@ -49,9 +49,10 @@ static void hear(void *data, int level, const char *words)
 
 /* PROJ keeps databases open for contexts to come, until its caches are cleared.
  *
- * A child of httpd that is told to stop while it starts destroys its pools in the signal handler.
- * Within a malloc it may abort by that. A heap that the parent has trimmed makes this rarer
- * (measured: 2 of 572 such children instead of 11 of 700). Why it does is not known. */
+ * A child of httpd that gets SIGTERM while it starts destroys its pools in the signal handler. If
+ * the signal interrupts a malloc, the child may abort. It does so more rarely when the parent has
+ * trimmed its heap before (measured: 2 of 572 such children instead of 11 of 700). Nobody knows
+ * why. */
 static apr_status_t close_context(void *data)
 {
     tseed_systems_t *systems = data;

@@ -16,8 +16,8 @@ typedef struct tseed_systems_t tseed_systems_t;
 tseed_systems_t *tseed_systems_create(apr_pool_t *pool);
 
 /* The smallest box in degrees of WGS 84 around `bounds` of the EPSG system `srs`, longitude first.
- * A box that crosses the antimeridian becomes one around the whole earth. The systems of the
- * built-in grid sets need no PROJ. NULL or a sentence why it is not known, in the pool of the
+ * A box that crosses the antimeridian becomes a box around the whole earth. The systems of the
+ * built-in grid sets need no PROJ. NULL, or a sentence why the box is not known, in the pool of the
  * object. */
 const char *tseed_systems_degrees(tseed_bounds_t *degrees, tseed_systems_t *systems, int srs,
                                   const tseed_bounds_t *bounds);
