@@ -46,7 +46,7 @@ def known(httpd):
     def document():
         found = usage(httpd)
         return found if found['complete'] and found['layers'] else None
-    return wait_until(document, 60, 'the end of the walks')
+    return wait_until(document, what='the end of the walks')
 
 
 def agrees(httpd, timeout=30):

@@ -85,7 +85,7 @@ def task(httpd, number):
     return answer.json()
 
 
-def ended(httpd, number, timeout=60):
+def ended(httpd, number, timeout=120):
     """Waits until a task has ended and returns its document."""
     def document():
         found = task(httpd, number)
@@ -93,7 +93,7 @@ def ended(httpd, number, timeout=60):
     return wait_until(document, timeout, f'the end of task {number}')
 
 
-def done(httpd, name, timeout=60, **members):
+def done(httpd, name, timeout=120, **members):
     """Runs a task that must succeed and returns its document."""
     document = ended(httpd, begin(httpd, name, **members), timeout)
     assert document['state'] == 'DONE', document

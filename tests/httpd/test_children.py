@@ -231,5 +231,5 @@ def test_board_of_another_build(httpd, upstream):
         assert 'new build' in answer.text, answer.body
         assert answer.headers['Retry-After']
     # nobody has given this board up, and httpd looks every ten seconds
-    wait_until(lambda: httpd.get('/rest/seed.json').status == 200, 60)
+    wait_until(lambda: httpd.get('/rest/seed.json').status == 200)
     assert listed(httpd) == []

@@ -5,6 +5,7 @@ goes by another clock, and what is recorded stays in order."""
 import datetime
 import errno
 import os
+import re
 import signal
 import time
 
@@ -23,7 +24,7 @@ HOUR = 3600
 DAY = 24 * HOUR
 TILES = 4 ** 6 // 3         # of the levels 0 to 5
 STANDSTILL = 22             # seconds: longer than twice the ten between two looks at the seeder
-LOOK_ONCE = 8               # seconds in which httpd looks once, or not at all
+LOOK_ONCE = 6               # seconds in which httpd looks once, or not at all
 
 
 def check_times(document):
@@ -54,7 +55,7 @@ def test_clock_is_set_under_tasks(httpd, upstream, days):
         pending.append(begin(httpd, 'stub', zoomStop=0, type='reseed'))
         before = [task(httpd, number)['tilesProcessed'] for number in running]
         wait_until(lambda: all(task(httpd, number)['tilesProcessed'] > count
-                               for number, count in zip(running, before)), 30, 'progress')
+                               for number, count in zip(running, before)), what='progress')
         mischief.fill(httpd.path('cache'), errno.EDQUOT)
         wait_until(lambda: any('Disk quota exceeded' in (task(httpd, number)['reason'] or '')
                                for number in running), 20, 'a pause')  # the other may wait for it
@@ -110,11 +111,11 @@ def test_clock_is_set_in_a_time_of_grace(httpd, upstream, days):
     wait_until(left)
     assert 0 < left() <= HOUR
     mischief.set_clock(days * DAY)
-    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, 20, 'the new end')
+    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, what='the new end')
     httpd.restart()
-    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, 20, 'the end after a restart')
+    wait_until(lambda: 0 < (left() or 0) - days * DAY <= HOUR, what='the end after a restart')
     mischief.set_clock(0)
-    wait_until(lambda: 0 < (left() or 0) <= HOUR, 20, 'the old end')
+    wait_until(lambda: 0 < (left() or 0) <= HOUR, what='the old end')
     assert disk(httpd) == before
     assert httpd.error_log().count('would remove a large part of the cache') == 1
 
@@ -145,7 +146,9 @@ def test_hanging_seeder_is_replaced_in_time(httpd, upstream):
     wait_until(lambda: task(httpd, number)['tilesProcessed'])
     old = seeder_of(httpd)
     os.kill(old, signal.SIGSTOP)
-    wait_until(lambda: seeder_of(httpd) not in (None, old), timeout + 2, 'a new seeder')
+    wait_until(lambda: seeder_of(httpd) not in (None, old), what='a new seeder')
+    silence = re.search(r'no sign of life for (\d+) s', httpd.error_log())[1]
+    assert timeout / 2 <= int(silence) <= timeout + 2
     upstream.always = None
     assert ended(httpd, number)['state'] == 'DONE'
 

@@ -46,7 +46,7 @@ def catch(httpd, is_between):
             return True
         os.kill(seeder, signal.SIGCONT)
         return False
-    wait_until(is_caught, 60, 'the seeder in the middle')
+    wait_until(is_caught, what='the seeder in the middle')
     return seeder
 
 
@@ -65,7 +65,7 @@ def interrupt(httpd, end, is_between):
     """The seeder ends when it is in the middle, and the next one goes on."""
     old = catch(httpd, is_between)
     end(httpd, old)
-    wait_until(lambda: seeder_of(httpd) not in (None, old), 60)
+    wait_until(lambda: seeder_of(httpd) not in (None, old))
 
 
 @one_mpm

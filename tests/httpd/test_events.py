@@ -60,7 +60,7 @@ def slow(upstream):
 
 def progress(httpd, number, tiles):
     """Waits until that many tiles of a task have been processed."""
-    wait_until(lambda: task(httpd, number)['tilesProcessed'] >= tiles, 30, f'{tiles} tiles')
+    wait_until(lambda: task(httpd, number)['tilesProcessed'] >= tiles, what=f'{tiles} tiles')
 
 
 def check_seed(document, last):
@@ -180,13 +180,13 @@ def test_reloads_in_a_row_under_load(httpd, slow):
     watch.check(number, TILES[5] - 1)
     slow.always = None
     slow.released.set()
-    wait_until(lambda: not rows(httpd), 60)
+    wait_until(lambda: not rows(httpd))
     assert tasks_known(httpd) == sorted(load.numbers + [number])
     for small in load.numbers:
         assert counts(task(httpd, small)) in [(1, 0, 0, 0), (0, 1, 0, 0)]   # made or unchanged
     made, skipped, removed, failed = counts(task(httpd, number))
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
-    wait_until(lambda: list(httpd.processes().values()).count('tileseed') == 1, 3, 'one seeder')
+    wait_until(lambda: list(httpd.processes().values()).count('tileseed') == 1, what='one seeder')
     assert after[1] == before[1], (before, after)
     # a sanitizer keeps what it knew of a module that is loaded no more
     assert SANITIZED or after[0] - before[0] < MEMORY_GROWTH, (before, after)
@@ -204,7 +204,7 @@ def test_seeder_crashes(httpd, slow):
     old = seeder_of(httpd)
     with Watch(httpd) as watch:
         os.kill(old, signal.SIGSEGV)
-        wait_until(lambda: seeder_of(httpd) not in (None, old), 2, 'a new seeder')
+        wait_until(lambda: seeder_of(httpd) not in (None, old), what='a new seeder')
         assert 'unexpectedly, by the signal Segmentation fault (11), and' in httpd.error_log()
         check_seed(ended(httpd, number), 4)
     watch.check(number, TILES[4])
@@ -239,7 +239,7 @@ def test_state_directory_is_full(httpd, slow, small_disk):
     def refused():
         answers.append(try_to_post(httpd))
         return answers[-1].status != 200
-    wait_until(refused, 30, 'the refusal of a POST')
+    wait_until(refused, what='the refusal of a POST')
     for answer in [answers.pop(), try_to_post(httpd)]:
         assert answer.status in (503, 507), answer.body
         assert answer.headers['Retry-After']
@@ -249,7 +249,7 @@ def test_state_directory_is_full(httpd, slow, small_disk):
     accepted = [number_of(answer) for answer in answers if answer.status == 200]
     assert accepted == sorted(set(accepted)) and min(accepted) > number
     slow.always = None
-    wait_until(lambda: not rows(httpd), 60)
+    wait_until(lambda: not rows(httpd))
     assert tasks_known(httpd) == [number, *accepted]
     assert {task(httpd, small)['state'] for small in accepted} == {'DONE'}
     made, skipped, removed, failed = counts(task(httpd, number))
@@ -286,7 +286,7 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
     wait_until(lambda: upstream.requests)
     mischief.fill(httpd.path('state'), error)
     for number, state in zip(numbers, ('RUNNING', 'PENDING')):
-        wait_until(lambda number=number: task(httpd, number)['reason'], 30, 'the pause')
+        wait_until(lambda number=number: task(httpd, number)['reason'], what='the pause')
         document = task(httpd, number)
         assert (document['state'], document['reason']) == (state, reason)
     assert listed(httpd) == numbers
@@ -306,7 +306,7 @@ def test_database_is_replaced_under_a_task(httpd, slow):
     progress(httpd, number, 20)
     for file in httpd.path('state').glob('tileseed.db*'):
         file.unlink()
-    wait_until(lambda: f'task {number} is no longer' in httpd.error_log(), 10, 'the error line')
+    wait_until(lambda: f'task {number} is no longer' in httpd.error_log(), what='the error line')
     wait_until(lambda: not rows(httpd))
     written = files(httpd)
     assert done(httpd, 'stub', zoomStop=0)['id'] > number
@@ -321,7 +321,7 @@ def test_log_of_the_database_is_removed(httpd, slow):
     progress(httpd, number, 20)
     httpd.path('state/tileseed.db-wal').unlink()
     answer = wait_until(lambda: next((found for found in [try_to_post(httpd)]
-                                      if found.status == 200), None), 15, 'the state')
+                                      if found.status == 200), None), what='the state')
     os.kill(seeder_of(httpd), signal.SIGKILL)
     httpd.expect('the seeder ended unexpectedly')
     check_seed(ended(httpd, number), 4)
@@ -341,7 +341,7 @@ def test_state_directory_goes_away_and_comes_back(httpd, slow):
     assert not state.exists()
     away.rename(state)
     answer = wait_until(lambda: next((found for found in [try_to_post(httpd)]
-                                      if found.status == 200), None), 15, 'the state')
+                                      if found.status == 200), None), what='the state')
     assert number_of(answer) == number + 1
     slow.always = None
     assert counts(ended(httpd, number + 1)) in ((1, 0, 0, 0), (0, 1, 0, 0))
@@ -397,7 +397,7 @@ def test_database_of_a_newer_version(httpd, upstream):
     httpd.start()
     seed(httpd, 'stub', status=503)
     set_version(database, version)
-    wait_until(lambda: try_to_post(httpd).status == 200, 15, 'the state')
+    wait_until(lambda: try_to_post(httpd).status == 200, what='the state')
     assert done(httpd, 'stub', zoomStop=0)['id'] > number
     assert task(httpd, number)['state'] == 'DONE'
 
@@ -411,7 +411,7 @@ def test_cache_directory_is_full(httpd, upstream, small_disk):
     httpd.start(REST + stub(upstream))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
     document = wait_until(lambda: next((found for found in [task(httpd, number)]
-                                        if found['reason']), None), 30, 'the pause')
+                                        if found['reason']), None), what='the pause')
     assert document['state'] == 'RUNNING'
     assert 'paused' in document['reason'] and 'No space left' in document['reason'], document
     assert f'task {number} of layer' in httpd.error_log()
@@ -436,7 +436,7 @@ def test_room_above_the_floor_comes_back(httpd, upstream, small_disk):
     httpd.start('TileSeedMinFree 2MiB\n' + REST + stub(upstream, 'TileSeedKeep zoom=0-7'))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
     document = wait_until(lambda: next((found for found in [task(httpd, number)]
-                                        if found['reason']), None), 30, 'the pause')
+                                        if found['reason']), None), what='the pause')
     assert document['state'] == 'RUNNING'
     assert "in the layer's store" in document['reason'], document
     space = os.statvfs(cache)

@@ -37,7 +37,7 @@ def lines(httpd, *words):
 
 def one_line(httpd, *words):
     """The only such line, when it is there."""
-    wait_until(lambda: lines(httpd, *words), 5, f'a line with {words}')
+    wait_until(lambda: lines(httpd, *words), what=f'a line with {words}')
     found = lines(httpd, *words)
     assert len(found) == 1, found
     return found[0]

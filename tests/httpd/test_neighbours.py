@@ -33,7 +33,7 @@ def says(httpd, number, words):
     def document():
         found = task(httpd, number)
         return found if words in (found['reason'] or '') else None
-    return wait_until(document, 60, f'task {number} to say "{words}"')
+    return wait_until(document, what=f'task {number} to say "{words}"')
 
 
 def of_different_tiles(httpd, count):
@@ -66,7 +66,7 @@ def test_a_hanging_upstream_keeps_no_thread(httpd, upstream, well):
         """Notes what the task says until it has begun."""
         found.append(task(httpd, number))
         return found[-1]['state'] != 'PENDING'
-    wait_until(over, 60, 'the healthy task to begin')
+    wait_until(over, what='the healthy task to begin')
     assert {document['reason'] for document in found[:-1]} <= {
         None, f'waits for a thread: other tasks have all {THREADS} of TileSeedThreads'}
     assert ended(httpd, number)['state'] == 'DONE'

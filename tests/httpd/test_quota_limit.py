@@ -36,7 +36,7 @@ def reason(httpd, number, words):
     def document():
         found = task(httpd, number)
         return found if words in (found['reason'] or '') else None
-    return wait_until(document, 30, f'a reason with "{words}" in {task(httpd, number)}')
+    return wait_until(document, what=f'a reason with "{words}" in {task(httpd, number)}')
 
 
 @one_mpm
@@ -106,9 +106,9 @@ def test_halved_under_load(httpd, upstream):
     serve(httpd, upstream, before='TileSeedDiskQuotaGrace 0\n')
     put(httpd, enabled=True, globalQuota=size(12, 'MiB'), **QUICK)
     number = begin(httpd, 'stub', zoomStop=6, threadCount=4)
-    wait_until(lambda: disk(httpd)[0] > 8 * MIB, 60)
+    wait_until(lambda: disk(httpd)[0] > 8 * MIB)
     put(httpd, globalQuota=size(6, 'MiB'))
-    wait_until(lambda: disk(httpd)[0] <= 6 * MIB, 30)
+    wait_until(lambda: disk(httpd)[0] <= 6 * MIB)
     with Du(httpd) as du:
         assert ended(httpd, number, 240)['state'] == 'DONE'
     assert du.most()[0] <= 6 * MIB
@@ -131,7 +131,7 @@ def test_off_and_on(httpd, upstream):
         0, 0, 100, 100]}})
     assert 'nothing is removed before ' + found['grace'] in \
         reason(httpd, number, 'paused: disk quota of 8.0 MiB reached')['reason']
-    wait_until(lambda: disk(httpd)[0] <= 8 * MIB, 30)
+    wait_until(lambda: disk(httpd)[0] <= 8 * MIB)
     assert ended(httpd, number)['reason'] is None
     wait_until(lambda: usage(httpd)['grace'] is None)
     put(httpd, enabled=False)
@@ -157,7 +157,7 @@ def test_end_of_grace(httpd, upstream, how):
     else:
         put(httpd, cacheCleanUpFrequency=1)
         httpd.graceful('TileSeedDiskQuotaGrace 0\n' + REST + TILES + stub(upstream, meta='4x4'))
-    wait_until(lambda: disk(httpd)[0] <= 2 * MIB, 30)
+    wait_until(lambda: disk(httpd)[0] <= 2 * MIB)
     wait_until(lambda: usage(httpd)['grace'] is None)
 
 
@@ -173,7 +173,7 @@ def test_clean_up_beside_a_truncate(httpd, upstream):
     wait_until(lambda: task(httpd, number)['tilesRemoved'])
     put(httpd, enabled=True, globalQuota=size(256, 'KiB'), **QUICK)
     document = ended(httpd, number, 120)
-    wait_until(lambda: disk(httpd)[0] <= MIB // 4, 60)
+    wait_until(lambda: disk(httpd)[0] <= MIB // 4)
     mischief.slow(httpd.path('cache'), 0)
     assert document['state'] == 'DONE', document
     wait_until(lambda: usage(httpd)['lastCleanUp'])

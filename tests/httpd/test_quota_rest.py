@@ -279,7 +279,7 @@ def test_changes_are_durable(httpd, upstream, how):
         old = seeder_of(httpd)
         os.kill(old, signal.SIGKILL)
         assert ask(httpd, 'GET', '/rest/diskquota.xml').text == expected
-        wait_until(lambda: seeder_of(httpd) not in (None, old), 20)
+        wait_until(lambda: seeder_of(httpd) not in (None, old))
     elif how == 'graceful':
         httpd.graceful()
     else:

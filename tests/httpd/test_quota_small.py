@@ -92,9 +92,9 @@ def test_lowered_below_what_is_at_work(httpd, upstream):
     numbers = [begin(httpd, 'stub', type='reseed', zoomStart=6, zoomStop=6, threadCount=1,
                      bounds={'coords': {'double': [x, y, x + 490, y + 490]}})
                for x in (5, 505) for y in (5, 505)]
-    wait_until(lambda: all(task(httpd, number)['state'] == 'RUNNING' for number in numbers), 60)
+    wait_until(lambda: all(task(httpd, number)['state'] == 'RUNNING' for number in numbers))
     put(httpd, globalQuota=size(4, 'MiB'))
-    wait_until(lambda: disk(httpd)[0] <= 4 * MIB, 30)
+    wait_until(lambda: disk(httpd)[0] <= 4 * MIB)
     released.set()
     with Du(httpd) as du:
         for number in numbers:

@@ -31,7 +31,7 @@ def reconciled(httpd):
     def result():
         found = usage(httpd)['reconcile']
         return found if found['state'] == 'done' and found['requested'] == before else None
-    return wait_until(result, 60, 'the end of the reconcile')
+    return wait_until(result, what='the end of the reconcile')
 
 
 def difference(found):
@@ -258,7 +258,7 @@ def test_parameters_on_the_disk(httpd, upstream):
     assert before['files'] == 129 and before['complete']
     assert 'do not list' not in httpd.error_log()
     put(httpd, enabled=True, globalQuota=size(0), cacheCleanUpFrequency=1)
-    wait_until(lambda: disk(httpd) == (0, 0), 30)
+    wait_until(lambda: disk(httpd) == (0, 0))
     assert with_parameters(agrees(httpd)) == {'polygon': 0, 'pophatch': 0, 'x1': 0}
     plant(httpd, STYLES='population')
     plant(httpd, STYLES='x 2')
@@ -266,8 +266,8 @@ def test_parameters_on_the_disk(httpd, upstream):
     about = httpd.path(f'cache/stub/parameters-{digest}.properties')
     about.write_text(f'#Parameters values for identifier: {digest}\nSTYLES=x 2\n')
     reconciled(httpd)
-    wait_until(lambda: disk(httpd)[1] == 64 + 1, 30)
-    wait_until(lambda: with_parameters(usage(httpd)).get('x 2') == 0, 30)
+    wait_until(lambda: disk(httpd)[1] == 64 + 1)
+    wait_until(lambda: with_parameters(usage(httpd)).get('x 2') == 0)
     assert usage(httpd)['files'] == 0
     log = httpd.error_log()
     assert log.count(parameter_hash({'STYLES': 'population'})) == 1
@@ -285,7 +285,7 @@ def test_reconcile_outlives_the_seeder(httpd, upstream):
     assert usage(httpd)['reconcile']['state'] == 'waiting'
     os.kill(seeder_of(httpd), signal.SIGKILL)
     httpd.expect('seeder')
-    wait_until(lambda: usage(httpd)['reconcile']['state'] == 'done', 60)
+    wait_until(lambda: usage(httpd)['reconcile']['state'] == 'done')
 
 
 @one_mpm
@@ -296,9 +296,9 @@ def test_block_size(httpd, upstream):
     before = agrees(httpd)
     put(httpd, diskBlockSize=65536)
     found = wait_until(lambda: (lambda now: now if not now['recount'] and
-                                now['bytes'] != before['bytes'] else None)(usage(httpd)), 30)
+                                now['bytes'] != before['bytes'] else None)(usage(httpd)))
     assert found['bytes'] == 65536 * found['files'] and found['files'] == before['files']
     with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
         assert wait_until(lambda: database.execute(
-            "SELECT value FROM note WHERE name = 'block'").fetchone() == ('65536',), 10)
+            "SELECT value FROM note WHERE name = 'block'").fetchone() == ('65536',))
     assert 'diskBlockSize is 65536 now instead of' in httpd.error_log()

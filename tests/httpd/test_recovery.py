@@ -90,4 +90,4 @@ def test_seeder_that_hangs_before_it_begins(httpd, upstream):
     waiting = seeder_of(httpd)
     os.kill(waiting, signal.SIGSTOP)
     assert listed(httpd) == [number]
-    wait_until(lambda: seeder_of(httpd) not in (None, waiting), 30, 'a new seeder')
+    wait_until(lambda: seeder_of(httpd) not in (None, waiting), what='a new seeder')

@@ -358,7 +358,7 @@ def test_whole_levels_are_gone_at_once_and_from_the_disk_by_and_by(httpd, upstre
     assert counts(document) == (0, 0, len(whole), 0)
     assert not files(httpd)
     assert counts(done(httpd, 'stub', zoomStop=4, threadCount=4)) == (len(whole), 0, 0, 0)
-    wait_until(lambda: not httpd.path('cache/.tileseed').exists(), 60, 'the end of the purge')
+    wait_until(lambda: not httpd.path('cache/.tileseed').exists(), what='the end of the purge')
     assert files(httpd) == before
 
 
@@ -382,7 +382,7 @@ def test_counts_are_exact_for_eight_readers(httpd, upstream):
     with Watch(httpd, clients=8, name='stub') as watch:
         wait_until(lambda: watch.readings)
         number = begin(httpd, 'stub', zoomStop=4, threadCount=3)
-        wait_until(lambda: not rows(httpd, 'stub'), 60)
+        wait_until(lambda: not rows(httpd, 'stub'))
     shown = watch.check(number, len(tiles))
     assert len({row[0] for row in shown}) > 5, 'the watch saw no progress'
     document = ended(httpd, number)

@@ -46,7 +46,7 @@ def start(httpd, upstream, more=''):
     mischief.hold_syncs(httpd.path('cache'), WAITS)
     httpd.start(REST + stub(upstream) + more)
     number = begin(httpd, 'stub', zoomStop=3)
-    wait_until(lambda: made(httpd, number), 60, 'all tiles')
+    wait_until(lambda: made(httpd, number), what='all tiles')
     return mischief, number
 
 
@@ -63,7 +63,7 @@ def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
     other = layer('other', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small')
     mischief, number = start(httpd, upstream, other.replace('@ROOT@/cache', elsewhere))
     done(httpd, 'other', zoomStop=3)
-    wait_until(lambda: 'has been writing' in (task(httpd, number)['reason'] or ''), 60, 'a reason')
+    wait_until(lambda: 'has been writing' in (task(httpd, number)['reason'] or ''), what='a reason')
     assert task(httpd, number)['state'] == 'RUNNING'
     state, tiles, low = row(httpd, number)
     assert state != DONE and (tiles, low) == (0, 0)
@@ -80,7 +80,7 @@ def test_a_sync_that_fails_is_tried_again(httpd, upstream):
     httpd.expect("can't be synced")
     mischief, number = start(httpd, upstream)
     mischief.hold_syncs(httpd.path('cache'), FAILS)
-    wait_until(lambda: "can't be synced" in (task(httpd, number)['reason'] or ''), 60, 'the reason')
+    wait_until(lambda: "can't be synced" in (task(httpd, number)['reason'] or ''))
     assert row(httpd, number)[1:] == (0, 0)
     mischief.hold_syncs(httpd.path('cache'), WORKS)
     document = ended(httpd, number)
@@ -97,9 +97,9 @@ def test_a_sync_that_fails_on_the_way(httpd, upstream):
     httpd.start(REST + stub(upstream))
     mischief.hold_syncs(httpd.path('cache'), FAILS)
     number = begin(httpd, 'stub', zoomStop=4)
-    wait_until(lambda: "can't be synced" in httpd.error_log(), 60, 'a failure')
+    wait_until(lambda: "can't be synced" in httpd.error_log(), what='a failure')
     mischief.hold_syncs(httpd.path('cache'), WORKS)
-    wait_until(lambda: 'is synced again' in httpd.error_log(), 60, 'a success')
+    wait_until(lambda: 'is synced again' in httpd.error_log(), what='a success')
     upstream.always = None
     document = ended(httpd, number)
     assert document['state'] == 'DONE' and 'has failed to write, tiles may be' in document['reason']

@@ -65,7 +65,7 @@ def test_no_more_than_allowed(httpd, upstream):
     assert ended(httpd, begin(httpd, 'stub', zoomStop=0, parameters={
         'entry': {'string': ['TIME', '5']}}))['tilesMade'] == 1
     assert httpd.get(address.format(0, 5)).status == 200
-    wait_until(lambda: rows(httpd) == 6, 30)
+    wait_until(lambda: rows(httpd) == 6)
     assert 'TIME takes values that are not listed' in httpd.error_log()
     ended(httpd, begin(httpd, 'stub', type='truncate', parameters={
         'entry': {'string': ['TIME', '5']}}))
@@ -73,7 +73,7 @@ def test_no_more_than_allowed(httpd, upstream):
                                usage(httpd)['layers'][0]['tilesets']
                                if found['parameters'].get('TIME') == '5'), 30)
     httpd.restart(REST + TILES + stub(upstream, *lines, meta='4x4'))
-    wait_until(lambda: rows(httpd) == 5, 30)
+    wait_until(lambda: rows(httpd) == 5)
 
 
 def multiply(books, count):
@@ -116,7 +116,7 @@ def test_ten_thousand(httpd, upstream):
         multiply(books, 10_000)
         books.commit()
     httpd.start()
-    wait_until(lambda: httpd.get('/tiles/other/small/3/0/0.png').status == 200, 30)
+    wait_until(lambda: httpd.get('/tiles/other/small/3/0/0.png').status == 200)
     seeder = pathlib.Path(f'/proc/{seeder_of(httpd)}')
     assert len(list((seeder / 'fd').iterdir())) < 300
     status = (seeder / 'status').read_text(encoding='ascii')

@@ -103,7 +103,7 @@ def die_in_the_middle(httpd, mischief):
     mischief.slow(httpd.path('cache'), 0.01)
     old = seeder_of(httpd)
     number = begin(httpd, 'stub', type='truncate', zoomStart=0, zoomStop=5)
-    wait_until(lambda: seeder_of(httpd) != old or task(httpd, number)['tilesRemoved'] > 20, 30)
+    wait_until(lambda: seeder_of(httpd) != old or task(httpd, number)['tilesRemoved'] > 20)
     if seeder_of(httpd) == old:
         os.kill(old, signal.SIGKILL)
     wait_until(lambda: seeder_of(httpd) not in (None, old))
@@ -123,7 +123,7 @@ def test_death_beside_answers_of_before(httpd, upstream, die):
     done(httpd, 'stub', zoomStop=4, threadCount=8)
     upstream.always = Fault('delay', 0.02)
     seed = begin(httpd, 'stub', type='reseed', zoomStart=5, zoomStop=5, threadCount=8)
-    wait_until(lambda: task(httpd, seed)['tilesMade'] > 100, 30)
+    wait_until(lambda: task(httpd, seed)['tilesMade'] > 100)
     assert OLD in shades(httpd)
     upstream.shade = NEW
     truncate = die(httpd, mischief)

@@ -101,7 +101,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def wait_until(condition, timeout=60, what='the condition'):
+def wait_until(condition, timeout=120, what='the condition'):
     """Waits until condition() is true and returns what it returned."""
     deadline = time.monotonic() + timeout
     while True:
