@@ -37,8 +37,8 @@ tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_
     tseed_job_t *job = chore_get(seeder, client, run, stage);
 
     job->metatile.wanted = tiles_of(run, page);
-    tseed_steward_hold(seeder, job);
-    tseed_steward_pin(seeder, job);
+    tseed_holds_hold(seeder->holds, job);
+    tseed_holds_pin(seeder->holds, job);
     tseed_queue_put(&run->ready, job);
     return job;
 }

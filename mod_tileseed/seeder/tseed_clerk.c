@@ -255,7 +255,6 @@ apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder)
     apr_pool_create(&pool, seeder->context->pool);
     seeder->book_pool = pool;
     seeder->cache->book = tseed_book_create(pool);
-    seeder->leaves = apr_hash_make(pool);
     seeder->open = apr_hash_make(pool);
     seeder->cache->cleaner = tseed_cleaner_create(seeder->context->settings, pool);
     tseed_loader_begin(seeder, pool);
@@ -283,7 +282,8 @@ void tseed_clerk_undo(tseed_seeder_t *seeder)
 /* What the database is to say of the block size that sizes in the books are rounded up to. */
 static int64_t block_to_save(const tseed_seeder_t *seeder)
 {
-    if (seeder->cache->block == seeder->cache->block_saved || !tseed_steward_is_doubtful(seeder)) {
+    if (seeder->cache->block == seeder->cache->block_saved ||
+        tseed_book_in_doubt(seeder->cache->book) == 0) {
         return seeder->cache->block;
     }
     return seeder->cache->block_saved ? TSEED_BLOCK_MIXED : 0;

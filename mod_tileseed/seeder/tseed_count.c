@@ -133,7 +133,7 @@ void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
 
 static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    tseed_steward_book(seeder, job);
+    tseed_holds_book(seeder->holds, job);
     if (job->outcome == TSEED_JOB_NO_STORE) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "can't remove shared files of layer '%s' below %s that no tile needs any more; "
@@ -175,7 +175,7 @@ static void recount_feed(tseed_seeder_t *seeder)
     tseed_book_page_t found;
 
     while (seeder->recounts < RECOUNTS_AT_ONCE) {
-        if (!tseed_steward_is_doubtful(seeder) ||
+        if (tseed_book_in_doubt(seeder->cache->book) == 0 ||
             !tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->recount_cursor,
                                       &looks)) {
             seeder->marks->is_recounting = looks == 0 || seeder->recounts > 0;
@@ -252,7 +252,7 @@ static void count_next(tseed_seeder_t *seeder)
 static void feed_doubts(void *module)
 {
     tseed_seeder_t *seeder = module;
-    if (tseed_count_may_begin(seeder) && tseed_steward_is_doubtful(seeder)) {
+    if (tseed_count_may_begin(seeder) && tseed_book_in_doubt(seeder->cache->book) > 0) {
         count_next(seeder);
     }
 }

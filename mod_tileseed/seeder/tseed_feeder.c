@@ -36,7 +36,7 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    tseed_steward_hold(seeder, job);
+    tseed_holds_hold(seeder->holds, job);
     if (tseed_board_crashes_at(seeder->context->board, run->task->id, position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
@@ -75,7 +75,7 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
     tseed_job_trace_begin_level(seeder->context->board, job);
-    tseed_steward_mark_level(seeder, job);
+    tseed_holds_mark_level(seeder->holds, job);
     tseed_queue_put(&run->ready, job);
     return 1;
 }
@@ -128,7 +128,7 @@ static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         job->is_whole = job->is_whole && is_alone(seeder, run);
-        if (tseed_steward_may_work(seeder, job)) {
+        if (tseed_holds_may_work(seeder->holds, job)) {
             if (job->is_whole) {
                 describe(seeder, job);
             }
@@ -218,7 +218,7 @@ static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        if (!lacks_room(run, job, now) && tseed_steward_may_work(seeder, job)) {
+        if (!lacks_room(run, job, now) && tseed_holds_may_work(seeder->holds, job)) {
             tseed_pump_work(seeder, job, job->stage);
         } else if (must_pass(seeder, job)) {
             job->is_passing = 1;

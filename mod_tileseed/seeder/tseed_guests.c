@@ -100,7 +100,7 @@ static void count_uses(tseed_seeder_t *seeder, const tseed_job_t *job)
         const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);
 
         tseed_book_hit(seeder->cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
-                       tseed_steward_date(seeder));
+                       tseed_holds_date(seeder->holds));
     }
 }
 
@@ -176,7 +176,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     job->run->working--;
     if (job->stage == TSEED_STAGE_CUT && !job->is_passing) {
-        tseed_steward_book(seeder, job);
+        tseed_holds_book(seeder->holds, job);
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
@@ -353,7 +353,7 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
     job->metatile = flight->metatile;
     flight->job = job;
     tseed_run_job_add(run, job);
-    tseed_steward_hold(seeder, job);
+    tseed_holds_hold(seeder->holds, job);
     if (tseed_board_crashes_at(seeder->context->board, run->task->id, job->position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));

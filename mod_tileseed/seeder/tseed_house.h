@@ -8,7 +8,6 @@
  *      tseed_schedule.c which of them run, who lends a thread to whom
  *      tseed_pump.c     jobs of running tasks from stage to stage
  *      tseed_feeder.c   which of them begins next
- *      tseed_display.c  what the board shows of tasks
  *      tseed_cutoff.c   answers that a truncate makes stale
  *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
@@ -16,11 +15,9 @@
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
- *      tseed_steward.c  the books of the cache
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_archive.c  which answers tiles came from
  *      tseed_chores.c   jobs that are no metatile's
  *      tseed_count.c    pages and shared files that are counted
  *      tseed_walk.c     pages that only the disk has
@@ -28,7 +25,6 @@
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_audit.c    books that are compared with the disk
  *      tseed_purge.c    what truncates have renamed away
- *      tseed_safe.c     what is on the disk, so that the database may say so
  *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
@@ -45,7 +41,11 @@
 #include "seeder/tseed_retry.h"
 #include "seeder/tseed_seeder.h"
 #include "usage/tseed_cache.h"
+#include "usage/tseed_display.h"
+#include "usage/tseed_durable.h"
+#include "usage/tseed_holds.h"
 #include "usage/tseed_marks.h"
+#include "usage/tseed_origins.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 #include "work/tseed_session.h"
@@ -65,7 +65,6 @@ typedef struct tseed_entry_t {
 typedef struct tseed_inquiry_t tseed_inquiry_t;
 typedef struct tseed_walk_t tseed_walk_t;   /* tseed_walk.c */
 typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
-typedef struct tseed_sync_t tseed_sync_t;   /* tseed_safe.h */
 
 /* What refused writes would have needed. */
 typedef struct {
@@ -129,7 +128,6 @@ typedef struct tseed_seeder_t {
 
     apr_pool_t *book_pool;
     tseed_loader_t loader;
-    apr_hash_t *leaves;      /* of the archive */
     apr_hash_t *open;        /* layer -> int *: tile sets with values that are not listed */
     apr_pool_t *quota_pool;  /* where its texts live */
     char cleaner_saved[100]; /* what the database has of the cleaner, */
@@ -141,6 +139,10 @@ typedef struct tseed_seeder_t {
     size_t recount_cursor; /* in the book: so far they are counted */
     size_t doubt_cursor;   /* in the book */
     tseed_marks_t *marks;
+    tseed_durable_t *durable;
+    tseed_display_t *display;
+    tseed_origins_t *origins;
+    tseed_holds_t *holds;
     tseed_walk_t *walk;                 /* NULL: none */
     tseed_book_tileset_t *to_walk;      /* a reconcile wants it walked; NULL: it was, or none */
     unsigned walk_cursor;               /* number of a tile set */
@@ -149,7 +151,6 @@ typedef struct tseed_seeder_t {
     tseed_places_t *places;             /* of requests that wait, */
     int leavers;                        /* and an epoll that hears when one has gone */
     tseed_purge_t *purges;              /* by store root */
-    tseed_sync_t *syncs;                /* by file system; NULL: nothing is synced */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -185,15 +186,6 @@ void tseed_roster_dismiss(tseed_seeder_t *seeder, tseed_run_t *run);
 /* Claims PENDING tasks for free seeding threads, then lends what is left. */
 void tseed_schedule_turn(tseed_seeder_t *seeder);
 extern tseed_client_t tseed_schedule_client; /* PENDING tasks say what they wait for */
-
-/* ---- display ---- */
-
-/* Shows the run's progress on the board. */
-void tseed_display_run(tseed_seeder_t *seeder, tseed_run_t *run);
-/* Shows why a PENDING task is not begun although a thread is free. */
-void tseed_display_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason);
-/* Shows why no PENDING task is begun; "": there is no reason any more. */
-void tseed_display_all_waiting(tseed_seeder_t *seeder, const char *reason);
 
 /* ---- checkup ---- */
 
@@ -261,30 +253,6 @@ extern tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 
-/* ---- the books ---- */
-
-/* A job is about to go to work in the pages of its tiles; it does no more. */
-void tseed_steward_hold(tseed_seeder_t *seeder, tseed_job_t *job);
-void tseed_steward_drop(tseed_seeder_t *seeder, tseed_job_t *job);
-/* It goes to work in them, and comes back from work: in between nothing is removed there for the
- * disk quota. */
-void tseed_steward_pin(tseed_seeder_t *seeder, tseed_job_t *job);
-void tseed_steward_unpin(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Instead of pages: it is about to remove from a whole level. */
-void tseed_steward_mark_level(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Whether a CUT, REMOVE or COUNT may be given to a worker now. If not, what is in the way has been
- * set about. */
-int tseed_steward_may_work(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Now, in the seconds of the books. */
-int64_t tseed_steward_date(const tseed_seeder_t *seeder);
-/* Whether there are pages in doubt. */
-int tseed_steward_is_doubtful(const tseed_seeder_t *seeder);
-/* Books what a job has changed. */
-void tseed_steward_book(tseed_seeder_t *seeder, tseed_job_t *job);
-/* Once a tick, and at the end. */
-void tseed_steward_tick(void *module, apr_time_t now);
-extern tseed_client_t tseed_steward_client;
-
 /* ---- the books and the database ---- */
 
 /* Makes the books: loads the tile sets, and enters those that are configured; their pages come
@@ -326,17 +294,6 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 /* Enters the tile sets with parameters that the disk has, as far as they can be told from their
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
-
-/* ---- archive ---- */
-
-/* A job is about to be fetched: what its answer is to be compared with, and whether the upstream is
- * asked for a change only. Its address is known. */
-void tseed_archive_ask(tseed_seeder_t *seeder, tseed_job_t *job);
-/* A CUT has come back. */
-void tseed_archive_take(tseed_seeder_t *seeder, const tseed_job_t *job);
-/* Writes what has changed into the open transaction, behind the books; it is committed. */
-apr_status_t tseed_archive_write(tseed_seeder_t *seeder);
-void tseed_archive_saved(tseed_seeder_t *seeder);
 
 /* ---- chores ---- */
 

@@ -91,7 +91,7 @@ static void show_warnings(tseed_seeder_t *seeder)
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
         if (run->phase == TSEED_RUN_GOING && !*run->progress.reason) {
             tseed_run_remind(run);
-            tseed_display_run(seeder, run);
+            tseed_display_run(seeder->display, run);
         }
     }
 }

@@ -384,7 +384,7 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
     janitor->leaving.bytes -= job->counted.allocated;
     janitor->leaving.files -= job->counted.files;
     remember(seeder, job);
-    tseed_steward_book(seeder, job);
+    tseed_holds_book(seeder->holds, job);
     if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
         tseed_book_count(&difference, seeder->cache->book, job->run->booked, &page, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {

@@ -30,7 +30,7 @@ static void come_back(void *module, void *about)
 
     job->at_work = 0;
     if (job->stage == TSEED_STAGE_CUT) {
-        tseed_steward_unpin(jobs->seeder, job);
+        tseed_holds_unpin(jobs->seeder->holds, job);
     }
     job->client->take(job->client->module, job);
 }
@@ -74,7 +74,7 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)
 {
     tseed_jobs_forget_answer(&job->transfer);
-    tseed_steward_drop(jobs->seeder, job);
+    tseed_holds_drop(jobs->seeder->holds, job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
     job->next = jobs->idle;

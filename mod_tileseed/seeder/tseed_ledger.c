@@ -16,7 +16,6 @@
 #include "board/tseed_traces.h"
 #include "protocol/tseed_quota_config.h"
 #include "seeder/tseed_house.h"
-#include "seeder/tseed_safe.h"
 
 /* ---- claims ---- */
 
@@ -89,7 +88,8 @@ static apr_status_t write_ending(tseed_seeder_t *seeder, tseed_run_t *run)
  * counts. */
 static int may_end(const tseed_seeder_t *seeder, const tseed_run_t *run)
 {
-    return run->phase == TSEED_RUN_ENDING && run->losses == 0 && tseed_safe_may_end(seeder, run);
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0 &&
+           tseed_durable_may_end(seeder->durable, run);
 }
 
 /* Whether this transaction takes what a run has measured. */
@@ -119,7 +119,7 @@ static apr_status_t write_runs(tseed_seeder_t *seeder, int checkpoint)
     apr_status_t rv = APR_SUCCESS;
 
     for (tseed_run_t *run = seeder->runs->tasks; rv == APR_SUCCESS && run; run = run->next_run) {
-        const tseed_progress_t *progress = tseed_safe_progress(seeder, run);
+        const tseed_progress_t *progress = tseed_durable_progress(seeder->durable, run);
 
         if (may_end(seeder, run)) {
             rv = write_ending(seeder, run);
@@ -180,7 +180,7 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = tseed_clerk_write(seeder, save_of(checkpoint));
     }
     if (rv == APR_SUCCESS && save_of(checkpoint) == TSEED_SAVE_ALL) {
-        rv = tseed_archive_write(seeder);
+        rv = tseed_origins_write(seeder->origins);
     }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(seeder->session->state);
@@ -258,7 +258,7 @@ static void settle_losses(tseed_seeder_t *seeder)
                            run->task->failure_limit, loss->cause);
             tseed_pump_drain(seeder, run);
         }
-        tseed_display_run(seeder, run);
+        tseed_display_run(seeder->display, run);
         tseed_trace_end(seeder->context->board, loss->trace);
         tseed_pump_settle(seeder, run);
         free(loss);
@@ -273,7 +273,7 @@ static void dismiss_ended(tseed_seeder_t *seeder, int checkpoint)
         tseed_run_t *next = run->next_run;
 
         if (checkpoint) {
-            tseed_safe_saved(seeder, run);
+            tseed_durable_saved(seeder->durable, run);
         }
         if (may_measure(seeder, run, checkpoint)) {
             memset(run->measures, 0, sizeof(run->measures));
@@ -316,7 +316,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
     int dirty = 0;
 
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        dirty |= tseed_safe_progress(seeder, run) != NULL;
+        dirty |= tseed_durable_progress(seeder->durable, run) != NULL;
     }
     return seeder->session->must_record || (checkpoint && dirty) ||
            tseed_clerk_has_changes(seeder, save_of(checkpoint));
@@ -340,7 +340,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     seeder->session->must_record = 0;
     tseed_clerk_saved(seeder, save_of(checkpoint));
     if (save_of(checkpoint) == TSEED_SAVE_ALL) {
-        tseed_archive_saved(seeder);
+        tseed_origins_saved(seeder->origins);
     }
     seeder->session->must_save = 0;
     dismiss_ended(seeder, checkpoint);

@@ -137,7 +137,7 @@ static void hold_pages(tseed_seeder_t *seeder)
 {
     for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
         for (tseed_job_t *job = run->jobs; job; job = job->sibling) {
-            tseed_steward_hold(seeder, job);
+            tseed_holds_hold(seeder->holds, job);
         }
     }
 }

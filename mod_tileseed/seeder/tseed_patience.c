@@ -80,7 +80,7 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
     } else {
         write_reason(run, name, outlook, now);
     }
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
     run->dirty = was_dirty;
 }
 
@@ -89,7 +89,7 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
     run->waits_since = run->progress.away_since = 0;
     run->measured_at = now;
     tseed_run_remind(run);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
 }
 
 /* It has answered nothing for a while, and what it was asked has not failed yet. */
@@ -104,7 +104,7 @@ static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name
                    "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
                    tseed_text_fit(upstream, sizeof(upstream), name),
                    (now - outlook->hushed) / APR_USEC_PER_SEC);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
     run->dirty = was_dirty;
 }
 
@@ -113,7 +113,7 @@ static void hear_again(tseed_seeder_t *seeder, tseed_run_t *run)
     run->is_hushed = 0;
     if (run->phase == TSEED_RUN_GOING) {
         tseed_run_remind(run);
-        tseed_display_run(seeder, run);
+        tseed_display_run(seeder->display, run);
     }
 }
 

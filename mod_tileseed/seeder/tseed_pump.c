@@ -27,7 +27,7 @@ void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t sta
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (stage == TSEED_STAGE_CUT) {
-        tseed_steward_pin(seeder, job);
+        tseed_holds_pin(seeder->holds, job);
         tseed_job_trace_begin(seeder->context->board, job);
     }
     if (tseed_workers_push(seeder->context->workers, job) != APR_SUCCESS) {
@@ -71,7 +71,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
         job->is_stale = 0;
     }
     set_url(seeder, job, address);
-    tseed_archive_ask(seeder, job);
+    tseed_origins_ask(seeder->origins, job);
     job->stage = TSEED_STAGE_FETCH;
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -140,7 +140,7 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
         tseed_run_remind(run);
     }
     tseed_jobs_put_back(seeder->jobs, job);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
     tseed_trace_end(seeder->context->board, trace);
 }
 
@@ -176,7 +176,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
                        "paused: the store of layer %s can't be used: %s; the error log says where",
                        tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
 }
 
 /* ---- stages ---- */
@@ -243,7 +243,7 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
         run->progress.bytes += job->bytes;
     }
     tseed_jobs_put_back(seeder->jobs, job);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
 }
 
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
@@ -312,7 +312,7 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage != TSEED_STAGE_CHECK) {
-        tseed_steward_book(seeder, job);
+        tseed_holds_book(seeder->holds, job);
     }
     if (job->outcome == TSEED_JOB_OK) {
         work_done(seeder, job);
@@ -407,7 +407,7 @@ static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
         run->paces += run->paces < PACES;
         run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
     }
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
     run->dirty = was_dirty;
     run->paced_at = now;
     run->paced_tiles = processed;
@@ -420,7 +420,7 @@ void tseed_pump_tick(void *module, apr_time_t now)
         take_pace(seeder, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
-            tseed_display_run(seeder, run);
+            tseed_display_run(seeder->display, run);
         }
         tseed_failures_summarise(run, now);
     }

@@ -113,7 +113,7 @@ void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, cons
         }
         if (strcmp(run->progress.reason, reason) != 0) {
             tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
-            tseed_display_run(seeder, run);
+            tseed_display_run(seeder->display, run);
         }
     }
 }

@@ -139,7 +139,7 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
               run->task->tiles_total, run->task->gridset, run->task->zoom_start,
               run->task->zoom_stop, run->task->format);
     tseed_pump_settle(seeder, run);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
 }
 
 /* ---- who waits for what ---- */
@@ -307,7 +307,7 @@ static void be_behind(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_run_
     run->is_behind = 1;
     apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
                  "waits for the metatile that %s is at, which is paused or waits itself", who);
-    tseed_display_run(seeder, run);
+    tseed_display_run(seeder->display, run);
     run->dirty = was_dirty;
 }
 
@@ -316,7 +316,7 @@ static void go_on(tseed_seeder_t *seeder, tseed_run_t *run)
     run->is_behind = 0;
     if (run->phase == TSEED_RUN_GOING) {
         tseed_run_remind(run);
-        tseed_display_run(seeder, run);
+        tseed_display_run(seeder->display, run);
     }
 }
 
@@ -333,6 +333,28 @@ static void show_behind(tseed_seeder_t *seeder)
     }
 }
 
+/* Shows why a PENDING task is not begun although a thread is free. */
+static void show_waiting(tseed_seeder_t *seeder, const tseed_entry_t *entry, const char *reason)
+{
+    tseed_row_t row;
+
+    if (tseed_board_read(seeder->context->board, (unsigned)entry->slot, &row) &&
+        strcmp(row.progress.reason, reason) != 0) {
+        tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
+        tseed_board_slot_update(seeder->context->board, entry->slot, &row.progress);
+    }
+}
+
+/* Shows why no PENDING task is begun; "": there is no reason any more. */
+static void show_all_waiting(tseed_seeder_t *seeder, const char *reason)
+{
+    for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
+        if (!entry->run && !entry->terminated) {
+            show_waiting(seeder, entry, reason);
+        }
+    }
+}
+
 static void tick(void *module, apr_time_t now)
 {
     tseed_seeder_t *seeder = module;
@@ -344,17 +366,17 @@ static void tick(void *module, apr_time_t now)
         return;
     }
     if (seeder->session->trouble) {
-        tseed_display_all_waiting(seeder, seeder->session->trouble);
+        show_all_waiting(seeder, seeder->session->trouble);
         return;
     }
     if (seeder->cache->is_loading) {
-        tseed_display_all_waiting(seeder, tseed_loader_reason(seeder));
+        show_all_waiting(seeder, tseed_loader_reason(seeder));
         return;
     }
     queue = queue_of(seeder);
     for (const tseed_entry_t *entry = seeder->entries; entry; entry = entry->next) {
         if (!entry->run && !entry->terminated) {
-            tseed_display_waiting(seeder, entry, say_waiting(seeder, &queue, entry));
+            show_waiting(seeder, entry, say_waiting(seeder, &queue, entry));
         }
         pass_by(&queue, entry);
     }
@@ -408,7 +430,7 @@ static void show_trouble(tseed_seeder_t *seeder)
     const char *trouble = seeder->session->trouble;
 
     if (trouble != seeder->shown_trouble) {
-        tseed_display_all_waiting(seeder, trouble ? trouble : "");
+        show_all_waiting(seeder, trouble ? trouble : "");
         seeder->shown_trouble = trouble;
     }
 }

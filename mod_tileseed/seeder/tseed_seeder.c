@@ -15,7 +15,6 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
-#include "seeder/tseed_safe.h"
 #include "seeder/tseed_miss.h"
 #include "upkeep/tseed_lapsed.h"
 #include "upkeep/tseed_root_claim.h"
@@ -465,10 +464,10 @@ static void stop(tseed_seeder_t *seeder)
     wait_for_workers(seeder, now + 2 * half);
     tseed_pump_tick(seeder, tseed_clock_monotonic());
     sync_last(seeder);
-    tseed_steward_tick(seeder, now); /* the board may go with httpd, and the hits on it */
+    tseed_holds_tick(seeder->holds); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
      */
-    tseed_safe_end(seeder);
+    tseed_durable_end(seeder->durable);
     tseed_book_sweep(seeder->cache->book);
     tseed_book_sweep(seeder->cache->book);
     seeder->session->retry_at = 0;
@@ -496,7 +495,7 @@ static void enter_clients(tseed_seeder_t *seeder)
         tseed_retry_client(seeder->retry),
         &tseed_patience_client,
         &tseed_inquiry_client,
-        &tseed_steward_client,
+        tseed_holds_client(seeder->holds),
         &tseed_janitor_client,
         &tseed_count_client,
         &tseed_walk_client,
@@ -532,6 +531,23 @@ static tseed_context_t *context_create(const tseed_seeder_setup_t *setup, apr_po
     return context;
 }
 
+static void usage_create(tseed_seeder_t *seeder)
+{
+    seeder->marks = tseed_marks_create(seeder->context->pool);
+    seeder->durable = tseed_durable_create(seeder->cache, seeder->context->pool);
+    seeder->display = tseed_display_create(seeder->context, seeder->session, seeder->durable);
+    seeder->origins = tseed_origins_create(seeder->context, seeder->session, seeder->cache);
+    seeder->holds = tseed_holds_create(&(tseed_holds_uses_t){
+        .context = seeder->context,
+        .session = seeder->session,
+        .runs = seeder->runs,
+        .cache = seeder->cache,
+        .marks = seeder->marks,
+        .durable = seeder->durable,
+        .origins = seeder->origins,
+    });
+}
+
 static void pipeline_create(tseed_seeder_t *seeder)
 {
     const tseed_context_t *context = seeder->context;
@@ -555,7 +571,7 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     seeder->cache = apr_pcalloc(pool, sizeof(*seeder->cache));
     seeder->cache->quota = setup->settings->quota; /* until the database's is read */
     seeder->entries_end = &seeder->entries;
-    seeder->marks = tseed_marks_create(pool);
+    usage_create(seeder);
     pipeline_create(seeder);
     enter_clients(seeder);
     return seeder;

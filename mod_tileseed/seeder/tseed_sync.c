@@ -4,7 +4,7 @@
  *
  * The database syncs each commit, tiles are written without. So a thread has the file system of the
  * stores write what it has (syncfs), and the database is told no more than what was done when that
- * began (tseed_safe.c).
+ * began (tseed_durable.c).
  *
  * Roots of one file system are synced once, together. A file system that does not come back keeps
  * the endings and marks of its own stores only.
@@ -20,7 +20,6 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "seeder/tseed_house.h"
-#include "seeder/tseed_safe.h"
 
 #define RETRY APR_USEC_PER_SEC
 #define SLOW  (10 * APR_USEC_PER_SEC)
@@ -80,7 +79,7 @@ static void copy_run(tseed_run_t *run)
         run->copied = run->progress;
     }
     run->dirty = 0;
-    run->is_end_copied = tseed_safe_is_at_end(run);
+    run->is_end_copied = tseed_durable_is_at_end(run);
 }
 
 /* Of what could not be written the system keeps nothing, and says so once. */
@@ -94,7 +93,7 @@ static void settle_run(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv
     if (has_lost_writes(rv) && run->task->type != TSEED_TRUNCATE &&
         (run->dirty || run->is_copied || run->is_end_copied)) {
         tseed_run_doubt(run);
-        tseed_display_run(seeder, run);
+        tseed_display_run(seeder->display, run);
     }
     if (rv != APR_SUCCESS) {
         run->dirty |= run->is_copied;
@@ -116,7 +115,7 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
     pthread_t thread;
 
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_safe_sync(seeder, run->booked) == sync) {
+        if (tseed_durable_sync(seeder->durable, run->booked) == sync) {
             copy_run(run);
         }
     }
@@ -155,7 +154,7 @@ static void take(void *module, void *about)
 
     sync->at_work = 0;
     for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_safe_sync(seeder, run->booked) == sync) {
+        if (tseed_durable_sync(seeder->durable, run->booked) == sync) {
             settle_run(seeder, run, sync->rv);
         }
     }
@@ -177,8 +176,8 @@ static void take(void *module, void *about)
 static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
 {
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_safe_is_at_end(run) && !tseed_safe_may_end(seeder, run) &&
-            tseed_safe_sync(seeder, run->booked) == sync) {
+        if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(seeder->durable, run) &&
+            tseed_durable_sync(seeder->durable, run->booked) == sync) {
             return 1;
         }
     }
@@ -188,7 +187,7 @@ static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
 static void feed(void *module)
 {
     tseed_seeder_t *seeder = module;
-    for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
         if (!sync->at_work && (sync->due || somebody_ends(seeder, sync)) &&
             tseed_clock_monotonic() >= sync->not_before) {
             begin_one(seeder, sync);
@@ -200,13 +199,13 @@ static void tick(void *module, apr_time_t now)
 {
     tseed_seeder_t *seeder = module;
     for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        tseed_sync_t *sync = run->dirty ? tseed_safe_sync(seeder, run->booked) : NULL;
+        tseed_sync_t *sync = run->dirty ? tseed_durable_sync(seeder->durable, run->booked) : NULL;
 
         if (sync) {
             sync->due = 1;
         }
     }
-    for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
         if (sync->at_work && now - sync->begun_at > SLOW) {
             complain(sync, APR_SUCCESS, "has been writing for more than 10 s");
         }
@@ -231,7 +230,7 @@ static dev_t device_of(const char *root, apr_pool_t *pool)
 
 static tseed_sync_t *group_get(tseed_seeder_t *seeder, dev_t device)
 {
-    tseed_sync_t *sync = seeder->syncs;
+    tseed_sync_t *sync = tseed_durable_first(seeder->durable);
 
     while (sync && sync->device != device) {
         sync = sync->next;
@@ -241,8 +240,7 @@ static tseed_sync_t *group_get(tseed_seeder_t *seeder, dev_t device)
         sync->device = device;
         sync->mailbox = seeder->context->mailbox;
         sync->letter = (tseed_letter_t){.take = take, .module = seeder, .about = sync};
-        sync->next = seeder->syncs;
-        seeder->syncs = sync;
+        tseed_durable_enter(seeder->durable, sync);
     }
     return sync;
 }
@@ -267,7 +265,7 @@ void tseed_sync_begin(tseed_seeder_t *seeder)
 
 void tseed_sync_begin_last(tseed_seeder_t *seeder)
 {
-    for (tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
         if (!sync->at_work) {
             begin_one(seeder, sync);
             sync->is_last = 1;
@@ -279,7 +277,7 @@ int tseed_sync_is_at_work(const tseed_seeder_t *seeder)
 {
     int at_work = 0;
 
-    for (const tseed_sync_t *sync = seeder->syncs; sync; sync = sync->next) {
+    for (const tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
         at_work |= sync->at_work;
     }
     return at_work;

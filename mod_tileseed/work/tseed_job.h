@@ -86,7 +86,7 @@ typedef struct tseed_job_t {
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */
     tseed_remnant_t remnant; /* as this */
 
-    /* of FETCH and CUT; see tseed_archive.c */
+    /* of FETCH and CUT; see tseed_origins.c */
     uint64_t seed;   /* of the digests: which tiles are wanted */
     uint64_t asked;  /* print of the request */
     uint64_t known;  /* digest of the answer that the tiles came from; 0: not known */

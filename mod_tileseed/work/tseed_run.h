@@ -53,7 +53,7 @@ typedef struct tseed_run_t {
     tseed_flight_t *failed;  /* and what they need not ask for just now */
     int is_walked;           /* of a standing run: a walk goes through the tile set */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
-    uint64_t recipe;         /* tseed_archive.c; 0: not looked up yet */
+    uint64_t recipe;         /* tseed_origins.c; 0: not looked up yet */
     tseed_phase_t phase;
     tseed_progress_t progress;
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */

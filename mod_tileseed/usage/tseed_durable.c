@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Durable: what is on the disk, so that the database may say so.
+ *
+ *      progress    A run's progress is copied when a sync begins. Checkpoints write the last copy
+ *                  whose sync has succeeded. The board shows the progress itself.
+ *      endings     A task is DONE when a sync has succeeded that began after its last tile. If one
+ *                  has failed meanwhile, what it was about is lost: the reason of the end says so.
+ *      marks       A sweep takes marks of pages away only if a sync has begun since the sweep
+ *                  before, and has succeeded. Marks of levels wait for one after their last job.
+ *                  Pages that become empty keep their mark as long.
+ */
+#include "usage/tseed_durable.h"
+
+#include <string.h>
+
+struct tseed_durable_t {
+    const tseed_cache_t *cache;
+    tseed_sync_t *syncs; /* by file system */
+};
+
+tseed_durable_t *tseed_durable_create(const tseed_cache_t *cache, apr_pool_t *pool)
+{
+    tseed_durable_t *durable = apr_pcalloc(pool, sizeof(*durable));
+
+    durable->cache = cache;
+    return durable;
+}
+
+void tseed_durable_enter(tseed_durable_t *durable, tseed_sync_t *sync)
+{
+    sync->next = durable->syncs;
+    durable->syncs = sync;
+}
+
+tseed_sync_t *tseed_durable_first(const tseed_durable_t *durable)
+{
+    return durable->syncs;
+}
+
+tseed_sync_t *tseed_durable_sync(const tseed_durable_t *durable, const tseed_book_tileset_t *booked)
+{
+    for (tseed_sync_t *sync = booked ? durable->syncs : NULL; sync; sync = sync->next) {
+        for (const tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+            if (strcmp(root->path, booked->record.root) == 0) {
+                return sync;
+            }
+        }
+    }
+    return NULL;
+}
+
+int tseed_durable_is_at_end(const tseed_run_t *run)
+{
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0;
+}
+
+const tseed_progress_t *tseed_durable_progress(const tseed_durable_t *durable,
+                                               const tseed_run_t *run)
+{
+    if (tseed_durable_sync(durable, run->booked)) {
+        return run->is_to_save ? &run->synced : NULL;
+    }
+    return run->dirty ? &run->progress : NULL;
+}
+
+void tseed_durable_saved(const tseed_durable_t *durable, tseed_run_t *run)
+{
+    run->is_to_save = 0;
+    run->dirty = run->dirty && tseed_durable_sync(durable, run->booked);
+}
+
+/* Nothing of a task that is not DONE is promised. */
+int tseed_durable_may_end(const tseed_durable_t *durable, const tseed_run_t *run)
+{
+    return run->may_end || run->terminated || run->progress.state == TSEED_ABORTED ||
+           !tseed_durable_sync(durable, run->booked);
+}
+
+const char *tseed_durable_trouble(const tseed_durable_t *durable, const tseed_run_t *run)
+{
+    const tseed_sync_t *sync =
+        tseed_durable_is_at_end(run) ? tseed_durable_sync(durable, run->booked) : NULL;
+
+    return sync && sync->is_said ? sync->trouble : NULL;
+}
+
+/* ---- marks ---- */
+
+void tseed_durable_touch_levels(tseed_durable_t *durable, const tseed_book_tileset_t *booked)
+{
+    tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+
+    if (sync) {
+        sync->levels = sync->begun;
+        sync->due = 1;
+    }
+}
+
+int tseed_durable_may_unmark(tseed_durable_t *durable, const tseed_book_tileset_t *booked)
+{
+    tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+
+    if (sync && sync->done <= sync->levels) {
+        sync->due = 1;
+        return 0;
+    }
+    return 1;
+}
+
+void tseed_durable_sweep(tseed_durable_t *durable)
+{
+    tseed_book_tileset_t *booked;
+    int lingers;
+
+    for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
+        const tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+
+        booked->keeps_empty = sync != NULL;
+        booked->is_unsafe = sync && sync->done <= sync->swept;
+    }
+    for (tseed_sync_t *sync = durable->syncs; sync; sync = sync->next) {
+        if (sync->done > sync->swept) {
+            sync->swept = sync->begun;
+        }
+    }
+    lingers = tseed_book_sweep(durable->cache->book);
+    for (tseed_sync_t *sync = durable->syncs; sync; sync = sync->next) {
+        sync->due |= lingers;
+    }
+}
+
+void tseed_durable_end(const tseed_durable_t *durable)
+{
+    tseed_book_tileset_t *booked;
+
+    for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
+        const tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+
+        booked->is_unsafe = sync && !(sync->is_last && !sync->at_work && sync->rv == APR_SUCCESS);
+    }
+}

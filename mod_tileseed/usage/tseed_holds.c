@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Page holds: the book of the cache beside the work.
+ *
+ * A job holds the pages of its metatile from its beginning to its end. A worker writes its tiles
+ * when the marks of these pages are durable, pages in doubt have been counted, and nobody removes
+ * there. When the job comes back, its changes are booked. Marks and changes are saved in the
+ * transactions of the checkpoint.
+ *
+ * A hold says no more than that the job will come here. Pages are pinned only while a worker is at
+ * the job: a job that waits, above all for room, keeps nothing from being removed to make room.
+ * Tiles that the job had written there before count as made, and are not made again.
+ *
+ * Only one kind of work at a time goes on in a page: cutting, or counting, or removing. So the
+ * effects of files that are replaced or removed are exact.
+ */
+#include "usage/tseed_holds.h"
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "board/tseed_hits.h"
+
+#define SWEEP_EVERY 30 /* ticks */
+
+struct tseed_holds_t {
+    tseed_holds_uses_t uses;
+    tseed_client_t client;
+};
+
+/* ---- the pages of a job ---- */
+
+typedef unsigned page_call_t(tseed_holds_t *holds, tseed_book_tileset_t *booked,
+                             const tseed_page_t *page);
+
+static unsigned hold(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+{
+    return tseed_book_hold(holds->uses.cache->book, booked, page);
+}
+
+static unsigned ask(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+{
+    unsigned obstacles = tseed_book_ask(holds->uses.cache->book, booked, page);
+
+    if (obstacles & TSEED_PAGE_IN_DOUBT) {
+        tseed_marks_count_page(holds->uses.marks, booked, page);
+    }
+    return obstacles;
+}
+
+static unsigned pin(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+{
+    tseed_book_pin(holds->uses.cache->book, booked, page);
+    return 0;
+}
+
+static unsigned unpin(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+{
+    tseed_book_unpin(holds->uses.cache->book, booked, page);
+    return 0;
+}
+
+static unsigned drop(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+{
+    tseed_book_drop(holds->uses.cache->book, booked, page);
+    return 0;
+}
+
+/* Calls for each page that a job's tiles lie in, at most four for a metatile. */
+static unsigned for_pages(tseed_holds_t *holds, const tseed_job_t *job, page_call_t *call)
+{
+    const tseed_range_t *tiles = &job->metatile.wanted;
+    unsigned sum = 0;
+
+    for (int64_t y = tiles->miny / TSEED_PAGE_SIDE; y <= tiles->maxy / TSEED_PAGE_SIDE; y++) {
+        for (int64_t x = tiles->minx / TSEED_PAGE_SIDE; x <= tiles->maxx / TSEED_PAGE_SIDE; x++) {
+            const tseed_page_t page = {tiles->z, x, y};
+
+            sum |= call(holds, job->run->booked, &page);
+        }
+    }
+    return sum;
+}
+
+void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
+{
+    if (holds->uses.cache->is_loading) {
+        return;
+    }
+    job->holds = 1;
+    if (for_pages(holds, job, hold) & TSEED_PAGE_UNMARKED) {
+        holds->uses.session->must_record = 1;
+    }
+}
+
+void tseed_holds_pin(tseed_holds_t *holds, tseed_job_t *job)
+{
+    if (job->holds && !job->pins) {
+        for_pages(holds, job, pin);
+        job->pins = 1;
+    }
+}
+
+void tseed_holds_unpin(tseed_holds_t *holds, tseed_job_t *job)
+{
+    if (job->pins) {
+        for_pages(holds, job, unpin);
+        job->pins = 0;
+    }
+}
+
+void tseed_holds_mark_level(tseed_holds_t *holds, tseed_job_t *job)
+{
+    job->levels = UINT64_C(1) << job->metatile.wanted.z;
+    tseed_book_mark_levels(job->run->booked, job->levels);
+    holds->uses.session->must_record = 1;
+}
+
+/* The levels that jobs of a tile set have marked; `job` (may be NULL) is not asked. */
+static uint64_t marked_by_others(const tseed_holds_t *holds, const tseed_book_tileset_t *booked,
+                                 const tseed_job_t *job)
+{
+    uint64_t levels = 0;
+
+    for (const tseed_run_t *run = holds->uses.runs->tasks; run; run = run->next_run) {
+        const tseed_job_t *other = run->booked == booked ? run->jobs : NULL;
+
+        for (; other; other = other->sibling) {
+            levels |= other != job ? other->levels : 0;
+        }
+    }
+    return levels;
+}
+
+/* Takes the marks of levels away that have served: pages in doubt may be so by the mark of their
+ * level alone, and no job but `job` (may be NULL) is at work there. */
+static void unmark(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_job_t *job)
+{
+    uint64_t levels = booked->in_doubt == 0 ? booked->record.doubtful : 0;
+
+    levels &= levels ? ~marked_by_others(holds, booked, job) : 0;
+    if (levels && tseed_durable_may_unmark(holds->uses.durable, booked)) {
+        tseed_book_unmark_levels(booked, levels);
+        holds->uses.session->must_save = 1;
+    }
+}
+
+void tseed_holds_drop(tseed_holds_t *holds, tseed_job_t *job)
+{
+    tseed_holds_unpin(holds, job);
+    if (job->holds) {
+        for_pages(holds, job, drop);
+        job->holds = 0;
+    }
+    if (job->levels) {
+        tseed_durable_touch_levels(holds->uses.durable, job->run->booked);
+        unmark(holds, job->run->booked, job);
+        job->levels = 0;
+    }
+}
+
+/* Shared files are everywhere in a tile set. */
+static int share_tiles(const tseed_job_t *a, const tseed_job_t *b)
+{
+    tseed_range_t common = tseed_range_intersect(&a->metatile.wanted, &b->metatile.wanted);
+
+    return a->stage == TSEED_STAGE_COUNT_SHARED || b->stage == TSEED_STAGE_COUNT_SHARED ||
+           tseed_range_count(&common) > 0;
+}
+
+/* Whether one of these runs has a job that keeps this one from being begun. */
+static int is_busy(const tseed_run_t *runs, const tseed_job_t *job)
+{
+    for (const tseed_run_t *run = runs; run; run = run->next_run) {
+        const tseed_job_t *other = run->booked == job->run->booked ? run->jobs : NULL;
+
+        for (; other; other = other->sibling) {
+            if (other != job && share_tiles(other, job) && tseed_job_excludes(other, job)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+int tseed_holds_may_work(tseed_holds_t *holds, tseed_job_t *job)
+{
+    const int is_cut = job->stage == TSEED_STAGE_CUT;
+    const int waits_for_shared = is_cut && job->run->booked->shared_due;
+
+    if (is_cut && (holds->uses.marks->is_recounting || holds->uses.cache->is_loading)) {
+        return 0;
+    }
+    if (waits_for_shared) {
+        tseed_marks_count_shared(holds->uses.marks, job->run->booked);
+    }
+    if (job->holds && job->stage != TSEED_STAGE_COUNT && for_pages(holds, job, ask)) {
+        return 0;
+    }
+    if (waits_for_shared || (job->levels & ~job->run->booked->marked)) {
+        return 0;
+    }
+    return !is_busy(holds->uses.runs->tasks, job) && !is_busy(holds->uses.runs->background, job);
+}
+
+static void complain(const tseed_job_t *job)
+{
+    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+              "what was changed in the cache of layer '%s' does not agree with its books; the "
+              "tiles concerned are counted again",
+              job->run->task->layer);
+}
+
+static void book_detached(tseed_holds_t *holds, tseed_job_t *job)
+{
+    tseed_book_tileset_t *booked = job->run->booked;
+    tseed_effect_t moved;
+
+    tseed_book_detach(&moved, holds->uses.cache->book, booked, job->metatile.wanted.z);
+    tseed_marks_purge(holds->uses.marks, booked->record.root);
+    holds->uses.session->must_save = holds->uses.session->must_record = 1;
+    job->is_detached = 0;
+}
+
+int64_t tseed_holds_date(const tseed_holds_t *holds)
+{
+    return apr_time_sec(
+        tseed_calendar_date(&holds->uses.context->calendar, tseed_clock_monotonic()));
+}
+
+void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
+{
+    const tseed_writer_t writer = {job->run->task->id, tseed_holds_date(holds)};
+    const tseed_line_t *line;
+    unsigned cursor = 0;
+    apr_status_t rv;
+
+    while ((line = tseed_tally_next(&job->tally, &cursor)) != NULL) {
+        rv = tseed_book_apply(holds->uses.cache->book, job->run->booked, &line->page, &line->effect,
+                              job->stage == TSEED_STAGE_CUT ? &writer : NULL);
+        if (rv != APR_SUCCESS) {
+            complain(job);
+        }
+    }
+    rv = tseed_book_share(holds->uses.cache->book, job->run->booked, &job->shared);
+    if (rv != APR_SUCCESS) {
+        complain(job);
+        tseed_marks_count_shared(holds->uses.marks, job->run->booked);
+    }
+    if (job->is_detached) {
+        book_detached(holds, job);
+    }
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_origins_take(holds->uses.origins, job);
+    }
+    tseed_account_release(&job->run->booked->chain, job->freed);
+    job->freed = (tseed_amount_t){0, 0};
+    tseed_tally_clear(&job->tally);
+    job->shared = (tseed_effect_t){0};
+}
+
+/* ---- once a tick ---- */
+
+static void hit(void *data, uint64_t page_print, uint64_t hits)
+{
+    const tseed_holds_t *holds = data;
+    const int64_t reads = hits < INT64_MAX ? (int64_t)hits : INT64_MAX; /* children may say any */
+
+    tseed_book_hit(holds->uses.cache->book, page_print, reads, tseed_holds_date(holds));
+}
+
+/* Marks of levels that an earlier holds has left, or that outlasted their job, have served when
+ * all pages in doubt have been counted. */
+static void unmark_counted(tseed_holds_t *holds)
+{
+    tseed_book_tileset_t *booked;
+
+    for (unsigned i = 0; (booked = tseed_book_tileset(holds->uses.cache->book, i)) != NULL; i++) {
+        unmark(holds, booked, NULL);
+    }
+}
+
+void tseed_holds_tick(tseed_holds_t *holds)
+{
+    if (holds->uses.cache->is_loading) {
+        return;
+    }
+    unmark_counted(holds);
+    tseed_hits_drain(holds->uses.context->board, hit, holds);
+    if (holds->uses.context->ticks % SWEEP_EVERY == 0) {
+        tseed_durable_sweep(holds->uses.durable);
+    }
+}
+
+static void tick(void *module, apr_time_t now)
+{
+    (void)now;
+    tseed_holds_tick(module);
+}
+
+/* ---- made at the start ---- */
+
+tseed_holds_t *tseed_holds_create(const tseed_holds_uses_t *uses)
+{
+    tseed_holds_t *holds = apr_pcalloc(uses->context->pool, sizeof(*holds));
+
+    holds->uses = *uses;
+    holds->client = (tseed_client_t){.module = holds, .tick = tick};
+    return holds;
+}
+
+tseed_client_t *tseed_holds_client(tseed_holds_t *holds)
+{
+    return &holds->client;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* An origin page: which answers the metatiles of one page came from. As text, each metatile whose
+ * origin is known has a line:
+ *
+ *      33 9f86d081884c7d65
+ *      36 60303ae22b998861 4c7d65159f86d081 If-None-Match: "5f3-1a2b"
+ *
+ * The line has the metatile's place in the page and the digest of its answer. If the upstream
+ * offered a condition to ask by, the digest of the request and that header follow.
+ *
+ * Plain data on the heap, for one thread at a time. Zeroed is empty.
+ */
+#ifndef TSEED_ORIGIN_PAGE_H
+#define TSEED_ORIGIN_PAGE_H
+
+#include <apr_pools.h>
+#include <stdint.h>
+
+/* Where a metatile came from. */
+typedef struct {
+    int at;                /* of its first tile: row times TSEED_PAGE_SIDE plus column */
+    uint64_t digest;       /* of the answer; never 0 */
+    uint64_t asked;        /* digest of the request */
+    const char *condition; /* "": none */
+} tseed_origin_t;
+
+typedef struct {
+    tseed_origin_t *origins; /* in no order */
+    int count, room;
+} tseed_origin_page_t;
+
+/* Finds the origin of a metatile, valid until the next change. NULL: the origin is not known. */
+const tseed_origin_t *tseed_origin_page_find(const tseed_origin_page_t *page, int at);
+
+/* Puts an origin in, in the place of the same metatile's; copies the text. */
+void tseed_origin_page_put(tseed_origin_page_t *page, const tseed_origin_t *origin);
+
+/* Forgets a metatile. Returns whether there was something to forget. */
+int tseed_origin_page_forget(tseed_origin_page_t *page, int at);
+
+/* Forgets everything and gives the memory back. */
+void tseed_origin_page_clear(tseed_origin_page_t *page);
+
+/* The lines, in `pool`; and what can be read of such a text, put into an empty page. */
+const char *tseed_origin_page_save(const tseed_origin_page_t *page, apr_pool_t *pool);
+void tseed_origin_page_load(tseed_origin_page_t *page, const char *text);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The origins: which answer of the upstream each metatile in the cache came from.
+ *
+ * An origin is the digest of an answer, and the condition by which the upstream offered to be asked
+ * for a change. It says: all tiles of this metatile that are there were made of that answer. It
+ * says no more; whether the tiles are there is looked up when it matters. It stays true by this:
+ *
+ *      who writes         One job at a time writes a metatile. When the job comes back from its
+ *                         worker, the new origin replaces the old one if all tiles are of the
+ *                         answer now. If the tiles may be of several answers, the origin is
+ *                         forgotten.
+ *      how many           The digest begins with the tiles that were wanted: a job that made but a
+ *                         part of the metatile says nothing about the rest.
+ *      by which recipe    The recipe is all but the answer that decides what tiles look like. A
+ *                         tile set has one recipe. A job with another recipe forgets all origins
+ *                         of the tile set, so the metatiles that have an origin never overlap.
+ *      crashes            Origins are saved with the book, in one transaction, by the page of their
+ *                         first tile. A page is marked before a tile in it is changed, and until
+ *                         everything about it is saved. A seeder that begins forgets the origins
+ *                         of marked pages, and of pages whose metatiles may reach into them.
+ *
+ * Origin pages are read when a metatile of theirs is about to be fetched. They are forgotten when
+ * they are saved and nobody has asked for a while.
+ */
+#include "usage/tseed_origins.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+
+#include "base/tseed_digest.h"
+#include "base/tseed_memory.h"
+#include "state/tseed_answers.h"
+#include "usage/tseed_origin_page.h"
+
+#define RECIPE_VERSION 1    /* raised when the same answer becomes other tiles */
+#define PAGES_MOST     4096 /* in memory after a save */
+#define IDLE_TICKS     10
+
+struct tseed_origins_t {
+    const tseed_context_t *context;
+    const tseed_session_t *session;
+    const tseed_cache_t *cache;
+    apr_hash_t *pages; /* entry_key_t -> entry_t */
+};
+
+typedef struct {
+    int64_t tileset, z, x, y;
+} entry_key_t;
+
+/* A page in memory; malloc'd. */
+typedef struct {
+    entry_key_t key;
+    tseed_book_tileset_t *booked;
+    tseed_page_t page;
+    tseed_origin_page_t origins;
+    int changed;    /* not saved yet */
+    unsigned asked; /* tick */
+} entry_t;
+
+tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
+                                      const tseed_session_t *session, const tseed_cache_t *cache)
+{
+    tseed_origins_t *origins = apr_pcalloc(context->pool, sizeof(*origins));
+
+    origins->context = context;
+    origins->session = session;
+    origins->cache = cache;
+    origins->pages = apr_hash_make(context->pool);
+    return origins;
+}
+
+/* ---- recipes ---- */
+
+/* The links, modes and permissions of files are part of what a reseed is expected to renew. */
+static uint64_t recipe_of(const tseed_run_t *run, apr_pool_t *scratch)
+{
+    const tseed_format_t *format = run->tileset.format;
+    const tseed_store_config_t *store = &run->tileset.layer->store;
+    const char *text =
+        apr_psprintf(scratch, "%d\n%s\n%s %d %d %d %d\n%dx%d+%d%s\n%d %o %o", RECIPE_VERSION,
+                     tseed_gridset_print(run->tileset.subset->gridset, scratch), format->mime,
+                     format->quality, format->level, format->lossless, (int)format->palette,
+                     run->task->meta_width, run->task->meta_height, run->task->gutter,
+                     run->task->gutter && !run->tileset.layer->gutter_beyond ? " cut" : "",
+                     store->link_uniform, (unsigned)store->mode, (unsigned)store->dirmode);
+    uint64_t recipe = tseed_digest(text, strlen(text), 0);
+
+    return recipe ? recipe : 1;
+}
+
+static void entry_free(tseed_origins_t *origins, entry_t *entry)
+{
+    apr_hash_set(origins->pages, &entry->key, sizeof(entry->key), NULL);
+    tseed_origin_page_clear(&entry->origins);
+    free(entry);
+}
+
+typedef int choice_t(const tseed_origins_t *origins, const entry_t *entry, const void *data);
+
+static void forget_entries(tseed_origins_t *origins, choice_t *choice, const void *data)
+{
+    apr_hash_index_t *index = apr_hash_first(origins->context->scratch, origins->pages);
+
+    for (; index; index = apr_hash_next(index)) {
+        entry_t *entry = apr_hash_this_val(index);
+
+        if (choice(origins, entry, data)) {
+            entry_free(origins, entry);
+        }
+    }
+}
+
+static int is_of(const tseed_origins_t *origins, const entry_t *entry, const void *booked)
+{
+    (void)origins;
+    return entry->booked == booked;
+}
+
+/* The database forgets with the next save of the tile set. */
+static void follow_recipe(tseed_origins_t *origins, tseed_run_t *run)
+{
+    if (!run->recipe) {
+        run->recipe = recipe_of(run, origins->context->scratch);
+    }
+    if (run->booked->record.recipe != run->recipe) {
+        forget_entries(origins, is_of, run->booked);
+        run->booked->record.recipe = run->recipe;
+        run->booked->recipe_changed = run->booked->changed = 1;
+    }
+}
+
+/* ---- pages ---- */
+
+/* Origins that can't be read count as unknown, and are saved as such. */
+static void entry_load(tseed_origins_t *origins, entry_t *entry)
+{
+    const char *text;
+
+    if (entry->booked->recipe_changed) {
+        return;
+    }
+    if (origins->cache->is_loading) { /* its page may be marked */
+        entry->changed = 1;
+        return;
+    }
+    if (tseed_answers_load(origins->session->state, &text, entry->booked->record.id, &entry->page,
+                           origins->context->scratch) == APR_SUCCESS) {
+        tseed_origin_page_load(&entry->origins, text);
+    } else {
+        entry->changed = 1;
+    }
+}
+
+/* The page of the job's metatile, and where in the page the metatile stands. */
+static entry_t *entry_of(tseed_origins_t *origins, const tseed_job_t *job, int *at)
+{
+    const tseed_range_t *whole = &job->metatile.whole;
+    const tseed_page_t page = {whole->z, whole->minx / TSEED_PAGE_SIDE,
+                               whole->miny / TSEED_PAGE_SIDE};
+    const entry_key_t key = {job->run->booked->number, page.z, page.x, page.y};
+    entry_t *entry;
+
+    follow_recipe(origins, job->run);
+    entry = apr_hash_get(origins->pages, &key, sizeof(key));
+    if (!entry) {
+        entry = tseed_memory_get(sizeof(*entry));
+        entry->key = key;
+        entry->booked = job->run->booked;
+        entry->page = page;
+        entry_load(origins, entry);
+        apr_hash_set(origins->pages, &entry->key, sizeof(entry->key), entry);
+    }
+    entry->asked = origins->context->ticks;
+    *at = (int)(whole->miny % TSEED_PAGE_SIDE * TSEED_PAGE_SIDE + whole->minx % TSEED_PAGE_SIDE);
+    return entry;
+}
+
+/* ---- jobs ---- */
+
+static uint64_t digest_of_wanted(const tseed_range_t *wanted)
+{
+    const int64_t corners[] = {wanted->minx, wanted->miny, wanted->maxx, wanted->maxy};
+
+    return tseed_digest(corners, sizeof(corners), (uint64_t)wanted->z);
+}
+
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job)
+{
+    int at;
+    const entry_t *entry = entry_of(origins, job, &at);
+    const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
+
+    job->seed = digest_of_wanted(&job->metatile.wanted);
+    job->asked = tseed_digest(job->url, strlen(job->url), job->seed);
+    job->known = known ? known->digest : 0;
+    job->transfer.condition = NULL;
+    if (known && known->asked == job->asked && *known->condition && !job->must_fetch &&
+        tseed_run_leaves_unchanged(job->run)) {
+        apr_cpystrn(job->condition, known->condition, sizeof(job->condition));
+        job->transfer.condition = job->condition;
+    }
+}
+
+void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job)
+{
+    int at;
+    entry_t *entry = entry_of(origins, job, &at);
+
+    if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        return;
+    }
+    if (job->outcome == TSEED_JOB_OK &&
+        (job->digest == job->known || tseed_job_present(job) == 0)) {
+        tseed_origin_page_put(&entry->origins,
+                              &(tseed_origin_t){.at = at,
+                                                .digest = job->digest,
+                                                .asked = job->asked,
+                                                .condition = job->transfer.validator});
+        entry->changed = 1;
+    } else if (tseed_origin_page_forget(&entry->origins, at)) {
+        entry->changed = 1;
+    }
+}
+
+/* ---- saving ---- */
+
+apr_status_t tseed_origins_write(const tseed_origins_t *origins)
+{
+    apr_hash_index_t *index = apr_hash_first(origins->context->scratch, origins->pages);
+    apr_status_t rv = APR_SUCCESS;
+
+    for (; rv == APR_SUCCESS && index; index = apr_hash_next(index)) {
+        const entry_t *entry = apr_hash_this_val(index);
+
+        if (entry->changed) {
+            rv = tseed_answers_save(
+                origins->session->state, entry->booked->record.id, &entry->page,
+                tseed_origin_page_save(&entry->origins, origins->context->scratch));
+        }
+    }
+    return rv;
+}
+
+static int is_idle(const tseed_origins_t *origins, const entry_t *entry, const void *idle)
+{
+    return origins->context->ticks - entry->asked >= *(const unsigned *)idle;
+}
+
+void tseed_origins_saved(tseed_origins_t *origins)
+{
+    unsigned idle = apr_hash_count(origins->pages) > PAGES_MOST ? 1 : IDLE_TICKS;
+    apr_hash_index_t *index = apr_hash_first(origins->context->scratch, origins->pages);
+
+    for (; index; index = apr_hash_next(index)) {
+        ((entry_t *)apr_hash_this_val(index))->changed = 0;
+    }
+    forget_entries(origins, is_idle, &idle);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The origins: which answer of the upstream each metatile in the cache came from, so that a reseed
+ * leaves alone what did not change. Main thread only. */
+#ifndef TSEED_ORIGINS_H
+#define TSEED_ORIGINS_H
+
+#include "usage/tseed_cache.h"
+#include "work/tseed_context.h"
+#include "work/tseed_run.h"
+#include "work/tseed_session.h"
+
+typedef struct tseed_origins_t tseed_origins_t;
+
+/* Makes the origins in the context's pool; none is in memory yet. */
+tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
+                                      const tseed_session_t *session, const tseed_cache_t *cache);
+
+/* Before a job is fetched, when its address is known: sets what its answer is to be compared with,
+ * and whether the upstream is asked for a change only. */
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job);
+
+/* Takes in what a CUT that has come back says of its metatile's origin. */
+void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job);
+
+/* Writes what has changed into the open transaction, behind the changes of the book. Fails when the
+ * database does: then all is written again the next time. */
+apr_status_t tseed_origins_write(const tseed_origins_t *origins);
+
+/* Notes that the transaction is committed; forgets what nobody has asked for lately. */
+void tseed_origins_saved(tseed_origins_t *origins);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Origin pages: what is put in is found, also after a way through text; what is no line is left
+ * out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "layer/tseed_page.h"
+#include "pool_fixture.h"
+#include "usage/tseed_origin_page.h"
+
+#define LONGEST "If-None-Match: W/\"a \\\"b\\\" c\""
+
+static void put(tseed_origin_page_t *page, int at, uint64_t digest, const char *condition)
+{
+    tseed_origin_page_put(page, &(tseed_origin_t){at, digest, digest + 1, condition});
+}
+
+static void assert_known(const tseed_origin_page_t *page, int at, uint64_t digest,
+                         const char *condition)
+{
+    const tseed_origin_t *origin = tseed_origin_page_find(page, at);
+
+    assert_non_null(origin);
+    assert_true(origin->digest == digest);
+    assert_string_equal(origin->condition, condition);
+    assert_true(!*condition || origin->asked == digest + 1);
+}
+
+static void test_origin_page__holds_a_whole_page(void **state)
+{
+    tseed_origin_page_t page = {0}, loaded = {0};
+
+    (void)state;
+    for (int at = 0; at < TSEED_PAGE_TILES; at++) {
+        put(&page, at, UINT64_MAX - (uint64_t)at, at % 2 ? LONGEST : "");
+    }
+    put(&page, 7, 1, "");
+    assert_int_equal(tseed_origin_page_forget(&page, 8), 1);
+    assert_int_equal(tseed_origin_page_forget(&page, 8), 0);
+    tseed_origin_page_load(&loaded, tseed_origin_page_save(&page, pool));
+    assert_int_equal(loaded.count, TSEED_PAGE_TILES - 1);
+    assert_null(tseed_origin_page_find(&loaded, 8));
+    assert_known(&loaded, 7, 1, "");
+    assert_known(&loaded, 1023, UINT64_MAX - 1023, LONGEST);
+    assert_known(&loaded, 0, UINT64_MAX, "");
+    tseed_origin_page_clear(&page);
+    tseed_origin_page_clear(&loaded);
+    assert_string_equal(tseed_origin_page_save(&loaded, pool), "");
+}
+
+static void test_origin_page__leaves_out_what_is_no_line(void **state)
+{
+    tseed_origin_page_t page = {0};
+
+    (void)state;
+    tseed_origin_page_load(&page, "\n-1 5\n1024 5\n3 0\n3\nnonsense\n5 10 11\n6 10 11 A: b\n4 ff");
+    assert_int_equal(page.count, 3);
+    assert_known(&page, 4, 255, "");
+    assert_known(&page, 5, 16, "");
+    assert_known(&page, 6, 16, "A: b");
+    tseed_origin_page_clear(&page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_origin_page__holds_a_whole_page),
+        cmocka_unit_test(test_origin_page__leaves_out_what_is_no_line),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
