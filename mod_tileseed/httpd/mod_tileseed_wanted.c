@@ -98,8 +98,7 @@ static void find_chart(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, requ
     }
     is_known = is_layer(address->layer, dir, r);
     tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
-                        is_known ? "TILEMATRIXSET" : "LAYER",
-                        no_chart(address, is_known, r->pool));
+                        is_known ? "TILEMATRIXSET" : "LAYER", no_chart(address, is_known, r->pool));
 }
 
 static void find_tile(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, request_rec *r)
