@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The audit: a reconcile of all books with the disk.
  *
- * A reconcile puts all pages in doubt, so that the chores count them, and whoever writes before
+ * A reconcile puts all pages in doubt, so that they are counted, and whoever writes before
  * that counts his own first. Tile set by tile set, directories are walked for tiles that the books
  * do not know, and the shared files are counted. Tile sets that the books do not know are looked
  * for first, and those that lapsed with their directory go. Meanwhile the limits hold, by what is
@@ -107,8 +107,8 @@ static void feed(void *module)
         seeder->to_walk = booked;
         audit->wants_walk = 0;
     } else if (booked && !seeder->to_walk && !audit->is_counting &&
-               tseed_clock_monotonic() >= seeder->count_after) {
-        audit->is_counting = tseed_count_shared(seeder, booked, shared_counted, seeder);
+               tseed_count_may_retry(seeder->count)) {
+        audit->is_counting = tseed_count_shared(seeder->count, booked, shared_counted, seeder);
     }
 }
 

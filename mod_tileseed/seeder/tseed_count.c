@@ -6,6 +6,8 @@
  * because a walk has found it on the disk and not in the book. The first goes before the others,
  * which take one worker at most.
  */
+#include "seeder/tseed_count.h"
+
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
@@ -14,6 +16,16 @@
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define RECOUNTS_AT_ONCE 64
 #define LOOKS_AT_ONCE    (1 << 18) /* of pages, in milliseconds */
+
+struct tseed_count_t {
+    tseed_count_uses_t uses;
+    int recounts;           /* jobs under way for pages that were marked at the start */
+    size_t recount_cursor;  /* in the book: pages before it were begun */
+    size_t doubt_cursor;    /* in the book */
+    unsigned shared_cursor; /* number of a tile set */
+    apr_time_t after;       /* monotonic: the last count failed, the next one may begin then */
+    tseed_client_t client, doubts_client, marks_client;
+};
 
 static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
 {
@@ -28,31 +40,30 @@ static int is_counted(const tseed_run_t *run, const tseed_page_t *page)
     return 0;
 }
 
-void tseed_count_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
-                      const tseed_page_t *page)
+void tseed_count_page(tseed_count_t *count, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    tseed_run_t *run = tseed_background_of(seeder->background, booked);
+    tseed_run_t *run = tseed_background_of(count->uses.background, booked);
 
     if (run && !is_counted(run, page)) {
-        tseed_chores_begin_page(seeder, &tseed_count_client, run, page, TSEED_STAGE_COUNT);
+        tseed_page_jobs_begin(count->uses.page_jobs, &count->client, run, page, TSEED_STAGE_COUNT);
     }
 }
 
 /* The store can't be looked at: tasks pause, guests are served without it. */
-static void give_up(tseed_seeder_t *seeder, const tseed_job_t *count)
+static void give_up(tseed_count_t *count, const tseed_job_t *failed)
 {
-    tseed_run_t *standing = count->run;
+    tseed_run_t *standing = failed->run;
 
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+    for (tseed_run_t *run = count->uses.runs->tasks; run; run = run->next_run) {
         if (run->booked == standing->booked && run->ready.count > 0) {
-            tseed_pump_pause(seeder, run, count);
+            tseed_pump_pause(count->uses.seeder, run, failed);
         }
     }
     for (int waiting = standing->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&standing->ready);
 
         if (job->stage == TSEED_STAGE_CUT) {
-            tseed_pump_work(seeder, job, TSEED_STAGE_CUT);
+            tseed_pump_work(count->uses.seeder, job, TSEED_STAGE_CUT);
         } else {
             tseed_queue_put(&standing->ready, job);
         }
@@ -66,7 +77,7 @@ static void report(const tseed_job_t *job, const tseed_effect_t *difference)
     }
 }
 
-static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
+static void counted(tseed_count_t *count, tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
     const tseed_page_t page = {tiles->z, tiles->minx / TSEED_PAGE_SIDE,
@@ -77,63 +88,67 @@ static void counted(tseed_seeder_t *seeder, tseed_job_t *job)
         return; /* the next seeder counts */
     }
     if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
-        seeder->count_after = tseed_clock_monotonic() + RETRY;
+        count->after = tseed_clock_monotonic() + RETRY;
         report(job, NULL);
-        give_up(seeder, job);
+        give_up(count, job);
         return;
     }
     if (job->stage == TSEED_STAGE_COUNT) {
-        tseed_book_count(&difference, seeder->cache->book, job->run->booked, &page, &job->counted);
+        tseed_book_count(&difference, count->uses.cache->book, job->run->booked, &page,
+                         &job->counted);
     } else {
-        tseed_book_count_shared(&difference, seeder->cache->book, job->run->booked, &job->counted);
+        tseed_book_count_shared(&difference, count->uses.cache->book, job->run->booked,
+                                &job->counted);
     }
-    tseed_usage_status_counted(seeder->cache, job->stage == TSEED_STAGE_COUNT, &difference);
+    tseed_usage_status_counted(count->uses.cache, job->stage == TSEED_STAGE_COUNT, &difference);
     report(job, &difference);
 }
 
 /* What is due in shared files, one tile set after the other: they may be many. */
-static void shared_next(tseed_seeder_t *seeder)
+static void shared_next(tseed_count_t *count)
 {
-    tseed_book_tileset_t *booked = tseed_book_tileset(seeder->cache->book, seeder->shared_cursor);
+    tseed_book_tileset_t *booked =
+        tseed_book_tileset(count->uses.cache->book, count->shared_cursor);
 
     while (booked && !booked->shared_due && !booked->sweep_due) {
-        booked = tseed_book_tileset(seeder->cache->book, ++seeder->shared_cursor);
+        booked = tseed_book_tileset(count->uses.cache->book, ++count->shared_cursor);
     }
     if (!booked) {
-        seeder->shared_cursor = 0;
+        count->shared_cursor = 0;
     } else if (booked->shared_due) {
-        tseed_count_shared(seeder, booked, NULL, NULL);
-    } else if (tseed_chores_begin_shared(seeder, &tseed_count_client, booked, TSEED_STAGE_SWEEP)) {
+        tseed_count_shared(count, booked, NULL, NULL);
+    } else if (tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client, booked,
+                                            TSEED_STAGE_SWEEP)) {
         booked->sweep_due = 0;
-        seeder->marks->shared_due--;
+        count->uses.marks->shared_due--;
     }
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tseed_report_t *wanted,
+int tseed_count_shared(tseed_count_t *count, tseed_book_tileset_t *booked, tseed_report_t *wanted,
                        void *module)
 {
-    tseed_job_t *job =
-        tseed_chores_begin_shared(seeder, &tseed_count_client, booked, TSEED_STAGE_COUNT_SHARED);
+    tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client, booked,
+                                                    TSEED_STAGE_COUNT_SHARED);
 
     if (job) {
         job->report = wanted;
         job->report_module = module;
-        seeder->marks->shared_due -= booked->shared_due;
+        count->uses.marks->shared_due -= booked->shared_due;
         booked->shared_due = 0;
     }
     return job != NULL;
 }
 
-void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked)
+void tseed_count_sweep(tseed_count_t *count, tseed_book_tileset_t *booked)
 {
-    seeder->marks->shared_due += !booked->sweep_due;
+    count->uses.marks->shared_due += !booked->sweep_due;
     booked->sweep_due = 1;
 }
 
-static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
+static void swept(tseed_count_t *count, tseed_job_t *job)
 {
-    tseed_holds_book(seeder->holds, job);
+    tseed_holds_book(count->uses.holds, job);
     if (job->outcome == TSEED_JOB_NO_STORE) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "can't remove shared files of layer '%s' below %s that no tile needs any more; "
@@ -146,43 +161,44 @@ static void swept(tseed_seeder_t *seeder, tseed_job_t *job)
  * are dropped. Shared files have no marks: one tile set after the other, those first that somebody
  * is about to write in. Levels that were being truncated hold less than the book has: they can
  * wait. There may be any number of pages: they are gone through once, a few at a time. */
-void tseed_count_recount(tseed_seeder_t *seeder)
+void tseed_count_recount(tseed_count_t *count)
 {
     tseed_book_tileset_t *booked;
 
-    seeder->marks->is_recounting = 1;
-    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+    count->uses.marks->is_recounting = 1;
+    for (unsigned i = 0; (booked = tseed_book_tileset(count->uses.cache->book, i)) != NULL; i++) {
         booked->shared_due = booked->record.shared.files > 0 || booked->in_doubt > 0;
-        seeder->marks->shared_due += booked->shared_due;
+        count->uses.marks->shared_due += booked->shared_due;
     }
 }
 
-static void recount_page(tseed_seeder_t *seeder, const tseed_book_page_t *found)
+static void recount_page(tseed_count_t *count, const tseed_book_page_t *found)
 {
-    tseed_run_t *run = tseed_background_of(seeder->background, found->booked);
+    tseed_run_t *run = tseed_background_of(count->uses.background, found->booked);
 
     if (run && !is_counted(run, &found->page)) {
-        tseed_chores_begin_page(seeder, &tseed_count_client, run, &found->page, TSEED_STAGE_COUNT)
+        tseed_page_jobs_begin(count->uses.page_jobs, &count->client, run, &found->page,
+                              TSEED_STAGE_COUNT)
             ->is_recount = 1;
-        seeder->recounts++;
+        count->recounts++;
     }
 }
 
 /* Begins the next pages of the recount; ends it behind the last. */
-static void recount_feed(tseed_seeder_t *seeder)
+static void recount_feed(tseed_count_t *count)
 {
     size_t looks = LOOKS_AT_ONCE;
     tseed_book_page_t found;
 
-    while (seeder->recounts < RECOUNTS_AT_ONCE) {
-        if (tseed_book_in_doubt(seeder->cache->book) == 0 ||
-            !tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->recount_cursor,
+    while (count->recounts < RECOUNTS_AT_ONCE) {
+        if (tseed_book_in_doubt(count->uses.cache->book) == 0 ||
+            !tseed_book_next_in_doubt(&found, count->uses.cache->book, &count->recount_cursor,
                                       &looks)) {
-            seeder->marks->is_recounting = looks == 0 || seeder->recounts > 0;
+            count->uses.marks->is_recounting = looks == 0 || count->recounts > 0;
             return;
         }
         if (!(found.booked->record.doubtful >> found.page.z & 1)) {
-            recount_page(seeder, &found);
+            recount_page(count, &found);
         }
     }
 }
@@ -191,90 +207,123 @@ static void recount_feed(tseed_seeder_t *seeder)
 
 static void feed(void *module)
 {
-    tseed_seeder_t *seeder = module;
-    if (seeder->cache->is_loading) {
+    tseed_count_t *count = module;
+
+    if (count->uses.cache->is_loading) {
         return;
     }
-    if (seeder->marks->is_recounting) {
-        recount_feed(seeder);
+    if (count->uses.marks->is_recounting) {
+        recount_feed(count);
     }
-    if (seeder->chores == 0 && seeder->marks->shared_due > 0) {
-        shared_next(seeder);
+    if (tseed_page_jobs_count(count->uses.page_jobs) == 0 && count->uses.marks->shared_due > 0) {
+        shared_next(count);
     }
 }
 
 /* Whether the search for pages goes on at once: no job is under way that would wake the loop. */
 static apr_time_t due(const void *module)
 {
-    const tseed_seeder_t *seeder = module;
-    return seeder->marks->is_recounting && seeder->recounts == 0 ? seeder->session->retry_at
-                                                                 : INT64_MAX;
+    const tseed_count_t *count = module;
+
+    return count->uses.marks->is_recounting && count->recounts == 0 ? count->uses.session->retry_at
+                                                                    : INT64_MAX;
 }
 
 static void take(void *module, tseed_job_t *job)
 {
-    tseed_seeder_t *seeder = module;
-    tseed_chores_take(seeder, job);
-    seeder->recounts -= job->is_recount;
-    if (job->stage == TSEED_STAGE_SWEEP) {
-        swept(seeder, job);
-    } else {
-        counted(seeder, job);
-    }
-    tseed_jobs_put_back(seeder->jobs, job);
-}
+    tseed_count_t *count = module;
 
-tseed_client_t tseed_count_client = {.feed = feed, .take = take, .due = due};
+    tseed_page_jobs_take(count->uses.page_jobs, job);
+    count->recounts -= job->is_recount;
+    if (job->stage == TSEED_STAGE_SWEEP) {
+        swept(count, job);
+    } else {
+        counted(count, job);
+    }
+    tseed_jobs_put_back(count->uses.jobs, job);
+}
 
 /* ---- pages in doubt, in the background ---- */
 
-int tseed_count_may_begin(const tseed_seeder_t *seeder)
+int tseed_count_may_retry(const tseed_count_t *count)
 {
-    return !seeder->cache->is_loading && seeder->chores == 0 &&
-           tseed_clock_monotonic() >= seeder->count_after;
+    return tseed_clock_monotonic() >= count->after;
+}
+
+int tseed_count_may_begin(const tseed_count_t *count)
+{
+    return !count->uses.cache->is_loading && tseed_page_jobs_count(count->uses.page_jobs) == 0 &&
+           tseed_count_may_retry(count);
 }
 
 /* The next page in doubt in which nobody is at work; the search may last for some turns. */
-static void count_next(tseed_seeder_t *seeder)
+static void count_next(tseed_count_t *count)
 {
     size_t looks = LOOKS_AT_ONCE;
     tseed_book_page_t found;
 
-    while (tseed_book_next_in_doubt(&found, seeder->cache->book, &seeder->doubt_cursor, &looks)) {
+    while (
+        tseed_book_next_in_doubt(&found, count->uses.cache->book, &count->doubt_cursor, &looks)) {
         if (!found.pinned) {
-            tseed_count_page(seeder, found.booked, &found.page);
+            tseed_count_page(count, found.booked, &found.page);
             return;
         }
     }
-    seeder->doubt_cursor = looks > 0 ? 0 : seeder->doubt_cursor;
+    count->doubt_cursor = looks > 0 ? 0 : count->doubt_cursor;
 }
 
 static void feed_doubts(void *module)
 {
-    tseed_seeder_t *seeder = module;
-    if (tseed_count_may_begin(seeder) && tseed_book_in_doubt(seeder->cache->book) > 0) {
-        count_next(seeder);
+    tseed_count_t *count = module;
+
+    if (tseed_count_may_begin(count) && tseed_book_in_doubt(count->uses.cache->book) > 0) {
+        count_next(count);
     }
 }
-
-tseed_client_t tseed_count_doubts_client = {.feed = feed_doubts};
 
 /* ---- what jobs wait for ---- */
 
 static void feed_marks(void *module)
 {
-    tseed_seeder_t *seeder = module;
-    for (int i = 0; i < seeder->marks->to_count->nelts; i++) {
+    tseed_count_t *count = module;
+
+    for (int i = 0; i < count->uses.marks->to_count->nelts; i++) {
         const tseed_count_mark_t *mark =
-            &APR_ARRAY_IDX(seeder->marks->to_count, i, tseed_count_mark_t);
+            &APR_ARRAY_IDX(count->uses.marks->to_count, i, tseed_count_mark_t);
 
         if (mark->page.z >= 0) {
-            tseed_count_page(seeder, mark->booked, &mark->page);
+            tseed_count_page(count, mark->booked, &mark->page);
         } else if (mark->booked->shared_due) {
-            tseed_count_shared(seeder, mark->booked, NULL, NULL);
+            tseed_count_shared(count, mark->booked, NULL, NULL);
         }
     }
-    apr_array_clear(seeder->marks->to_count);
+    apr_array_clear(count->uses.marks->to_count);
 }
 
-tseed_client_t tseed_count_marks_client = {.feed = feed_marks};
+/* ---- the module ---- */
+
+tseed_count_t *tseed_count_create(const tseed_count_uses_t *uses, apr_pool_t *pool)
+{
+    tseed_count_t *count = apr_pcalloc(pool, sizeof(*count));
+
+    count->uses = *uses;
+    count->client = (tseed_client_t){.module = count, .feed = feed, .take = take, .due = due};
+    count->doubts_client = (tseed_client_t){.module = count, .feed = feed_doubts};
+    count->marks_client = (tseed_client_t){.module = count, .feed = feed_marks};
+    return count;
+}
+
+tseed_client_t *tseed_count_client(tseed_count_t *count)
+{
+    return &count->client;
+}
+
+tseed_client_t *tseed_count_doubts_client(tseed_count_t *count)
+{
+    return &count->doubts_client;
+}
+
+tseed_client_t *tseed_count_marks_client(tseed_count_t *count)
+{
+    return &count->marks_client;
+}

@@ -18,8 +18,6 @@
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_chores.c   jobs that are no metatile's
- *      tseed_count.c    pages and shared files that are counted
  *      tseed_walk.c     pages that only the disk has
  *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
@@ -37,6 +35,8 @@
 #include "seeder/tseed_background.h"
 #include "seeder/tseed_failures.h"
 #include "seeder/tseed_jobs.h"
+#include "seeder/tseed_count.h"
+#include "seeder/tseed_page_jobs.h"
 #include "seeder/tseed_places.h"
 #include "seeder/tseed_retry.h"
 #include "seeder/tseed_seeder.h"
@@ -134,23 +134,20 @@ typedef struct tseed_seeder_t {
     char status_saved[1024]; /* and of the status */
     tseed_audit_t audit;
     tseed_janitor_t janitor;
-    int chores;            /* pages that are counted or removed, or wait to be */
-    int recounts;          /* of the chores: of pages that were marked at the start */
-    size_t recount_cursor; /* in the book: so far they are counted */
-    size_t doubt_cursor;   /* in the book */
     tseed_marks_t *marks;
     tseed_durable_t *durable;
     tseed_display_t *display;
     tseed_origins_t *origins;
     tseed_holds_t *holds;
-    tseed_walk_t *walk;                 /* NULL: none */
-    tseed_book_tileset_t *to_walk;      /* a reconcile wants it walked; NULL: it was, or none */
-    unsigned walk_cursor;               /* number of a tile set */
-    unsigned shared_cursor;             /* number of a tile set */
-    apr_time_t walk_after, count_after; /* monotonic; the last one failed */
-    tseed_places_t *places;             /* of requests that wait, */
-    int leavers;                        /* and an epoll that hears when one has gone */
-    tseed_purge_t *purges;              /* by store root */
+    tseed_page_jobs_t *page_jobs;
+    tseed_count_t *count;
+    tseed_walk_t *walk;            /* NULL: none */
+    tseed_book_tileset_t *to_walk; /* a reconcile wants it walked; NULL: it was, or none */
+    unsigned walk_cursor;          /* number of a tile set */
+    apr_time_t walk_after;         /* monotonic; the last one failed */
+    tseed_places_t *places;        /* of requests that wait, */
+    int leavers;                   /* and an epoll that hears when one has gone */
+    tseed_purge_t *purges;         /* by store root */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -294,40 +291,6 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 /* Enters the tile sets with parameters that the disk has, as far as they can be told from their
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
-
-/* ---- chores ---- */
-
-/* Begins a job in one page; it waits in the run's queue until it may begin. */
-tseed_job_t *tseed_chores_begin_page(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                     tseed_run_t *run, const tseed_page_t *page,
-                                     tseed_stage_t stage);
-/* Begins a job in the shared files of a tile set; NULL: not now. */
-tseed_job_t *tseed_chores_begin_shared(tseed_seeder_t *seeder, const tseed_client_t *client,
-                                       const tseed_book_tileset_t *booked, tseed_stage_t stage);
-/* Such a job has come back; the client puts it back. */
-void tseed_chores_take(tseed_seeder_t *seeder, const tseed_job_t *job);
-
-/* ---- counting ---- */
-
-/* Has a page counted, unless it is being counted. */
-void tseed_count_page(tseed_seeder_t *seeder, tseed_book_tileset_t *booked,
-                      const tseed_page_t *page);
-/* Has the shared files of a tile set counted, and their count reported unless `report` is NULL; 0:
- * not now. */
-int tseed_count_shared(tseed_seeder_t *seeder, tseed_book_tileset_t *booked, tseed_report_t *report,
-                       void *module);
-/* Has shared files removed that no tile is a name of any more, by and by. */
-void tseed_count_sweep(tseed_seeder_t *seeder, tseed_book_tileset_t *booked);
-/* Has everything counted that must be before the first tile is written. */
-void tseed_count_recount(tseed_seeder_t *seeder);
-/* Whether more may be counted in the background. */
-int tseed_count_may_begin(const tseed_seeder_t *seeder);
-/* What must be counted at the start, and shared files. */
-extern tseed_client_t tseed_count_client;
-/* Pages in doubt, in the background. */
-extern tseed_client_t tseed_count_doubts_client;
-/* What jobs have marked in this turn. */
-extern tseed_client_t tseed_count_marks_client;
 
 /* ---- walks ---- */
 

@@ -66,7 +66,7 @@ static void change_block(tseed_seeder_t *seeder)
         say_block(seeder);
         tseed_book_doubt_all(seeder->cache->book);
         for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
-            tseed_count_shared(seeder, booked, NULL, NULL);
+            tseed_count_shared(seeder->count, booked, NULL, NULL);
         }
     }
     seeder->cache->block = seeder->cache->quota.block_size;
@@ -225,8 +225,8 @@ static int remove_page(tseed_seeder_t *seeder, const tseed_book_page_t *victim)
     tseed_run_t *run = tseed_background_of(seeder->background, victim->booked);
 
     if (run) {
-        tseed_chores_begin_page(seeder, &tseed_janitor_client, run, &victim->page,
-                                TSEED_STAGE_REMOVE)
+        tseed_page_jobs_begin(seeder->page_jobs, &tseed_janitor_client, run, &victim->page,
+                              TSEED_STAGE_REMOVE)
             ->counted = victim->usage;
     }
     return run != NULL;
@@ -399,7 +399,7 @@ static void removed(tseed_seeder_t *seeder, tseed_job_t *job)
 static void take(void *module, tseed_job_t *job)
 {
     tseed_seeder_t *seeder = module;
-    tseed_chores_take(seeder, job);
+    tseed_page_jobs_take(seeder->page_jobs, job);
     removed(seeder, job);
     tseed_jobs_put_back(seeder->jobs, job);
 }

@@ -150,7 +150,7 @@ static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
             tseed_book_purge(seeder->cache->book, booked, NULL);
         }
         if (booked->record.shared.files > 0 && strcmp(booked->record.root, purge->root) == 0) {
-            tseed_count_sweep(seeder, booked);
+            tseed_count_sweep(seeder->count, booked);
         }
     }
     if (removed > 0) {

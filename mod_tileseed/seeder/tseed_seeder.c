@@ -348,7 +348,7 @@ static void tick(tseed_seeder_t *seeder)
 /* All pages have been read. */
 static void believe_books(tseed_seeder_t *seeder)
 {
-    tseed_count_recount(seeder);
+    tseed_count_recount(seeder->count);
     if (seeder->quota_version) { /* else it is still to be read */
         tseed_janitor_configure(seeder);
     }
@@ -497,14 +497,14 @@ static void enter_clients(tseed_seeder_t *seeder)
         &tseed_inquiry_client,
         tseed_holds_client(seeder->holds),
         &tseed_janitor_client,
-        &tseed_count_client,
+        tseed_count_client(seeder->count),
         &tseed_walk_client,
-        &tseed_count_doubts_client,
+        tseed_count_doubts_client(seeder->count),
         &tseed_audit_client,
         &tseed_feeder_standing_client,
         &tseed_purge_client,
         &tseed_feeder_tasks_client,
-        &tseed_count_marks_client,
+        tseed_count_marks_client(seeder->count),
         &tseed_sync_client,
         &tseed_schedule_client,
     };
@@ -558,6 +558,22 @@ static void pipeline_create(tseed_seeder_t *seeder)
     seeder->background = tseed_background_create(context, seeder->runs, seeder);
 }
 
+static void upkeep_create(tseed_seeder_t *seeder)
+{
+    seeder->page_jobs = tseed_page_jobs_create(seeder->jobs, seeder->background, seeder->holds,
+                                               seeder->context->pool);
+    seeder->count = tseed_count_create(&(tseed_count_uses_t){.session = seeder->session,
+                                                             .runs = seeder->runs,
+                                                             .cache = seeder->cache,
+                                                             .marks = seeder->marks,
+                                                             .jobs = seeder->jobs,
+                                                             .holds = seeder->holds,
+                                                             .background = seeder->background,
+                                                             .page_jobs = seeder->page_jobs,
+                                                             .seeder = seeder},
+                                       seeder->context->pool);
+}
+
 static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
     tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
@@ -573,6 +589,7 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     seeder->entries_end = &seeder->entries;
     usage_create(seeder);
     pipeline_create(seeder);
+    upkeep_create(seeder);
     enter_clients(seeder);
     return seeder;
 }

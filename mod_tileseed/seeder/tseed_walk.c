@@ -93,7 +93,7 @@ static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
     pthread_t thread;
 
     if (!run->booked->record.complete) {
-        tseed_count_shared(seeder, run->booked, NULL, NULL);
+        tseed_count_shared(seeder->count, run->booked, NULL, NULL);
     }
     walk->mailbox = seeder->context->mailbox;
     walk->letter = (tseed_letter_t){.take = walk_take, .module = seeder, .about = walk};
@@ -201,7 +201,7 @@ static void walk_on(tseed_seeder_t *seeder)
     tseed_page_t page;
 
     if (next_found(seeder, &page)) {
-        tseed_count_page(seeder, walk->run->booked, &page);
+        tseed_count_page(seeder->count, walk->run->booked, &page);
     } else if (walk->has_more) {
         tseed_tally_clear(&walk->tally);
         walk->is_back = 0;
@@ -214,7 +214,7 @@ static void walk_on(tseed_seeder_t *seeder)
 static void feed(void *module)
 {
     tseed_seeder_t *seeder = module;
-    if (seeder->walk && seeder->walk->is_back && tseed_count_may_begin(seeder)) {
+    if (seeder->walk && seeder->walk->is_back && tseed_count_may_begin(seeder->count)) {
         walk_on(seeder);
     }
     if (!seeder->cache->is_loading) {
