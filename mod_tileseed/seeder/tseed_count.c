@@ -108,11 +108,8 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
 static void shared_next(tseed_count_t *count)
 {
     tseed_book_tileset_t *booked =
-        tseed_book_tileset(count->uses.cache->book, count->shared_cursor);
+        tseed_book_next_due(count->uses.cache->book, &count->shared_cursor);
 
-    while (booked && !booked->shared_due && !booked->sweep_due) {
-        booked = tseed_book_tileset(count->uses.cache->book, ++count->shared_cursor);
-    }
     if (!booked) {
         count->shared_cursor = 0;
     } else if (booked->shared_due) {
@@ -140,10 +137,9 @@ int tseed_count_shared(tseed_count_t *count, tseed_book_tileset_t *booked, tseed
     return job != NULL;
 }
 
-void tseed_count_sweep(tseed_count_t *count, tseed_book_tileset_t *booked)
+void tseed_count_sweep(tseed_count_t *count, const char *root)
 {
-    count->uses.marks->shared_due += !booked->sweep_due;
-    booked->sweep_due = 1;
+    count->uses.marks->shared_due += tseed_book_sweep_root(count->uses.cache->book, root);
 }
 
 static void swept(tseed_count_t *count, tseed_job_t *job)
@@ -163,13 +159,8 @@ static void swept(tseed_count_t *count, tseed_job_t *job)
  * wait. There may be any number of pages: they are gone through once, a few at a time. */
 void tseed_count_recount(tseed_count_t *count)
 {
-    tseed_book_tileset_t *booked;
-
     count->uses.marks->is_recounting = 1;
-    for (unsigned i = 0; (booked = tseed_book_tileset(count->uses.cache->book, i)) != NULL; i++) {
-        booked->shared_due = booked->record.shared.files > 0 || booked->in_doubt > 0;
-        count->uses.marks->shared_due += booked->shared_due;
-    }
+    count->uses.marks->shared_due += tseed_book_make_shared_due(count->uses.cache->book);
 }
 
 static void recount_page(tseed_count_t *count, const tseed_book_page_t *found)

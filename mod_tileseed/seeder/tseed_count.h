@@ -42,8 +42,9 @@ void tseed_count_page(tseed_count_t *count, tseed_book_tileset_t *booked, const 
 int tseed_count_shared(tseed_count_t *count, tseed_book_tileset_t *booked, tseed_report_t *report,
                        void *module);
 
-/* Has shared files of a tile set removed, by and by, that no tile is a name of any more. */
-void tseed_count_sweep(tseed_count_t *count, tseed_book_tileset_t *booked);
+/* Has the shared files below a store root removed, by and by, that no tile is a name of any more.
+ */
+void tseed_count_sweep(tseed_count_t *count, const char *root);
 
 /* Has everything counted that must be counted before the first tile is written. */
 void tseed_count_recount(tseed_count_t *count);

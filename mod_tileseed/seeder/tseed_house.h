@@ -18,11 +18,8 @@
  *      tseed_clerk.c    the books out of the database and into it
  *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_walk.c     pages that only the disk has
  *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
- *      tseed_audit.c    books that are compared with the disk
- *      tseed_purge.c    what truncates have renamed away
  *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
@@ -38,8 +35,11 @@
 #include "seeder/tseed_count.h"
 #include "seeder/tseed_page_jobs.h"
 #include "seeder/tseed_places.h"
+#include "seeder/tseed_purge.h"
+#include "seeder/tseed_reconciler.h"
 #include "seeder/tseed_retry.h"
 #include "seeder/tseed_seeder.h"
+#include "seeder/tseed_walk.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_display.h"
 #include "usage/tseed_durable.h"
@@ -63,8 +63,6 @@ typedef struct tseed_entry_t {
 } tseed_entry_t;
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
-typedef struct tseed_walk_t tseed_walk_t;   /* tseed_walk.c */
-typedef struct tseed_purge_t tseed_purge_t; /* tseed_purge.c */
 
 /* What refused writes would have needed. */
 typedef struct {
@@ -94,13 +92,6 @@ typedef struct {
     apr_time_t say_at;     /* monotonic */
     apr_time_t removed_at; /* the last of them, monotonic; 0: none by this seeder */
 } tseed_janitor_t;
-
-/* A reconcile (tseed_audit.c), tile set by tile set. */
-typedef struct {
-    unsigned tileset; /* number of the tile set it is at */
-    int wants_walk;   /* of its directories; next come its shared files, … */
-    int is_counting;  /* … which are being counted */
-} tseed_audit_t;
 
 /* The books being read (tseed_loader.c), tile set by tile set. */
 typedef struct {
@@ -132,7 +123,6 @@ typedef struct tseed_seeder_t {
     apr_pool_t *quota_pool;  /* where its texts live */
     char cleaner_saved[100]; /* what the database has of the cleaner, */
     char status_saved[1024]; /* and of the status */
-    tseed_audit_t audit;
     tseed_janitor_t janitor;
     tseed_marks_t *marks;
     tseed_durable_t *durable;
@@ -141,13 +131,11 @@ typedef struct tseed_seeder_t {
     tseed_holds_t *holds;
     tseed_page_jobs_t *page_jobs;
     tseed_count_t *count;
-    tseed_walk_t *walk;            /* NULL: none */
-    tseed_book_tileset_t *to_walk; /* a reconcile wants it walked; NULL: it was, or none */
-    unsigned walk_cursor;          /* number of a tile set */
-    apr_time_t walk_after;         /* monotonic; the last one failed */
-    tseed_places_t *places;        /* of requests that wait, */
-    int leavers;                   /* and an epoll that hears when one has gone */
-    tseed_purge_t *purges;         /* by store root */
+    tseed_walk_t *walk;
+    tseed_purge_t *purge;
+    tseed_reconciler_t *reconciler;
+    tseed_places_t *places; /* of requests that wait, */
+    int leavers;            /* and an epoll that hears when one has gone */
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -291,25 +279,6 @@ const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 /* Enters the tile sets with parameters that the disk has, as far as they can be told from their
  * hashes, and says which can't. */
 apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
-
-/* ---- walks ---- */
-
-/* Walks tile sets that are not known yet, or are compared with the disk. */
-extern tseed_client_t tseed_walk_client;
-
-/* ---- audit ---- */
-
-/* Begins the reconcile that was asked for, unless it was done or another one goes on. */
-apr_status_t tseed_audit_hear(tseed_seeder_t *seeder);
-/* Goes on with it, or ends it. */
-extern tseed_client_t tseed_audit_client;
-
-/* ---- purges ---- */
-
-/* All store roots may have something that was renamed away. */
-void tseed_purge_want_all(tseed_seeder_t *seeder);
-/* Removes it, and gives back to the accounts what is gone. */
-extern tseed_client_t tseed_purge_client;
 
 /* ---- heritage ---- */
 

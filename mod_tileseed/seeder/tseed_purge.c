@@ -1,84 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Purges: what truncates have renamed away is removed in the background.
- *
- * By threads of their own, so that no worker is kept from seeding; one store root after the other.
- * A seeder that starts purges every root: its predecessor may not have come to the end.
+/* Purges have threads of their own, so that no worker is kept from seeding; one store root is
+ * purged after the other. A seeder that starts purges every root: its predecessor may not have come
+ * to the end.
  *
  * Nothing is removed before the database has that it was renamed away: until then its name is the
- * only record of it (tseed_heritage.c).
+ * only record of it (tseed_inherited.c).
  *
  * What was renamed away stays charged until it is gone. The threads count names, no sizes, which
- * would take them half as long again. So while they are at it the books give back only what is
- * certain: a block for each file that must have been among the names; and the rest at the end.
+ * would take them half as long again. So while they are at it the book gives back only what is
+ * certain: a block for each file that must have been among the names. It gives back the rest at the
+ * end.
  */
+#include "seeder/tseed_purge.h"
+
 #include <apr_strings.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
+#include "base/tseed_memory.h"
 #include "store/tseed_layout.h"
+#include "store/tseed_store.h"
 
 #define PARTS 2
 #define RETRY (60 * APR_USEC_PER_SEC)
 
-/* One thread's, until it posts the letter. */
+typedef struct root_t root_t;
+
+/* Owned by its thread until the thread posts the letter. */
 typedef struct {
     tseed_letter_t letter;
     apr_status_t rv;
-    tseed_purge_t *purge;
+    root_t *root;
     tseed_mailbox_t *mailbox;
     unsigned part;
 } part_t;
 
-/* A store root that was ever purged. malloc'd, kept; the threads read `root` and count. */
-struct tseed_purge_t {
-    const char *root;
+/* A store root that was ever purged. malloc'd, kept; the threads read `path` and count. */
+struct root_t {
+    const char *path;
     _Atomic int64_t removed; /* names, since all was gone the last time */
     /* owned by the main thread */
     int64_t credited;      /* of `removed` */
-    int wanted;            /* something was renamed away since it was last begun */
+    int wanted;            /* something was renamed away since the last purge began */
     int at_work;           /* threads */
     apr_status_t rv;       /* the first one's that failed */
     apr_status_t said;     /* what was logged of it, until it works again */
     apr_time_t not_before; /* monotonic */
     part_t parts[PARTS];
-    tseed_purge_t *next;
+    root_t *next;
 };
 
-static tseed_purge_t *purge_get(tseed_seeder_t *seeder, const char *root)
-{
-    tseed_purge_t *purge = seeder->purges;
+struct tseed_purge_t {
+    const tseed_context_t *context;
+    const tseed_session_t *session;
+    const tseed_cache_t *cache;
+    tseed_marks_t *marks;
+    tseed_count_t *count;
+    root_t *roots;
+    tseed_client_t client;
+};
 
-    while (purge && strcmp(purge->root, root) != 0) {
-        purge = purge->next;
+static root_t *root_get(tseed_purge_t *purge, const char *path)
+{
+    root_t *root = purge->roots;
+
+    while (root && strcmp(root->path, path) != 0) {
+        root = root->next;
     }
-    if (!purge) {
-        purge = tseed_memory_get(sizeof(*purge));
-        purge->root = tseed_memory_copy(root);
-        purge->next = seeder->purges;
-        seeder->purges = purge;
+    if (!root) {
+        root = tseed_memory_get(sizeof(*root));
+        root->path = tseed_memory_copy(path);
+        root->next = purge->roots;
+        purge->roots = root;
     }
-    return purge;
+    return root;
 }
 
 /* Truncates have marked store roots. */
-static void read_marks(tseed_seeder_t *seeder)
+static void read_marks(tseed_purge_t *purge)
 {
-    for (int i = 0; i < seeder->marks->to_purge->nelts; i++) {
-        purge_get(seeder, APR_ARRAY_IDX(seeder->marks->to_purge, i, const char *))->wanted = 1;
+    apr_array_header_t *marked = purge->marks->to_purge;
+
+    for (int i = 0; i < marked->nelts; i++) {
+        root_get(purge, APR_ARRAY_IDX(marked, i, const char *))->wanted = 1;
     }
-    apr_array_clear(seeder->marks->to_purge);
+    apr_array_clear(marked);
 }
 
-void tseed_purge_want_all(tseed_seeder_t *seeder)
+void tseed_purge_want_all(tseed_purge_t *purge)
 {
-    const char *root;
+    const char *path;
 
-    for (unsigned i = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL; i++) {
-        purge_get(seeder, root)->wanted = 1;
+    for (unsigned i = 0; (path = tseed_cleaner_root(purge->cache->cleaner, i)) != NULL; i++) {
+        root_get(purge, path)->wanted = 1;
     }
 }
 
@@ -87,183 +104,174 @@ void tseed_purge_want_all(tseed_seeder_t *seeder)
 static void *purge_thread(void *data)
 {
     part_t *part = data;
-    tseed_purge_t *purge = part->purge;
+    root_t *root = part->root;
 
-    part->rv = tseed_store_purge(&purge->removed, purge->root, part->part, PARTS, NULL);
+    part->rv = tseed_store_purge(&root->removed, root->path, part->part, PARTS, NULL);
     tseed_mailbox_put(part->mailbox, &part->letter);
     return NULL;
 }
 
-/* ---- books ---- */
+/* ---- the book ---- */
 
-static int is_charged(const tseed_book_tileset_t *booked, const tseed_purge_t *purge)
+/* So many names fewer can have no more files among them than there are names left. Where several
+ * tile sets of the root are charged nobody knows whose names are gone. */
+static void credit(tseed_purge_t *purge, root_t *root)
 {
-    return strcmp(booked->record.root, purge->root) == 0 &&
-           (booked->record.detached.names > 0 || booked->record.detached.files > 0);
-}
-
-/* The only tile set of the root of which something was renamed away; NULL: there are several, and
- * nobody knows whose names are gone. */
-static tseed_book_tileset_t *only_charged(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
-{
-    tseed_book_tileset_t *booked, *found = NULL;
-
-    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(booked, purge)) {
-            if (found) {
-                return NULL;
-            }
-            found = booked;
-        }
-    }
-    return found;
-}
-
-/* So many names fewer can have no more files among them than there are names left. */
-static void credit(tseed_seeder_t *seeder, tseed_purge_t *purge)
-{
-    tseed_book_tileset_t *booked = only_charged(seeder, purge);
-    int64_t gone = atomic_load(&purge->removed) - purge->credited;
+    tseed_book_tileset_t *booked = tseed_book_only_detached(purge->cache->book, root->path);
+    int64_t gone = atomic_load(&root->removed) - root->credited;
 
     if (booked && gone > 0) {
         const tseed_effect_t *charged = &booked->record.detached;
         int64_t left = charged->names > gone ? charged->names - gone : 0;
         int64_t files = charged->files > left ? charged->files - left : 0;
         int64_t bytes = charged->files > 0 ? charged->bytes / charged->files * files : 0;
-        const tseed_effect_t certain = {gone, files, bytes, files * seeder->cache->block};
+        const tseed_effect_t certain = {gone, files, bytes, files * purge->cache->block};
 
-        tseed_book_purge(seeder->cache->book, booked, &certain);
-        purge->credited += gone;
+        tseed_book_purge(purge->cache->book, booked, &certain);
+        root->credited += gone;
     }
 }
 
 /* Everything that was renamed away below the root is gone, and with it the last tiles of some
  * shared files. */
-static void settle(tseed_seeder_t *seeder, tseed_purge_t *purge)
+static void settle(tseed_purge_t *purge, root_t *root)
 {
-    int64_t removed = atomic_exchange(&purge->removed, 0);
-    tseed_book_tileset_t *booked;
+    int64_t removed = atomic_exchange(&root->removed, 0);
 
-    purge->credited = 0;
-    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(booked, purge)) {
-            tseed_book_purge(seeder->cache->book, booked, NULL);
-        }
-        if (booked->record.shared.files > 0 && strcmp(booked->record.root, purge->root) == 0) {
-            tseed_count_sweep(seeder->count, booked);
-        }
-    }
+    root->credited = 0;
+    tseed_book_purge_root(purge->cache->book, root->path);
+    tseed_count_sweep(purge->count, root->path);
     if (removed > 0) {
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "%" APR_INT64_T_FMT
                   " tiles that were truncated are removed from the disk below %s",
-                  removed, purge->root);
+                  removed, root->path);
     }
 }
 
 /* Whether there is something to remove, as far as anybody can see. */
-static int is_owed(const tseed_seeder_t *seeder, const tseed_purge_t *purge)
+static int is_owed(const tseed_purge_t *purge, const root_t *root)
 {
-    const char *path = apr_pstrcat(seeder->context->scratch, purge->root, "/" TSEED_REMOVED, NULL);
-    tseed_book_tileset_t *booked;
+    const char *path = apr_pstrcat(purge->context->scratch, root->path, "/" TSEED_REMOVED, NULL);
+    unsigned first = 0;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
-        if (is_charged(booked, purge)) {
-            return 1;
-        }
-    }
-    return access(path, F_OK) == 0;
+    return tseed_book_next_detached(purge->cache->book, &first, root->path) != NULL ||
+           access(path, F_OK) == 0;
 }
 
 /* A store that can't be read or written is somebody else's to complain of: nothing may have been
  * truncated there. */
-static void complain(const tseed_seeder_t *seeder, tseed_purge_t *purge)
+static void complain(const tseed_purge_t *purge, root_t *root)
 {
-    if (purge->rv != purge->said && is_owed(seeder, purge)) {
-        purge->said = purge->rv;
-        tseed_log(TSEED_LOG_ERROR, purge->rv,
+    if (root->rv != root->said && is_owed(purge, root)) {
+        root->said = root->rv;
+        tseed_log(TSEED_LOG_ERROR, root->rv,
                   "can't remove what was truncated below %s from the disk; it is tried again every "
                   "minute",
-                  purge->root);
+                  root->path);
     }
 }
 
-static void take(void *module, void *about)
+static void letter_take(void *module, void *about)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_purge_t *purge = module;
     const part_t *part = about;
-    tseed_purge_t *purge = part->purge;
+    root_t *root = part->root;
 
-    read_marks(seeder);
-    purge->at_work--;
-    purge->rv = purge->rv != APR_SUCCESS ? purge->rv : part->rv;
-    if (purge->at_work > 0) {
+    read_marks(purge);
+    root->at_work--;
+    root->rv = root->rv != APR_SUCCESS ? root->rv : part->rv;
+    if (root->at_work > 0) {
         return;
     }
-    if (purge->rv != APR_SUCCESS) {
-        complain(seeder, purge);
-        purge->not_before = tseed_clock_monotonic() + RETRY;
-        purge->wanted = 1;
+    if (root->rv != APR_SUCCESS) {
+        complain(purge, root);
+        root->not_before = tseed_clock_monotonic() + RETRY;
+        root->wanted = 1;
         return;
     }
-    purge->said = APR_SUCCESS;
-    if (!purge->wanted) {
-        settle(seeder, purge);
+    root->said = APR_SUCCESS;
+    if (!root->wanted) {
+        settle(purge, root);
     }
 }
 
 /* ---- the client ---- */
 
-static void part_begin(tseed_seeder_t *seeder, tseed_purge_t *purge, unsigned number)
+static void part_begin(tseed_purge_t *purge, root_t *root, unsigned number)
 {
-    part_t *part = &purge->parts[number];
+    part_t *part = &root->parts[number];
     pthread_t thread;
 
-    part->purge = purge;
-    part->mailbox = seeder->context->mailbox;
+    part->root = root;
+    part->mailbox = purge->context->mailbox;
     part->part = number;
-    part->letter = (tseed_letter_t){.take = take, .module = seeder, .about = part};
-    purge->at_work++;
+    part->letter = (tseed_letter_t){.take = letter_take, .module = purge, .about = part};
+    root->at_work++;
     if (pthread_create(&thread, NULL, purge_thread, part) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
         part->rv = APR_ENOMEM;
-        tseed_mailbox_put(seeder->context->mailbox, &part->letter);
+        tseed_mailbox_put(part->mailbox, &part->letter);
+    }
+}
+
+static void root_begin(tseed_purge_t *purge, root_t *root)
+{
+    root->wanted = 0;
+    root->rv = APR_SUCCESS;
+    for (unsigned i = 0; i < PARTS; i++) {
+        part_begin(purge, root, i);
     }
 }
 
 static void feed(void *module)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_purge_t *purge = module;
     apr_time_t now = tseed_clock_monotonic();
-    tseed_purge_t *due = NULL;
+    root_t *due = NULL;
 
-    read_marks(seeder);
-    if (seeder->session->must_save || seeder->cache->is_loading) {
+    read_marks(purge);
+    if (purge->session->must_save || purge->cache->is_loading) {
         return;
     }
-    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
-        if (purge->at_work > 0) {
+    for (root_t *root = purge->roots; root; root = root->next) {
+        if (root->at_work > 0) {
             return;
         }
-        due = purge->wanted && now >= purge->not_before ? purge : due;
+        due = root->wanted && now >= root->not_before ? root : due;
     }
     if (due) {
-        due->wanted = 0;
-        due->rv = APR_SUCCESS;
-        for (unsigned i = 0; i < PARTS; i++) {
-            part_begin(seeder, due, i);
-        }
+        root_begin(purge, due);
     }
 }
 
 static void tick(void *module, apr_time_t now)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_purge_t *purge = module;
+
     (void)now;
-    for (tseed_purge_t *purge = seeder->purges; purge; purge = purge->next) {
-        credit(seeder, purge);
+    for (root_t *root = purge->roots; root; root = root->next) {
+        credit(purge, root);
     }
 }
 
-tseed_client_t tseed_purge_client = {.feed = feed, .tick = tick};
+tseed_purge_t *tseed_purge_create(const tseed_context_t *context, const tseed_session_t *session,
+                                  const tseed_cache_t *cache, tseed_marks_t *marks,
+                                  tseed_count_t *count)
+{
+    tseed_purge_t *purge = apr_pcalloc(context->pool, sizeof(*purge));
+
+    purge->context = context;
+    purge->session = session;
+    purge->cache = cache;
+    purge->marks = marks;
+    purge->count = count;
+    purge->client = (tseed_client_t){.module = purge, .feed = feed, .tick = tick};
+    return purge;
+}
+
+tseed_client_t *tseed_purge_client(tseed_purge_t *purge)
+{
+    return &purge->client;
+}

@@ -295,7 +295,7 @@ static void hear(tseed_seeder_t *seeder)
         rv = tseed_ledger_quota(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_audit_hear(seeder);
+        rv = tseed_reconciler_hear(seeder->reconciler);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_janitor_hear(seeder);
@@ -498,11 +498,11 @@ static void enter_clients(tseed_seeder_t *seeder)
         tseed_holds_client(seeder->holds),
         &tseed_janitor_client,
         tseed_count_client(seeder->count),
-        &tseed_walk_client,
+        tseed_walk_client(seeder->walk),
         tseed_count_doubts_client(seeder->count),
-        &tseed_audit_client,
+        tseed_reconciler_client(seeder->reconciler),
         &tseed_feeder_standing_client,
-        &tseed_purge_client,
+        tseed_purge_client(seeder->purge),
         &tseed_feeder_tasks_client,
         tseed_count_marks_client(seeder->count),
         &tseed_sync_client,
@@ -572,6 +572,12 @@ static void upkeep_create(tseed_seeder_t *seeder)
                                                              .page_jobs = seeder->page_jobs,
                                                              .seeder = seeder},
                                        seeder->context->pool);
+    seeder->walk =
+        tseed_walk_create(seeder->context, seeder->cache, seeder->background, seeder->count);
+    seeder->purge = tseed_purge_create(seeder->context, seeder->session, seeder->cache,
+                                       seeder->marks, seeder->count);
+    seeder->reconciler = tseed_reconciler_create(seeder->context, seeder->session, seeder->cache,
+                                                 seeder->count, seeder->walk, seeder);
 }
 
 static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
@@ -614,7 +620,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         return TSEED_EXIT_STOPPED;
     }
     tseed_inquiry_begin(seeder);
-    tseed_purge_want_all(seeder);
+    tseed_purge_want_all(seeder->purge);
     tseed_root_claim_begin(seeder->cache->cleaner);
     tseed_sync_begin(seeder);
     tseed_heartbeat_end(pulse);

@@ -1,62 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Walks: pages that the disk has and the book has not.
- *
- * A walk goes through the directories of one tile set in a thread of its own. What it finds comes
- * in portions; it sleeps until all pages of a portion have been counted.
+/* A walk goes through the directories of one tile set in a thread of its own. The thread hands over
+ * what it finds in portions. The thread sleeps until all pages of a portion have been counted.
  */
+#include "seeder/tseed_walk.h"
+
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
+#include "base/tseed_memory.h"
 #include "store/tseed_store.h"
 
 #define RETRY (60 * APR_USEC_PER_SEC)
 
-/* One at a time. Its thread owns the walk until it posts the letter, and again after the semaphore
- * was posted. malloc'd. */
-struct tseed_walk_t {
+/* One walk. Its thread owns it until the thread posts the letter, and again after the main thread
+ * has posted the semaphore. malloc'd. */
+typedef struct {
     tseed_letter_t letter;
     tseed_run_t *run;
     tseed_tally_t tally; /* the portion */
-    int has_more;        /* the thread waits for `go_on`; else it has come to its end, */
-    apr_status_t rv;     /* like this */
+    int has_more;        /* the thread waits for `go_on`; else the thread has come to its end, */
+    apr_status_t rv;     /* with this status */
     tseed_mailbox_t *mailbox;
     sem_t go_on;
     /* owned by the main thread */
     int is_back;     /* the letter has come, */
     unsigned cursor; /* and that much of the tally was counted */
+} walker_t;
+
+struct tseed_walk_t {
+    const tseed_context_t *context;
+    tseed_cache_t *cache;
+    tseed_background_t *background;
+    tseed_count_t *count;
+    walker_t *walker;             /* NULL: no walk is under way */
+    tseed_book_tileset_t *wanted; /* NULL: no known tile set is to be walked */
+    unsigned cursor;              /* number of a tile set */
+    apr_time_t after;             /* monotonic: the last walk failed, the next may begin then */
+    tseed_client_t client;
 };
 
+/* ---- the thread ---- */
+
 /* Hands a portion over and sleeps until it has been counted. */
-static void hand_over(tseed_walk_t *walk)
+static void hand_over(walker_t *walker)
 {
-    walk->has_more = 1;
-    tseed_mailbox_put(walk->mailbox, &walk->letter);
-    while (sem_wait(&walk->go_on) != 0) {
+    walker->has_more = 1;
+    tseed_mailbox_put(walker->mailbox, &walker->letter);
+    while (sem_wait(&walker->go_on) != 0) {
         /* a signal */
     }
 }
 
 static void found(void *data, const tseed_tile_t *tile, const tseed_effect_t *effect)
 {
-    tseed_walk_t *walk = data;
+    walker_t *walker = data;
     tseed_page_t page = tseed_page_of(tile);
 
-    tseed_tally_add(&walk->tally, &page, effect);
-    if (tseed_tally_is_full(&walk->tally)) {
-        hand_over(walk);
+    tseed_tally_add(&walker->tally, &page, effect);
+    if (tseed_tally_is_full(&walker->tally)) {
+        hand_over(walker);
     }
 }
 
-static apr_status_t go_through(tseed_walk_t *walk, apr_pool_t *pool)
+static apr_status_t go_through(walker_t *walker, apr_pool_t *pool)
 {
-    const tseed_run_t *run = walk->run;
+    const tseed_run_t *run = walker->run;
     const tseed_subset_t *subset = run->tileset.subset;
-    const tseed_witness_t witness = {found, walk, NULL};
+    const tseed_witness_t witness = {found, walker, NULL};
     tseed_store_t *store;
     apr_status_t rv = tseed_store_open(&store, &run->tileset, TSEED_STORE_IDS - 1, pool);
 
@@ -68,90 +82,99 @@ static apr_status_t go_through(tseed_walk_t *walk, apr_pool_t *pool)
 
 static void *walk_thread(void *data)
 {
-    tseed_walk_t *walk = data;
+    walker_t *walker = data;
     apr_pool_t *pool = tseed_memory_pool();
 
-    walk->rv = go_through(walk, pool);
-    walk->has_more = 0;
+    walker->rv = go_through(walker, pool);
+    walker->has_more = 0;
     apr_pool_destroy(pool);
-    tseed_mailbox_put(walk->mailbox, &walk->letter); /* from now on it is the main thread's */
+    tseed_mailbox_put(walker->mailbox, &walker->letter); /* the main thread owns it from now on */
     return NULL;
 }
 
-static void walk_take(void *module, void *about)
+/* ---- begin and end ---- */
+
+static void letter_take(void *module, void *about)
 {
-    tseed_walk_t *walk = about;
+    walker_t *walker = about;
 
     (void)module;
-    walk->is_back = 1;
-    walk->cursor = 0;
+    walker->is_back = 1;
+    walker->cursor = 0;
 }
 
-static void walk_begin(tseed_seeder_t *seeder, tseed_run_t *run)
+static void walk_begin(tseed_walk_t *walk, tseed_run_t *run)
 {
-    tseed_walk_t *walk = tseed_memory_get(sizeof(*walk));
+    walker_t *walker = tseed_memory_get(sizeof(*walker));
     pthread_t thread;
 
     if (!run->booked->record.complete) {
-        tseed_count_shared(seeder->count, run->booked, NULL, NULL);
+        tseed_count_shared(walk->count, run->booked, NULL, NULL);
     }
-    walk->mailbox = seeder->context->mailbox;
-    walk->letter = (tseed_letter_t){.take = walk_take, .module = seeder, .about = walk};
-    walk->run = run;
+    walker->mailbox = walk->context->mailbox;
+    walker->letter = (tseed_letter_t){.take = letter_take, .module = walk, .about = walker};
+    walker->run = run;
     run->is_walked = 1;
-    sem_init(&walk->go_on, 0, 0);
-    seeder->walk = walk;
-    seeder->cache->status.walked = run->booked->record.id;
-    seeder->cache->status.walked_level = run->tileset.subset->zoom_first;
-    if (pthread_create(&thread, NULL, walk_thread, walk) == 0) {
+    sem_init(&walker->go_on, 0, 0);
+    walk->walker = walker;
+    walk->cache->status.walked = run->booked->record.id;
+    walk->cache->status.walked_level = run->tileset.subset->zoom_first;
+    if (pthread_create(&thread, NULL, walk_thread, walker) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
-        walk->rv = APR_ENOMEM;
-        tseed_mailbox_put(seeder->context->mailbox, &walk->letter);
+        walker->rv = APR_ENOMEM;
+        tseed_mailbox_put(walker->mailbox, &walker->letter);
     }
 }
 
-static void walk_end(tseed_seeder_t *seeder)
+/* What the tile set is known to have, or why nobody knows. */
+static void settle(tseed_walk_t *walk, tseed_book_tileset_t *booked, apr_status_t rv)
 {
-    tseed_walk_t *walk = seeder->walk;
-    tseed_book_tileset_t *booked = walk->run->booked;
-
-    if (walk->rv == APR_SUCCESS && !booked->record.complete) {
-        tseed_book_complete(seeder->cache->book, booked);
+    if (rv == APR_SUCCESS && !booked->record.complete) {
+        tseed_book_complete(walk->cache->book, booked);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
                   "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
                   " bytes",
                   booked->record.key, booked->record.paged.names,
                   booked->record.paged.allocated + booked->record.shared.allocated);
-    } else if (walk->rv != APR_SUCCESS) {
+    } else if (rv != APR_SUCCESS) {
         booked->unread = 1;
-        tseed_log(TSEED_LOG_ERROR, walk->rv,
+        tseed_log(TSEED_LOG_ERROR, rv,
                   "the cache of %s below %s can't be read; it is tried again in a minute",
                   booked->record.key, booked->record.root);
     }
-    if (walk->rv == APR_SUCCESS && seeder->to_walk == booked) {
-        seeder->to_walk = NULL;
+    if (rv == APR_SUCCESS && walk->wanted == booked) {
+        walk->wanted = NULL;
     }
-    seeder->cache->status.walked = 0;
-    seeder->walk_after = walk->rv == APR_SUCCESS ? 0 : tseed_clock_monotonic() + RETRY;
-    tseed_tally_clear(&walk->tally);
-    free(walk->tally.lines);
-    walk->run->is_walked = 0;
-    sem_destroy(&walk->go_on);
-    free(walk);
-    seeder->walk = NULL;
 }
 
-/* The next page of the portion that is not in the book; 0: there is none. */
-static int next_found(tseed_seeder_t *seeder, tseed_page_t *page)
+static void walk_end(tseed_walk_t *walk)
 {
-    tseed_walk_t *walk = seeder->walk;
+    walker_t *walker = walk->walker;
+
+    settle(walk, walker->run->booked, walker->rv);
+    walk->cache->status.walked = 0;
+    walk->after = walker->rv == APR_SUCCESS ? 0 : tseed_clock_monotonic() + RETRY;
+    tseed_tally_clear(&walker->tally);
+    free(walker->tally.lines);
+    walker->run->is_walked = 0;
+    sem_destroy(&walker->go_on);
+    free(walker);
+    walk->walker = NULL;
+}
+
+/* ---- what is next ---- */
+
+/* The next page of the portion that is not in the book; 0: there is none. */
+static int next_found(tseed_walk_t *walk, tseed_page_t *page)
+{
+    walker_t *walker = walk->walker;
     const tseed_line_t *line;
     tseed_book_page_t known;
 
-    while ((line = tseed_tally_next(&walk->tally, &walk->cursor)) != NULL) {
-        seeder->cache->status.walked_level = line->page.z;
-        if (!tseed_book_page(&known, seeder->cache->book, walk->run->booked, &line->page)) {
+    while ((line = tseed_tally_next(&walker->tally, &walker->cursor)) != NULL) {
+        walk->cache->status.walked_level = line->page.z;
+        if (!tseed_book_page(&known, walk->cache->book, walker->run->booked, &line->page)) {
             *page = line->page;
             return 1;
         }
@@ -160,66 +183,88 @@ static int next_found(tseed_seeder_t *seeder, tseed_page_t *page)
 }
 
 /* Tile sets that are not known yet, in turn: one that can't be read keeps no other waiting. */
-static tseed_book_tileset_t *next_unknown(tseed_seeder_t *seeder)
+static tseed_book_tileset_t *next_unknown(tseed_walk_t *walk)
 {
     tseed_book_tileset_t *booked;
 
-    if (tseed_book_incomplete(seeder->cache->book) == 0) {
+    if (tseed_book_incomplete(walk->cache->book) == 0) {
         return NULL;
     }
-    while ((booked = tseed_book_tileset(seeder->cache->book, seeder->walk_cursor)) != NULL &&
-           booked->record.complete) {
-        seeder->walk_cursor++;
-    }
-    seeder->walk_cursor = booked ? seeder->walk_cursor + 1 : 0;
+    booked = tseed_book_next_incomplete(walk->cache->book, &walk->cursor);
+    walk->cursor = booked ? walk->cursor + 1 : 0;
     return booked;
 }
 
-/* A tile set that is not known yet, or is compared with the disk. */
-static tseed_book_tileset_t *next_to_walk(tseed_seeder_t *seeder)
+static void walk_next(tseed_walk_t *walk)
 {
-    tseed_book_tileset_t *booked = next_unknown(seeder);
+    const int may_begin = !walk->walker && tseed_clock_monotonic() >= walk->after;
+    tseed_book_tileset_t *booked = may_begin ? next_unknown(walk) : NULL;
+    tseed_run_t *run;
 
-    return booked ? booked : seeder->to_walk;
-}
-
-static void walk_next(tseed_seeder_t *seeder)
-{
-    const int may_begin = !seeder->walk && tseed_clock_monotonic() >= seeder->walk_after;
-    tseed_book_tileset_t *booked = may_begin ? next_to_walk(seeder) : NULL;
-    tseed_run_t *run = booked ? tseed_background_of(seeder->background, booked) : NULL;
-
+    if (may_begin && !booked) {
+        booked = walk->wanted;
+    }
+    run = booked ? tseed_background_of(walk->background, booked) : NULL;
     if (run) {
-        walk_begin(seeder, run);
+        walk_begin(walk, run);
     }
 }
 
-/* Goes on with the walk. */
-static void walk_on(tseed_seeder_t *seeder)
+/* Has the next page counted; else lets the thread go on, or ends the walk. */
+static void walk_on(tseed_walk_t *walk)
 {
-    tseed_walk_t *walk = seeder->walk;
+    walker_t *walker = walk->walker;
     tseed_page_t page;
 
-    if (next_found(seeder, &page)) {
-        tseed_count_page(seeder->count, walk->run->booked, &page);
-    } else if (walk->has_more) {
-        tseed_tally_clear(&walk->tally);
-        walk->is_back = 0;
-        sem_post(&walk->go_on);
+    if (next_found(walk, &page)) {
+        tseed_count_page(walk->count, walker->run->booked, &page);
+    } else if (walker->has_more) {
+        tseed_tally_clear(&walker->tally);
+        walker->is_back = 0;
+        sem_post(&walker->go_on);
     } else {
-        walk_end(seeder);
+        walk_end(walk);
     }
 }
+
+/* ---- the module ---- */
 
 static void feed(void *module)
 {
-    tseed_seeder_t *seeder = module;
-    if (seeder->walk && seeder->walk->is_back && tseed_count_may_begin(seeder->count)) {
-        walk_on(seeder);
+    tseed_walk_t *walk = module;
+
+    if (walk->walker && walk->walker->is_back && tseed_count_may_begin(walk->count)) {
+        walk_on(walk);
     }
-    if (!seeder->cache->is_loading) {
-        walk_next(seeder);
+    if (!walk->cache->is_loading) {
+        walk_next(walk);
     }
 }
 
-tseed_client_t tseed_walk_client = {.feed = feed};
+tseed_walk_t *tseed_walk_create(const tseed_context_t *context, tseed_cache_t *cache,
+                                tseed_background_t *background, tseed_count_t *count)
+{
+    tseed_walk_t *walk = apr_pcalloc(context->pool, sizeof(*walk));
+
+    walk->context = context;
+    walk->cache = cache;
+    walk->background = background;
+    walk->count = count;
+    walk->client = (tseed_client_t){.module = walk, .feed = feed};
+    return walk;
+}
+
+tseed_client_t *tseed_walk_client(tseed_walk_t *walk)
+{
+    return &walk->client;
+}
+
+void tseed_walk_want(tseed_walk_t *walk, tseed_book_tileset_t *booked)
+{
+    walk->wanted = booked;
+}
+
+int tseed_walk_is_wanted(const tseed_walk_t *walk)
+{
+    return walk->wanted != NULL;
+}
