@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,63 +43,63 @@ static void report(const ap_directive_t *where, const char *sentence, apr_pool_t
 
 /* ---- defaults ---- */
 
-static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
+/* The members of a layer that a directive sets, where a draft takes them over as they are. */
+#define MEMBER(member) offsetof(tseed_layer_t, member), sizeof(((tseed_layer_t *)NULL)->member)
+static const struct {
+    tseed_said_t said;
+    size_t offset, size;
+} inherited[] = {
+    {TSEED_SAID_SOURCE, MEMBER(source)},
+    {TSEED_SAID_FORMAT, MEMBER(formats)},
+    {TSEED_SAID_PARAMETER, MEMBER(filters)},
+    {TSEED_SAID_STORE, MEMBER(store)},
+    {TSEED_SAID_KEEP, MEMBER(kept)},
+    {TSEED_SAID_RESEED, MEMBER(reseed_all)},
+    {TSEED_SAID_RETRIES, MEMBER(retries)},
+    {TSEED_SAID_FAILURE_LIMIT, MEMBER(failure_limit)},
+    {TSEED_SAID_FAILURE_LIMIT, MEMBER(failure_is_share)},
+    {TSEED_SAID_EXPIRES, MEMBER(expires)},
+    {TSEED_SAID_ON_MISS, MEMBER(on_miss)},
+    {TSEED_SAID_MAX_TILESETS, MEMBER(tilesets_most)},
+};
+
+/* A source that has single tiles gets no metatiles from the defaults: those are for sources that
+ * draw. The layer's source is known before. */
+static void inherit_metatile(tseed_draft_t *draft, const tseed_draft_t *defaults, int is_unsaid)
 {
     tseed_layer_t *layer = &draft->layer;
     const tseed_layer_t *other = &defaults->layer;
+
+    if (tseed_source_is_tiled(&layer->source) &&
+        draft->said[TSEED_SAID_METATILE] == defaults->said[TSEED_SAID_METATILE]) {
+        draft->said[TSEED_SAID_METATILE] = NULL;
+        layer->meta_width = layer->meta_height = 1;
+    } else if (is_unsaid) {
+        layer->meta_width = other->meta_width;
+        layer->meta_height = other->meta_height;
+        layer->gutter = other->gutter;
+        layer->gutter_beyond = other->gutter_beyond;
+    }
+}
+
+static void inherit(tseed_draft_t *draft, const tseed_draft_t *defaults)
+{
     int unsaid[TSEED_SAID_COUNT];
 
     for (int i = 0; i < TSEED_SAID_COUNT; i++) {
         unsaid[i] = !draft->said[i] && defaults->said[i];
         draft->said[i] = unsaid[i] ? defaults->said[i] : draft->said[i];
     }
-    if (unsaid[TSEED_SAID_SOURCE]) {
-        layer->source = other->source;
+    for (size_t i = 0; i < sizeof(inherited) / sizeof(inherited[0]); i++) {
+        if (unsaid[inherited[i].said]) {
+            memcpy((char *)&draft->layer + inherited[i].offset,
+                   (const char *)&defaults->layer + inherited[i].offset, inherited[i].size);
+        }
     }
     if (unsaid[TSEED_SAID_GRID]) {
         draft->grids = defaults->grids;
     }
-    if (unsaid[TSEED_SAID_FORMAT]) {
-        layer->formats = other->formats;
-    }
-    if (tseed_source_is_tiled(&layer->source) &&
-        draft->said[TSEED_SAID_METATILE] == defaults->said[TSEED_SAID_METATILE]) {
-        draft->said[TSEED_SAID_METATILE] = NULL; /* the default is for those that can draw them */
-        layer->meta_width = layer->meta_height = 1;
-    } else if (unsaid[TSEED_SAID_METATILE]) {
-        layer->meta_width = other->meta_width;
-        layer->meta_height = other->meta_height;
-        layer->gutter = other->gutter;
-        layer->gutter_beyond = other->gutter_beyond;
-    }
-    if (unsaid[TSEED_SAID_PARAMETER]) {
-        layer->filters = other->filters;
-    }
-    if (unsaid[TSEED_SAID_STORE]) {
-        layer->store = other->store;
-    }
-    if (unsaid[TSEED_SAID_KEEP]) {
-        layer->kept = other->kept;
-    }
-    if (unsaid[TSEED_SAID_RESEED]) {
-        layer->reseed_all = other->reseed_all;
-    }
-    if (unsaid[TSEED_SAID_RETRIES]) {
-        layer->retries = other->retries;
-    }
-    if (unsaid[TSEED_SAID_FAILURE_LIMIT]) {
-        layer->failure_limit = other->failure_limit;
-        layer->failure_is_share = other->failure_is_share;
-    }
-    if (unsaid[TSEED_SAID_EXPIRES]) {
-        layer->expires = other->expires;
-    }
-    if (unsaid[TSEED_SAID_ON_MISS]) {
-        layer->on_miss = other->on_miss;
-    }
-    if (unsaid[TSEED_SAID_MAX_TILESETS]) {
-        layer->tilesets_most = other->tilesets_most;
-    }
+    inherit_metatile(draft, defaults, unsaid[TSEED_SAID_METATILE]);
 }
 
 /* ---- source ---- */
