@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What we answer with: status list, task document, page of a termination. Pure ASCII in a pool. Any
- * thread. */
+/* Answers: status list, documents of tasks and failures, pages of a termination and of a seed form.
+ * Pure ASCII, in `pool`. Any thread. */
 #ifndef TSEED_ANSWER_H
 #define TSEED_ANSWER_H
 
@@ -17,8 +17,8 @@ typedef struct {
 /* {"long-array-array":[[processed,total,remaining,id,state],…]}; rows ascending by id. */
 const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_pool_t *pool);
 
-/* The document of tasks/<id>.json. What is not known, or has no meaning in the task's state, is
- * null. The rate is that of late while the task runs, its average when it has ended. */
+/* The document of tasks/<id>.json. A member that is unknown, or has no meaning in the task's state,
+ * is null. While the task runs the rate is the recent one; when it has ended, its average. */
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_pool_t *pool);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a WMS says that it offers, and what a layer wants of it.
+/* The capabilities of a WMS, and what a configured layer wants that they lack.
  *
- * Standards: OGC 01-068r3 (WMS 1.1.1, 7.1) and 06-042 (1.3.0, 7.2). Layers inherit reference
- * systems and bounds from those around them. No network: the document has been fetched.
+ * Standards: OGC 01-068r3 (WMS 1.1.1, 7.1) and 06-042 (1.3.0, 7.2). A layer of the document
+ * inherits reference systems and bounds from the layers around it. No network: the caller has
+ * fetched the document.
  *
  * Any thread.
  */
@@ -14,14 +15,14 @@
 
 typedef struct tseed_capabilities_t tseed_capabilities_t;
 
-/* Reads a capabilities document into `pool`, in which it stays until that is cleared. NULL: it is
- * none. External entities and DTDs are not loaded. The process has called tseed_document_init or
- * has one thread that reads XML. */
+/* Reads a capabilities document into `pool`. NULL: the body is no capabilities document. External
+ * entities and DTDs are not loaded. The process has called tseed_document_init, or only one of its
+ * threads reads XML. */
 tseed_capabilities_t *tseed_capabilities_read(const void *body, size_t length, apr_pool_t *pool);
 
-/* What a WMS layer of the configuration asks for and the service does not offer: layer names,
- * reference systems, formats, extents that lie wholly outside of what is drawn. A sentence each,
- * array of const char * in `pool`, empty when all is there. */
+/* Sentences about everything that a configured layer asks for and the service does not offer: layer
+ * names, reference systems, formats, extents that lie wholly outside of the service's bounds. An
+ * array of const char * in `pool`, empty when nothing is lacking. */
 apr_array_header_t *tseed_capabilities_lacks(const tseed_capabilities_t *offered,
                                              const tseed_layer_t *layer, apr_pool_t *pool);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The estimate: what a seed request would mean, from what its tile set's earlier tasks have
- * measured.
+/* The estimate: how much a seed request would make and how long that would take. Earlier tasks of
+ * its tile set have measured the figures.
  *
- * Every figure comes from a measurement. What was never measured is unknown, on a level that was
- * not measured the nearest one that was stands in, and the range is twice as wide a level of
- * distance. The range of measured levels is where 95 of 100 outcomes lie if the metatiles to come
- * are like those that were measured.
+ * A figure without any measurement is unknown. A level without a measurement borrows that of the
+ * nearest level that has one; its range is twice as wide for each level of distance. 95 of 100
+ * outcomes lie in the range of a measured level, if the metatiles to come are like those that were
+ * measured.
  *
  * Any thread. Results and sentences live in the pool that a call takes.
  */
@@ -16,8 +16,8 @@
 #include "protocol/tseed_document.h"
 #include "protocol/tseed_task.h"
 
-/* What all tasks so far have measured of one level of a tile set. The squares are sums over
- * metatiles of (value a tile)^2 * tiles. */
+/* Sums of what all tasks so far have measured of one level of a tile set. The squares are sums over
+ * metatiles of (value per tile)^2 * tiles. */
 typedef struct {
     int64_t metatiles, tiles; /* made */
     double bytes, bytes_squares;
@@ -25,11 +25,12 @@ typedef struct {
     double looks, looking;     /* tiles that were there already, and seconds as above */
 } tseed_measure_t;
 
-/* Adds a metatile of which tiles were made, or which was only looked at. `busy` as above. */
+/* Add a metatile: one of which tiles were made, and one whose tiles were all there. `busy` in
+ * seconds times threads, as above. */
 void tseed_measure_add(tseed_measure_t *measure, int64_t tiles, int64_t bytes, double busy);
 void tseed_measure_look(tseed_measure_t *measure, int64_t tiles, double busy);
 
-/* What a request wants of one level, and what of that was found. */
+/* How many tiles a request wants of one level, and how many of them exist. */
 typedef struct {
     int64_t tiles;   /* exact */
     int64_t looked;  /* tiles that were looked at, … */
@@ -51,13 +52,14 @@ typedef struct {
     tseed_interval_t bytes, seconds;
 } tseed_estimate_t;
 
-/* Fills everything but tiles and metatiles. `demands` and `measures` by level,
- * TSEED_LEVELS_MAX of each; `threads` is what will be at work at once. */
+/* Fills everything but tiles and metatiles. `demands` and `measures` have TSEED_LEVELS_MAX levels
+ * each. `threads` is the number of threads that will work on the task. */
 void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
                          const tseed_demand_t *demands, const tseed_measure_t *measures,
                          int threads);
 
-/* The document: what was asked for, then the figures; unknown ones are null, or empty elements. */
+/* The document: the request, then the figures. Unknown figures are null, or empty elements. In
+ * `pool`. */
 const char *tseed_estimate_write(const tseed_estimate_t *estimate, const tseed_task_t *task,
                                  tseed_format_of_body_t format, apr_pool_t *pool);
 

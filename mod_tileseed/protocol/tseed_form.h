@@ -26,8 +26,8 @@ tseed_form_kind_t tseed_form_kind(const apr_table_t *form);
 /* thread_id, the id of a task. NULL or the text of the 400. */
 const char *tseed_form_thread(int64_t *task, const apr_table_t *form, apr_pool_t *pool);
 
-/* The members of a seed request. `bbox=minx,miny,maxx,maxy` stands for minX, minY, maxX and maxY.
- * An empty field is as good as none, but for type. NULL or the text of the 400: a field is
+/* Reads the members of a seed request. `bbox=minx,miny,maxx,maxy` stands for minX, minY, maxX and
+ * maxY. An empty field counts as absent, but for type. NULL, or the text of the 400: a field is
  * misspelt, or the box is given twice. */
 const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *form,
                             apr_pool_t *pool);
@@ -35,9 +35,10 @@ const char *tseed_form_seed(tseed_seed_document_t *document, const apr_table_t *
 /* The same for a query. */
 const char *tseed_form_query(tseed_seed_document_t *document, const char *query, apr_pool_t *pool);
 
-/* kill_all of a body or, if the body has none, of a query (NULL: there is none); a body that begins
- * with { or < is no form. Sets the mask of states to terminate (1 << TSEED_PENDING, 1 <<
- * TSEED_RUNNING) and the code's lower-case name. NULL or the text of the 400. */
+/* Reads kill_all from the body or, if the body has none, from the query (NULL: there is no query).
+ * A body that begins with { or < is no form. Sets the mask of states to terminate (1 <<
+ * TSEED_PENDING, 1 << TSEED_RUNNING) and the code's lower-case name. NULL, or the text of the 400.
+ */
 const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *body, size_t length,
                                  const char *query, apr_pool_t *pool);
 

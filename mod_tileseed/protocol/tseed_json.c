@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* JSON to a tree: what people really send is mended (tseed_mend.h), json-c reads it, and its tree
- * is copied and freed.
+/* JSON to a tree: tseed_mend.h mends the body, json-c reads it, and this file copies json-c's tree
+ * and frees it.
  *
- * Every body is mended, correct JSON too: json-c by itself keeps one of two members that have the
- * same name, takes half a surrogate pair, and forgets how a number was written.
+ * Every body is mended, correct JSON too. By itself json-c keeps one of two members that have the
+ * same name, accepts half a surrogate pair, and forgets how a number was written.
  */
 #include <apr_hash.h>
 #include <apr_strings.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Members that a request has and nobody asked for: misspelt ones are refused, others are noted.
+/* Members of a request that the module does not know: misspelt ones are refused, others are noted.
  *
- * A client may send members that this module does not know. A member that is almost one it knows
- * is a mistake: running `zoomstop` as if it were absent would seed every level. So is a name by
- * which other services know a member that limits a task: a truncate without its box removes all.
+ * A client may send members that this module does not know. A name that is almost a known one is a
+ * mistake: a task that ignored `zoomstop` would seed every level. A name is a mistake, too, when
+ * other services use it for a member that limits a task: a truncate that ignored `bbox` would
+ * remove everything.
  *
  * Any thread. Results and sentences live in the pool that a call takes.
  */
@@ -13,15 +14,15 @@
 
 #include <apr_pools.h>
 
-/* The known name that `name` is meant to be: the same but for case, `-`, `_`, or for one letter
- * (of names up to four letters) or two; neighbours that have changed places are one letter. NULL:
- * `name` is far from all of them. `known` ends with NULL; a name of the list itself is not asked
- * for. */
+/* The known name that `name` is meant to be. Case, `-` and `_` do not count. The names may differ
+ * in one letter if they have up to four letters, else in two; two neighbours that have changed
+ * places count as one letter. NULL: `name` is far from all of them. `known` ends with NULL and does
+ * not have `name` itself. */
 const char *tseed_name_meant(const char *name, const char *const *known);
 
-/* Judges a member that is none of `known`; `part` is the member it stands in, "" for the document's
- * own. NULL: it was added to *ignored, one a line, each once, cut when they are many. Or the
- * sentence of a 400 that says which name is meant. */
+/* Judges a member whose name is none of `known`. `part` is the member in which it stands, "" for
+ * the root. Adds the name to *ignored, one name a line, each once, cut when there are many, and
+ * returns NULL. Or returns the sentence of a 400 that says which name is meant. */
 const char *tseed_member_unknown(const char **ignored, const char *part, const char *name,
                                  const char *const *known, apr_pool_t *pool);
 

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Mends JSON as people really send it, so that a JSON library takes it.
  *
- * A shell leaves {seedRequest:{name:topp:states}} of -d "{"seedRequest":{"name":"topp:states"}}".
- * Mended, every word but null is a text in double quotes, numbers too: so they stay as they were
- * written. Blanks, braces, brackets, commas and colons are copied; whether they stand where they
- * may is for the library to say.
+ * A shell turns -d "{"seedRequest":{"name":"topp:states"}}" into {seedRequest:{name:topp:states}}.
+ * The mender puts every word but null into double quotes, numbers too: so the library keeps numbers
+ * as they were written. It copies blanks, braces, brackets, commas and colons. The library judges
+ * whether they stand where they may.
  */
 #ifndef TSEED_MEND_H
 #define TSEED_MEND_H

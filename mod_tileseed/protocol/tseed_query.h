@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Queries behind the addresses of tasks: which ones, how many, from where on.
+/* Queries behind the addresses of tasks and failures: which ones, how many, from where on.
  *
- * Keys that mean nothing there are ignored. A list goes on where its last page ended, so that
- * nothing is left out or told twice when tasks and failures are added meanwhile.
+ * Unknown keys are ignored. A client asks for the next page of a list by the last item of the page
+ * before. So the list repeats and omits nothing when tasks and failures are added meanwhile.
  */
 #ifndef TSEED_QUERY_H
 #define TSEED_QUERY_H

@@ -47,16 +47,17 @@ typedef struct {
     const char *ignored;   /* out: the unknown members joined by ", ", or NULL */
 } tseed_quota_change_t;
 
-/* Reads the body, checks every member, and only then changes anything. NULL or the whole body of a
- * 400 (403: change->forbidden), which may have several lines. `catalog`: the layers that may be
- * named; NULL: any. With change->only the quotas of these layers are replaced, those of others stay
- * as they are, and every other member must say what stands already. */
+/* Reads the body, checks every member, and only then changes anything. NULL, or the whole body of
+ * the refusal, which may have several lines: a 403 when change->forbidden is set, else a 400.
+ * `catalog` has the layers that the body may name; NULL: any. With change->only the body replaces
+ * the quotas of these layers; the quotas of other layers stay, and every other member must repeat
+ * its present value. */
 const char *tseed_quota_config_merge(tseed_quota_change_t *change, tseed_format_of_body_t format,
                                      const char *body, size_t length,
                                      const tseed_catalog_t *catalog, apr_pool_t *pool);
 
-/* What a client sees that sees some layers: the quotas of other layers are left out. `only` NULL:
- * all are there. */
+/* Leaves out the quotas of layers that the client does not see. `only` has the layers that it sees;
+ * NULL: all layers. */
 void tseed_quota_config_limit(tseed_quota_config_t *config, const apr_array_header_t *only,
                               apr_pool_t *pool);
 
@@ -65,8 +66,8 @@ const char *tseed_quota_config_write(const tseed_quota_config_t *config, const c
                                      tseed_format_of_body_t format, int after_put,
                                      apr_pool_t *pool);
 
-/* The form in which the database keeps it (JSON with every member), and back into any `config`,
- * initialised or not. load: NULL or a sentence. */
+/* save: the text that the database keeps, JSON with every member. load: reads such a text into
+ * `config`, which need not be initialised; NULL or a sentence. */
 const char *tseed_quota_config_save(const tseed_quota_config_t *config, apr_pool_t *pool);
 const char *tseed_quota_config_load(tseed_quota_config_t *config, const char *saved,
                                     apr_pool_t *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Routing: address and method to what is meant. A pure function over a table. */
+/* Routing: from address and method to an action. A pure function over a table. */
 #ifndef TSEED_ROUTE_H
 #define TSEED_ROUTE_H
 
@@ -46,9 +46,9 @@ typedef struct {
     int64_t number;                /* of a task or tile set that the address names */
 } tseed_route_t;
 
-/* `path` is what follows the base, beginning with "/" or empty, unescaped but for %2F, without
- * query. Everything lands in `pool`. The layer is one segment of any bytes; whether it exists, or
- * could, is not looked at. */
+/* `path` is the part of the address behind the base: it is empty or begins with "/", is unescaped
+ * but for %2F, and has no query. Results are in `pool`. The layer is one segment of any bytes:
+ * nobody checks here that such a layer exists. */
 tseed_route_t tseed_route(const char *path, tseed_method_t method, apr_pool_t *pool);
 
 #endif

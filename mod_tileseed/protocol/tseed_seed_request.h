@@ -9,8 +9,8 @@
 #include "protocol/tseed_document.h"
 #include "protocol/tseed_task.h"
 
-/* What the document said, before any layer was looked at. Texts are trimmed; NULL: absent or
- * empty. A form fills it as well. */
+/* The members of a request, as a document or a form has them; no layer has judged them yet. Texts
+ * are trimmed; NULL: absent or empty. */
 typedef struct {
     const char *name; /* the address decides; kept for a warning */
     const char *gridset;
@@ -29,15 +29,15 @@ const char *tseed_seed_document_read(tseed_seed_document_t *document, tseed_form
                                      const char *body, size_t length, apr_pool_t *pool);
 
 /* Judges the document against the layer and fills `task` (but id, requested_by and created) and
- * `tileset`. Levels of which the layer has none are an error, bounds of which nothing lies in the
- * layer's extent a task of 0 tiles. NULL or a sentence (always 400). */
+ * `tileset`. Levels are refused when the layer has none of them. Bounds that share nothing with the
+ * layer's extent make a task of 0 tiles. NULL or a sentence (always 400). */
 const char *tseed_seed_document_resolve(tseed_task_t *task, tseed_tileset_t *tileset,
                                         const tseed_seed_document_t *document,
                                         const tseed_layer_t *layer, apr_pool_t *pool);
 
-/* What is odd about a request that was resolved: members and a name that were ignored, bounds that
- * lie outside, levels that the layer has not. One line in UTF-8, or NULL: nothing is. `subset` is
- * the task's. */
+/* A warning about a request that was resolved: members or a name that were ignored, bounds that
+ * reach out of the layer's extent, levels that the layer lacks. One line in UTF-8; NULL: there is
+ * nothing to warn of. `subset` is the task's. */
 const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_subset_t *subset,
                                         apr_pool_t *pool);

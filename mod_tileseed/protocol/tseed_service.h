@@ -20,8 +20,8 @@ typedef struct {
 /* The capabilities of WMTS. */
 const char *tseed_wmts_capabilities(const tseed_service_t *service, apr_pool_t *pool);
 
-/* Whether a tile map of TMS, or a tile set of WMS-C, can say where a layer's tiles lie: both have
- * one origin for all levels (tseed_range_has_one_origin). */
+/* Whether a tile map of TMS, or a tile set of WMS-C, can describe a layer's grid set: both have one
+ * origin for all levels (tseed_range_has_one_origin). */
 int tseed_tms_has(const tseed_subset_t *subset);
 
 /* All tile maps there are, and one of them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A task: what was accepted, and how far it is. The record that the wire, the state database, the
- * board and the seeder share. */
+/* A task: the accepted request, and how far its work is. REST documents, the state database, the
+ * board and the seeder share these records. */
 #ifndef TSEED_TASK_H
 #define TSEED_TASK_H
 
@@ -96,7 +96,8 @@ int64_t tseed_progress_processed(const tseed_progress_t *progress);
 /* Whether a position is finished. */
 int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position);
 
-/* Marks low <= position < low + TSEED_WINDOW as finished and moves `low` on over what is. */
+/* Marks a position as finished, low <= position < low + TSEED_WINDOW. Moves `low` to the lowest
+ * position that is not finished. */
 void tseed_progress_finish(tseed_progress_t *progress, int64_t position);
 
 #endif

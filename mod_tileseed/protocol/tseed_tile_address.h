@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Addresses of tiles and of the documents that describe them. Pure functions over a table.
  *
- * Nothing is copied or decoded: the parts of an address are pieces of it. Whether a layer, a grid
- * set or a tile of that name exists is not looked at; a name is whatever stands in its segment.
+ * Nothing is copied or decoded: the parts of an address are pieces of it. A name is whatever stands
+ * in its segment: nobody checks here that such a layer, grid set or tile exists.
  */
 #ifndef TSEED_TILE_ADDRESS_H
 #define TSEED_TILE_ADDRESS_H
@@ -47,9 +47,10 @@ typedef struct {
     const char *locator; /* the parameter's name */
 } tseed_query_problem_t;
 
-/* GetTile of WMTS 1.0.0 (OGC 07-057r7 8.2), but for its format, which is left as a MIME type. The
- * pieces are those of the query's values. When it is a value that is wrong, layer, grid set and
- * style have been read: the caller knows better what is wrong if there is none of that name. */
+/* Reads the query of GetTile of WMTS 1.0.0 (OGC 07-057r7 8.2) into `address`, but for the format,
+ * which stays a MIME type in the query. The pieces point into the query's values. When a value is
+ * wrong, layer, grid set and style have been read nevertheless: so the caller can say first that it
+ * has no such layer. */
 tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
                                                const apr_table_t *query);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The disk usage as clients see it: what the books say, and what goes on in them.
+/* The disk usage as clients see it: the sums of the book, and what the seeder does with the book.
  *
- * Rows of tile sets have the sums; all else that the seeder knows is in a status, a short text that
- * it keeps in the database beside them. So whoever answers needs neither the seeder nor the pages.
+ * The records of tile sets have the sums. The seeder keeps all else that it knows in a status, a
+ * short text in the database. So a request thread that answers needs neither the seeder nor the
+ * pages.
  *
  * Any thread; documents and sentences live in the pool that a call takes.
  */
@@ -51,7 +52,8 @@ typedef struct {
     tseed_reconcile_t reconcile;
 } tseed_usage_status_t;
 
-/* As a text in `pool`, and back; what is not understood is 0. */
+/* save: the status as a text in `pool`. load: reads such a text; numbers that it can't understand
+ * are 0. */
 const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *pool);
 void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
 
@@ -76,8 +78,8 @@ typedef struct {
 /* The document of diskquota/usage.json. */
 const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool);
 
-/* Pages (tseed_page_record_t) of one tile set; `next` is the address of the next part, or NULL.
- * Places are those of the first tile. */
+/* The document of some pages (tseed_page_record_t) of one tile set. It names each page by its first
+ * tile. `next` is the address of the next part, or NULL. In `pool`. */
 const char *tseed_usage_pages(const tseed_usage_row_t *row, const apr_array_header_t *pages,
                               const char *next, apr_pool_t *pool);
 

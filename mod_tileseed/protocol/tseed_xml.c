@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* XML to a tree: libxml2 reads, in every encoding it knows, and its tree is copied and freed.
+/* XML to a tree: libxml2 reads the body in every encoding it knows; this file copies libxml2's tree
+ * and frees it.
  *
- * httpd is one process with other users of libxml2 in it (mod_proxy_html, mod_security), so nothing
- * global is touched: handlers and options belong to the one parser context.
+ * Other modules of httpd use libxml2 in the same process (mod_proxy_html, mod_security). So this
+ * file touches nothing global: handlers and options belong to its own parser context.
  */
 #include <apr_lib.h>
 #include <apr_strings.h>

@@ -19,7 +19,7 @@ typedef struct {
 /* An empty document, in `pool`. */
 tseed_xml_t tseed_xml_begin(apr_pool_t *pool);
 
-/* What is printed stands as it is: names go through tseed_escape_xml. */
+/* Adds formatted text as it is: the caller passes names through tseed_escape_xml. */
 void tseed_xml_put(const tseed_xml_t *xml, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -39,8 +39,9 @@ typedef struct {
     tseed_bounds_t bounds;
 } tseed_xml_box_t;
 
-/* A layer's systems, each once, with what all its grid sets of that system have together. Array of
- * tseed_xml_box_t. `are_merged`: by tseed_xml_epsg, else by the codes as they are configured. */
+/* A layer's reference systems, each once, with a box around the extents of all its grid sets in
+ * that system. Array of tseed_xml_box_t in `pool`. `are_merged`: systems are one when
+ * tseed_xml_epsg says so, else when their configured codes are equal. */
 apr_array_header_t *tseed_xml_boxes(const tseed_layer_t *layer, int are_merged, apr_pool_t *pool);
 
 /* The corners of a bounding box of OWS; `is_turned`: the northing stands first. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Accounts: how much is used and how much may be. Whoever writes charges first.
+/* Accounts: how much is used and how much may be. A writer charges before it writes.
  *
- * A tile set's files are charged to a chain of accounts: its layer's, its store root's, the global
- * one. A charge reserves in all of them or in none, and never takes one over its limit:
- * used <= limit at every instant, however many threads charge. What was charged and not needed is
- * released; what is removed is released when it is gone.
+ * The files of a tile set are charged to a chain of three accounts: of its layer, of its store root
+ * and the global one. A charge reserves in all three or in none, and takes none over its limit:
+ * used <= limit at every instant, however many threads charge. The writer releases the part of a
+ * charge that it did not need. A remover releases a file's charge when the file is gone.
  *
  *      charge the most it may cost ──► write ──► release what it did not cost
  *
- * used = what the books hold + what is reserved just now.
+ * used = what the book holds + what is reserved just now.
  *
  * Bytes are allocated bytes, each file rounded up to the block size.
  */
@@ -42,19 +42,19 @@ tseed_amount_t tseed_account_limit(const tseed_account_t *account);
  * succeed until it is less. One thread. */
 void tseed_account_limit_set(tseed_account_t *account, tseed_amount_t limit);
 
-/* What is used beyond the limits, 0 where nothing is. */
+/* How far an account is over its limits; 0 for a limit that holds. */
 tseed_amount_t tseed_account_excess(const tseed_account_t *account);
 
-/* Reserves in the whole chain, or in none of it and gives the account that refused. Amounts below 0
- * are released, once the others were reserved. Any thread, no lock. A charge that is refused may
- * for a moment keep another one from succeeding. */
+/* Reserves in the whole chain and returns NULL; or reserves in no account and returns the account
+ * that refused. Amounts below 0 are released, once the others were reserved. Any thread, no lock. A
+ * charge that is refused may for a moment make another charge fail. */
 tseed_account_t *tseed_account_charge(const tseed_chain_t *chain, tseed_amount_t amount);
 
 /* Gives back what was charged. Any thread, no lock. */
 void tseed_account_release(const tseed_chain_t *chain, tseed_amount_t amount);
 
-/* Adds a correction of either sign, whatever the limits say: what was found on the disk is there.
- * Any thread, no lock. */
+/* Adds a correction of either sign, whatever the limits say: files that were found on the disk are
+ * there. Any thread, no lock. */
 void tseed_account_correct(const tseed_chain_t *chain, tseed_amount_t amount);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The book: what each page of each tile set holds, how it is used, and what may go first.
+/* The book: what each page of each tile set holds, how it is used, and which page may go first.
  *
- * Owned by the seeder's main thread; nothing here locks or waits. It knows no database: what must
- * be saved is asked for, written by the caller in one transaction, and settled when that is
+ * Owned by the seeder's main thread; nothing here locks or waits. The book knows no database: the
+ * caller asks what must be saved, writes it in one transaction, and tells the book when that is
  * committed. Seconds are seconds since 1970.
  *
  * A page is changed on the disk under a hold, and after its mark is durable:
@@ -11,16 +11,15 @@
  *      hold ──► mark committed ──► pin ──► charge, write or remove, release
  *           ──► apply ──► unpin ──► drop
  *
- * So a crash leaves pages in doubt that are marked, and no others. A page in doubt is counted on
- * the disk before it is used: by its only holder, who counts and hands the result in before
- * anything else is done there. What tile sets share has no marks: it is counted at every start.
- * Marks outlast the last hold for a while, so that a task that comes back to a page row by row does
- * not wait for a commit each time.
+ * So after a crash the marked pages are in doubt, and no others. The files of a page in doubt are
+ * counted on the disk before the page is used: its only holder counts them and hands the result in
+ * before anything else happens to the page. Shared files have no marks: they are counted at every
+ * start. A mark outlasts the last hold for a while, so that a task that comes back to a page row by
+ * row does not wait for a commit each time.
  *
- * All accounts of a chain hold the sum of the book's tile sets of that chain, in files and
- * allocated bytes, beside what is reserved just now. Whoever changes files has charged and released
- * already; what the book finds out by itself (load, count, a wrong change) it corrects in the
- * accounts.
+ * Each account holds the sums of its tile sets in the book, in files and allocated bytes, and what
+ * is reserved just now. A caller that books a change has charged and released before. The book
+ * corrects the accounts when it finds a difference by itself (load, count, a wrong change).
  *
  * Sentences go into the pool that a call takes.
  */
@@ -37,8 +36,8 @@
 
 typedef struct tseed_book_t tseed_book_t;
 
-/* A tile set in the book. Read by the main thread; workers may use the chain, which stays the same.
- * Lives as long as the book. */
+/* A tile set in the book, which lives as long as the book. The main thread reads it; workers may
+ * use the chain, which stays the same. */
 typedef struct {
     tseed_tileset_record_t record; /* the sums as of now */
     tseed_chain_t chain;
@@ -108,7 +107,7 @@ void tseed_book_spare_none(tseed_book_t *book);
  * others. Returns how many have it. */
 unsigned tseed_book_make_shared_due(tseed_book_t *book);
 
-/* All that the tile set has is in the book now. */
+/* Says that the book has everything of a tile set now. */
 void tseed_book_complete(tseed_book_t *book, tseed_book_tileset_t *booked);
 
 /* Sums over all tile sets, in constant time: pages, pages in doubt, tile sets not complete. */
@@ -116,7 +115,7 @@ int64_t tseed_book_pages(const tseed_book_t *book);
 int64_t tseed_book_in_doubt(const tseed_book_t *book);
 unsigned tseed_book_incomplete(const tseed_book_t *book);
 
-/* So many pages are about to be loaded. */
+/* Makes room for so many pages, which the caller is about to load. */
 void tseed_book_expect(tseed_book_t *book, int64_t pages);
 
 /* Puts in a page that the database has; once each. The accounts get it. */
@@ -131,45 +130,46 @@ enum {
     TSEED_PAGE_IN_DOUBT = 2  /* it must be counted first */
 };
 
-/* Holds a page, which goes after all that nobody holds; one drop for each hold. Both say what
- * stands in the way (0: nothing), find again after a commit or a count. A page that is not in the
- * book is empty, or, if the tile set is not complete, in doubt. */
+/* hold: holds a page; drop ends one hold. Eviction takes a held page after all others. hold and ask
+ * return what stands in the way of changing the page (0: nothing); ask again after a commit or a
+ * count. A page that is not in the book is empty; it is in doubt if its tile set is not complete.
+ */
 unsigned tseed_book_hold(tseed_book_t *book, tseed_book_tileset_t *booked,
                          const tseed_page_t *page);
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                         const tseed_page_t *page);
 void tseed_book_drop(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
 
-/* A thread begins or ends to work in a page that is held: only then it is no victim. Whoever waits,
- * for whatever, has no pin. */
+/* A thread begins or ends to work in a page that is held. A pinned page is no victim. A job that
+ * waits for anything has no pins. */
 void tseed_book_pin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
 void tseed_book_unpin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page);
 /* Whether there are pages which are pinned. */
 int tseed_book_has_pins(const tseed_book_t *book);
 
-/* Who has written, and when; the page counts as used once. */
+/* The task that has written, and when. The page counts as used once. */
 typedef struct {
     int64_t task;
     int64_t now;
 } tseed_writer_t;
 
-/* Books what has been changed; `writer` is NULL for what has only removed. APR_EINVAL: that would
- * leave less than nothing, or more than a page can hold; nothing is booked, the page is in doubt,
- * the accounts are as if nothing had been charged. The same without a complaint where it was in
- * doubt already. */
+/* Books a change of a page; `writer` is NULL for a change that only removed. APR_EINVAL: the change
+ * would leave less than nothing, or more than a page can hold. Then nothing is booked, the page is
+ * in doubt, and the accounts are as if nothing had been charged. When the page was in doubt before,
+ * the same happens and the call succeeds. */
 apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_page_t *page, const tseed_effect_t *change,
                               const tseed_writer_t *writer);
 
-/* Books what a page was counted to hold. *difference: to what the book had. */
+/* Books the result of counting a page. *difference: the result less what the book had. */
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
                       const tseed_page_t *page, const tseed_effect_t *counted);
 
 /* Counts reads of a page by its tseed_page_print; 0: it is not in the book. */
 int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now);
 
-/* Says that a task begins or ends to write: what running tasks have written goes last. Tasks whose
- * numbers differ by 65,535 are taken for one. */
+/* Says that a task begins or ends to write. Eviction takes pages that running tasks have written
+ * after others. Tasks whose numbers differ by 65,535 are taken for one. */
 void tseed_book_writing(tseed_book_t *book, int64_t task, int running);
 
 /* ---- changing a tile set ---- */
@@ -182,9 +182,9 @@ apr_status_t tseed_book_share(tseed_book_t *book, tseed_book_tileset_t *booked,
 void tseed_book_count_shared(tseed_effect_t *difference, tseed_book_t *book,
                              tseed_book_tileset_t *booked, const tseed_effect_t *counted);
 
-/* Marks whole levels (bits) instead of page after page, or takes such marks away. Durable when
- * booked->marked has the bits; after a crash all pages of these levels are in doubt. Does not stand
- * for the marks of single pages. */
+/* Marks whole levels (bits) instead of single pages, or takes such marks away. A mark is durable
+ * when booked->marked has its bit; after a crash all pages of the level are in doubt. Marks of
+ * levels do not replace the marks of single pages. */
 void tseed_book_mark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels);
 
@@ -199,17 +199,18 @@ void tseed_book_doubt_all(tseed_book_t *book);
 void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,
                       const tseed_book_tileset_t *booked, int z);
 
-/* Books the pages of a level that was renamed away: *moved goes from its pages, in which no job may
- * be at work, to record.detached. */
+/* Books that a level was renamed away: *moved, the usage of all its pages, goes to
+ * record.detached. No job may be at work in these pages. */
 void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_book_tileset_t *booked,
                        int z);
 
-/* The same of a level that an earlier seeder has renamed away without a record of it, when its
- * pages held `usage`. What they hold now is in doubt. */
+/* Books that an earlier seeder has renamed a level away and died before it could book that. The
+ * pages held `usage` then; now they are in doubt. */
 void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
                         const tseed_effect_t *usage);
 
-/* What was renamed away is gone by that much; NULL: all of it. The accounts are released. */
+/* Books that *gone of the files that were renamed away is removed; NULL: all of them. The accounts
+ * are released. */
 void tseed_book_purge(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_effect_t *gone);
 
 /* The only tile set that has files below a store root which were renamed away; NULL: there is none,
@@ -230,24 +231,26 @@ typedef enum {
     TSEED_SAVE_ALL    /* whatever has changed */
 } tseed_save_t;
 
-/* The pages to be saved, one after the other: *cursor is 0 at first. `gone`: their rows are to be
- * deleted. 0 behind the last. Besides, the rows of all changed tile sets are to be saved. Nothing
- * may be called between the first of these and tseed_book_saved. */
+/* Gives the pages to be saved, one a call; *cursor is 0 at first. *gone: the page's row is to be
+ * deleted. Returns 0 behind the last page. The caller saves the rows of all changed tile sets, too.
+ * Between the first of these calls and tseed_book_saved it calls nothing else. */
 int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int *gone,
                       tseed_save_t save, size_t *cursor);
 
-/* All that was asked for is committed. Not called after a failure: it is asked for again. */
+/* Says that all changes that the book gave are committed. After a failure do not call it: the book
+ * gives them again. */
 void tseed_book_saved(tseed_book_t *book, tseed_save_t save);
 
-/* The database has lost what was saved: nothing is marked any more, and everything is to be saved
- * anew, with the numbers that booked->record.id has by then. */
+/* Says that the database has lost everything. No mark is durable any more, and the book gives
+ * everything to be saved anew, with the numbers that booked->record.id has by then. */
 void tseed_book_resave(tseed_book_t *book);
 
 /* How many pages tseed_book_change would give; in constant time. */
 size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save);
 
-/* Takes the marks from pages that no job has held between the last two calls; the next save of all
- * makes it durable. To be called every half minute or so. Returns whether there were marks. */
+/* Takes the marks from pages that no job has held between the last two calls; the next
+ * TSEED_SAVE_ALL makes that durable. Call it every half minute or so. Returns whether there were
+ * marks. */
 int tseed_book_sweep(tseed_book_t *book);
 
 /* ---- looking ---- */
@@ -256,20 +259,22 @@ int tseed_book_sweep(tseed_book_t *book);
 int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
                     const tseed_book_tileset_t *booked, const tseed_page_t *page);
 
-/* All pages, one after the other, in no order: *cursor is 0 at first and stays good whatever
- * changes; a page that comes meanwhile may be missed. 0 behind the last. */
+/* Gives all pages, one a call, in no order; *cursor is 0 at first. The book may change between
+ * calls; then a new page may be missed. Returns 0 behind the last page. */
 int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor);
 
-/* The next page in doubt, likewise. *looks: at most that many places are looked at, how many are
- * left; 0: not all were. */
+/* Gives the next page in doubt, likewise. A call looks at *looks pages at most and takes those that
+ * it looked at from *looks. When it returns 0 and *looks is 0, there may be more pages. */
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks);
 
-/* Chooses what goes first of all that is charged to `account`: least recently used, or coldest and
- * among equals least recently used. Not what is pinned, kept or of a tile set that is not complete,
- * and not what has no file of its own, which would make no room; what running tasks have written
- * only behind all else, and last of all what jobs hold. At most `most` (up to TSEED_VICTIMS_MAX),
- * the first to go first; returns how many. One pass over all pages. */
+/* Chooses the pages that go first, of all that are charged to `account`: by LRU the least recently
+ * used pages, by LFU the coldest ones and, among equals, the least recently used. Pages that
+ * running tasks have written come behind those, and pages that jobs hold come last. These pages are
+ * never chosen: pinned ones, those of a kept level, of a spared tile set or of one that is not
+ * complete, and those without a file of their own, which would make no room. Fills at most `most`
+ * victims (up to TSEED_VICTIMS_MAX), the first to go first, and returns how many. One pass over all
+ * pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);

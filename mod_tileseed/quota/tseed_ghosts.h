@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Ghosts: how hot pages were that are gone, so that one which comes back does not begin anew: a
- * page that is read now and then, but not often enough to stay, would never be seen to be read more
- * than once. A table of fixed size; of two that meet in a place the hotter one stays. Private to
- * the quota room. The seeder's main thread. */
+/* Ghosts: the heats of pages that are gone. A page that comes back gets its heat back. Without
+ * ghosts a page that is read now and then, but not often enough to stay, would seem to be read only
+ * once each time. A table of fixed size, with one slot for each print; when two pages share a slot
+ * the hotter one stays. Private to the quota room. The seeder's main thread. */
 #ifndef TSEED_GHOSTS_H
 #define TSEED_GHOSTS_H
 

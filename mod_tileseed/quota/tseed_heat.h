@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Heat: how often something was used, each use worth half as much a week later.
  *
- * Forward decay (Cormode, Shkapenyuk, Srivastava, Xu: Forward Decay, ICDE 2009): instead of letting
- * old uses fade, later ones count for more, 2 ^ (weeks since the landmark). All heats so keep their
- * order while nothing happens and need no pass that decays them. The sum is kept as its binary
- * logarithm, in steps of 2 ^ -20; 32 bits of that last until 2098. Pure functions.
+ * Forward decay (Cormode, Shkapenyuk, Srivastava, Xu: Forward Decay, ICDE 2009): old uses do not
+ * fade, but later uses count for more, 2 ^ (weeks since the landmark). So heats keep their order
+ * while nothing happens, and need no pass that decays them. A heat is the binary logarithm of the
+ * sum, in steps of 2 ^ -20; 32 bits last until 2098. Pure functions.
  */
 #ifndef TSEED_HEAT_H
 #define TSEED_HEAT_H
