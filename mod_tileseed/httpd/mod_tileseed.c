@@ -2,14 +2,15 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The module record and its hooks.
  *
- *      pre_config       a clean configuration for each reading of it
+ *      pre_config       a fresh configuration each time httpd reads its files
  *      check_config     every mistake, with file and line; no side effect (httpd -t runs it)
  *      post_config      board, doorbell, seeder: in the real pass only, after every other module
  *      child_init       a child's own log sink and database mutex
  *      monitor          once in a while: is the seeder alive?
  *      translate_name   a tile's address to its file, below a location with TileSeedTiles on
  *      fixups/handler   REST below a location with TileSeedRest on; tiles
- *      log_transaction  hits of tiles that httpd serves from a directory with TileSeedTiles count
+ *      log_transaction  counts hits of tiles that httpd itself serves, from a directory with
+ *                       TileSeedTiles
  */
 #include "mod_tileseed.h"
 

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Authorising again.
  *
- * httpd walks down to a request's file before the handler runs, and takes the rules of the
- * <Directory> sections on its way. Where it follows symbolic links it believes
- * tseed_tiles_translate that the file is there, and applies them all. Where it does not, it looks
- * at each directory and ends at the first that is missing: rules of those below don't apply. Once
- * the tile is stored the directories are there, and a subrequest of the same address is judged by
- * all of them.
+ * Before the handler runs, httpd walks down to the request's file and takes the rules of the
+ * <Directory> sections on its way. If httpd follows symbolic links, it believes
+ * tseed_tiles_translate that the file is there, and applies all rules. If it does not follow them,
+ * it looks at each directory and stops at the first that is missing, so that rules of the
+ * directories below do not apply. When the tile is stored the directories are there: then a
+ * subrequest for the same address is judged by all rules.
  */
 #include "mod_tileseed_access.h"
 

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A child's way to the state database. Lock 3 of the internals README.
  *
- * What belongs to the database is in no pool that the child's end destroys: prefork ends its
- * children in the handler of a signal, which may come while this very thread is within SQLite, and
- * to close the database from there waits for itself. The kernel closes it, as after kill -9.
+ * No pool that the child's end destroys has anything of the database. Prefork ends its children in
+ * a signal handler. The signal may come while this very thread is within SQLite; closing the
+ * database from the handler would then wait for itself. The kernel closes the database, as after
+ * kill -9.
  */
 #include "mod_tileseed_child.h"
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The configuration: what the directives leave behind, and when it is judged.
+/* The configuration: the records that directives fill, and when they are judged.
  *
  *      pre_config      a fresh tseed_server_conf_t, with every default
  *      directives      each checks itself; layers are kept as drafts, because they may use grid
  *                      sets and upstreams that stand further down
- *      check_config    drafts become layers of the catalog; what only shows when all is there
+ *      check_config    drafts become layers of the catalog; finds mistakes that need the whole
+ *                      configuration
  *
  * Everything lives in pconf and is immutable once check_config has returned OK.
  *
- * The parent calls what is for directives and hooks, any process and thread what asks.
+ * The parent calls the functions for directives and hooks. Any process and thread calls those that
+ * ask.
  */
 #ifndef MOD_TILESEED_CONFIG_H
 #define MOD_TILESEED_CONFIG_H

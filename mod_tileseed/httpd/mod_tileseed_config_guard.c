@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What is said at the start of locations whose guard is none, or less than it seems. */
+/* Warnings at the start about locations that have no guard, or a weaker one than it seems. */
 #include "mod_tileseed.h"
 
 #include <apr_cstr.h>
@@ -258,7 +258,7 @@ static const tseed_layer_t *layer_of(const tseed_catalog_t *catalog, const char 
     return layer;
 }
 
-/* What keeps people from /tiles/LAYER keeps nobody from its other addresses. */
+/* A guard of /tiles/LAYER does not guard the layer's other addresses. */
 static void warn_of_one_address(const ap_directive_t *tiles, const server_rec *server,
                                 apr_pool_t *pool)
 {
@@ -280,7 +280,7 @@ static void warn_of_one_address(const ap_directive_t *tiles, const server_rec *s
     }
 }
 
-/* Whoever asks for tiles makes a tile set with each new value. */
+/* Clients that ask for tiles make a tile set with each new value. */
 static void warn_of_parameters(const server_rec *server, const tseed_layer_t *layer)
 {
     for (int i = 0; layer->on_miss == TSEED_ON_MISS_FETCH && i < layer->filters->nelts; i++) {

@@ -6,10 +6,10 @@
 
 #include <httpd.h>
 
-/* Lets go of the MPM's pipes, sockets that listen, and files that are written to, the access logs
- * among them: /dev/null takes their places, so that no number comes to mean something else. Error
- * logs stay, and so do other sockets: a logging module may talk through one. Seeder, before it has
- * opened anything and before it drops privileges. Without /proc nothing happens. */
+/* Closes the MPM's pipes, sockets that listen, and files that httpd writes to, access logs among
+ * them. /dev/null gets their numbers, so that no number comes to mean something else. Error logs
+ * stay open, and so do other sockets, because a logging module may use one. Seeder, before it opens
+ * anything and before it drops privileges. Does nothing without /proc. */
 void tseed_descriptors_leave(const server_rec *servers);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What all directives have in common: place, number of words, and how a complaint is worded. */
+/* Rules of directives: where they may stand, their number of words, and how complaints begin. */
 #include "mod_tileseed_directive.h"
 
 #include <apr_cstr.h>

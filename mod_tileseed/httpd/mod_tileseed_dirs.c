@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The directories that httpd makes for User. What exists is left as it is: an administrator who
- * made it has decided about owner and mode.
+/* The directories that httpd makes for User. A directory that exists stays as it is: an
+ * administrator has made it and has decided about owner and mode.
  *
- * It makes them with root's rights, and one may lie in another that is User's already: no link is
- * followed in a directory that others than root may write to. */
+ * httpd makes directories with root's rights, and a directory may lie in another that belongs to
+ * User. So no link is followed in a directory to which others than root may write. */
 #include "mod_tileseed_dirs.h"
 
 #include <apr_hash.h>

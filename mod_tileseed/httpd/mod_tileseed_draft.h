@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Drafts: what has been read of the configuration and can only be judged when all of it is there.
+/* Drafts: layers as far as their directives have been read.
  *
- * A layer may name grid sets and upstreams that stand further down, and leaves to the defaults what
- * it doesn't say. So each <TileSeedLayer> becomes a draft, what stands before all layers another
- * one, and check_config makes layers of them.
+ * A layer may name grid sets and upstreams that stand further down, and takes from the defaults
+ * everything that it does not say. So each <TileSeedLayer> becomes a draft, the directives outside
+ * of all layers become the draft of the defaults, and check_config makes layers of the drafts.
  *
  * Parent, while it reads and checks the configuration; drafts live in pconf.
  */
@@ -13,10 +13,10 @@
 
 #include "mod_tileseed_directive.h"
 
-/* What stands before the name of an upstream where an address may stand. */
+/* Where a directive takes an address or an upstream, this precedes the upstream's name. */
 #define UPSTREAM_PREFIX "upstream:"
 
-/* What a draft may say; the first directive that did, for messages. */
+/* The subjects about which a draft may say something. */
 typedef enum {
     TSEED_SAID_SOURCE,
     TSEED_SAID_GRID,
@@ -50,7 +50,7 @@ typedef struct {
     tseed_layer_t layer; /* subsets and the source's upstream are not there yet */
 } tseed_draft_t;
 
-/* Of a <TileSeedGridSet> block; nothing of it is left when the block ends. */
+/* The draft of a <TileSeedGridSet> block; nothing of it is left when the block ends. */
 typedef struct tseed_gridset_draft_t tseed_gridset_draft_t;
 
 /* Where its extent in degrees is noted. */

@@ -60,10 +60,12 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
 
-/* Records a task for whoever asks, tells the seeder and sets the headers that name it. Headers of
- * the request (Idempotency-Key, Prefer) may have it become one that there is. `retry` are
- * the positions of task->retry_of when the task is about its failed metatiles, else NULL. DECLINED:
- * the answer's body is still to be sent; OK: it was refused. */
+/* Records a task for the client, tells the seeder, and sets the answer's headers that name the
+ * task. If the request has Idempotency-Key or Prefer, *task may become a task that there is
+ * already.
+ * `retry` has the positions of task->retry_of when the task retries its failed metatiles, else it
+ * is NULL. DECLINED: the caller still sends the answer's body. OK: the request was refused and
+ * answered. */
 int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry);
 
 /* Terminates tasks and waits until the seeder has let go of them, five seconds at the longest.

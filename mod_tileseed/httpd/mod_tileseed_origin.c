@@ -2,16 +2,17 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Pages of other sites.
  *
- * A page may make a browser send requests to any server, with the credentials that the browser has
- * for it, from wherever the browser is: a page elsewhere could terminate everything. The browser
- * says where the page comes from, in Origin (RFC 6454) and Sec-Fetch-Site (W3C Fetch Metadata).
- * Other clients say neither.
+ * A page can make a browser send requests to any server, with the credentials that the browser has
+ * for that server, and from the browser's network. So a page of another site could terminate all
+ * tasks. The browser says where the page comes from, in Origin (RFC 6454) and Sec-Fetch-Site (W3C
+ * Fetch Metadata). Other clients send neither header.
  *
- * A page is our own if its origin is the public address, the canonical name if clients are to use
- * it, or the host by which the client calls us. The last is not enough where nobody logs in: the
- * page's owner can have his name point to our address once the page is loaded (DNS rebinding), and
- * is then let in by Require ip or because there is no guard at all. The name must be one of ours
- * then. With a login it may be any: a browser has no credentials of ours for his name.
+ * A page is our own if its origin is the public address, the canonical name (when clients are to
+ * use it), or the host of the request. The host is not enough where nobody logs in: the owner of a
+ * page can let his own name point to our address after the page is loaded (DNS rebinding). Then
+ * Require ip lets the request in, or there is no guard at all. So without a login the host must be
+ * one of our names. With a login it may be any name: the browser has no credentials of ours for a
+ * name of his.
  */
 #include "mod_tileseed_origin.h"
 

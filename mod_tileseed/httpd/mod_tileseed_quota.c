@@ -17,7 +17,7 @@ APLOG_USE_MODULE(tileseed);
 #define WAIT_CHANGE APR_USEC_PER_SEC
 #define TRIES       16 /* of a compare-and-set against other clients */
 
-/* What is saved, its version, and the directive's value that it comes from. */
+/* The saved configuration, its version, and the directive's value that it was derived from. */
 typedef struct {
     tseed_quota_config_t config;
     int64_t version;
@@ -91,7 +91,7 @@ int tseed_handle_quota_get(tseed_rest_t *rest)
         tseed_quota_config_write(&config, root_of(rest), rest->route.format, 0, r->pool));
 }
 
-/* What a PUT came to. */
+/* The outcome of a PUT. */
 typedef struct {
     tseed_quota_change_t quota;
     const char *error; /* of a 400 or 403 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What every handler of the REST face may ask about its request. */
+/* Questions that handlers of the REST interface ask about their request. */
 #include "mod_tileseed_handlers.h"
 
 #include "base/tseed_text.h"

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The watch over a request that waits.
  *
- * A process of httpd that is ending holds its place until its last request is through. If it holds
- * the last place there is, and the tile comes from this very server, the request waits for a
- * process that waits for the request. So it goes when no other process has been serving for a
- * moment; while others serve, it may wait as long as any.
+ * A process of httpd that is ending keeps its entry of the scoreboard until its last request is
+ * through. If it has the last entry, and the tile's upstream is this very httpd, then the request
+ * waits for a new process, and that process waits for the request. So the request stops waiting
+ * when no other process has been serving for a moment. While others serve, it may wait as long as
+ * any request.
  */
 #include "mod_tileseed_sentry.h"
 

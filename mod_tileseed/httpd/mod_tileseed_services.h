@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a location with TileSeedTiles answers that is no tile. */
+/* The answers of a location with TileSeedTiles that are no tiles. */
 #ifndef MOD_TILESEED_SERVICES_H
 #define MOD_TILESEED_SERVICES_H
 

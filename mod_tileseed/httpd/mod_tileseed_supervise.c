@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The parent's part: the supervision of the seeder.
  *
- * Everything that has to do with the seeder's process belongs to a sub-pool of pconf, because its
- * callback lives in a shared object that is unloaded with pconf. The parent is root, and whoever
- * has the board may write what he likes there: what the parent acts upon stands in its own memory.
+ * Everything about the seeder's process belongs to a sub-pool of pconf, because its callback is
+ * code of a shared object that is unloaded with pconf. The parent is root, and every process that
+ * has the board may write to it: so the parent acts only upon its own memory.
  */
 #include "mod_tileseed_supervise.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handlers of what GeoWebCache has as well: seed, list, terminate.
+/* Handlers of the requests that GeoWebCache has, too: seed, list, terminate.
  *
- * A change is committed to the state database first, then announced. The board answers reads as
- * long as it shows everything that was committed; when it lags, the database does, with the higher
- * of both counts, so that nobody reads less than was answered before.
+ * A change is committed to the state database first, then announced to the seeder. Lists come from
+ * the board as long as it shows everything that was committed. When the board lags they come from
+ * the database, with the higher count of both, so that no client reads less than before.
  */
 #include "mod_tileseed_handlers.h"
 

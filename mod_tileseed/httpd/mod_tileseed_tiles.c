@@ -36,7 +36,7 @@ APLOG_USE_MODULE(tileseed);
 #define HANDLER   "tileseed-tiles"
 #define ASKS_MOST 3
 
-/* What caches may do with a blank tile: the seed that makes the real one may be under way. */
+/* Cache-Control of a blank tile: the seed that makes the real tile may be under way. */
 #define BLANK_CACHE_CONTROL "max-age=60"
 #define BLANK_AGE           apr_time_from_sec(60)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a request to a location with TileSeedTiles wants: a tile, a document, or nothing there is.
+/* The tile or document that a request to a location with TileSeedTiles wants.
  *
- * Looked up once, as early as the address is known, and kept with the request, unless the address
- * or its location changes on the way.
+ * It is looked up once, as early as the address is known, and kept with the request. It is looked
+ * up again when the address or its location changes on the way.
  *
- * Request threads; all of it lives in the pool of the request.
+ * Request threads; results live in the pool of the request.
  */
 #ifndef MOD_TILESEED_WANTED_H
 #define MOD_TILESEED_WANTED_H

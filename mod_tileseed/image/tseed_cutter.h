@@ -2,16 +2,15 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The cutter: an upstream's answer is decoded once and cut into encoded tiles.
  *
- * One cutter a worker thread; it keeps its buffers, so that in steady state nothing is allocated
- * per tile. What it reads comes from the network: sizes are checked before anything is allocated,
- * lengths before anything is read.
+ * Each worker thread has one cutter, which keeps its buffers, so that in the long run it allocates
+ * nothing per tile. Answers come from the network: the cutter checks sizes before it allocates, and
+ * lengths before it reads.
  *
  * PNG and lossless WebP tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut
  * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
  * `quality` then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded
- * once. JPEG knows no transparency: what shines through becomes white. An answer that already is
- * the one tile wanted of it is checked and passed on, but for what it says besides its pixels and
- * their colours.
+ * once. JPEG knows no transparency: transparent pixels become white. An answer that is the one
+ * wanted tile already is checked, stripped (tseed_strip.h) and passed on.
  *
  * Sentences go into the pool that a call takes.
  */
@@ -41,10 +40,10 @@ typedef struct {
     int width, height;
 } tseed_answer_t;
 
-/* Takes an answer in: it must be a PNG, JPEG or WebP (whatever its label) of exactly the pixels
- * asked for. NULL or a sentence for the failure's record ("png of 256 x 256 pixels, expected 1024 x
- * 1024"). Its data stays valid and untouched until the last cut. `format` is what the tiles will
- * be. */
+/* Takes an answer in: it must be a PNG, JPEG or WebP, whatever its Content-Type, of exactly the
+ * pixels that were asked for. The caller keeps its data valid and unchanged until the last cut.
+ * `format` is the tiles' format. NULL, or a sentence for the failure's record ("png of 256 x 256
+ * pixels, expected 1024 x 1024"). */
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
                               const tseed_format_t *format, apr_pool_t *pool);
 

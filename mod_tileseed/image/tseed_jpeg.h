@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* JPEG by TurboJPEG: read, write, and cut without decoding.
  *
- * A warning of the library is a failure here: it means that part of the picture is not what was
- * sent, mostly that its end is missing.
+ * A warning of the library is a failure here: it means that a part of the picture is damaged; most
+ * often its end is missing.
  *
  * Each codec is used by one thread at a time. Sentences go into `pool`.
  */
@@ -55,10 +55,11 @@ const char *tseed_jpeg_read(tseed_picture_t *picture, tseed_jpeg_codec_t *codec,
 /* Goes through the whole file without making pixels of it. */
 const char *tseed_jpeg_check(tseed_jpeg_codec_t *codec, const tseed_jpeg_t *jpeg, apr_pool_t *pool);
 
-/* Cuts the region out without loss: its coefficients are copied. A JPEG can only be read from its
- * beginning, so the first call cuts all tiles of the raster that the region belongs to, and later
- * calls find theirs. The tile is valid until the next tseed_jpeg_open. Returns its length, or 0
- * when the file must be decoded: the region's corner lies inside a block, or the file is broken. */
+/* Cuts a region out without loss, by copying its coefficients. A JPEG can only be read from its
+ * beginning, so the first call cuts all tiles of the raster to which the region belongs, and later
+ * calls return them. The tile is valid until the next tseed_jpeg_open. Returns its length. 0:
+ * decode the file instead, because the region's corner lies inside a block, or the file is broken.
+ */
 size_t tseed_jpeg_cut(const unsigned char **tile, tseed_jpeg_codec_t *codec,
                       const tseed_jpeg_t *jpeg, const tseed_region_t *region);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Palettes of tiles: the colours that a tile uses of one, the colours it has, the best 256.
+/* Palettes of tiles: the used colours of a palette, the colours of a picture, the best 256.
  *
  * Each function makes a gapless picture of indices. Translucent colours come first, as a PNG wants
  * them; colours that no pixel has are left out.
@@ -30,25 +30,25 @@ typedef enum {
 
 /* In all three `indexed` gets its pixels and palette from `palette`, until that is used again. */
 
-/* Of a picture with a palette: the same picture with those of its colours that it uses, or as it is
- * when that would gain little. */
+/* Makes of a picture with a palette the same picture with only the colours that it uses; leaves the
+ * palette as it is when that would gain little. */
 tseed_colours_t tseed_palette_shrink(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                      const tseed_picture_t *picture);
 
-/* Of a picture without a palette: the same picture with one, if at most `most` colours (up to 256)
- * do. */
+/* Makes of a picture without a palette the same picture with a palette of at most `most` colours,
+ * up to 256. TSEED_COLOURS_TOO_MANY: the picture has more. */
 tseed_colours_t tseed_palette_find(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                    const tseed_picture_t *picture, int most);
 
-/* Of an RGBA picture: one of at most 256 colours that is near to it. Opaque pixels stay opaque,
- * wholly transparent ones transparent. */
+/* Makes of an RGBA picture a picture of at most 256 colours that is near to it. Opaque pixels stay
+ * opaque, and wholly transparent pixels stay transparent. */
 tseed_colours_t tseed_palette_reduce(tseed_picture_t *indexed, tseed_palette_room_t *palette,
                                      const tseed_picture_t *picture);
 
 /* Brings the translucent colours of a picture that was made here to the front. */
 void tseed_palette_order(tseed_picture_t *indexed, tseed_palette_room_t *palette);
 
-/* Gives its memory back. */
+/* Gives the room's memory back. */
 void tseed_palette_free(tseed_palette_room_t *palette);
 
 #endif

@@ -8,10 +8,13 @@
  * nothing. Opaque, translucent and transparent colours never share a box. There is no dithering: it
  * costs maps their flat areas, and bytes.
  *
- * Why not a library: libimagequant, the one that takes alpha, is under the GPL. Of 256 x 256 pixels
- * of a map, in ms of CPU and mean squared error a sample (pictures of tests/bench, made opaque):
- * here 0.7 and 0.45, Pillow's median cut 6.4 and 2.9, its octree 0.6 and 3.1. Of a photograph: here
- * 0.8 and 0.7, median cut 9.1 and 0.9, octree 0.5 and 7.2.
+ * Why not a library: libimagequant, which knows alpha, is under the GPL. 256 x 256 pixels take, in
+ * ms of CPU and mean squared error a sample (pictures of tests/bench, made opaque):
+ *
+ *                               a map          a photograph
+ *      here                     0.7   0.45     0.8   0.7
+ *      Pillow's median cut      6.4   2.9      9.1   0.9
+ *      Pillow's octree          0.6   3.1      0.5   7.2
  */
 #include "image/tseed_palette.h"
 

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Decoded pixels, and views of parts of them.
  *
- * A picture owns nothing: pixels and palette are memory of whoever made it. A view is a picture
- * whose rows lie in a larger one, so cutting copies no pixel. All functions are pure.
+ * A picture owns nothing: its maker owns the memory of pixels and palette. A view is a picture
+ * whose rows lie in a larger picture, so cutting copies no pixel. All functions are pure.
  */
 #ifndef TSEED_PICTURE_H
 #define TSEED_PICTURE_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Takes the row filters of PNG away, pixels of three and four bytes a pixel at a time, and puts the
- * average on.
+/* Removes the row filters of PNG, and applies the average filter. Pictures of three and four bytes
+ * a pixel go pixel by pixel.
  *
- * Sub, average and Paeth depend on the pixel before, so the only width to win is the pixel itself:
- * its bytes are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain code.
+ * Sub, average and Paeth need the pixel before, so only the bytes of one pixel can be computed
+ * together: they are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain
+ * code.
  */
 #include "image/tseed_png_filter.h"
 

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Reads PNG (W3C PNG, third edition) as it comes from the network.
  *
- * The file's frame is judged here for every kind of PNG: lengths, order and checksums of the chunks
- * that matter, the size against what was asked for, all before memory is taken. What maps are made
- * of (8 bits a sample or a palette, not interlaced) is then inflated in one go by libdeflate; the
- * rest is left to libpng. Ancillary chunks other than tRNS are not looked into.
+ * The reader judges the frame of every kind of PNG before it takes memory: lengths, order and
+ * checksums of the chunks that matter, and whether the picture has the size that was asked for.
+ * Then libdeflate inflates the kinds that maps have (8 bits a sample or a palette, not interlaced)
+ * at once; libpng reads all other kinds. Ancillary chunks other than tRNS are skipped.
  *
- * A reader is used by one thread at a time.
+ * One thread at a time uses a reader.
  */
 #ifndef TSEED_PNG_READ_H
 #define TSEED_PNG_READ_H

@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Writes PNG by libdeflate: one IDAT, a palette in 1, 2, 4 or 8 bits.
  *
- * Row filters cost maps time and bytes, so there are none, but for photographs, which get a fifth
- * smaller: hardly a pixel of theirs equals its neighbour, and that is how they are told.
+ * Row filters cost maps time and bytes, so maps get none. Photographs get row filters, which make
+ * them a fifth smaller. The writer takes a picture for a photograph when hardly a pixel equals its
+ * neighbour.
  *
- * A writer is used by one thread at a time.
+ * One thread at a time uses a writer.
  */
 #ifndef TSEED_PNG_WRITE_H
 #define TSEED_PNG_WRITE_H

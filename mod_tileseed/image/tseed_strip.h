@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* An answer that is passed on as a tile, without what is not needed to show it.
+/* Strips an answer that is passed on as a tile: takes out everything that showing it does not need.
  *
- * Comments, Exif, XMP, thumbnails, unknown chunks and what stands behind the picture are left out;
- * nothing is decoded. What colours need stays: PNG's gAMA, cHRM, sRGB, cICP and iCCP, the ICC
- * profile of JPEG and WebP up to 64 KiB, and JPEG's JFIF and Adobe segments.
+ * Comments, Exif, XMP, thumbnails, unknown chunks and bytes behind the picture go. Nothing is
+ * decoded. The parts that colours need stay: PNG's gAMA, cHRM, sRGB, cICP and iCCP, the ICC profile
+ * of JPEG and WebP up to 64 KiB, and JPEG's JFIF and Adobe segments.
  *
  * Any thread.
  */

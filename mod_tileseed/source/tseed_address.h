@@ -40,8 +40,8 @@ const char *tseed_address_join(const char *url, const apr_table_t *query, apr_po
 /* Sets all of `values` in `query`. */
 void tseed_address_override(apr_table_t *query, const apr_table_t *values);
 
-/* What stands for a placeholder of a template, as it is to stand in the address. NULL: it is none.
- */
+/* Returns the text that replaces a placeholder, as it is to stand in the address; NULL: there is no
+ * such placeholder. */
 typedef const char *tseed_fill_t(void *baton, const char *name, apr_pool_t *pool);
 
 /* Fills a template's placeholders, "{name}". NULL: an unknown one, or a brace without its partner;

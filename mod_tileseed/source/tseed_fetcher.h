@@ -8,19 +8,20 @@
  *               ├─► letters ────►   waiting by round       as many as its pace allows
  *      cancel ──┘  (one lock)         └── cancel takes them out of both ──► done
  *
- * Transfers are handed in by value of a pointer: while a tseed_transfer_t is with the fetcher
- * nobody else touches it. It comes back exactly once through `done`, which the fetcher's thread
- * calls: in order of completion, cancelled ones included. At most upstream->connections transfers
- * of an upstream are under way, fewer and later if its pace says so (source/tseed_pace.h); the
- * others wait in turn, one of each owner after the other. Connections, TLS sessions and names are
- * kept.
+ * A caller hands a tseed_transfer_t in by its pointer. While the fetcher has the transfer nobody
+ * else touches it. It comes back exactly once through `done`, which the fetcher's thread calls in
+ * order of completion, for cancelled transfers too. At most upstream->connections transfers of an
+ * upstream are under way; its pace may allow fewer, or later ones (source/tseed_pace.h). The others
+ * wait for their turn, one of each owner after the other. Connections, TLS sessions and resolved
+ * names are kept.
  *
- * Of an upstream that seems to be away nobody can say whether it is the request that it can't
- * answer or everything. So the fetcher asks it once more what it has answered before: such probes
- * are its own and not handed back.
+ * When an upstream seems to be away, the request alone may be to blame. So the fetcher sends a
+ * probe: a request that this upstream has answered before. Probes are the fetcher's own and are not
+ * handed back.
  *
- * Letters are read in the order in which they were sent, so a cancel means the transfers that were
- * submitted before it and none that come later, even if their owner has the same address.
+ * The fetcher reads letters in the order in which they were sent. So a cancel ends the transfers
+ * that were submitted before it and none that come later, even if a later owner has the same
+ * address in memory.
  */
 #ifndef TSEED_FETCHER_H
 #define TSEED_FETCHER_H
@@ -78,8 +79,8 @@ typedef struct tseed_transfer_t {
               * an address; `owner` of the last two is the transfer meant */
 } tseed_transfer_t;
 
-/* What an answer says that is called a picture but is text: one line, without secrets; "" when it
- * is no text, or came from elsewhere. In `pool`. */
+/* The words of an answer whose Content-Type is a picture and whose body is text: one line, without
+ * secrets. "" when the body is no text, or came from another origin. In `pool`. */
 const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *pool);
 
 /* How an upstream is doing. */
@@ -96,24 +97,24 @@ typedef struct {
 /* Called by the fetcher's thread, which holds no lock; must not block. May submit and cancel. */
 typedef void tseed_fetch_done_t(void *baton, tseed_transfer_t *transfer);
 
-/* Starts the thread; the fetcher lives in `pool`, which its thread never uses. curl_global_init is
- * called here and never undone (mod_md shares the library). Seeder, after the fork, all signals
- * blocked. Fails as the system does, without a fetcher. */
+/* Starts the thread; the fetcher lives in `pool`, which its thread never uses. Calls
+ * curl_global_init, which is never undone, because mod_md shares the library. Seeder, after the
+ * fork, all signals blocked. Fails as the system does; then there is no fetcher. */
 apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t *done, void *baton,
                                   apr_pool_t *pool);
 
 /* Hands a transfer in. Any thread; returns at once. */
 void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer);
 
-/* Ends all transfers of that owner, waiting or under way; each comes back as CANCELLED, unless it
- * was through already. Any thread; returns at once. */
+/* Ends all transfers of an owner, waiting or under way. Each comes back as CANCELLED, unless it had
+ * ended before. Any thread; returns at once. */
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
 
-/* Nobody waits for that transfer any more. If it waits for its turn it comes back as CANCELLED. One
- * that is under way goes on until others need its connection; then it comes back likewise, which
- * says nothing of the upstream. Any thread; returns at once. */
+/* Says that nobody waits for a transfer any more. If the transfer waits for its turn, it comes back
+ * as CANCELLED. If it is under way, it goes on until others need its connection, and then comes
+ * back as CANCELLED; that says nothing about the upstream. Any thread; returns at once. */
 void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
-/* Somebody waits for it again. */
+/* Says that somebody waits for the transfer again. Any thread; returns at once. */
 void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */

@@ -241,7 +241,8 @@ static tseed_wire_t *wire_of(const tseed_lane_t *lane, const tseed_transfer_t *t
     return wire;
 }
 
-/* Whose place others wait for: what has had nobody for longest; NULL: nothing is in the way. */
+/* The transfer that must make way: of those for which nobody waits, the one for which nobody has
+ * waited longest. NULL: no transfer is in the way. */
 static tseed_wire_t *find_orphan(const tseed_lane_t *lane)
 {
     tseed_wire_t *found = NULL;

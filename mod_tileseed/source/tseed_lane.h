@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A lane: all transfers to one upstream, those under way on its wires and those that wait.
  *
- * Turns. The waiting are sorted by round. A transfer's round is one more than that of its owner's
- * last one that waits, or than the round that is being served when none does; so each round holds
- * at most one of every owner, and an owner that always comes back at once can't overtake the
- * others. While all connections are taken, A submits five and then B two; they are served so:
+ * Turns. Transfers that wait are sorted by round. A transfer's round is one more than the round of
+ * its owner's last transfer that waits; if none waits, one more than the round that is being
+ * served. So a round has at most one transfer of each owner, and an owner that submits again at
+ * once can't overtake the others. Example: while all connections are taken, A submits five
+ * transfers and then B two. The order is:
  *
  *      transfer   A1 B1 A2 B2 A3 A4 A5
  *      round       1  1  2  2  3  4  5
@@ -64,7 +65,7 @@ tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now);
 /* Adds all that wait and may go elsewhere to the list `*taken` if the upstream is away. */
 void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane);
 
-/* What others are to see of the lane. */
+/* Tells in *outlook how the upstream is doing. */
 void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook);
 
 /* Takes a transfer that came to its end off its wire, and its answer into account. NULL: it was a
@@ -77,19 +78,19 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner);
 
-/* Nobody waits for that transfer any more: adds it to the list if it waits, else notes since when;
- * and somebody does again. */
+/* orphan: nobody waits for the transfer any more; adds it to the list if it waits, else notes the
+ * time. adopt: somebody waits for it again. */
 void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
                        const tseed_transfer_t *transfer, apr_time_t now);
 void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer);
 
-/* Adds to the list what nobody waits for and what is in the way of others. Such a transfer says
- * nothing of the upstream. */
+/* Adds to the list the transfers for which nobody waits and whose connections others need. Their
+ * end says nothing about the upstream. */
 void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          apr_time_t now);
 
-/* Makes a transfer as good as new, but for its body's memory. It counts as cancelled until
- * something else is known. */
+/* Clears all results of a transfer, but for its body's memory. The transfer counts as cancelled
+ * until it has another result. */
 void tseed_transfer_reset(tseed_transfer_t *transfer);
 
 #endif

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The pace at which an upstream is asked.
  *
- * Latency is compared with what is usual: the lowest mean of a window of answers, which creeps up
- * because other zoom levels are slower to draw. At a window of one it is not the number of our
- * requests that makes an upstream slow, so what is measured there is usual.
+ * Latency is compared with the usual latency: the lowest mean of a window of answers. The usual
+ * latency creeps up, because other zoom levels are slower to draw. At a window of one our requests
+ * can't be what slows the upstream, so the latency that is measured then is usual.
  */
 #include "source/tseed_pace.h"
 

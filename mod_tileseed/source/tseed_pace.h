@@ -3,13 +3,14 @@
 /* The pace at which an upstream is asked: rate, Retry-After, concurrency and circuit. Arithmetic
  * over the clock of its caller, no I/O; one thread at a time.
  *
- *      rate          requests are `interval` apart; one that is late is caught up with, never two
- *      quiet         after Retry-After nobody sends before its end
- *      window        most requests at once, between 1 and `most`: one more after a window of
- * answers of the usual latency, half after an error or when latency has risen; what was sent before
- * that is no reason to do it again (AIMD, as in TCP) circuit       open after TSEED_PACE_TRIP
- * answers in a row that say the upstream is away: one probe at a time, with growing pauses; any
- * other answer closes it
+ *      rate      requests are `interval` apart; the pace catches up with one late request, never
+ *                with two
+ *      quiet     nothing is sent before the end of Retry-After
+ *      window    most requests at once, between 1 and `most` (AIMD, as in TCP): one more after a
+ *                window of answers with the usual latency; half after an error, or when latency has
+ *                risen; answers to requests that were sent before that do not halve it again
+ *      circuit   opens after TSEED_PACE_TRIP answers in a row that say the upstream is away; then
+ *                one probe at a time is sent, with growing pauses; any other answer closes it
  */
 #ifndef TSEED_PACE_H
 #define TSEED_PACE_H
@@ -52,15 +53,15 @@ typedef struct {
 /* A pace at its beginning: at most `most` requests at once, `interval` apart. */
 void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval);
 
-/* When one more request may be sent while `under_way` are; TSEED_PACE_NEVER: not before one of them
- * has come to its end. Not later than now: at once. */
+/* When one more request may be sent while `under_way` requests are under way; a time in the past
+ * means at once. TSEED_PACE_NEVER: not before one of them has ended. */
 apr_time_t tseed_pace_next(const tseed_pace_t *pace, int under_way);
 
-/* A request is being sent. */
+/* Says that a request is being sent. */
 void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now);
 
-/* One that was sent at `sent` has come to its end. `retry_after`: as the upstream asked for, or 0.
- */
+/* Says that the request which was sent at `sent` has ended. `retry_after` is the pause that the
+ * upstream asked for, or 0. */
 void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                      apr_interval_time_t retry_after, apr_time_t now);
 

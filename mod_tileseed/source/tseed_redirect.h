@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Redirects: where an upstream may send us, and what goes along.
+/* Redirects: where an upstream may send the seeder, and what the seeder sends along.
  *
- * An upstream that somebody else runs must not make the seeder ask what only the seeder can reach:
+ * Somebody else may run an upstream. It must not make the seeder ask servers that only the seeder
+ * can reach:
  *
- *      to the same origin             followed, headers and credentials go along
- *      to the same host otherwise     followed, they stay behind; never from https to http
- *      to another host                the same, where redirect= of the upstream allows that host
- *      from a public address to one   never, whatever the name: the address that is connected
- *      that is not                    to decides
+ *      to the same origin            followed, with headers and credentials
+ *      to the same host otherwise    followed, without them; never from https to http
+ *      to another host               likewise, if redirect= of the upstream allows that host
+ *      from a public address to an   never; the address of the connection counts, not the name
+ *      address that is not public
  *
  * Private to this room; any thread.
  */

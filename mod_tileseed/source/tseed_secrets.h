@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What is blanked in an upstream's words before anybody reads them: causes of failures stand in
- * answers and in the log, and upstreams like to repeat what they were asked.
+/* Secrets: they are blanked in an upstream's words before anybody reads them. Causes of failures
+ * stand in answers and in the log, and upstreams like to repeat the request.
  *
- * Secret are, as sent or decoded, values of the query but for those that every map request has, the
- * path, what in it looks like a key, values of header= and what stands in the file of auth=.
+ * Secret, as sent or decoded, are: values of the query, but for those that every map request has;
+ * the path, and parts of it that look like a key; values of header=; the content of the file of
+ * auth=.
  *
  * Private to this room; any thread.
  */

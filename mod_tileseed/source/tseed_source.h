@@ -14,9 +14,9 @@ int tseed_source_is_tiled(const tseed_source_t *source);
  * sentence. Configuration phase. */
 const char *tseed_source_check(const tseed_layer_t *layer, apr_pool_t *pool);
 
-/* Fills width and height, in pixels, of a block of tiles of which tile set, range and gutter are
- * given, and returns where it is asked for at one of the source's addresses. In `pool`. "":
- * nowhere, for a parameter of the tile set would lead out of the template's path. */
+/* Takes tile set, range and gutter of a block of tiles, fills its width and height in pixels, and
+ * returns the URL of its picture at one of the source's addresses. In `pool`. "": there is none,
+ * because a parameter of the tile set would lead out of the template's path. */
 const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool);
 
 #endif

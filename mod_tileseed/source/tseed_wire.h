@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A wire: a curl easy handle with an upstream's settings, used for one transfer after the other.
  *
- * Private to this room; the fetcher's thread only. Out of memory means abort: the seeder is
- * crash-only, and its successor goes on from the checkpoint. Only the body, whose size an upstream
- * decides, may fail to fit.
+ * Private to this room; the fetcher's thread only. Without memory the seeder aborts, and the next
+ * seeder goes on from the checkpoint. A body is the exception: the upstream decides its size, so a
+ * body that does not fit into memory fails its transfer alone.
  */
 #ifndef TSEED_WIRE_H
 #define TSEED_WIRE_H

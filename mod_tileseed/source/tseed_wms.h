@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* WMS as a source: which GetMap request fetches a metatile. Pure text, no network, any thread.
  *
- * Standards: OGC 01-068r3 (WMS 1.1.1, and 1.1.0 before it) and 06-042 (1.3.0). They differ in two
- * points that matter here: 1.3.0 calls the reference system CRS instead of SRS, and orders BBOX by
- * the axes of that system, so that EPSG:4326 is asked for as miny,minx,maxy,maxx.
+ * Standards: OGC 01-068r3 (WMS 1.1.1, and 1.1.0 before it) and 06-042 (1.3.0). Two differences
+ * matter here: 1.3.0 calls the reference system CRS instead of SRS, and orders BBOX by the axes of
+ * that system, so that the BBOX of EPSG:4326 is miny,minx,maxy,maxx.
  *
  * Results and sentences live in the pool that a call takes.
  */

@@ -5,7 +5,7 @@
  * Standard: OGC 07-057r7 (WMTS 1.0.0), key-value pairs (8.2) and resource templates (10.2.1). Rows
  * are counted from the top. An address with braces is a resource template; {TileMatrixSet}
  * {TileMatrix} {TileRow} {TileCol} {Style} {Layer}, and any other key of the source or filter of
- * the layer, are its placeholders, in any case. An address without is that of a service.
+ * the layer, are its placeholders, in any case. An address without braces is a service.
  *
  * Results and sentences live in the pool that a call takes.
  */

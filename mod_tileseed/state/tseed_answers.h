@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Which answers the tiles of a page came from: a text for each page, of the seeder's making.
+/* Which answers the tiles of a page came from: a text for each page, which the seeder makes.
  *
- * The seeder's main thread is the only one to come here; its writes join the transaction that
- * tseed_state_begin began, or are one of their own. The text of a page goes with the page. Statuses
- * as in tseed_state.h.
+ * Only the seeder's main thread calls these functions. A write joins the transaction that
+ * tseed_state_begin began, or is a transaction of its own. The text of a page goes with the page.
+ * Statuses as in tseed_state.h.
  */
 #ifndef TSEED_ANSWERS_H
 #define TSEED_ANSWERS_H
@@ -20,8 +20,8 @@ apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t
 apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
                                 const char *text);
 
-/* Forgets what may be wrong once a page is in doubt: its own text and those of the pages before it
- * in each direction, whose last metatiles may reach into it. */
+/* Forgets the texts that may be wrong once a page is in doubt: its own, and those of the pages
+ * before it in each direction, because their last metatiles may reach into it. */
 apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_page_t *page);
 
 /* Likewise of all pages of these levels (bits). */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The durable side of the books: tile sets, their pages, and notes.
+/* The book in the database: tile sets, their pages, and notes.
  *
- * Rows of a tile set carry the sums of its pages, so that what is used is read without a look at
- * the pages. The seeder's main thread is the only one to write, but for notes; its writes join the
- * transaction that tseed_state_begin began, or are one of their own. Statuses as in tseed_state.h.
+ * The row of a tile set has the sums of its pages, so that readers of the usage need no pages. Only
+ * the seeder's main thread writes, but any process writes notes. A write joins the transaction that
+ * tseed_state_begin began, or is a transaction of its own. Statuses as in tseed_state.h.
  *
- * What is read lives in the pool that a call takes.
+ * Results live in the pool that a call takes.
  */
 #ifndef TSEED_BOOKS_H
 #define TSEED_BOOKS_H
@@ -18,16 +18,16 @@
 apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **records,
                                   apr_pool_t *pool);
 
-/* Forgets what there is of a tile set by that print, its pages and its answers. */
+/* Forgets the tile set with that print, its pages and its answers. */
 apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print);
 
-/* Records a tile set anew; record->id is its number. What there is of one by the same print, be it
- * known by other names or from a database that was put in the place of ours, is forgotten, its
- * pages and answers as well. */
+/* Records a tile set anew and sets record->id to its number. If the database has a tile set with
+ * the same print (by other names, or because an administrator has put another database in place),
+ * that tile set is forgotten with its pages and answers. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *record);
 
-/* Saves what changes of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND: the
- * database does not have it (any more) by that number; then it has no page of it either. */
+/* Saves what may change of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND:
+ * the database has no tile set, and so no pages, with that number. */
 apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t *record);
 
 /* At most `most` pages (tseed_page_record_t) of a tile set behind the place `after` (NULL: from the

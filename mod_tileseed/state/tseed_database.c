@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The connection.
  *
- * apr_dbd's driver for SQLite gives no error code that can be trusted: statements are prepared in
- * SQLite's old way, where most failures of a step are the general SQLITE_ERROR, and the driver's
- * own patience with a locked database (16 tries, 100 ms apart) ends in that one as well when rows
- * are read. What SQLite says in words is exact; it never translates it. So errors are told apart by
- * the text, and a test holds the texts that matter.
+ * The error codes of apr_dbd's driver for SQLite can't be trusted. The driver prepares statements
+ * in SQLite's old way, in which most failures of a step are the general SQLITE_ERROR. A locked
+ * database, too, ends in SQLITE_ERROR when rows are read, after the driver has tried 16 times,
+ * 100 ms apart. SQLite's words are exact, and SQLite never translates them. So this file tells
+ * errors apart by SQLite's words, and a test holds the words that matter.
  */
 #include "state/tseed_database.h"
 
@@ -21,8 +21,8 @@
 #include "state/tseed_file.h"
 
 /* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
- * but not where a statement is prepared, which is when whoever opened the file first may be looking
- * through its log. That takes milliseconds, and SQLite's own patience is enough for it. It is set
+ * but not while it prepares a statement. At that time the process that opened the file first may be
+ * reading the log, for milliseconds. SQLite's busy timeout is long enough for that; it is set
  * before anything else reads the file. */
 static const char *const sqlite_session[] = {"PRAGMA busy_timeout = 100",
                                              "PRAGMA synchronous = FULL", NULL};
@@ -321,9 +321,10 @@ apr_status_t tseed_database_begin(tseed_database_t *db)
     return rv;
 }
 
-/* What a commit has written whose sync failed stands in the log behind its valid end. Should all
- * processes die now, who opens the log next would take it for committed: another commit over it
- * makes it void. It must change something, or nothing is written. */
+/* A commit whose sync failed has written its pages behind the valid end of the log. If all
+ * processes died now, the process that opens the log next would take these pages for committed.
+ * Another commit overwrites them and makes them void. That commit must change something, or SQLite
+ * writes nothing. */
 static int annul(tseed_database_t *db)
 {
     char error[sizeof(db->error)];

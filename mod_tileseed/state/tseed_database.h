@@ -26,7 +26,7 @@
     "; httpd's User must be able to write to the state directory and what is in it, on a file "    \
     "system that is mounted for writing"
 
-/* What SQLite and PostgreSQL have not in common, beside what is said of SQLite below. */
+/* The differences between SQLite and PostgreSQL, beside the functions for SQLite alone below. */
 typedef struct {
     const char *driver;         /* apr_dbd's name */
     const char *package;        /* Debian's, that brings it */
@@ -85,19 +85,19 @@ apr_status_t tseed_database_check_file(tseed_database_t *db);
 /* Bytes; 0: there is no log. */
 int64_t tseed_database_log_size(const tseed_database_t *db);
 
-/* When the log alone was removed or replaced, what this connection still sees of it is brought into
- * the database; APR_EBUSY while somebody else is reading. */
+/* Call it when the log alone was removed or replaced: brings the part of the log that this
+ * connection still sees into the database. APR_EBUSY while somebody else is reading. */
 apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch);
 
-/* A transaction. Commit checks the file before and after: an insert into a file that was removed
- * would succeed and be lost. A commit that fails is made void in the log; when that fails as well
- * is_uncertain is set. */
+/* A transaction. Commit checks the file before and after, because an insert into a file that was
+ * removed would succeed and be lost. A commit that failed is made void in the log; when that fails
+ * as well, is_uncertain is set. */
 apr_status_t tseed_database_begin(tseed_database_t *db);
 apr_status_t tseed_database_commit(tseed_database_t *db);
 void tseed_database_rollback(tseed_database_t *db);
 
-/* A fixed statement without rows; one whose first row's first column is wanted as text in `pool`
- * (NULL: no row). */
+/* execute: runs a fixed statement that has no rows. ask: runs one and gives the first column of its
+ * first row as text in `pool` (NULL: no row). */
 apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql);
 apr_status_t tseed_database_ask(tseed_database_t *db, const char **answer, const char *sql,
                                 apr_pool_t *pool);

@@ -5,11 +5,11 @@
  *      tileseed.db                    the database
  *      tileseed.db-wal, -shm          SQLite's own
  *      tileseed.ids                   the mark: no id above it was ever given out
- *      tileseed.db.rescue             a damaged one until another has taken its place
- *      tileseed.db.new                that other one until it is complete
- *      tileseed.db.damaged-<time>     what was set aside
+ *      tileseed.db.rescue             a damaged database, until a new one is in its place
+ *      tileseed.db.new                the new database, until it is complete
+ *      tileseed.db.damaged-<time>     a damaged database that was replaced
  *
- * Any process; each database by one at a time, under the opening lock where a call replaces it.
+ * Any process. One process at a time replaces a database: it holds the opening lock.
  * Paths live in the pool that a call takes; statuses are the system's.
  */
 #ifndef TSEED_FILE_H
@@ -26,16 +26,18 @@ void tseed_file_unlock(int lock);
 /* Makes an empty file of mode 0600 unless there is one. Under the lock. */
 apr_status_t tseed_file_make(const char *path, apr_pool_t *pool);
 
-/* A damaged database is replaced in two steps, each under the lock, the database not open in this
- * process. A process may die, and the power fail, at any time: as long as the damaged one is away
- * and nothing is in its place, both steps are to be done again.
+/* A damaged database is replaced in two steps, each under the lock, while this process does not
+ * have the database open. If the process dies or the power fails after the first step, the next
+ * process finds the database away and nothing in its place, and does both steps again.
  *
- * First it is moved away: to *rescue, with its log. No process that looks after its commit whether
- * the file is still the same takes that commit for done any more. */
+ * The first step moves the database and its log away, to *rescue. A process that commits to it
+ * meanwhile sees after its commit that the file is another, and does not take the commit for
+ * done. */
 apr_status_t tseed_file_move_away(const char **rescue, const char *path, apr_pool_t *pool);
 int tseed_file_is_away(const char *path, apr_pool_t *pool);
 
-/* Then the closed database `fresh` gets its place, and the damaged one is kept as *aside. */
+/* The second step puts the closed database `fresh` in its place and keeps the damaged one as
+ * *aside. */
 apr_status_t tseed_file_replace(const char **aside, const char *path, const char *fresh,
                                 apr_pool_t *pool);
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Tasks and progress as the columns of their rows.
  *
- * Two things are kept as text although they are numbers. Bounds: SQLite hands out 15 digits of a
- * number and a double needs 17. The window of finished positions: hexadecimal digits, its first
- * word first, without the zeros at the end, so that it is empty most of the time.
+ * Two columns are text although they hold numbers. Bounds, because SQLite gives 15 digits of a
+ * number and a double needs 17. The window of finished positions, because it is empty most of the
+ * time: hexadecimal digits, the first word first, without the zeros at the end.
  */
 #include "state/tseed_record.h"
 

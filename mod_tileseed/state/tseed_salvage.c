@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What can still be read of a damaged database.
+/* Salvage: copies the rows of a damaged database that can still be read.
  *
- * The damaged file is attached to the fresh one and copied by ranges of row numbers,
- * which need no index and never exceed the ids. A range that can't be read is halved until what
- * is left is the damaged rows alone. Each range is a transaction of its own: within one, SQLite
- * refuses everything after the first damage. This is SQLite's business, so its dialect is spoken
- * here. It may have been written by an earlier version: what columns both have is copied, the
- * others are as in a row of that version that was migrated.
+ * SQLite attaches the damaged file to the fresh one and copies rows by ranges of row numbers: they
+ * need no index and never exceed the ids. A range that can't be read is halved, until only the
+ * damaged rows are left. Each range is a transaction of its own, because within a transaction
+ * SQLite refuses everything after the first damage. Only SQLite needs this, so the SQL here is
+ * SQLite's. An earlier version may have written the damaged file: the columns that both versions
+ * have are copied, and the others get the values that a migration gives them.
  */
 #include "state/tseed_salvage.h"
 

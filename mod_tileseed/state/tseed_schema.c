@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The schema. A change of it is one more list of statements at the end, never an edit of an old
- * one.
+/* The schema. To change it, add a list of statements at the end; never edit an old list.
  *
- *      meta     name, value: schema_version, task_id (the last id that was given out),
+ *      meta      name, value: schema_version, task_id (the last id that was given out),
  *                failed_commits (when there were any)
- *      task     the snapshot a task was accepted with, its state and how far it is
- *      failure  metatiles given up on, by the first tile
- *      metatile what a task that retries another is about, likewise
- *      measure  sums of what tasks have measured, by tile set and level
- *      request  requests that clients gave a key to, by who asked, and the tasks they became
- *      quota    one row: the configuration, and the directive it was derived from
- *      tileset  what there is of each tile set, as sums
- *      page     what there is of each block of 32 x 32 tiles, and how it is used
- *      answer   which answers of the upstream the tiles of a page came from
- *      note     what else must outlive the seeder, as short texts
+ *      task      the accepted task, which never changes, its state, and its progress
+ *      failure   metatiles that a task has given up on, each by its first tile
+ *      metatile  the metatiles of a task that retries another task's failures, likewise
+ *      measure   sums of what tasks have measured, by tile set and level
+ *      request   requests that came with a key, by user and key, and the tasks they became
+ *      quota     one row: the configuration, and the directive that it was derived from
+ *      tileset   the sums of each tile set; `print` is tseed_tileset_print
+ *      page      what each page holds, and how it is used
+ *      answer    which answers of the upstream the tiles of a page came from
+ *      note      other short texts that must outlive the seeder
  */
 #include "state/tseed_schema.h"
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The durable truth: tasks, failures and the quota configuration in a database.
+/* The state: tasks, failures and the quota configuration in a database.
  *
- * A handle belongs to one process and is used by one thread at a time (children guard theirs with a
- * mutex, the seeder's main thread has its own). It is opened after the fork, by each process
- * itself. Every change is committed and synced when its function returns APR_SUCCESS. Each call
- * compares the database file with the one that was opened: replaced or removed means reopen and try
+ * Each process opens its own handle after the fork, and one thread at a time uses it: a child
+ * guards its handle with a mutex, and the seeder's main thread has one of its own. When a function
+ * returns APR_SUCCESS its change is committed and synced. Each call compares the database file with
+ * the file that was opened; if it was replaced or removed, the call opens the file anew and tries
  * again.
  *
- * What callers must tell apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507);
- * APR_INCOMPLETE (a change failed so badly that it may be found done later); everything else
- * (503), and then nothing was changed. tseed_state_error says what happened in words.
+ * Callers tell these statuses apart: APR_SUCCESS; APR_NOTFOUND; APR_ENOSPC (no room: 507);
+ * APR_INCOMPLETE (a change failed, and nobody knows whether it will be found done later); all
+ * others (503), with which nothing was changed. tseed_state_error says in words what happened.
  *
- * What is read lives in the pool that a call takes.
+ * Results live in the pool that a call takes.
  */
 #ifndef TSEED_STATE_H
 #define TSEED_STATE_H
@@ -27,10 +27,9 @@
 
 typedef struct tseed_state_t tseed_state_t;
 
-/* Opens the database below `dir` (file tileseed.db unless `params` names another) and makes or
- * migrates the schema; whichever process comes first does. A file that is damaged is set aside,
- * what can be read of it is taken over. On failure *state is NULL and the reason is logged,
- * once. */
+/* Opens the database below `dir` (file tileseed.db unless `params` names another). The first
+ * process makes or migrates the schema. A damaged file is set aside, and its readable rows are
+ * taken over. On failure *state is NULL and the reason is logged, once. */
 apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char *driver,
                               const char *params, apr_pool_t *pool);
 
@@ -46,9 +45,10 @@ const char *tseed_state_error(const tseed_state_t *state);
  * that many exist. */
 apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, int64_t most);
 
-/* Records a task over the failed metatiles of task->retry_of, which has ended: a copy of that task,
- * whose positions count through them and whose tiles_total and id are set here. `positions` are
- * that task's. APR_EAGAIN as above; APR_NOTFOUND: it has no failed metatiles. */
+/* Records a task that retries the failed metatiles of task->retry_of, which has ended. `task` is a
+ * copy of that task, and `positions` are that task's; the new task's positions count its failed
+ * metatiles. Sets id and tiles_total. APR_EAGAIN as above; APR_NOTFOUND: task->retry_of has no
+ * failed metatiles. */
 apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
                                     const tseed_positions_t *positions, int64_t most);
 
@@ -71,9 +71,9 @@ typedef struct {
     tseed_outcome_of_request_t outcome;
 } tseed_acceptance_t;
 
-/* Records the task unless there is one for the request already, in one commit: task->id is the
- * task's in any case, and acceptance->outcome says which it is. Fails as tseed_state_task_insert
- * and tseed_state_task_retry do. */
+/* Records a new task for the request, or finds the task that there is for it, in one commit. Sets
+ * task->id to the id of that task, and acceptance->outcome. Fails as tseed_state_task_insert and
+ * tseed_state_task_retry do. */
 apr_status_t tseed_state_accept(tseed_state_t *state, tseed_acceptance_t *acceptance);
 
 /* One task with its progress, whatever its state, in `pool`. APR_NOTFOUND. */
@@ -92,7 +92,7 @@ apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **fai
                                   int64_t *total, int64_t task, const tseed_failure_query_t *query,
                                   apr_pool_t *pool);
 
-/* Which tasks a client wants to be terminated, and what their records say of it. */
+/* Which tasks a client wants to terminate, and the reason that their records get. */
 typedef struct {
     int64_t task;                     /* this one; 0: all of the layers and states */
     const apr_array_header_t *layers; /* of const char *; NULL: all */
@@ -114,7 +114,7 @@ apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *l
 apr_status_t tseed_state_list(tseed_state_t *state, apr_array_header_t **rows, const char *layer,
                               apr_pool_t *pool);
 
-/* What was measured of a tile set so far; `measures` has TSEED_LEVELS_MAX levels. */
+/* Reads what tasks have measured of a tile set so far; `measures` has TSEED_LEVELS_MAX levels. */
 apr_status_t tseed_state_measures(tseed_state_t *state, tseed_measure_t *measures,
                                   const char *tileset);
 
@@ -155,8 +155,9 @@ apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t *
 apr_status_t tseed_state_metatiles(tseed_state_t *state, apr_array_header_t **metatiles,
                                    int64_t task, apr_pool_t *pool);
 
-/* Brings the log into the database file, so that none is left which would be brought into another
- * file in its place. A log that is large, or that others are reading, stays. Once, at the end. */
+/* Brings SQLite's log into the database file. Else, if an administrator replaced the file, SQLite
+ * would bring the old log into the new file. A log that is large, or that others are reading,
+ * stays. Once, at the end. */
 void tseed_state_settle(tseed_state_t *state);
 
 /* One transaction for all that follows until commit; on any failure roll back and begin anew. */
@@ -173,7 +174,8 @@ apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
 apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
                                          const tseed_progress_t *progress, int *won);
 
-/* A terminated task writes no more: its final counters, termination confirmed. */
+/* Says that a terminated task writes no more: saves its final counters and confirms the
+ * termination. */
 apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
                                       const tseed_progress_t *progress);
 

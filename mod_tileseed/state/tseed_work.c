@@ -3,9 +3,9 @@
 /* Opening, opening anew, and the one loop through which every call goes.
  *
  * A connection is lost when the file was replaced or removed, when another process has migrated the
- * schema, and when damage shows. The call then connects again and is done once more. A damaged file
- * is set aside and what can be read of it is taken over; ids go on from the mark, which is kept in
- * steps ahead of the ids and never falls back.
+ * schema, and when damage shows. Then the call connects again and runs once more. A damaged file is
+ * set aside and its readable rows are taken over. Ids go on from the mark, which is always ahead of
+ * the ids and never falls back.
  */
 #include "state/tseed_work.h"
 
@@ -74,10 +74,10 @@ static apr_status_t save_mark(tseed_state_t *state, int64_t id)
     return APR_SUCCESS;
 }
 
-/* A file that the mark was not written for (a fresh one, one from a backup) may lack ids that were
- * given out: it goes on from the mark. So it does from what this process knows, when the mark is
- * gone as well. What such a file says of the cache may be long out of date: all levels are in
- * doubt, and nothing is known of the tiles' answers. */
+/* The mark may have been written for another file than this one, which is fresh or from a backup.
+ * Such a file may lack ids that were given out: its ids go on from the mark; when the mark is gone
+ * too, from the last id that this process knows. Its rows about the cache may be long out of date:
+ * all levels are put in doubt, and the answers of all tiles are forgotten. */
 static apr_status_t settle_ids(tseed_state_t *state, int version)
 {
     tseed_database_t *db = &state->db;

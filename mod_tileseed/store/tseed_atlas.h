@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The atlas: all tile sets of a catalog made ready for serving, so that a request finds its file
- * without a digest, a pattern to compile, or a look at the file system.
+ * without computing a hash, compiling a pattern or asking the file system.
  *
- * Made in the configuration's pool once the configuration is through, immutable afterwards: any
- * process and thread. Names are looked up by length, because they are parts of an address.
+ * The configuration phase makes it in the configuration's pool when the configuration is complete.
+ * Immutable afterwards: any process and thread. Names come with their lengths, because they are
+ * parts of an address.
  */
 #ifndef TSEED_ATLAS_H
 #define TSEED_ATLAS_H
@@ -69,8 +70,9 @@ char *tseed_served_path(const tseed_served_t *served, const tseed_tile_t *tile, 
 /* The tseed_page_print of the page in which a tile lies. */
 uint64_t tseed_served_page(const tseed_served_t *served, const tseed_tile_t *tile);
 
-/* The page of the tile whose file has that absolute path, 0 when it is none: for files that httpd
- * serves itself. `scratch` is used for tile sets with other than default parameters. */
+/* The tseed_page_print of the tile whose file has that absolute path, 0 when it is no tile's: for
+ * files that httpd serves by itself. `scratch` is used for tile sets whose parameters are not at
+ * their defaults. */
 uint64_t tseed_atlas_page_of(const tseed_atlas_t *atlas, const char *path, apr_pool_t *scratch);
 
 #endif

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Folders: the directories below a store's root that one thread used last, kept open.
  *
- * A descriptor saves the kernel the walk along the path for every tile, and mkdir is only tried
- * when a directory turns out to be missing. Somebody else may remove a directory that is remembered
- * here: find() notices by itself, after make() the first use fails with ENOENT and the caller
- * forgets everything and tries again.
+ * An open descriptor saves the kernel the walk along the path for every tile, and saves a mkdir for
+ * every directory that exists. Somebody else may remove a directory that is open here.
+ * tseed_folders_find notices that by itself. After tseed_folders_make the first use of the
+ * descriptor fails with ENOENT; then the caller forgets all folders and tries again.
  *
- * A view's pool has their memory; its cleanup closes them.
+ * The memory is the pool's of the view; its cleanup closes the descriptors.
  */
 #ifndef TSEED_FOLDERS_H
 #define TSEED_FOLDERS_H
@@ -41,9 +41,9 @@ void tseed_folders_init(tseed_folders_t *folders, const tseed_store_config_t *co
                         size_t longest, apr_pool_t *pool);
 
 /* The descriptor of a directory relative to the root ("": the root itself), borrowed until the
- * eighth other one is asked for. find: ENOENT when it does not exist. make: it is made, with all
- * above it, and may turn out to have been removed since. ELOOP: a directory below the root is a
- * symbolic link. */
+ * caller has asked for eight others. find: ENOENT when the directory does not exist. make: makes
+ * the directory and all above it; somebody may have removed it since. ELOOP: a directory below the
+ * root is a symbolic link. */
 apr_status_t tseed_folders_find(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 apr_status_t tseed_folders_make(int *fd, tseed_folders_t *folders, const char *path, size_t length);
 

@@ -11,12 +11,12 @@
  *      topp_states / EPSG_4326_10 / 02_09 / 0168_0611.jpeg
  *      depth 0       depth 1        2       3
  *
- * Every component divides the tiles that its directory may hold into cells: blocks of columns and
- * rows that share a name there. Cells nest and the last depth's hold one tile, so that a walk
- * narrows a range down name by name.
+ * A component divides the tiles below its directory into cells: a cell is a block of columns and
+ * rows whose tiles share the component's name. Cells nest, and a cell of the last depth holds one
+ * tile. So a walk narrows a range down name by name.
  *
- * In names ':' and ' ' become '_', as GeoWebCache does it. So that no name can leave the root, '/'
- * becomes "%2F" and a leading '.' becomes "%2E". All other bytes stay, UTF-8 among them.
+ * In names ':' and ' ' become '_', as in GeoWebCache. '/' becomes "%2F" and a leading '.' becomes
+ * "%2E", so that no name can leave the root. All other bytes stay, UTF-8 among them.
  *
  * Rows are counted from the top by xyz, arcgis, quadkey and {y}; from the bottom by geowebcache,
  * tms, tilecache and {-y}.
@@ -31,7 +31,7 @@
 #define TSEED_LEFTOVER_PREFIX ".tseed-"
 #define TSEED_LEFTOVER_SUFFIX ".tmp"
 
-/* What is no tile but the store's own stands below this directory of the root. */
+/* The store's own files, which are no tiles, stand below this directory of the root. */
 #define TSEED_HIDDEN ".tileseed"
 
 /* Levels that were renamed away (tseed_remnant.h) stand below this one. */
@@ -67,8 +67,8 @@ size_t tseed_layout_name(char *name, const tseed_pattern_t *pattern, int depth, 
                          int64_t y);
 size_t tseed_layout_path(char *path, const tseed_pattern_t *pattern, int z, int64_t x, int64_t y);
 
-/* Whether `name` is exactly what some tile of the range is called at that depth, the names above it
- * being those of the range; then narrows the range to the tiles called so. */
+/* Whether some tile of the range has exactly `name` at that depth; then narrows the range to the
+ * tiles that have it. The caller has narrowed the range by the names above. */
 int tseed_layout_narrow(tseed_range_t *range, const tseed_pattern_t *pattern, int depth,
                         const char *name);
 

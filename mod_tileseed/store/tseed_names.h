@@ -8,15 +8,17 @@
 
 #include <stdatomic.h>
 
-/* Held together over a system call that makes a name of a tile or of a master, alone over what
- * would make such a name a wrong one. Waits for others. */
+/* hold: takes the lock together with other threads, for a system call that makes a name of a tile
+ * or of a master. hold_alone: takes the lock alone, for work during which such a name must not be
+ * made. Both wait for others. */
 void tseed_names_hold(void);
 void tseed_names_hold_alone(void);
 
 /* Ends either. */
 void tseed_names_release(void);
 
-/* Directories that have been detached in this process so far. Changed by whoever holds alone. */
+/* How many directories this process has detached so far. A thread changes it while it holds the
+ * lock alone. */
 extern _Atomic unsigned tseed_names_detachments;
 
 #endif

@@ -6,8 +6,9 @@
  *                               |  tile set         | |    |    |        |        number
  *                               level            task tiles files bytes  allocated
  *
- * The name is the note: rename writes both in one step, so that whoever finds the directory after a
- * crash knows whose it is and what it takes.
+ * The name is a note: rename moves the directory and writes the note in one step. So a process that
+ * finds the directory after a crash knows which tile set and task it belongs to, and how much is
+ * booked.
  *
  * Any process and thread.
  */
@@ -36,7 +37,8 @@ void tseed_remnant_name(char name[TSEED_REMNANT_NAME_SIZE], const tseed_remnant_
 /* 0: the name is none of a remnant's. */
 int tseed_remnant_read(tseed_remnant_t *remnant, const char *name);
 
-/* Those below a store root, array of tseed_remnant_t in `pool`. Nothing there is success. */
+/* The remnants below a store root: *remnants is an array of tseed_remnant_t in `pool`. Success when
+ * there are none. */
 apr_status_t tseed_remnant_list(apr_array_header_t **remnants, const char *root, apr_pool_t *pool);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Scans: down the tree from the root, in each directory either by asking for the names that the
- * range could have there or by reading those that exist, whichever is less. So ten tiles of 10^12
- * possible ones are found in the ten directories that hold them, and sixteen tiles are not looked
- * for among a million others.
+/* Scans: a scan goes down the tree from the root. In each directory it asks for the names that the
+ * range could have there, or reads the names that exist, whichever are fewer. So it finds ten tiles
+ * of 10^12 possible ones by reading ten directories, and does not read a million names to find
+ * sixteen tiles.
  *
- * Memory is a name and a directory stream a depth, whatever the range.
+ * Memory is a name and a directory stream for each depth, whatever the range.
  */
 #include "store/tseed_scan.h"
 

@@ -4,8 +4,8 @@
  *
  *      <root>/topp_states/EPSG_900913_12  ->  <root>/.tileseed/removed/12-…   (tseed_remnant.h)
  *
- * The names below are read before, which takes a small part of the time of removing them: only a
- * directory of which every name would be removed anyway may go as a whole.
+ * All names below the directory are read before: it may go as a whole only if a truncate would
+ * remove each of them. Reading takes a small part of the time that removing takes.
  */
 #include <errno.h>
 #include <fcntl.h>

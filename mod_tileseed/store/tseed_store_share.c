@@ -5,12 +5,12 @@
  *      <root>/.tileseed/links/topp_states/EPSG_900913/png/<digest>         the master
  *      <root>/topp_states/EPSG_900913_12/007_007/0001000_0001002.png       another name of it
  *
- * Because the master is a name too, a tile owns its file unless that has several names and a master
- * is one of them: what a tile costs can be told from its inode, whoever removes it and when. Names
- * elsewhere, those of a backup say, change nothing. A master with one name has no tiles any more
- * and goes with the next sweep.
+ * The master is a name of the file, too. So a tile owns its file unless the file has several names
+ * and one of them is a master: the inode tells what a tile costs, whoever removes it and when.
+ * Names elsewhere, in a backup for example, change nothing. A master that is the only name of its
+ * file has no tiles any more, and goes with the next sweep.
  *
- * A link costs one system call once the master is known, and two where the tile is one already.
+ * A link costs one system call once the master is known, and two if the tile is a link already.
  */
 #include <apr_strings.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static apr_status_t status_of(int rc)
 
 /* Masters */
 
-/* Without an extension, so that whoever looks for tiles below the root finds tiles. */
+/* Without an extension: programs that look for tiles below the root must not take it for one. */
 static void master_name(tseed_master_t *master, int number)
 {
     master->number = number;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Watches: whether somebody gives a tile a name below a directory while that is being read.
+/* Watches: whether somebody gives a tile a name below a directory while a thread reads it.
  *
  * Tile sets share directories: formats, parameters, layers whose templates begin alike. So a watch
- * goes by the directory on the disk, whichever store root and path leads there. Nobody pays for it
- * while there is no watch.
+ * identifies the directory by its inode, whichever store root and path leads there. While there is
+ * no watch, putting a tile costs nothing more.
  *
- * The lock of names (tseed_names.h) guards all of it. For the files of this room.
+ * The lock of names (tseed_names.h) guards all watches. For the files of this room.
  *
  * Threads of the seeder.
  */
@@ -24,16 +24,16 @@ typedef struct tseed_watch_t {
     struct tseed_watch_t *next;
 } tseed_watch_t;
 
-/* Watches an open directory: 0, or -1 with errno. Takes the lock alone: what gets its name before
- * is there for a reader that begins afterwards. */
+/* Begins to watch an open directory: 0, or -1 with errno. Takes the lock alone. So a reader that
+ * begins afterwards sees all names that were given before. */
 int tseed_watch_begin(tseed_watch_t *watch, int folder);
 void tseed_watch_end(tseed_watch_t *watch);
 
-/* A name was given in that open directory. The caller still holds the lock. */
+/* Says that a name was given in an open directory. The caller still holds the lock. */
 void tseed_watch_tell_locked(int folder);
 
-/* Whether the directory of that path below `base` still is the one that is watched, and nobody gave
- * a name below it. The caller holds the lock alone. */
+/* Whether the path below `base` still leads to the watched directory, and nobody has given a name
+ * below it. The caller holds the lock alone. */
 int tseed_watch_is_quiet_locked(const tseed_watch_t *watch, int base, const char *path);
 
 #endif
