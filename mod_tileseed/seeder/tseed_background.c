@@ -113,14 +113,14 @@ static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_
     if (*booked) {
         return APR_SUCCESS;
     }
-    if (tseed_clerk_is_full(background->seeder, tileset)) {
+    if (tseed_cache_is_full(background->seeder->cache, tileset)) {
         return APR_ENOSPC;
     }
     if (background->seeder->session->trouble &&
         tseed_clock_monotonic() < background->seeder->session->retry_at) {
         return APR_EBUSY;
     }
-    rv = tseed_clerk_tileset(booked, background->seeder, tileset);
+    rv = tseed_cache_tileset(booked, background->seeder->cache, tileset);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(background->seeder->session, rv, "enter a tile set");
     }

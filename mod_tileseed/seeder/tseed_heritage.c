@@ -140,7 +140,7 @@ static apr_status_t load_heirs(tseed_seeder_t *seeder, const apr_array_header_t 
 
         rv = claim(&booked, &heir, seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
         if (rv == APR_SUCCESS && booked) {
-            rv = tseed_loader_load(seeder, booked);
+            rv = tseed_page_loader_load(seeder->page_loader, booked);
         }
     }
     return rv;
@@ -208,7 +208,7 @@ static apr_status_t inherit_all(tseed_seeder_t *seeder, const apr_array_header_t
         rv = inherit(seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_clerk_write(seeder, TSEED_SAVE_ALL);
+        rv = tseed_cache_write(seeder->cache, TSEED_SAVE_ALL);
     }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(seeder->session->state);
@@ -234,7 +234,7 @@ apr_status_t tseed_heritage_take(tseed_seeder_t *seeder)
         rv = inherit_all(seeder, finds, terminations);
     }
     if (rv == APR_SUCCESS) {
-        tseed_clerk_saved(seeder, TSEED_SAVE_ALL);
+        tseed_cache_saved(seeder->cache, TSEED_SAVE_ALL);
     }
     return rv;
 }

@@ -15,8 +15,6 @@
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
- *      tseed_clerk.c    the books out of the database and into it
- *      tseed_loader.c   the pages of the books, read beside the work
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
@@ -46,6 +44,8 @@
 #include "usage/tseed_holds.h"
 #include "usage/tseed_marks.h"
 #include "usage/tseed_origins.h"
+#include "usage/tseed_page_loader.h"
+#include "usage/tseed_page_loader.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 #include "work/tseed_session.h"
@@ -93,18 +93,6 @@ typedef struct {
     apr_time_t removed_at; /* the last of them, monotonic; 0: none by this seeder */
 } tseed_janitor_t;
 
-/* The books being read (tseed_loader.c), tile set by tile set. */
-typedef struct {
-    int is_lost;       /* another database is in the place of the one that is read */
-    unsigned tileset;  /* number of the tile set it is at, */
-    int is_within;     /* in the midst of it, */
-    tseed_page_t last; /* behind this page */
-    apr_time_t began;  /* monotonic: this portion */
-    int64_t expected;  /* pages, by the rows of the tile sets */
-    apr_pool_t *pool;
-    apr_array_header_t *doubts; /* of tseed_page_record_t: those that are marked */
-} tseed_loader_t;
-
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
     tseed_context_t *context;
@@ -117,18 +105,14 @@ typedef struct tseed_seeder_t {
     int64_t last_id;                       /* newest task that was taken in */
     int pending;                           /* entries without a run, not terminated */
 
-    apr_pool_t *book_pool;
-    tseed_loader_t loader;
-    apr_hash_t *open;        /* layer -> int *: tile sets with values that are not listed */
-    apr_pool_t *quota_pool;  /* where its texts live */
-    char cleaner_saved[100]; /* what the database has of the cleaner, */
-    char status_saved[1024]; /* and of the status */
+    apr_pool_t *quota_pool; /* where its texts live */
     tseed_janitor_t janitor;
     tseed_marks_t *marks;
     tseed_durable_t *durable;
     tseed_display_t *display;
     tseed_origins_t *origins;
     tseed_holds_t *holds;
+    tseed_page_loader_t *page_loader;
     tseed_page_jobs_t *page_jobs;
     tseed_count_t *count;
     tseed_walk_t *walk;
@@ -173,9 +157,6 @@ void tseed_schedule_turn(tseed_seeder_t *seeder);
 extern tseed_client_t tseed_schedule_client; /* PENDING tasks say what they wait for */
 
 /* ---- checkup ---- */
-
-/* Most that one step of the main thread may take without a beat of its own. */
-#define TSEED_LONGEST_STEP (600 * APR_USEC_PER_SEC)
 
 /* Begins to look through the state database, once, unless the last seeder has said that it ended
  * well. Under the lock of the state directory, before the database is opened. */
@@ -237,42 +218,6 @@ void tseed_guests_part(tseed_seeder_t *seeder);
 extern tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
-
-/* ---- the books and the database ---- */
-
-/* Makes the books: loads the tile sets, and enters those that are configured; their pages come
- * later, see the loader. Once all tile sets are there the notes are loaded. If any of that fails it
- * is undone, to be tried again. */
-apr_status_t tseed_clerk_begin(tseed_seeder_t *seeder);
-apr_status_t tseed_clerk_load_notes(tseed_seeder_t *seeder);
-void tseed_clerk_undo(tseed_seeder_t *seeder);
-/* The place of a tile set in the books, made if there is none. */
-apr_status_t tseed_clerk_tileset(tseed_book_tileset_t **booked, tseed_seeder_t *seeder,
-                                 const tseed_tileset_t *tileset);
-/* Whether requests for tiles may not make a tile set as well: its layer has as many by values that
- * are not listed as TileSeedMaxTileSets says. */
-int tseed_clerk_is_full(const tseed_seeder_t *seeder, const tseed_tileset_t *tileset);
-/* Whether there is something to write: pages, or with all else tile sets and notes. */
-int tseed_clerk_has_changes(const tseed_seeder_t *seeder, tseed_save_t save);
-/* Writes what has changed in the books into the open transaction; that is committed. */
-apr_status_t tseed_clerk_write(tseed_seeder_t *seeder, tseed_save_t save);
-void tseed_clerk_saved(tseed_seeder_t *seeder, tseed_save_t save);
-
-/* ---- loader ---- */
-
-/* Before the tile sets are loaded; what it needs lives in `pool`. */
-void tseed_loader_begin(tseed_seeder_t *seeder, apr_pool_t *pool);
-/* A tile set has so many pages, by its row. Before tseed_loader_go only. */
-void tseed_loader_expect(tseed_seeder_t *seeder, int64_t pages);
-/* Loads all pages of one tile set now. Before tseed_loader_go only. */
-apr_status_t tseed_loader_load(tseed_seeder_t *seeder, tseed_book_tileset_t *booked);
-/* The rest comes with the turns of the loop. */
-void tseed_loader_go(tseed_seeder_t *seeder);
-/* Once a turn: loads the next portion. Returns whether that was the last one: the books are to be
- * believed from now on. */
-int tseed_loader_turn(tseed_seeder_t *seeder);
-/* Why no task is begun, and how far the reading is; in scratch. */
-const char *tseed_loader_reason(const tseed_seeder_t *seeder);
 
 /* ---- scout ---- */
 

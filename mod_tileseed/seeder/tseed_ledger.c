@@ -177,7 +177,7 @@ static apr_status_t write_all(tseed_seeder_t *seeder, int checkpoint)
         rv = write_terminations(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_clerk_write(seeder, save_of(checkpoint));
+        rv = tseed_cache_write(seeder->cache, save_of(checkpoint));
     }
     if (rv == APR_SUCCESS && save_of(checkpoint) == TSEED_SAVE_ALL) {
         rv = tseed_origins_write(seeder->origins);
@@ -319,7 +319,7 @@ static int has_something(const tseed_seeder_t *seeder, int checkpoint)
         dirty |= tseed_durable_progress(seeder->durable, run) != NULL;
     }
     return seeder->session->must_record || (checkpoint && dirty) ||
-           tseed_clerk_has_changes(seeder, save_of(checkpoint));
+           tseed_cache_has_changes(seeder->cache, save_of(checkpoint));
 }
 
 void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
@@ -338,7 +338,7 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint)
     }
     tseed_session_works(seeder->session);
     seeder->session->must_record = 0;
-    tseed_clerk_saved(seeder, save_of(checkpoint));
+    tseed_cache_saved(seeder->cache, save_of(checkpoint));
     if (save_of(checkpoint) == TSEED_SAVE_ALL) {
         tseed_origins_saved(seeder->origins);
     }

@@ -47,7 +47,8 @@ static apr_status_t run_resolve(tseed_seeder_t *seeder, tseed_run_t *run)
     if (tseed_board_crashes_of(seeder->context->board, run->task->id) >= CRASHES_OF_TASK) {
         run->gone = "the seeder crashed three times at work on this task";
     }
-    return run->gone ? APR_SUCCESS : tseed_clerk_tileset(&run->booked, seeder, &run->tileset);
+    return run->gone ? APR_SUCCESS
+                     : tseed_cache_tileset(&run->booked, seeder->cache, &run->tileset);
 }
 
 /* A run of a task that was claimed; what is gone ends it at once. */
@@ -370,7 +371,7 @@ static void tick(void *module, apr_time_t now)
         return;
     }
     if (seeder->cache->is_loading) {
-        show_all_waiting(seeder, tseed_loader_reason(seeder));
+        show_all_waiting(seeder, tseed_page_loader_reason(seeder->page_loader));
         return;
     }
     queue = queue_of(seeder);

@@ -68,7 +68,7 @@ static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), parameters,
                            seeder->context->scratch);
-        rv = tseed_clerk_tileset(&booked, seeder, &tileset);
+        rv = tseed_cache_tileset(&booked, seeder->cache, &tileset);
     }
     return rv;
 }

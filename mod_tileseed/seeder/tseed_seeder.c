@@ -154,20 +154,21 @@ static apr_status_t begin_books(tseed_seeder_t *seeder)
     if (seeder->cache->book) {
         return APR_SUCCESS;
     }
-    rv = tseed_clerk_begin(seeder);
+    rv = tseed_cache_load(seeder->cache);
     if (rv == APR_SUCCESS) {
+        tseed_page_loader_begin(seeder->page_loader);
         rv = tseed_scout_look(seeder);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_clerk_load_notes(seeder);
+        rv = tseed_cache_load_notes(seeder->cache);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_heritage_take(seeder);
     }
     if (rv == APR_SUCCESS) {
-        tseed_loader_go(seeder);
+        tseed_page_loader_go(seeder->page_loader);
     } else {
-        tseed_clerk_undo(seeder);
+        tseed_cache_undo(seeder->cache);
     }
     return rv;
 }
@@ -362,10 +363,11 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
     for (;;) {
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
-        if (tseed_loader_turn(seeder)) { /* before anybody is told to wait for it */
+        /* before anybody is told to wait for it */
+        if (tseed_page_loader_turn(seeder->page_loader)) {
             believe_books(seeder);
         }
-        if (seeder->loader.is_lost) {
+        if (tseed_page_loader_is_lost(seeder->page_loader)) {
             return TSEED_EXIT_FAILED;
         }
         tseed_mailbox_take(seeder->context->mailbox);
@@ -546,6 +548,8 @@ static void usage_create(tseed_seeder_t *seeder)
         .durable = seeder->durable,
         .origins = seeder->origins,
     });
+    seeder->page_loader = tseed_page_loader_create(seeder->context, seeder->session, seeder->runs,
+                                                   seeder->cache, seeder->holds);
 }
 
 static void pipeline_create(tseed_seeder_t *seeder)
@@ -590,8 +594,7 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     seeder->session->path = setup->settings->state_dir;
     seeder->runs = apr_pcalloc(pool, sizeof(*seeder->runs));
     seeder->runs->tasks_end = &seeder->runs->tasks;
-    seeder->cache = apr_pcalloc(pool, sizeof(*seeder->cache));
-    seeder->cache->quota = setup->settings->quota; /* until the database's is read */
+    seeder->cache = tseed_cache_create(seeder->context, seeder->session);
     seeder->entries_end = &seeder->entries;
     usage_create(seeder);
     pipeline_create(seeder);

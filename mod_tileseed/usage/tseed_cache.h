@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The cache as the seeder knows it: the book of its pages, the quota in effect, and what clients
- * are told of both. Main thread only. */
+ * are told of both; and the way of the book out of the database and back. Main thread only. */
 #ifndef TSEED_CACHE_H
 #define TSEED_CACHE_H
 
+#include <apr_hash.h>
+
+#include "protocol/tseed_quota_config.h"
 #include "protocol/tseed_usage.h"
 #include "quota/tseed_book.h"
 #include "quota/tseed_cleaner.h"
-#include "protocol/tseed_quota_config.h"
+#include "work/tseed_context.h"
+#include "work/tseed_session.h"
 
 /* Stored instead of the block size while a recount is under way and sizes of two block sizes are
  * mixed. */
@@ -17,12 +21,54 @@
 typedef struct tseed_cache_t {
     tseed_book_t *book; /* NULL: the database has not been read */
     tseed_cleaner_t *cleaner;
+    apr_pool_t *pool;            /* where the book lives */
+    int64_t expected;            /* pages of the book, by the rows of the tile sets */
     int is_loading;              /* pages of the book are still to be read from the database */
     tseed_quota_config_t quota;  /* in effect */
     int64_t block;               /* bytes: what sizes in the book are rounded up to */
     int64_t block_saved;         /* the database's word for it; 0: nothing yet */
     int is_reconciling;          /* the book is being compared with the disk */
     tseed_usage_status_t status; /* tseed_usage_status_text adds what is not kept here */
+
+    /* private to tseed_cache.c */
+    const tseed_context_t *context;
+    const tseed_session_t *session;
+    apr_hash_t *open;        /* layer -> int *: tile sets with values that are not listed */
+    char cleaner_saved[100]; /* what the database has of the cleaner, */
+    char status_saved[1024]; /* and of the status */
 } tseed_cache_t;
+
+/* Makes the cache without a book, in the context's pool. */
+tseed_cache_t *tseed_cache_create(const tseed_context_t *context, const tseed_session_t *session);
+
+/* Makes the book: loads the tile sets, and enters those that are configured. The page loader loads
+ * their pages later. Fails when the database does: then the caller undoes it to try again. */
+apr_status_t tseed_cache_load(tseed_cache_t *cache);
+
+/* When all tile sets are in the book: loads what else the database keeps of the cache. Fails when
+ * the database does: then the caller undoes the load as well. */
+apr_status_t tseed_cache_load_notes(tseed_cache_t *cache);
+
+/* Forgets the book of a load that failed. */
+void tseed_cache_undo(tseed_cache_t *cache);
+
+/* Finds a tile set in the book, or enters it in the book and the database. Fails when the database
+ * does. */
+apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *cache,
+                                 const tseed_tileset_t *tileset);
+
+/* Whether requests for tiles may not make a tile set as well: its layer has as many by values that
+ * are not listed as TileSeedMaxTileSets says. */
+int tseed_cache_is_full(const tseed_cache_t *cache, const tseed_tileset_t *tileset);
+
+/* Whether there is something to write: pages, or with all else tile sets and notes. */
+int tseed_cache_has_changes(const tseed_cache_t *cache, tseed_save_t save);
+
+/* Writes what has changed into the open transaction. Fails when the database does: then all is
+ * written again the next time. */
+apr_status_t tseed_cache_write(tseed_cache_t *cache, tseed_save_t save);
+
+/* Notes that the transaction is committed. */
+void tseed_cache_saved(tseed_cache_t *cache, tseed_save_t save);
 
 #endif

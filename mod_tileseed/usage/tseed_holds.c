@@ -268,7 +268,7 @@ static void hit(void *data, uint64_t page_print, uint64_t hits)
     tseed_book_hit(holds->uses.cache->book, page_print, reads, tseed_holds_date(holds));
 }
 
-/* Marks of levels that an earlier holds has left, or that outlasted their job, have served when
+/* Marks of levels that an earlier seeder has left, or that outlasted their job, have served when
  * all pages in doubt have been counted. */
 static void unmark_counted(tseed_holds_t *holds)
 {

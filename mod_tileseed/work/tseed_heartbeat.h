@@ -8,6 +8,9 @@
 
 #include "board/tseed_board.h"
 
+/* Most that one step of the main thread may take without a beat of its own. */
+#define TSEED_LONGEST_STEP (600 * APR_USEC_PER_SEC)
+
 typedef struct tseed_heartbeat_t tseed_heartbeat_t;
 
 /* Begins to beat on the board, for `most` at the longest; the pulse lives until it is ended. NULL:
