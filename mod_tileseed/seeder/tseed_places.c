@@ -23,6 +23,29 @@ struct tseed_places_t {
     apr_hash_t *layers, *clients; /* name -> share_t */
 };
 
+static void share_free(share_t *share)
+{
+    free(share->name);
+    free(share);
+}
+
+static void free_shares(apr_hash_t *shares)
+{
+    for (apr_hash_index_t *i = apr_hash_first(NULL, shares); i; i = apr_hash_next(i)) {
+        share_free(apr_hash_this_val(i));
+    }
+}
+
+/* Frees the shares of places that nobody has given back. */
+static apr_status_t end_places(void *data)
+{
+    const tseed_places_t *places = data;
+
+    free_shares(places->layers);
+    free_shares(places->clients);
+    return APR_SUCCESS;
+}
+
 tseed_places_t *tseed_places_create(int most, int layer, int client, apr_pool_t *pool)
 {
     tseed_places_t *places = apr_pcalloc(pool, sizeof(*places));
@@ -32,6 +55,7 @@ tseed_places_t *tseed_places_create(int most, int layer, int client, apr_pool_t 
     places->most_of_client = client;
     places->layers = apr_hash_make(pool);
     places->clients = apr_hash_make(pool);
+    apr_pool_cleanup_register(pool, places, end_places, apr_pool_cleanup_null);
     return places;
 }
 
@@ -95,8 +119,7 @@ static void subtract(apr_hash_t *shares, const char *name)
 
     if (share && --share->count == 0) {
         apr_hash_set(shares, share->name, APR_HASH_KEY_STRING, NULL);
-        free(share->name);
-        free(share);
+        share_free(share);
     }
 }
 
