@@ -18,8 +18,9 @@ def interrupt(_number, _frame):
     raise KeyboardInterrupt('terminated')
 
 
-def pytest_configure():
+def pytest_configure(config):
     """A run that is terminated must not leave its servers behind."""
+    config.addinivalue_line('markers', 'main_path: one of the tests of "./quickstart test quick"')
     signal.signal(signal.SIGTERM, interrupt)
 
 

@@ -126,6 +126,7 @@ def test_task_goes_on(httpd, slow, interrupt):
     check_end(httpd, slow, number, interruptions=2)
 
 
+@pytest.mark.main_path
 def test_seeder_killed(httpd, slow):
     """A new seeder comes at once and takes over where the last one was."""
     httpd.expect('the seeder ended unexpectedly')

@@ -57,6 +57,7 @@ def test_upstream_in_the_same_httpd(httpd, mpm):
     assert len(files(httpd)) == len(tiles)
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_metatile_that_fails_is_asked_for_once(httpd, upstream):
     """Whoever comes before the time that was named hears the same at once; after it the upstream

@@ -39,6 +39,7 @@ def reason(httpd, number, words):
     return wait_until(document, what=f'a reason with "{words}" in {task(httpd, number)}')
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_seed_larger_than_the_quota(httpd, upstream):
     """It ends, the limit holds with tasks and misses at once, what is there is what came last."""
@@ -83,6 +84,7 @@ def test_usage_while_pages_go_slowly(httpd, upstream):
     assert 4 * MIB < max(told) <= 6 * MIB
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_layer_quotas(httpd, upstream):
     """Each layer keeps to its own; the one without has the rest."""

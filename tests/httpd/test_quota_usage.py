@@ -6,6 +6,8 @@ import os
 import signal
 import sqlite3
 
+import pytest
+
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
 from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
@@ -57,6 +59,7 @@ def test_methods(httpd, upstream):
     ask(httpd, 'GET', '/rest/diskquota/usage.json?tileset=99', status=404)
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_document(httpd, upstream):
     """Sums of all, of a layer, of a tile set and of its pages are what is on the disk."""

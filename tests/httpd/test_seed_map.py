@@ -80,6 +80,7 @@ def compare(httpd, paths, gridset, **how):
         assert same(stored(httpd, path), cut(httpd, GRIDS[gridset], tile, **how)), path
 
 
+@pytest.mark.main_path
 def test_every_tile_is_the_map(httpd):
     """In each built-in grid set: all tiles of the range, pixel for pixel, and no other file."""
     lines = [f'TileSeedGrid {gridset} zoom=0-9' for gridset in EUROPE]
@@ -279,6 +280,7 @@ def test_parameters_have_their_own_tile_set(httpd):
     compare(httpd, dark, 'EPSG:4326', styles='night')
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
     """A seed leaves what is there alone, a tile without bytes excepted; a reseed of all
@@ -311,6 +313,7 @@ def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
     assert files(httpd) == set(paths)
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_truncate_removes_its_range_alone(httpd, upstream):
     """Neither another zoom, grid set, format or style, nor a tile beyond the bounds; no empty

@@ -59,6 +59,7 @@ def rich(httpd):
 
 # Tiles
 
+@pytest.mark.main_path
 @one_mpm
 def test_tiles_of_every_service(httpd):
     """One tile by each address that GeoWebCache's clients know."""

@@ -163,6 +163,7 @@ def test_pace_of_a_task_that_stands_is_unknown(httpd, upstream):
 
 # Terminating one
 
+@pytest.mark.main_path
 def test_delete_terminates_one_task(httpd, upstream):
     """Pending or running; the answer is its document, and the second time it is too late."""
     serve(httpd, upstream)
@@ -191,6 +192,7 @@ def test_page_of_another_site_deletes_nothing(httpd, upstream):
 
 # Failures
 
+@pytest.mark.main_path
 def test_failures_tell_what_is_missing_and_why(httpd, upstream):
     """Every failed metatile by its first tile, in pages, with what the upstream said."""
     upstream.always = Fault('status', 404)

@@ -52,6 +52,7 @@ def fetch(httpd, path, status=200, **more):
     return answer
 
 
+@pytest.mark.main_path
 def test_every_tile_of_a_seed(httpd, upstream):
     """Each tile is the file of the cache, byte for byte, whichever way rows are counted."""
     httpd.start(REST + TILES + stub(upstream))
@@ -63,6 +64,7 @@ def test_every_tile_of_a_seed(httpd, upstream):
             assert fetch(httpd, path).body == file.read_bytes()
 
 
+@pytest.mark.main_path
 @one_mpm
 def test_headers(httpd):
     """What httpd says of its own files, and Cache-Control of TileSeedExpires."""
@@ -234,6 +236,7 @@ def test_missing_tile(httpd, policy):
     assert not list(httpd.path('cache').iterdir())
 
 
+@pytest.mark.main_path
 def test_missing_tile_is_made(httpd, upstream):
     """All who ask for tiles of a metatile wait for one request, and get what is stored then."""
     httpd.start(REST + TILES + stub(upstream, 'TileSeedExpires 1h'))

@@ -1,0 +1,151 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+# Runs suites of tests and ends with "N passed, N failed, N skipped": run.sh BUILD [quick|all]
+#
+# BUILD is configured and built already. Without a word each test runs once. quick: unit tests,
+# lints, fuzz corpora and the main path of one MPM. all: each test, and then the suites that need a
+# build of their own: sanitizers, distcheck, coverage. They lie in directories below BUILD.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/.." && pwd -P)
+build=$(cd "$1" && pwd -P)
+passed=0 failed=0 skipped=0
+logs=()   # of the suites that failed
+runner=() # what make is run by
+export PYTHONDONTWRITEBYTECODE=1
+
+say() {
+    printf '%s\n' "== $*"
+}
+
+# Adds one suite to the sums: LOG PASSED FAILED SKIPPED
+count() {
+    passed=$((passed + $2))
+    failed=$((failed + $3))
+    skipped=$((skipped + $4))
+    if [ "$3" -ne 0 ]; then
+        logs+=("$1")
+    fi
+}
+
+# The number after a word in automake's report, before a word in pytest's last line
+automake_number() {
+    sed -n "s/^# $2: *\([0-9]*\)$/\1/p" "$1" | head -n 1
+}
+
+pytest_number() {
+    tail -n 5 "$1" | grep -oE "[0-9]+ $2" | tail -n 1 | cut -d ' ' -f 1 || :
+}
+
+# A suite whose report is missing counts as one that failed.
+count_automake() {
+    local log=$1/test-suite.log
+    if [ -n "$(automake_number "$log" PASS 2>/dev/null)" ]; then
+        count "$log" "$(automake_number "$log" PASS)" \
+            $(($(automake_number "$log" FAIL) + $(automake_number "$log" ERROR) + \
+                $(automake_number "$log" XPASS))) "$(automake_number "$log" SKIP)"
+    else
+        count "$2" 0 1 0
+    fi
+}
+
+count_pytest() {
+    local good bad errors skips
+    good=$(pytest_number "$1" passed)
+    bad=$(pytest_number "$1" failed)
+    errors=$(pytest_number "$1" 'errors?')
+    skips=$(pytest_number "$1" skipped)
+    if [ -z "$good$bad$errors$skips" ]; then
+        errors=1
+    fi
+    count "$1" "${good:-0}" $((${bad:-0} + ${errors:-0})) "${skips:-0}"
+}
+
+# Runs a target of automake's tests in a build: DIRECTORY TARGET
+run_check() {
+    rm -f "$1/test-suite.log"
+    "${runner[@]}" make -s -C "$1" -j"$(nproc)" "$2" >"$1/$2.log" 2>&1 || :
+    grep -E '^(FAIL|ERROR|XPASS)' "$1/$2.log" || :
+    count_automake "$1" "$1/$2.log"
+}
+
+# The module in httpd, with flags of pytest
+run_httpd() {
+    make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$build/check-httpd.log" || :
+    count_pytest "$build/check-httpd.log"
+}
+
+# Makes a build of its own below the first: DIRECTORY FLAG... Says nothing unless it fails.
+build_below() {
+    local directory=$1
+    shift
+    mkdir -p "$directory"
+    (
+        cd "$directory"
+        # shellcheck disable=SC2086  # several flags may stand in the variable
+        [ -e Makefile ] || "$top/configure" -q ${CONFIGURE_FLAGS:-} "$@"
+        make -s -j"$(nproc)" all
+    ) >"$directory/build.log" 2>&1
+}
+
+# Unit tests and fuzz corpora in a build of their own: DIRECTORY FLAG...
+run_programs() {
+    if build_below "$@"; then
+        run_check "$1" check-programs
+    else
+        count "$1/build.log" 0 1 0
+    fi
+}
+
+run_distcheck() {
+    say "Distribution"
+    if make -s -C "$build" -j"$(nproc)" distcheck >"$build/distcheck.log" 2>&1; then
+        count "$build/distcheck.log" 1 0 0
+    else
+        count "$build/distcheck.log" 0 1 0
+    fi
+}
+
+# Two tests: the floor of lines and the floor of branches
+run_coverage() {
+    local log=$build/coverage/coverage.log good
+    say "Coverage"
+    run_programs "$build/coverage" --enable-coverage CFLAGS='-g -O0'
+    make -s -C "$build/coverage" coverage-floors 2>&1 | tee "$log" || :
+    good=$(grep -c '^ok' "$log" || :)
+    count "$log" "$good" $((2 - good)) 0
+}
+
+# The sanitizer of threads does not start where the kernel spreads addresses over more bits than the
+# sanitizer knows. setarch ends that, where it may.
+run_threads() {
+    local runner=(setarch "$(uname -m)" -R)
+    "${runner[@]}" true 2>/dev/null || runner=()
+    say "Unit tests and fuzz corpora with the sanitizer of threads"
+    run_programs "$build/sanitize-thread" --enable-sanitize=thread CFLAGS='-g -O1'
+}
+
+run_thorough() {
+    say "Unit tests and fuzz corpora with the sanitizers of addresses and undefined behaviour"
+    run_programs "$build/sanitize-address" --enable-sanitize=address,undefined CFLAGS='-g -O1'
+    run_threads
+    run_distcheck
+    run_coverage
+}
+
+say "Unit tests, fuzz corpora, lints"
+run_check "$build" check
+say "The module in httpd"
+case "${2:-}" in
+quick) run_httpd -m main_path -k event ;;
+*) run_httpd ;;
+esac
+if [ "${2:-}" = all ]; then
+    run_thorough
+fi
+if [ "$failed" -ne 0 ]; then
+    say "What failed is in ${logs[*]}"
+fi
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ]
