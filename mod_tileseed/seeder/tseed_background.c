@@ -18,6 +18,8 @@
 struct tseed_background_t {
     const tseed_context_t *context;
     tseed_runs_t *runs;
+    tseed_session_t *session;
+    const tseed_cache_t *cache;
     tseed_seeder_t *seeder;
     tseed_client_t client;
 };
@@ -108,7 +110,7 @@ static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_
 {
     apr_status_t rv;
 
-    *booked = tseed_book_find(background->seeder->cache->book,
+    *booked = tseed_book_find(background->cache->book,
                               tseed_tileset_print(tileset, background->context->scratch));
     if (*booked) {
         return APR_SUCCESS;
@@ -116,13 +118,12 @@ static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_
     if (tseed_cache_is_full(background->seeder->cache, tileset)) {
         return APR_ENOSPC;
     }
-    if (background->seeder->session->trouble &&
-        tseed_clock_monotonic() < background->seeder->session->retry_at) {
+    if (background->session->trouble && tseed_clock_monotonic() < background->session->retry_at) {
         return APR_EBUSY;
     }
     rv = tseed_cache_tileset(booked, background->seeder->cache, tileset);
     if (rv != APR_SUCCESS) {
-        tseed_session_fail(background->seeder->session, rv, "enter a tile set");
+        tseed_session_fail(background->session, rv, "enter a tile set");
     }
     return rv;
 }
@@ -188,6 +189,8 @@ tseed_background_t *tseed_background_create(const tseed_context_t *context, tsee
 
     background->context = context;
     background->runs = runs;
+    background->session = seeder->session;
+    background->cache = seeder->cache;
     background->seeder = seeder;
     background->client = (tseed_client_t){.module = background, .tick = tick};
     return background;

@@ -10,7 +10,6 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
 #include "usage/tseed_usage_status.h"
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
@@ -56,14 +55,14 @@ static void give_up(tseed_count_t *count, const tseed_job_t *failed)
 
     for (tseed_run_t *run = count->uses.runs->tasks; run; run = run->next_run) {
         if (run->booked == standing->booked && run->ready.count > 0) {
-            tseed_pump_pause(count->uses.seeder, run, failed);
+            tseed_stages_pause(count->uses.stages, run, failed);
         }
     }
     for (int waiting = standing->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&standing->ready);
 
         if (job->stage == TSEED_STAGE_CUT) {
-            tseed_pump_work(count->uses.seeder, job, TSEED_STAGE_CUT);
+            tseed_stages_work(count->uses.stages, job, TSEED_STAGE_CUT);
         } else {
             tseed_queue_put(&standing->ready, job);
         }

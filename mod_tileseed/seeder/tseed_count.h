@@ -4,12 +4,12 @@
 #ifndef TSEED_COUNT_H
 #define TSEED_COUNT_H
 
+#include "pipeline/tseed_stages.h"
 #include "seeder/tseed_page_jobs.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_marks.h"
 #include "work/tseed_session.h"
 
-struct tseed_seeder_t;
 typedef struct tseed_count_t tseed_count_t;
 
 /* What counts use. */
@@ -22,7 +22,7 @@ typedef struct {
     tseed_holds_t *holds;
     tseed_background_t *background;
     tseed_page_jobs_t *page_jobs;
-    struct tseed_seeder_t *seeder;
+    tseed_stages_t *stages;
 } tseed_count_uses_t;
 
 /* Makes the module in `pool`. */

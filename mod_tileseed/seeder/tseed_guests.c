@@ -110,7 +110,7 @@ static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
 {
     const tseed_reply_t reply = busy("there is no room for it");
 
-    tseed_room_want(seeder, job);
+    tseed_quota_wait_put(seeder->quota_wait, job);
     if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         finish(seeder, job, TSEED_MISS_BUSY);
         return;
@@ -139,7 +139,7 @@ static void begin_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
     } else {
-        tseed_pump_fetch(seeder, job);
+        tseed_stages_fetch(seeder->stages, job);
     }
 }
 
@@ -155,7 +155,7 @@ static void begin_anew(tseed_seeder_t *seeder, tseed_job_t *job)
 
 static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
 {
-    tseed_pump_arrive(job);
+    tseed_stages_arrive(job);
     if (job->transfer.result == TSEED_FETCH_OK && !job->is_stale) {
         begin_cut(job);
     } else if (job->is_stale || job->transfer.result == TSEED_FETCH_CANCELLED) {
@@ -359,7 +359,7 @@ static void begin(tseed_seeder_t *seeder, tseed_run_t *run, tseed_flight_t *flig
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         finish(seeder, job, TSEED_MISS_FAILED);
     } else {
-        tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
+        tseed_stages_work(seeder->stages, job, TSEED_STAGE_CHECK);
     }
 }
 

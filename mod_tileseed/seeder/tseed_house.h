@@ -6,17 +6,13 @@
  *      tseed_seeder.c   the loop: wait, hear, tick
  *      tseed_roster.c   which tasks there are
  *      tseed_schedule.c which of them run, who lends a thread to whom
- *      tseed_pump.c     jobs of running tasks from stage to stage
- *      tseed_feeder.c   which of them begins next
  *      tseed_cutoff.c   answers that a truncate makes stale
- *      tseed_patience.c tasks whose upstream is away
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
  *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_room.c     who waits for room
  *      tseed_janitor.c  pages that are removed for the disk quota
  *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
@@ -28,14 +24,18 @@
 
 #include "base/tseed_memory.h"
 #include "seeder/tseed_background.h"
-#include "seeder/tseed_failures.h"
-#include "seeder/tseed_jobs.h"
+#include "pipeline/tseed_dispatch.h"
+#include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_jobs.h"
+#include "pipeline/tseed_outage.h"
+#include "pipeline/tseed_quota_wait.h"
+#include "pipeline/tseed_retry.h"
+#include "pipeline/tseed_stages.h"
 #include "seeder/tseed_count.h"
 #include "seeder/tseed_page_jobs.h"
 #include "seeder/tseed_places.h"
 #include "seeder/tseed_purge.h"
 #include "seeder/tseed_reconciler.h"
-#include "seeder/tseed_retry.h"
 #include "seeder/tseed_seeder.h"
 #include "seeder/tseed_walk.h"
 #include "usage/tseed_cache.h"
@@ -64,21 +64,12 @@ typedef struct tseed_entry_t {
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
 
-/* What refused writes would have needed. */
-typedef struct {
-    tseed_account_t *account;
-    tseed_amount_t amount; /* for all that the metatile lacks, */
-    tseed_amount_t least;  /* and for a single tile of it */
-} tseed_want_t;
-
 #define TSEED_VICTIMS 64 /* chosen at once */
 
 /* Removals for the disk quota (tseed_janitor.c). */
 typedef struct {
-    int known;  /* all that was there at the start is booked */
-    int is_due; /* the periodic clean-up goes on until nothing is over its limit */
-    int wanted; /* somebody waits for `want` */
-    tseed_want_t want;
+    int known;              /* all that was there at the start is booked */
+    int is_due;             /* the periodic clean-up goes on until nothing is over its limit */
     int removing;           /* pages under way, */
     tseed_amount_t leaving; /* and what they hold */
     unsigned skip;          /* so many duties of this clean-up can't be done */
@@ -128,6 +119,10 @@ typedef struct tseed_seeder_t {
     tseed_failures_t *failures;
     tseed_retry_t *retry;
     tseed_background_t *background;
+    tseed_quota_wait_t *quota_wait;
+    tseed_stages_t *stages;
+    tseed_outage_t *outage;
+    tseed_dispatch_t *dispatch;
     apr_time_t next_tick; /* monotonic */
     int64_t quota_version;
     const char *shown_trouble; /* what waiting tasks say of the database; NULL: nothing */
@@ -172,34 +167,6 @@ void tseed_checkup_end(tseed_seeder_t *seeder);
 void tseed_inquiry_begin(tseed_seeder_t *seeder);
 /* What a layer lacks is logged and noted at its runs; services that were away are asked again. */
 extern tseed_client_t tseed_inquiry_client;
-
-/* ---- patience ---- */
-
-/* Tasks whose upstream is away say so, go on, or end. */
-extern tseed_client_t tseed_patience_client;
-
-/* ---- pump ---- */
-
-/* Running tasks: takes back their jobs. */
-extern tseed_client_t tseed_pump_client;
-/* No more of this run: its transfers end at once, its workers at the next file. */
-void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run);
-/* Moves a run on to ENDING if nothing of it is left to do. */
-void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run);
-/* Once a tick: live counts of truncates, summaries of upstream errors, pauses. */
-void tseed_pump_tick(void *module, apr_time_t now);
-/* Begins a stage of a job with a worker, or with the fetcher. */
-void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage);
-void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job);
-/* A fetch has come back, whatever its result. */
-void tseed_pump_arrive(tseed_job_t *job);
-/* The run's store can't be used for now, as a job has found. */
-void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_t *job);
-
-/* ---- feeder ---- */
-
-/* Begins whatever may begin now, of tasks one job of each run in turn. */
-extern tseed_client_t tseed_feeder_tasks_client, tseed_feeder_standing_client;
 
 /* ---- cutoff ---- */
 
@@ -259,22 +226,5 @@ void tseed_janitor_configure(tseed_seeder_t *seeder);
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder);
 /* Removes what must go now. */
 extern tseed_client_t tseed_janitor_client;
-
-/* ---- room ---- */
-
-/* A job was refused what it needed: its run waits until there is room, or a second. */
-void tseed_room_want(tseed_seeder_t *seeder, tseed_job_t *job);
-/* What is wrong with a job that was refused more than its quota allows for at all, in scratch;
- * NULL: it waits, as room may come. */
-const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job);
-/* Whether an account takes that amount once `leaving` has gone. */
-int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_amount_t leaving);
-/* There may be room: whoever waits tries again. */
-void tseed_room_wake(tseed_seeder_t *seeder);
-/* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
- * when that changes. */
-void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why);
-/* Bytes that a store root has free; INT64_MAX: nobody knows. It may block. */
-int64_t tseed_room_free(const char *root, apr_pool_t *scratch);
 
 #endif

@@ -79,7 +79,7 @@ void tseed_janitor_configure(tseed_seeder_t *seeder)
     }
     seeder->janitor.known = is_known(seeder);
     tseed_cleaner_configure(seeder->cache->cleaner, &seeder->cache->quota, seeder->janitor.known);
-    tseed_room_wake(seeder);
+    tseed_quota_wait_wake(seeder->quota_wait);
 }
 
 apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder)
@@ -162,19 +162,20 @@ static int is_covered(const tseed_duty_t *duty, const tseed_janitor_t *janitor)
 static int next_duty(tseed_duty_t *duty, tseed_seeder_t *seeder)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    const tseed_want_t *want = &janitor->want;
+    const tseed_want_t *want = tseed_quota_wait_wanted(seeder->quota_wait);
 
-    if (janitor->wanted && tseed_room_has(want->account, want->amount, (tseed_amount_t){0, 0})) {
-        tseed_room_wake(seeder);
+    if (want && tseed_quota_wait_has_room(want->account, want->amount, (tseed_amount_t){0, 0})) {
+        tseed_quota_wait_wake(seeder->quota_wait);
+        want = NULL;
     }
-    if (janitor->wanted && janitor->removing > 0 &&
-        tseed_room_has(want->account, want->amount, janitor->leaving)) {
+    if (want && janitor->removing > 0 &&
+        tseed_quota_wait_has_room(want->account, want->amount, janitor->leaving)) {
         return 0;
     }
-    if (janitor->wanted) {
-        *duty = (tseed_duty_t){
-            .account = janitor->want.account,
-            .policy = tseed_cleaner_policy(seeder->cache->cleaner, janitor->want.account)};
+    if (want) {
+        *duty =
+            (tseed_duty_t){.account = want->account,
+                           .policy = tseed_cleaner_policy(seeder->cache->cleaner, want->account)};
         return 1;
     }
     janitor->is_due =
@@ -197,14 +198,16 @@ static int may_remove(tseed_seeder_t *seeder)
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
     }
     if (may == TSEED_CLEAN_LATER) {
-        tseed_room_say(seeder, NULL,
-                       apr_psprintf(seeder->context->scratch, "nothing is removed before %s",
-                                    tseed_text_rfc3339(tseed_cleaner_grace(seeder->cache->cleaner),
-                                                       seeder->context->scratch)));
+        tseed_quota_wait_say(
+            seeder->quota_wait, NULL,
+            apr_psprintf(seeder->context->scratch, "nothing is removed before %s",
+                         tseed_text_rfc3339(tseed_cleaner_grace(seeder->cache->cleaner),
+                                            seeder->context->scratch)));
     } else if (may == TSEED_CLEAN_UNKNOWN) {
-        tseed_room_say(seeder, NULL, "nothing is removed before the cache is known");
+        tseed_quota_wait_say(seeder->quota_wait, NULL,
+                             "nothing is removed before the cache is known");
     } else if (may == TSEED_CLEAN_NEVER) {
-        tseed_room_say(seeder, NULL, "nothing may be expired");
+        tseed_quota_wait_say(seeder->quota_wait, NULL, "nothing may be expired");
     }
     return may == TSEED_CLEAN_NOW;
 }
@@ -268,16 +271,16 @@ static int may_come(tseed_seeder_t *seeder)
 static void give_up(tseed_seeder_t *seeder, const tseed_duty_t *duty)
 {
     tseed_janitor_t *janitor = &seeder->janitor;
-    const tseed_want_t *want = &janitor->want;
+    const tseed_want_t *want = tseed_quota_wait_wanted(seeder->quota_wait);
 
     janitor->stuck_since = 0;
-    if (!janitor->wanted) {
+    if (!want) {
         janitor->skip = duty->number + 1;
-    } else if (tseed_room_has(want->account, want->least, (tseed_amount_t){0, 0})) {
-        tseed_room_wake(seeder);
+    } else if (tseed_quota_wait_has_room(want->account, want->least, (tseed_amount_t){0, 0})) {
+        tseed_quota_wait_wake(seeder->quota_wait);
     } else {
-        tseed_room_say(seeder, want->account, "nothing may be expired");
-        janitor->wanted = 0;
+        tseed_quota_wait_say(seeder->quota_wait, want->account, "nothing may be expired");
+        tseed_quota_wait_forget(seeder->quota_wait);
     }
 }
 

@@ -256,11 +256,11 @@ static void settle_losses(tseed_seeder_t *seeder)
             tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
                            "more than %" APR_INT64_T_FMT " metatiles failed, the last one: %s",
                            run->task->failure_limit, loss->cause);
-            tseed_pump_drain(seeder, run);
+            tseed_stages_drain(seeder->stages, run);
         }
         tseed_display_run(seeder->display, run);
         tseed_trace_end(seeder->context->board, loss->trace);
-        tseed_pump_settle(seeder, run);
+        tseed_stages_settle(seeder->stages, run);
         free(loss);
     }
 }

@@ -6,7 +6,7 @@
 #define TSEED_PAGE_JOBS_H
 
 #include "seeder/tseed_background.h"
-#include "seeder/tseed_jobs.h"
+#include "pipeline/tseed_jobs.h"
 #include "usage/tseed_holds.h"
 
 typedef struct tseed_page_jobs_t tseed_page_jobs_t;

@@ -266,7 +266,7 @@ static void terminate(tseed_seeder_t *seeder, tseed_entry_t *entry)
     tseed_board_slot_terminating(seeder->context->board, entry->slot);
     if (entry->run) {
         entry->run->terminated = 1;
-        tseed_pump_drain(seeder, entry->run);
+        tseed_stages_drain(seeder->stages, entry->run);
     } else {
         seeder->pending--;
     }

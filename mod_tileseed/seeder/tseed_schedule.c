@@ -139,7 +139,7 @@ static void run_begin(tseed_seeder_t *seeder, tseed_entry_t *entry, tseed_run_t 
               entry->id, run->task->layer, tseed_task_type_name(run->task->type),
               run->task->tiles_total, run->task->gridset, run->task->zoom_start,
               run->task->zoom_stop, run->task->format);
-    tseed_pump_settle(seeder, run);
+    tseed_stages_settle(seeder->stages, run);
     tseed_display_run(seeder->display, run);
 }
 

@@ -464,7 +464,7 @@ static void stop(tseed_seeder_t *seeder)
     wait_for_workers(seeder, now + half);
     stop_runs(seeder->runs->tasks);
     wait_for_workers(seeder, now + 2 * half);
-    tseed_pump_tick(seeder, tseed_clock_monotonic());
+    tseed_stages_tick(seeder->stages, tseed_clock_monotonic());
     sync_last(seeder);
     tseed_holds_tick(seeder->holds); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
@@ -491,11 +491,11 @@ static void stop(tseed_seeder_t *seeder)
 static void enter_clients(tseed_seeder_t *seeder)
 {
     tseed_client_t *const clients[] = {
-        &tseed_pump_client,
+        tseed_stages_client(seeder->stages),
         &tseed_guests_client,
         tseed_background_client(seeder->background),
         tseed_retry_client(seeder->retry),
-        &tseed_patience_client,
+        tseed_outage_client(seeder->outage),
         &tseed_inquiry_client,
         tseed_holds_client(seeder->holds),
         &tseed_janitor_client,
@@ -503,9 +503,9 @@ static void enter_clients(tseed_seeder_t *seeder)
         tseed_walk_client(seeder->walk),
         tseed_count_doubts_client(seeder->count),
         tseed_reconciler_client(seeder->reconciler),
-        &tseed_feeder_standing_client,
+        tseed_dispatch_background(seeder->dispatch),
         tseed_purge_client(seeder->purge),
-        &tseed_feeder_tasks_client,
+        tseed_dispatch_tasks(seeder->dispatch),
         tseed_count_marks_client(seeder->count),
         &tseed_sync_client,
         &tseed_schedule_client,
@@ -556,10 +556,35 @@ static void pipeline_create(tseed_seeder_t *seeder)
 {
     const tseed_context_t *context = seeder->context;
 
-    seeder->jobs = tseed_jobs_create(context, seeder);
+    seeder->jobs = tseed_jobs_create(context, seeder->holds);
     seeder->failures = tseed_failures_create(context, seeder->session, seeder->jobs);
     seeder->retry = tseed_retry_create(context, seeder->runs, seeder->failures);
     seeder->background = tseed_background_create(context, seeder->runs, seeder);
+    seeder->quota_wait = tseed_quota_wait_create(context, seeder->runs, seeder->display);
+    seeder->stages = tseed_stages_create(&(tseed_stages_uses_t){
+        .context = context,
+        .session = seeder->session,
+        .runs = seeder->runs,
+        .jobs = seeder->jobs,
+        .failures = seeder->failures,
+        .retry = seeder->retry,
+        .quota_wait = seeder->quota_wait,
+        .holds = seeder->holds,
+        .origins = seeder->origins,
+        .display = seeder->display,
+    });
+    seeder->outage = tseed_outage_create(context, seeder->runs, seeder->stages, seeder->display);
+    seeder->dispatch = tseed_dispatch_create(&(tseed_dispatch_uses_t){
+        .context = context,
+        .session = seeder->session,
+        .runs = seeder->runs,
+        .cache = seeder->cache,
+        .marks = seeder->marks,
+        .jobs = seeder->jobs,
+        .failures = seeder->failures,
+        .stages = seeder->stages,
+        .holds = seeder->holds,
+    });
 }
 
 static void upkeep_create(tseed_seeder_t *seeder)
@@ -574,7 +599,7 @@ static void upkeep_create(tseed_seeder_t *seeder)
                                                              .holds = seeder->holds,
                                                              .background = seeder->background,
                                                              .page_jobs = seeder->page_jobs,
-                                                             .seeder = seeder},
+                                                             .stages = seeder->stages},
                                        seeder->context->pool);
     seeder->walk =
         tseed_walk_create(seeder->context, seeder->cache, seeder->background, seeder->count);

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The feeder: which job begins next.
- *
- * Of one run, at most `threads` requests and at most `threads` worker jobs are under way, so the
- * fetch of the next metatile overlaps the work on the last. Memory is bounded: what is fetched and
- * waits for a worker counts with the requests, all but one; workers get no more answers than keep
- * them busy; and nothing is asked for while the answers under way fill the run's budget of bytes.
- */
+/* The dispatch: tasks in turn, then background runs. */
+#include "pipeline/tseed_dispatch.h"
+
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
 #include "pipeline/tseed_job_trace.h"
-#include "seeder/tseed_house.h"
 
 #define CRASHES_OF_METATILE 2
 #define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
 #define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
 
-static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
+struct tseed_dispatch_t {
+    const tseed_context_t *context;
+    const tseed_session_t *session;
+    const tseed_runs_t *runs;
+    const tseed_cache_t *cache;
+    const tseed_marks_t *marks;
+    tseed_jobs_t *jobs;
+    tseed_failures_t *failures;
+    tseed_stages_t *stages;
+    tseed_holds_t *holds;
+    tseed_client_t tasks, background;
+};
+
+static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
     int64_t position = tseed_run_peek(run);
     tseed_metatile_t metatile;
@@ -27,24 +35,24 @@ static int begin_metatile(tseed_seeder_t *seeder, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_run_holder(seeder->runs->tasks, run, &metatile) ||
-        tseed_run_holder(seeder->runs->background, run, &metatile)) {
+    if (tseed_run_holder(dispatch->runs->tasks, run, &metatile) ||
+        tseed_run_holder(dispatch->runs->background, run, &metatile)) {
         return 0;
     }
-    job = tseed_jobs_get(seeder->jobs, &tseed_pump_client);
+    job = tseed_jobs_get(dispatch->jobs, tseed_stages_client(dispatch->stages));
     job->position = position;
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    tseed_holds_hold(seeder->holds, job);
-    if (tseed_board_crashes_at(seeder->context->board, run->task->id, position) >=
+    tseed_holds_hold(dispatch->holds, job);
+    if (tseed_board_crashes_at(dispatch->context->board, run->task->id, position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        tseed_failures_give_up(seeder->failures, job);
+        tseed_failures_give_up(dispatch->failures, job);
     } else if (run->task->type == TSEED_SEED) {
-        tseed_pump_work(seeder, job, TSEED_STAGE_CHECK);
+        tseed_stages_work(dispatch->stages, job, TSEED_STAGE_CHECK);
     } else {
-        tseed_pump_fetch(seeder, job);
+        tseed_stages_fetch(dispatch->stages, job);
     }
     return 1;
 }
@@ -59,7 +67,7 @@ static int is_whole(const tseed_run_t *run, const tseed_range_t *level)
            level->maxy >= all.maxy;
 }
 
-static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
+static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
     tseed_job_t *job;
     int64_t position = tseed_run_peek(run);
@@ -67,43 +75,43 @@ static int begin_level(tseed_seeder_t *seeder, tseed_run_t *run)
     if (run->jobs || position < 0) {
         return 0;
     }
-    job = tseed_jobs_get(seeder->jobs, &tseed_pump_client);
+    job = tseed_jobs_get(dispatch->jobs, tseed_stages_client(dispatch->stages));
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
-    tseed_job_trace_begin_level(seeder->context->board, job);
-    tseed_holds_mark_level(seeder->holds, job);
+    tseed_job_trace_begin_level(dispatch->context->board, job);
+    tseed_holds_mark_level(dispatch->holds, job);
     tseed_queue_put(&run->ready, job);
     return 1;
 }
 
 /* Removing may take long: it leaves a worker to others. */
-static int may_remove(const tseed_seeder_t *seeder)
+static int may_remove(const tseed_dispatch_t *dispatch)
 {
     int working = 0;
 
-    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+    for (const tseed_run_t *run = dispatch->runs->tasks; run; run = run->next_run) {
         working += run->task->type == TSEED_TRUNCATE ? run->working : 0;
     }
-    return working == 0 || working < seeder->context->settings->workers - 1;
+    return working == 0 || working < dispatch->context->settings->workers - 1;
 }
 
-static int may_cut(const tseed_seeder_t *seeder, const tseed_run_t *run)
+static int may_cut(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
 {
-    if (run->task->type == TSEED_TRUNCATE && !may_remove(seeder)) {
+    if (run->task->type == TSEED_TRUNCATE && !may_remove(dispatch)) {
         return 0;
     }
     return run->ready.count > 0 && run->working < run->threads &&
-           run->working - run->checking < ANSWERS_OF_WORKER * seeder->context->settings->workers;
+           run->working - run->checking < ANSWERS_OF_WORKER * dispatch->context->settings->workers;
 }
 
 /* Another task of the tile set puts or removes tiles as well: nothing is renamed away from it. */
-static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
+static int is_alone(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
 {
-    for (const tseed_run_t *other = seeder->runs->tasks; other; other = other->next_run) {
+    for (const tseed_run_t *other = dispatch->runs->tasks; other; other = other->next_run) {
         if (other != run && other->booked == run->booked) {
             return 0;
         }
@@ -112,27 +120,28 @@ static int is_alone(const tseed_seeder_t *seeder, const tseed_run_t *run)
 }
 
 /* What is to stand in the name of a level that is renamed away. */
-static void describe(const tseed_seeder_t *seeder, tseed_job_t *job)
+static void describe(const tseed_dispatch_t *dispatch, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
     job->remnant.print = run->booked->record.print;
     job->remnant.task = run->task->id;
-    tseed_book_level(&job->remnant.usage, seeder->cache->book, run->booked, job->metatile.wanted.z);
+    tseed_book_level(&job->remnant.usage, dispatch->cache->book, run->booked,
+                     job->metatile.wanted.z);
 }
 
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */
-static int begin_ready(tseed_seeder_t *seeder, tseed_run_t *run)
+static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        job->is_whole = job->is_whole && is_alone(seeder, run);
-        if (tseed_holds_may_work(seeder->holds, job)) {
+        job->is_whole = job->is_whole && is_alone(dispatch, run);
+        if (tseed_holds_may_work(dispatch->holds, job)) {
             if (job->is_whole) {
-                describe(seeder, job);
+                describe(dispatch, job);
             }
-            tseed_pump_work(seeder, job, job->stage);
+            tseed_stages_work(dispatch->stages, job, job->stage);
             return 1;
         }
         tseed_queue_put(&run->ready, job);
@@ -161,44 +170,42 @@ static int may_fetch(const tseed_run_t *run)
 }
 
 /* Begins one thing of a run, the furthest along first. Returns whether there was one. */
-static int feed_run(tseed_seeder_t *seeder, tseed_run_t *run)
+static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
-    if (may_cut(seeder, run) && begin_ready(seeder, run)) {
+    if (may_cut(dispatch, run) && begin_ready(dispatch, run)) {
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {
-        return begin_level(seeder, run);
+        return begin_level(dispatch, run);
     }
     if (run->wanted.count > 0 && may_fetch(run)) {
-        tseed_pump_fetch(seeder, tseed_queue_take(&run->wanted));
+        tseed_stages_fetch(dispatch->stages, tseed_queue_take(&run->wanted));
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
         return run->working < run->threads && run->wanted.count + run->checking < run->threads &&
-               begin_metatile(seeder, run);
+               begin_metatile(dispatch, run);
     }
-    return may_fetch(run) && begin_metatile(seeder, run);
+    return may_fetch(run) && begin_metatile(dispatch, run);
 }
 
 static void feed_tasks(void *module)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_dispatch_t *dispatch = module;
     apr_time_t now = tseed_clock_monotonic();
     int begun;
 
     do {
         begun = 0;
-        for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+        for (tseed_run_t *run = dispatch->runs->tasks; run; run = run->next_run) {
             if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
-                begun += feed_run(seeder, run);
+                begun += feed_run(dispatch, run);
             }
         }
     } while (begun > 0);
 }
 
-tseed_client_t tseed_feeder_tasks_client = {.feed = feed_tasks};
-
-/* ---- standing runs ---- */
+/* ---- background runs ---- */
 
 /* What was refused once waits until there may be room. */
 static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
@@ -207,36 +214,63 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
 }
 
 /* A guest's answer that can't be stored for reasons that have nothing to do with it. */
-static int must_pass(const tseed_seeder_t *seeder, const tseed_job_t *job)
+static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
-           (seeder->marks->is_recounting || seeder->cache->is_loading || seeder->session->trouble);
+           (dispatch->marks->is_recounting || dispatch->cache->is_loading ||
+            dispatch->session->trouble);
 }
 
-static void work_off(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)
 {
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        if (!lacks_room(run, job, now) && tseed_holds_may_work(seeder->holds, job)) {
-            tseed_pump_work(seeder, job, job->stage);
-        } else if (must_pass(seeder, job)) {
+        if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->holds, job)) {
+            tseed_stages_work(dispatch->stages, job, job->stage);
+        } else if (must_pass(dispatch, job)) {
             job->is_passing = 1;
-            tseed_pump_work(seeder, job, job->stage);
+            tseed_stages_work(dispatch->stages, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);
         }
     }
 }
 
-static void feed_standing(void *module)
+static void feed_background(void *module)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_dispatch_t *dispatch = module;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = seeder->runs->background; run; run = run->next_run) {
-        work_off(seeder, run, now);
+    for (tseed_run_t *run = dispatch->runs->background; run; run = run->next_run) {
+        work_off(dispatch, run, now);
     }
 }
 
-tseed_client_t tseed_feeder_standing_client = {.feed = feed_standing};
+tseed_dispatch_t *tseed_dispatch_create(const tseed_dispatch_uses_t *uses)
+{
+    tseed_dispatch_t *dispatch = apr_pcalloc(uses->context->pool, sizeof(*dispatch));
+
+    dispatch->context = uses->context;
+    dispatch->session = uses->session;
+    dispatch->runs = uses->runs;
+    dispatch->cache = uses->cache;
+    dispatch->marks = uses->marks;
+    dispatch->jobs = uses->jobs;
+    dispatch->failures = uses->failures;
+    dispatch->stages = uses->stages;
+    dispatch->holds = uses->holds;
+    dispatch->tasks = (tseed_client_t){.module = dispatch, .feed = feed_tasks};
+    dispatch->background = (tseed_client_t){.module = dispatch, .feed = feed_background};
+    return dispatch;
+}
+
+tseed_client_t *tseed_dispatch_tasks(tseed_dispatch_t *dispatch)
+{
+    return &dispatch->tasks;
+}
+
+tseed_client_t *tseed_dispatch_background(tseed_dispatch_t *dispatch)
+{
+    return &dispatch->background;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Failures: lines in the log about answers, and the list of losses. */
-#include "seeder/tseed_failures.h"
+#include "pipeline/tseed_failures.h"
 
 #include <apr_strings.h>
 #include <string.h>

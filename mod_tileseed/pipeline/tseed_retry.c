@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Retries: jobs wait in their run's list `parked`, by the time that they are due. */
-#include "seeder/tseed_retry.h"
+#include "pipeline/tseed_retry.h"
 
 #include <stdlib.h>
 

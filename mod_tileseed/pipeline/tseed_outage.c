@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Patience: tasks whose upstream is away stay RUNNING, say why and lend their threads; they go on
- * by themselves, or end when it has been away for too long.
- *
- * Since when is part of a task's record, so that a restart does not begin to count anew. The wall
- * clock is read once for that; from then on the monotonic one counts.
- */
+/* Outages: what a task says and does while its upstream is away. */
+#include "pipeline/tseed_outage.h"
+
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "pipeline/tseed_upstreams.h"
-#include "seeder/tseed_house.h"
+
+struct tseed_outage_t {
+    const tseed_context_t *context;
+    const tseed_runs_t *runs;
+    tseed_stages_t *stages;
+    const tseed_display_t *display;
+    tseed_client_t client;
+};
 
 static int needs_upstream(const tseed_run_t *run)
 {
@@ -45,7 +49,7 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
                    tseed_text_fit(cause, sizeof(cause), outlook->cause), time, next);
 }
 
-static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, const char *cause)
+static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, const char *cause)
 {
     char upstream[PART_SIZE];
 
@@ -53,7 +57,7 @@ static void give_up(tseed_seeder_t *seeder, tseed_run_t *run, const char *name, 
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
                    "the upstream %s was away for longer than TileSeedGiveUp allows: %s",
                    tseed_text_fit(upstream, sizeof(upstream), name), cause);
-    tseed_pump_drain(seeder, run);
+    tseed_stages_drain(outage->stages, run);
 }
 
 /* An earlier seeder may have begun to wait. */
@@ -67,7 +71,7 @@ static void begin_to_wait(tseed_run_t *run, apr_time_t now)
 }
 
 /* What is shown each second is not worth a record in the database. */
-static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
+static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                     const tseed_outlook_t *outlook, apr_time_t now)
 {
     int was_dirty = run->dirty || !run->waits_since;
@@ -75,25 +79,25 @@ static void hold_on(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
     if (!run->waits_since) {
         begin_to_wait(run, now);
     }
-    if (now - run->waits_since >= seeder->context->settings->give_up) {
-        give_up(seeder, run, name, outlook->cause);
+    if (now - run->waits_since >= outage->context->settings->give_up) {
+        give_up(outage, run, name, outlook->cause);
     } else {
         write_reason(run, name, outlook, now);
     }
-    tseed_display_run(seeder->display, run);
+    tseed_display_run(outage->display, run);
     run->dirty = was_dirty;
 }
 
-static void go_on(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+static void go_on(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
 {
     run->waits_since = run->progress.away_since = 0;
     run->measured_at = now;
     tseed_run_remind(run);
-    tseed_display_run(seeder->display, run);
+    tseed_display_run(outage->display, run);
 }
 
 /* It has answered nothing for a while, and what it was asked has not failed yet. */
-static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name,
+static void be_hushed(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                       const tseed_outlook_t *outlook, apr_time_t now)
 {
     char upstream[PART_SIZE];
@@ -104,16 +108,16 @@ static void be_hushed(tseed_seeder_t *seeder, tseed_run_t *run, const char *name
                    "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
                    tseed_text_fit(upstream, sizeof(upstream), name),
                    (now - outlook->hushed) / APR_USEC_PER_SEC);
-    tseed_display_run(seeder->display, run);
+    tseed_display_run(outage->display, run);
     run->dirty = was_dirty;
 }
 
-static void hear_again(tseed_seeder_t *seeder, tseed_run_t *run)
+static void hear_again(tseed_outage_t *outage, tseed_run_t *run)
 {
     run->is_hushed = 0;
     if (run->phase == TSEED_RUN_GOING) {
         tseed_run_remind(run);
-        tseed_display_run(seeder->display, run);
+        tseed_display_run(outage->display, run);
     }
 }
 
@@ -126,23 +130,40 @@ static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
 
 static void tick(void *module, apr_time_t now)
 {
-    tseed_seeder_t *seeder = module;
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+    tseed_outage_t *outage = module;
+
+    for (tseed_run_t *run = outage->runs->tasks; run; run = run->next_run) {
         tseed_outlook_t outlook = {0};
         int address =
-            needs_upstream(run) ? tseed_upstreams_get(seeder->context->fetcher, &outlook, run) : 0;
+            needs_upstream(run) ? tseed_upstreams_get(outage->context->fetcher, &outlook, run) : 0;
 
         if (outlook.since) {
-            hold_on(seeder, run, name_of(run, address), &outlook, now);
+            hold_on(outage, run, name_of(run, address), &outlook, now);
         } else if (is_over(run, &outlook)) {
-            go_on(seeder, run, now);
+            go_on(outage, run, now);
         }
         if (!outlook.since && outlook.hushed) {
-            be_hushed(seeder, run, name_of(run, address), &outlook, now);
+            be_hushed(outage, run, name_of(run, address), &outlook, now);
         } else if (run->is_hushed) {
-            hear_again(seeder, run);
+            hear_again(outage, run);
         }
     }
 }
 
-tseed_client_t tseed_patience_client = {.tick = tick};
+tseed_outage_t *tseed_outage_create(const tseed_context_t *context, const tseed_runs_t *runs,
+                                    tseed_stages_t *stages, const tseed_display_t *display)
+{
+    tseed_outage_t *outage = apr_pcalloc(context->pool, sizeof(*outage));
+
+    outage->context = context;
+    outage->runs = runs;
+    outage->stages = stages;
+    outage->display = display;
+    outage->client = (tseed_client_t){.module = outage, .tick = tick};
+    return outage;
+}
+
+tseed_client_t *tseed_outage_client(tseed_outage_t *outage)
+{
+    return &outage->client;
+}

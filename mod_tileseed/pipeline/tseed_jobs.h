@@ -5,14 +5,14 @@
 #ifndef TSEED_JOBS_H
 #define TSEED_JOBS_H
 
+#include "usage/tseed_holds.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 
-struct tseed_seeder_t;
 typedef struct tseed_jobs_t tseed_jobs_t;
 
 /* Makes the jobs; they live in context->pool. */
-tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, struct tseed_seeder_t *seeder);
+tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, tseed_holds_t *holds);
 
 /* Returns a job that is under way nowhere. The client takes the job each time that a stage is over,
  * and gives it back at last. */

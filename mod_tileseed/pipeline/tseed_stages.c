@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The pump: jobs of running tasks from stage to stage, until their metatiles have an end. */
+/* The stages of a job. */
+#include "pipeline/tseed_stages.h"
+
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -8,41 +10,55 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "board/tseed_traces.h"
 #include "pipeline/tseed_job_trace.h"
 #include "pipeline/tseed_upstreams.h"
-#include "seeder/tseed_house.h"
 #include "source/tseed_source.h"
 
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
 #define PACES            20
 
+struct tseed_stages_t {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    const tseed_runs_t *runs;
+    tseed_jobs_t *jobs;
+    tseed_failures_t *failures;
+    tseed_retry_t *retry;
+    tseed_quota_wait_t *quota_wait;
+    tseed_holds_t *holds;
+    tseed_origins_t *origins;
+    const tseed_display_t *display;
+    tseed_client_t client;
+};
+
 /* ---- jobs ---- */
 
-void tseed_pump_work(tseed_seeder_t *seeder, tseed_job_t *job, tseed_stage_t stage)
+void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t stage)
 {
     job->stage = stage;
     job->at_work = 1;
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (stage == TSEED_STAGE_CUT) {
-        tseed_holds_pin(seeder->holds, job);
-        tseed_job_trace_begin(seeder->context->board, job);
+        tseed_holds_pin(stages->holds, job);
+        tseed_job_trace_begin(stages->context->board, job);
     }
-    if (tseed_workers_push(seeder->context->workers, job) != APR_SUCCESS) {
+    if (tseed_workers_push(stages->context->workers, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
-        tseed_mailbox_put(seeder->context->mailbox, &job->letter);
+        tseed_mailbox_put(stages->context->mailbox, &job->letter);
     }
 }
 
-static void set_url(tseed_seeder_t *seeder, tseed_job_t *job, int address)
+static void set_url(tseed_stages_t *stages, tseed_job_t *job, int address)
 {
     tseed_ask_t ask = {.tileset = &job->run->tileset,
                        .whole = &job->metatile.whole,
                        .gutter = job->run->task->gutter};
-    const char *url = tseed_source_url(&ask, address, seeder->context->scratch);
+    const char *url = tseed_source_url(&ask, address, stages->context->scratch);
     size_t size = strlen(url) + 1;
 
     job->width = ask.width;
@@ -60,18 +76,18 @@ static int64_t pixels_of(const tseed_job_t *job)
     return (int64_t)job->width * job->height;
 }
 
-void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
-    int address = tseed_upstreams_choose(seeder->context->fetcher, job);
+    int address = tseed_upstreams_choose(stages->context->fetcher, job);
 
     if (job->is_stale) { /* what was made of the last answer is out of date as well */
         memset(job->written, 0, sizeof(job->written));
         job->digest = 0;
         job->is_stale = 0;
     }
-    set_url(seeder, job, address);
-    tseed_origins_ask(seeder->origins, job);
+    set_url(stages, job, address);
+    tseed_origins_ask(stages->origins, job);
     job->stage = TSEED_STAGE_FETCH;
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -81,7 +97,7 @@ void tseed_pump_fetch(tseed_seeder_t *seeder, tseed_job_t *job)
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
-    tseed_fetcher_submit(seeder->context->fetcher, &job->transfer);
+    tseed_fetcher_submit(stages->context->fetcher, &job->transfer);
 }
 
 /* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
@@ -99,7 +115,7 @@ static void settle_missing(tseed_job_t *job)
     }
 }
 
-void tseed_pump_arrive(tseed_job_t *job)
+void tseed_stages_arrive(tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
@@ -125,7 +141,7 @@ static void count_skipped(const tseed_job_t *job)
     progress->unchanged += job->run->task->type == TSEED_RESEED ? job->skipped : 0;
 }
 
-static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
+static void finish(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
     const unsigned trace = job->trace;
@@ -139,14 +155,14 @@ static void finish(tseed_seeder_t *seeder, tseed_job_t *job)
         run->pauses = 0;
         tseed_run_remind(run);
     }
-    tseed_jobs_put_back(seeder->jobs, job);
-    tseed_display_run(seeder->display, run);
-    tseed_trace_end(seeder->context->board, trace);
+    tseed_jobs_put_back(stages->jobs, job);
+    tseed_display_run(stages->display, run);
+    tseed_trace_end(stages->context->board, trace);
 }
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
  * by. Jobs that fail together are one failure. */
-void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_t *job)
+void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
     const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
@@ -162,7 +178,7 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
                   "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
                   "can't be used; the task goes on by itself when it can",
                   run->task->id, run->task->layer,
-                  tseed_store_obstacle(&run->tileset, &tile, seeder->context->scratch),
+                  tseed_store_obstacle(&run->tileset, &tile, stages->context->scratch),
                   run->tileset.layer->store.root);
     }
     if (now >= run->pause_until) {
@@ -176,22 +192,22 @@ void tseed_pump_pause(tseed_seeder_t *seeder, tseed_run_t *run, const tseed_job_
                        "paused: the store of layer %s can't be used: %s; the error log says where",
                        tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
-    tseed_display_run(seeder->display, run);
+    tseed_display_run(stages->display, run);
 }
 
 /* ---- stages ---- */
 
-static void checked(tseed_seeder_t *seeder, tseed_job_t *job)
+static void checked(tseed_stages_t *stages, tseed_job_t *job)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
-    tseed_job_trace_recall(seeder->context->board, job);
+    tseed_job_trace_recall(stages->context->board, job);
     if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {
         job->made = tseed_job_written(job);
         job->skipped = tiles - job->made;
-        finish(seeder, job);
+        finish(stages, job);
     }
 }
 
@@ -219,7 +235,7 @@ static void count_removed(tseed_run_t *run, int64_t position)
 }
 
 /* What the levels so far did not have counts as skipped. */
-static void level_done(tseed_seeder_t *seeder, tseed_job_t *job)
+static void level_done(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
@@ -227,11 +243,11 @@ static void level_done(tseed_seeder_t *seeder, tseed_job_t *job)
     atomic_store(&run->unlinked, 0);
     run->removed_before = run->progress.removed;
     job->skipped = tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress);
-    finish(seeder, job);
+    finish(stages, job);
 }
 
 /* Work that was cut short: what it wrote or removed stands, if nobody will go over it again. */
-static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
+static void discard(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
@@ -242,38 +258,38 @@ static void discard(tseed_seeder_t *seeder, tseed_job_t *job)
         count_skipped(job);
         run->progress.bytes += job->bytes;
     }
-    tseed_jobs_put_back(seeder->jobs, job);
-    tseed_display_run(seeder->display, run);
+    tseed_jobs_put_back(stages->jobs, job);
+    tseed_display_run(stages->display, run);
 }
 
-static void fetched(tseed_seeder_t *seeder, tseed_job_t *job)
+static void fetched(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    tseed_pump_arrive(job);
+    tseed_stages_arrive(job);
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
-        discard(seeder, job);
+        discard(stages, job);
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->stage = TSEED_STAGE_CUT;
         tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        tseed_retry_put(seeder->retry, job, tseed_clock_monotonic());
+        tseed_retry_put(stages->retry, job, tseed_clock_monotonic());
     }
 }
 
-static void work_done(tseed_seeder_t *seeder, tseed_job_t *job)
+static void work_done(tseed_stages_t *stages, tseed_job_t *job)
 {
     if (job->stage == TSEED_STAGE_CUT) {
-        finish(seeder, job);
+        finish(stages, job);
     } else if (job->stage == TSEED_STAGE_REMOVE) {
-        level_done(seeder, job);
+        level_done(stages, job);
     } else if (job->run->phase == TSEED_RUN_GOING) {
-        checked(seeder, job);
+        checked(stages, job);
     } else {
-        discard(seeder, job);
+        discard(stages, job);
     }
 }
 
@@ -285,41 +301,41 @@ static tseed_queue_t *queue_again(const tseed_job_t *job)
 }
 
 /* Nothing is wrong with the metatile: its stage is begun again by and by. */
-static void wait_for_store(tseed_seeder_t *seeder, tseed_job_t *job)
+static void wait_for_store(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_queue_put(queue_again(job), job);
-    tseed_pump_pause(seeder, job->run, job);
+    tseed_stages_pause(stages, job->run, job);
 }
 
 /* Likewise, but for a tile that is larger than the whole quota. */
-static void wait_for_room(tseed_seeder_t *seeder, tseed_job_t *job)
+static void wait_for_room(tseed_stages_t *stages, tseed_job_t *job)
 {
-    const char *cause = tseed_room_refuse(seeder, job);
+    const char *cause = tseed_quota_wait_refuse(stages->quota_wait, job);
 
     if (cause) {
         apr_cpystrn(job->cause, cause, sizeof(job->cause));
-        tseed_failures_give_up(seeder->failures, job);
+        tseed_failures_give_up(stages->failures, job);
         return;
     }
     tseed_queue_put(queue_again(job), job);
-    tseed_room_want(seeder, job);
+    tseed_quota_wait_put(stages->quota_wait, job);
 }
 
-static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
+static void worked(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage != TSEED_STAGE_CHECK) {
-        tseed_holds_book(seeder->holds, job);
+        tseed_holds_book(stages->holds, job);
     }
     if (job->outcome == TSEED_JOB_OK) {
-        work_done(seeder, job);
+        work_done(stages, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
-        discard(seeder, job);
+        discard(stages, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
-        tseed_retry_put(seeder->retry, job, tseed_clock_monotonic());
+        tseed_retry_put(stages->retry, job, tseed_clock_monotonic());
     } else if (job->outcome == TSEED_JOB_NO_BODY) {
         job->must_fetch = 1;
         tseed_queue_put(&run->wanted, job);
@@ -327,26 +343,26 @@ static void worked(tseed_seeder_t *seeder, tseed_job_t *job)
         job->is_whole = 0;
         tseed_queue_put(&run->ready, job);
     } else if (job->outcome == TSEED_JOB_NO_ROOM) {
-        wait_for_room(seeder, job);
+        wait_for_room(stages, job);
     } else {
-        wait_for_store(seeder, job);
+        wait_for_store(stages, job);
     }
 }
 
 static void take(void *module, tseed_job_t *job)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_stages_t *stages = module;
     tseed_run_t *run = job->run;
 
     if (job->stage == TSEED_STAGE_FETCH) {
-        fetched(seeder, job);
+        fetched(stages, job);
     } else {
-        worked(seeder, job);
+        worked(stages, job);
     }
-    tseed_pump_settle(seeder, run);
+    tseed_stages_settle(stages, run);
 }
 
-void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
+void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run)
 {
     tseed_job_t *job;
 
@@ -354,18 +370,18 @@ void tseed_pump_drain(tseed_seeder_t *seeder, tseed_run_t *run)
         run->phase = TSEED_RUN_DRAINING;
     }
     atomic_store(&run->stopped, 1);
-    tseed_fetcher_cancel(seeder->context->fetcher, run);
+    tseed_fetcher_cancel(stages->context->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
-        discard(seeder, job);
+        discard(stages, job);
     }
     while ((job = run->parked)) {
         run->parked = job->next;
-        discard(seeder, job);
+        discard(stages, job);
     }
-    tseed_pump_settle(seeder, run);
+    tseed_stages_settle(stages, run);
 }
 
-void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
+void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run)
 {
     if (run->phase == TSEED_RUN_GOING && tseed_run_is_through(run)) {
         tseed_run_remind(run);
@@ -379,7 +395,7 @@ void tseed_pump_settle(tseed_seeder_t *seeder, tseed_run_t *run)
         }
     }
     if (run->phase == TSEED_RUN_ENDING) {
-        seeder->session->must_record = 1;
+        stages->session->must_record = 1;
     }
 }
 
@@ -393,7 +409,7 @@ static int waits(const tseed_run_t *run, apr_time_t now)
 
 /* Tiles a 1000 s, averaged over the last PACES ticks with less and less weight, so that a break
  * shows in it soon. It is shown alone: nothing else has changed that a checkpoint had to save. */
-static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
+static void take_pace(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
 {
     const int64_t processed = tseed_progress_processed(&run->progress);
     const double seconds = (double)(now - run->paced_at) / APR_USEC_PER_SEC;
@@ -407,23 +423,45 @@ static void take_pace(tseed_seeder_t *seeder, tseed_run_t *run, apr_time_t now)
         run->paces += run->paces < PACES;
         run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
     }
-    tseed_display_run(seeder->display, run);
+    tseed_display_run(stages->display, run);
     run->dirty = was_dirty;
     run->paced_at = now;
     run->paced_tiles = processed;
 }
 
-void tseed_pump_tick(void *module, apr_time_t now)
+void tseed_stages_tick(void *module, apr_time_t now)
 {
-    tseed_seeder_t *seeder = module;
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        take_pace(seeder, run, now);
+    tseed_stages_t *stages = module;
+
+    for (tseed_run_t *run = stages->runs->tasks; run; run = run->next_run) {
+        take_pace(stages, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
-            tseed_display_run(seeder->display, run);
+            tseed_display_run(stages->display, run);
         }
         tseed_failures_summarise(run, now);
     }
 }
 
-tseed_client_t tseed_pump_client = {.take = take, .tick = tseed_pump_tick};
+tseed_stages_t *tseed_stages_create(const tseed_stages_uses_t *uses)
+{
+    tseed_stages_t *stages = apr_pcalloc(uses->context->pool, sizeof(*stages));
+
+    stages->context = uses->context;
+    stages->session = uses->session;
+    stages->runs = uses->runs;
+    stages->jobs = uses->jobs;
+    stages->failures = uses->failures;
+    stages->retry = uses->retry;
+    stages->quota_wait = uses->quota_wait;
+    stages->holds = uses->holds;
+    stages->origins = uses->origins;
+    stages->display = uses->display;
+    stages->client = (tseed_client_t){.module = stages, .take = take, .tick = tseed_stages_tick};
+    return stages;
+}
+
+tseed_client_t *tseed_stages_client(tseed_stages_t *stages)
+{
+    return &stages->client;
+}

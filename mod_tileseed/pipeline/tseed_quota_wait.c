@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Room: who waits for it because an account of the disk quota has refused a write, what is wanted,
- * and what those who wait say. The janitor makes it. */
+/* The wait for room: its runs have `short_of` set. */
+#include "pipeline/tseed_quota_wait.h"
+
 #include <apr_strings.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -9,7 +10,25 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
-#include "seeder/tseed_house.h"
+
+struct tseed_quota_wait_t {
+    const tseed_context_t *context;
+    tseed_runs_t *runs;
+    const tseed_display_t *display;
+    int is_wanted; /* some run waits for `want` */
+    tseed_want_t want;
+};
+
+tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tseed_runs_t *runs,
+                                            const tseed_display_t *display)
+{
+    tseed_quota_wait_t *wait = apr_pcalloc(context->pool, sizeof(*wait));
+
+    wait->context = context;
+    wait->runs = runs;
+    wait->display = display;
+    return wait;
+}
 
 /* What a root that is still to be made will have is told by its nearest parent. */
 int64_t tseed_room_free(const char *root, apr_pool_t *scratch)
@@ -28,7 +47,7 @@ int64_t tseed_room_free(const char *root, apr_pool_t *scratch)
     return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
 }
 
-static void wake(tseed_run_t *runs)
+static void wake_all(tseed_run_t *runs)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
         if (run->short_of) {
@@ -38,16 +57,15 @@ static void wake(tseed_run_t *runs)
     }
 }
 
-/* There may be room: whoever waits tries again. */
-void tseed_room_wake(tseed_seeder_t *seeder)
+void tseed_quota_wait_wake(tseed_quota_wait_t *wait)
 {
-    seeder->janitor.wanted = 0;
-    wake(seeder->runs->tasks);
-    wake(seeder->runs->background);
+    wait->is_wanted = 0;
+    wake_all(wait->runs->tasks);
+    wake_all(wait->runs->background);
 }
 
-/* Whether there is room once `leaving` has gone. */
-int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_amount_t leaving)
+int tseed_quota_wait_has_room(const tseed_account_t *account, tseed_amount_t amount,
+                              tseed_amount_t leaving)
 {
     tseed_amount_t used = tseed_account_used(account);
     tseed_amount_t limit = tseed_account_limit(account);
@@ -56,26 +74,38 @@ int tseed_room_has(const tseed_account_t *account, tseed_amount_t amount, tseed_
            used.files - leaving.files <= limit.files - amount.files;
 }
 
-static const char *say_limit(tseed_seeder_t *seeder, const tseed_run_t *run)
+const tseed_want_t *tseed_quota_wait_wanted(const tseed_quota_wait_t *wait)
+{
+    return wait->is_wanted ? &wait->want : NULL;
+}
+
+void tseed_quota_wait_forget(tseed_quota_wait_t *wait)
+{
+    wait->is_wanted = 0;
+}
+
+/* ---- what tasks say ---- */
+
+static const char *say_limit(tseed_quota_wait_t *wait, const tseed_run_t *run)
 {
     const tseed_chain_t *chain = &run->booked->chain;
     const char *size =
-        tseed_text_amount(tseed_account_limit(run->short_of).bytes, seeder->context->scratch);
+        tseed_text_amount(tseed_account_limit(run->short_of).bytes, wait->context->scratch);
 
     if (run->short_of == chain->root) {
         return apr_psprintf(
-            seeder->context->scratch,
+            wait->context->scratch,
             "TileSeedMinFree keeps %s free, in the layer's store %s are free",
-            tseed_text_amount(seeder->context->settings->min_free, seeder->context->scratch),
+            tseed_text_amount(wait->context->settings->min_free, wait->context->scratch),
             tseed_text_amount(
-                tseed_room_free(run->tileset.layer->store.root, seeder->context->scratch),
-                seeder->context->scratch));
+                tseed_room_free(run->tileset.layer->store.root, wait->context->scratch),
+                wait->context->scratch));
     }
     if (run->short_of == chain->layer) {
-        return apr_psprintf(seeder->context->scratch, "disk quota of %s for layer %s reached", size,
+        return apr_psprintf(wait->context->scratch, "disk quota of %s for layer %s reached", size,
                             run->task->layer);
     }
-    return apr_psprintf(seeder->context->scratch, "disk quota of %s reached", size);
+    return apr_psprintf(wait->context->scratch, "disk quota of %s reached", size);
 }
 
 /* Whether two reasons say the same, whatever numbers are in them. */
@@ -94,18 +124,16 @@ static int is_same_reason(const char *a, const char *b)
     }
 }
 
-/* Nothing may go: whoever waits for room in an account (NULL: any) says so, and goes on by itself
- * when that changes. */
-void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, const char *why)
+void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *account, const char *why)
 {
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+    for (tseed_run_t *run = wait->runs->tasks; run; run = run->next_run) {
         const char *reason;
 
         if (!run->short_of || (account && run->short_of != account)) {
             continue;
         }
-        reason = apr_psprintf(seeder->context->scratch, "paused: %s and %s", say_limit(seeder, run),
-                              why);
+        reason =
+            apr_psprintf(wait->context->scratch, "paused: %s and %s", say_limit(wait, run), why);
         if (!is_same_reason(reason, run->progress.reason)) {
             tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
                       "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
@@ -113,10 +141,12 @@ void tseed_room_say(tseed_seeder_t *seeder, const tseed_account_t *account, cons
         }
         if (strcmp(run->progress.reason, reason) != 0) {
             tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
-            tseed_display_run(seeder->display, run);
+            tseed_display_run(wait->display, run);
         }
     }
 }
+
+/* ---- what is wanted ---- */
 
 static int64_t lesser(int64_t a, int64_t b)
 {
@@ -153,27 +183,27 @@ static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
 }
 
 /* Nothing goes for what can't be stored even then. */
-void tseed_room_want(tseed_seeder_t *seeder, tseed_job_t *job)
+void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
-    tseed_want_t *want = &seeder->janitor.want;
+    tseed_want_t *want = &wait->want;
 
     job->run->short_of = job->refused;
     job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
     if (is_too_large(job)) {
-        tseed_room_say(seeder, job->refused, "nothing may be expired");
+        tseed_quota_wait_say(wait, job->refused, "nothing may be expired");
         return;
     }
-    if (!seeder->janitor.wanted || want->account != job->refused) {
+    if (!wait->is_wanted || want->account != job->refused) {
         *want = (tseed_want_t){.account = job->refused};
     }
     enlarge(&want->amount, amount_of(job));
     enlarge(&want->least, (tseed_amount_t){job->needed, 1});
-    seeder->janitor.wanted = 1;
+    wait->is_wanted = 1;
 }
 
 /* With a limit of nothing, or none but the floor of free space, there may be room some day: the
  * tile is not what is wrong. */
-const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *job)
+const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
     const tseed_chain_t *chain = &job->run->booked->chain;
     const int64_t limit = tseed_account_limit(job->refused).bytes;
@@ -181,9 +211,9 @@ const char *tseed_room_refuse(const tseed_seeder_t *seeder, const tseed_job_t *j
     if (job->refused == chain->root || limit == 0 || limit >= job->needed) {
         return NULL;
     }
-    return apr_psprintf(seeder->context->scratch, "a tile needs %s, and the disk quota%s%s is %s",
-                        tseed_text_amount(job->needed, seeder->context->scratch),
+    return apr_psprintf(wait->context->scratch, "a tile needs %s, and the disk quota%s%s is %s",
+                        tseed_text_amount(job->needed, wait->context->scratch),
                         job->refused == chain->layer ? " of layer " : "",
                         job->refused == chain->layer ? job->run->task->layer : "",
-                        tseed_text_amount(limit, seeder->context->scratch));
+                        tseed_text_amount(limit, wait->context->scratch));
 }

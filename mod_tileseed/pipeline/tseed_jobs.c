@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The jobs: a list of idle ones; the mailbox brings each back to its client. */
-#include "seeder/tseed_jobs.h"
+#include "pipeline/tseed_jobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_memory.h"
-#include "seeder/tseed_house.h"
 
 struct tseed_jobs_t {
-    tseed_seeder_t *seeder;
+    tseed_holds_t *holds;
     tseed_job_t *idle; /* by next */
 };
 
-tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, struct tseed_seeder_t *seeder)
+tseed_jobs_t *tseed_jobs_create(const tseed_context_t *context, tseed_holds_t *holds)
 {
     tseed_jobs_t *jobs = apr_pcalloc(context->pool, sizeof(*jobs));
 
-    jobs->seeder = seeder;
+    jobs->holds = holds;
     return jobs;
 }
 
@@ -30,7 +29,7 @@ static void come_back(void *module, void *about)
 
     job->at_work = 0;
     if (job->stage == TSEED_STAGE_CUT) {
-        tseed_holds_unpin(jobs->seeder->holds, job);
+        tseed_holds_unpin(jobs->holds, job);
     }
     job->client->take(job->client->module, job);
 }
@@ -74,7 +73,7 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)
 {
     tseed_jobs_forget_answer(&job->transfer);
-    tseed_holds_drop(jobs->seeder->holds, job);
+    tseed_holds_drop(jobs->holds, job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;
     job->next = jobs->idle;

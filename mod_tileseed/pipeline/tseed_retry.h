@@ -11,7 +11,7 @@
 #ifndef TSEED_RETRY_H
 #define TSEED_RETRY_H
 
-#include "seeder/tseed_failures.h"
+#include "pipeline/tseed_failures.h"
 
 typedef struct tseed_retry_t tseed_retry_t;
 

@@ -5,7 +5,7 @@
 #ifndef TSEED_FAILURES_H
 #define TSEED_FAILURES_H
 
-#include "seeder/tseed_jobs.h"
+#include "pipeline/tseed_jobs.h"
 #include "state/tseed_state.h"
 #include "work/tseed_session.h"
 

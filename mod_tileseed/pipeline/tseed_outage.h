@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Outages: tasks whose upstream is away stay RUNNING, say why, and lend their threads. They go on
+ * by themselves, or end when the upstream has been away for too long. Main thread only.
+ *
+ * A task's record has the time since when its upstream is away, so that a restart does not begin to
+ * count anew. The wall clock is read once for that; the monotonic clock counts from then on.
+ */
+#ifndef TSEED_OUTAGE_H
+#define TSEED_OUTAGE_H
+
+#include "pipeline/tseed_stages.h"
+
+typedef struct tseed_outage_t tseed_outage_t;
+
+/* Makes the watch over the tasks' runs, in context->pool. */
+tseed_outage_t *tseed_outage_create(const tseed_context_t *context, const tseed_runs_t *runs,
+                                    tseed_stages_t *stages, const tseed_display_t *display);
+
+/* The record of the client that looks at the upstreams once a tick. It is the module's. */
+tseed_client_t *tseed_outage_client(tseed_outage_t *outage);
+
+#endif

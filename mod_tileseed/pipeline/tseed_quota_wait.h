@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The wait for room: an account of the disk quota has refused a write, and the run waits until
+ * there is room. The module knows how much room is wanted, and what runs say that wait for it. The
+ * eviction makes room. Main thread only. */
+#ifndef TSEED_QUOTA_WAIT_H
+#define TSEED_QUOTA_WAIT_H
+
+#include "usage/tseed_display.h"
+#include "work/tseed_context.h"
+#include "work/tseed_run.h"
+
+/* What refused writes would have needed. */
+typedef struct {
+    tseed_account_t *account;
+    tseed_amount_t amount; /* for all that the metatile lacks, */
+    tseed_amount_t least;  /* and for a single tile of it */
+} tseed_want_t;
+
+typedef struct tseed_quota_wait_t tseed_quota_wait_t;
+
+/* Makes the wait of all runs, in context->pool. Nothing is wanted. */
+tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tseed_runs_t *runs,
+                                            const tseed_display_t *display);
+
+/* Takes a job that was refused what it needed: its run waits until there is room, or a second. */
+void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job);
+
+/* What is wrong with a job that was refused more than its quota allows for at all, in scratch.
+ * NULL: the job waits, as room may come. */
+const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job);
+
+/* What is wanted; NULL: nothing. */
+const tseed_want_t *tseed_quota_wait_wanted(const tseed_quota_wait_t *wait);
+
+/* Forgets what is wanted. The runs ask again when their second is over. */
+void tseed_quota_wait_forget(tseed_quota_wait_t *wait);
+
+/* There may be room: nothing is wanted any more, and each run that waits tries again. */
+void tseed_quota_wait_wake(tseed_quota_wait_t *wait);
+
+/* No page may go: each task that waits for room in an account (NULL: any) says why. The task goes
+ * on by itself when that changes. */
+void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *account,
+                          const char *why);
+
+/* Whether an account takes that amount once `leaving` has gone. */
+int tseed_quota_wait_has_room(const tseed_account_t *account, tseed_amount_t amount,
+                              tseed_amount_t leaving);
+
+/* Bytes that a store root has free; INT64_MAX: nobody knows. It may block. `scratch` holds a copy
+ * of the path. */
+int64_t tseed_room_free(const char *root, apr_pool_t *scratch);
+
+#endif

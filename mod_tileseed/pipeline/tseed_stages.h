@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The stages of a job: jobs of tasks go from stage to stage until their metatiles have an end.
+ * Other clients begin single stages here. Main thread only. */
+#ifndef TSEED_STAGES_H
+#define TSEED_STAGES_H
+
+#include "pipeline/tseed_quota_wait.h"
+#include "pipeline/tseed_retry.h"
+#include "usage/tseed_display.h"
+#include "usage/tseed_holds.h"
+#include "usage/tseed_origins.h"
+
+typedef struct tseed_stages_t tseed_stages_t;
+
+/* What the stages use. */
+typedef struct {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    const tseed_runs_t *runs;
+    tseed_jobs_t *jobs;
+    tseed_failures_t *failures;
+    tseed_retry_t *retry;
+    tseed_quota_wait_t *quota_wait;
+    tseed_holds_t *holds;
+    tseed_origins_t *origins;
+    const tseed_display_t *display;
+} tseed_stages_uses_t;
+
+/* Makes the stages, in context->pool. */
+tseed_stages_t *tseed_stages_create(const tseed_stages_uses_t *uses);
+
+/* The record of the client that takes the jobs of tasks. It is the module's. */
+tseed_client_t *tseed_stages_client(tseed_stages_t *stages);
+
+/* Begins a stage of a job with a worker. */
+void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t stage);
+
+/* Begins FETCH of a job with the fetcher. */
+void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job);
+
+/* Takes a fetch off its run's counts when it has come back, whatever its result. An answer that
+ * there is no tile becomes an answer without a body, where the configuration says so. */
+void tseed_stages_arrive(tseed_job_t *job);
+
+/* Pauses a run whose store can't be used for now. The job has found that out. */
+void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job);
+
+/* Lets nothing more begin of a run: its transfers end at once, its workers at the next file. */
+void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run);
+
+/* Moves a run on to ENDING if nothing of it is left to do. */
+void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run);
+
+/* Brings live counts of truncates, paces, and summaries of failed answers up to date. module: the
+ * stages; now: monotonic. Once a tick, and at the end. */
+void tseed_stages_tick(void *module, apr_time_t now);
+
+#endif
