@@ -10,19 +10,19 @@
 #include "base/tseed_memory.h"
 #include "quota/tseed_book_body.h"
 
-static uint64_t print_of(const void *baton, const tseed_cell_t *cell)
+static uint64_t print_of(const void *baton, const tseed_page_entry_t *entry)
 {
     const tseed_book_t *book = baton;
 
-    return tseed_page_print(tseed_book_tileset_of(book, cell)->record.print, cell->z, cell->x,
-                            cell->y);
+    return tseed_page_print(tseed_book_tileset_of(book, entry)->record.print, entry->z, entry->x,
+                            entry->y);
 }
 
 static apr_status_t destroy(void *data)
 {
     tseed_book_t *book = data;
 
-    tseed_cells_destroy(&book->cells);
+    tseed_page_table_destroy(&book->table);
     free(book->changed);
     return APR_SUCCESS;
 }
@@ -34,7 +34,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool)
     book->pool = pool;
     book->tilesets = apr_array_make(pool, 16, sizeof(tseed_book_tileset_t *));
     book->prints = apr_hash_make(pool);
-    tseed_cells_init(&book->cells, print_of, book);
+    tseed_page_table_init(&book->table, print_of, book);
     apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
     return book;
 }
@@ -126,51 +126,52 @@ tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print)
     return apr_hash_get(book->prints, &print, sizeof(print));
 }
 
-/* ---- cells ---- */
+/* ---- entries ---- */
 
-static tseed_cell_key_t key_of(const tseed_book_tileset_t *booked, const tseed_page_t *page)
+static tseed_page_key_t key_of(const tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    return (tseed_cell_key_t){tseed_page_print(booked->record.print, page->z, page->x, page->y),
+    return (tseed_page_key_t){tseed_page_print(booked->record.print, page->z, page->x, page->y),
                               booked->number, *page};
 }
 
-uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_book_tileset_t *booked,
-                         const tseed_page_t *page)
+uint32_t tseed_book_entry(const tseed_book_t *book, const tseed_book_tileset_t *booked,
+                          const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(booked, page);
+    const tseed_page_key_t key = key_of(booked, page);
 
-    return tseed_cells_find(&book->cells, &key);
+    return tseed_page_table_find(&book->table, &key);
 }
 
-static void doubt(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_cell_t *cell)
+static void doubt(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_page_entry_t *entry)
 {
-    const int more = !(cell->flags & TSEED_CELL_IN_DOUBT);
+    const int more = !(entry->flags & TSEED_ENTRY_IN_DOUBT);
 
     booked->in_doubt += more;
     book->in_doubt += more;
-    cell->flags |= TSEED_CELL_IN_DOUBT;
+    entry->flags |= TSEED_ENTRY_IN_DOUBT;
 }
 
-static void trust(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_cell_t *cell)
+static void trust(tseed_book_t *book, tseed_book_tileset_t *booked, tseed_page_entry_t *entry)
 {
-    const int less = (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
+    const int less = (entry->flags & TSEED_ENTRY_IN_DOUBT) != 0;
 
     booked->in_doubt -= less;
     book->in_doubt -= less;
-    cell->flags &= (uint8_t)~TSEED_CELL_IN_DOUBT;
+    entry->flags &= (uint8_t)~TSEED_ENTRY_IN_DOUBT;
 }
 
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_book_tileset_t *booked,
-                             const tseed_page_t *page)
+uint32_t tseed_book_entry_get(tseed_book_t *book, tseed_book_tileset_t *booked,
+                              const tseed_page_t *page)
 {
-    const tseed_cell_key_t key = key_of(booked, page);
-    uint32_t number = tseed_cells_find(&book->cells, &key);
+    const tseed_page_key_t key = key_of(booked, page);
+    uint32_t number = tseed_page_table_find(&book->table, &key);
 
-    if (number == TSEED_NO_CELL) {
-        number = tseed_cells_add(&book->cells, &key);
-        tseed_cells_get(&book->cells, number)->heat = tseed_ghosts_take(&book->ghosts, key.print);
+    if (number == TSEED_NO_PAGE) {
+        number = tseed_page_table_add(&book->table, &key);
+        tseed_page_table_get(&book->table, number)->heat =
+            tseed_ghosts_take(&book->ghosts, key.print);
         if (!booked->record.complete) {
-            doubt(book, booked, tseed_cells_get(&book->cells, number));
+            doubt(book, booked, tseed_page_table_get(&book->table, number));
         }
     }
     return number;
@@ -178,12 +179,12 @@ uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_book_tileset_t *booked,
 
 void tseed_book_note(tseed_book_t *book, uint32_t number)
 {
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
-    if (cell->flags & TSEED_CELL_CHANGED) {
+    if (entry->flags & TSEED_ENTRY_CHANGED) {
         return;
     }
-    cell->flags |= TSEED_CELL_CHANGED;
+    entry->flags |= TSEED_ENTRY_CHANGED;
     if (book->changed_count == book->changed_room) {
         book->changed_room = book->changed_room ? 2 * book->changed_room : 256;
         book->changed = realloc(book->changed, book->changed_room * sizeof(*book->changed));
@@ -194,27 +195,27 @@ void tseed_book_note(tseed_book_t *book, uint32_t number)
     book->changed[book->changed_count++] = number;
 }
 
-/* Gives a cell its usage, and the tile set the difference. */
+/* Sets the usage of an entry, and adds the difference to its tile set. */
 static tseed_effect_t set_usage(tseed_book_t *book, tseed_book_tileset_t *booked,
-                                tseed_cell_t *cell, const tseed_effect_t *usage)
+                                tseed_page_entry_t *entry, const tseed_effect_t *usage)
 {
-    const tseed_effect_t old = tseed_cell_usage(cell);
+    const tseed_effect_t old = tseed_entry_usage(entry);
     const tseed_effect_t change = minus(usage, &old);
 
     tseed_effect_add(&booked->record.paged, &change);
     booked->record.pages += (usage->names > 0) - (old.names > 0);
     book->pages += (usage->names > 0) - (old.names > 0);
     booked->changed = 1;
-    cell->names = (uint16_t)usage->names;
-    cell->files = (uint16_t)usage->files;
-    cell->bytes = usage->bytes;
-    cell->allocated = usage->allocated;
+    entry->names = (uint16_t)usage->names;
+    entry->files = (uint16_t)usage->files;
+    entry->bytes = usage->bytes;
+    entry->allocated = usage->allocated;
     return change;
 }
 
 void tseed_book_expect(tseed_book_t *book, int64_t pages)
 {
-    tseed_cells_reserve(&book->cells, pages);
+    tseed_page_table_reserve(&book->table, pages);
 }
 
 /* A row that can't be right is taken for an empty page in doubt. */
@@ -222,67 +223,67 @@ void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
                      const tseed_page_record_t *record)
 {
     static const tseed_effect_t nothing;
-    const tseed_cell_key_t key = key_of(booked, &record->page);
+    const tseed_page_key_t key = key_of(booked, &record->page);
     int is_good = fits_page(&record->usage);
     const tseed_effect_t *usage = is_good ? &record->usage : &nothing;
-    tseed_cell_t *cell;
+    tseed_page_entry_t *entry;
 
     if (record->page.z < 0 || record->page.z >= TSEED_LEVELS_MAX) {
         return; /* no grid set has such a level */
     }
-    cell = tseed_cells_get(&book->cells, tseed_cells_add(&book->cells, &key));
-    cell->accessed = (uint32_t)record->accessed;
-    cell->heat = (uint32_t)record->heat;
-    set_usage(book, booked, cell, usage);
+    entry = tseed_page_table_get(&book->table, tseed_page_table_add(&book->table, &key));
+    entry->accessed = (uint32_t)record->accessed;
+    entry->heat = (uint32_t)record->heat;
+    set_usage(book, booked, entry, usage);
     tseed_account_correct(&booked->chain, amount_of(usage));
     if (record->dirty) {
-        cell->flags |= TSEED_CELL_MARKED | TSEED_CELL_LINGERS;
+        entry->flags |= TSEED_ENTRY_MARKED | TSEED_ENTRY_LINGERS;
     }
     if (record->dirty || !is_good || booked->record.doubtful >> record->page.z & 1) {
-        doubt(book, booked, cell);
+        doubt(book, booked, entry);
     }
 }
 
 /* ---- changing a page ---- */
 
-static void touch(tseed_cell_t *cell, int64_t now)
+static void touch(tseed_page_entry_t *entry, int64_t now)
 {
-    if (now > cell->accessed) {
-        cell->accessed = (uint32_t)now;
+    if (now > entry->accessed) {
+        entry->accessed = (uint32_t)now;
     }
 }
 
 /* A page that is written is as good as one that was read once just now, however many of its tiles
  * are written: so a fresh seed is not what goes first, and is not worth more than what people read.
  */
-static void written(tseed_cell_t *cell, const tseed_writer_t *writer)
+static void written(tseed_page_entry_t *entry, const tseed_writer_t *writer)
 {
     tseed_heat_t once = tseed_heat_add(0, 1, writer->now);
 
-    touch(cell, writer->now);
-    cell->heat = once > cell->heat ? once : cell->heat;
-    cell->writer = tseed_writer_of(writer->task);
+    touch(entry, writer->now);
+    entry->heat = once > entry->heat ? once : entry->heat;
+    entry->writer = tseed_writer_of(writer->task);
 }
 
 apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_page_t *page, const tseed_effect_t *change,
                               const tseed_writer_t *writer)
 {
-    uint32_t number = tseed_book_cell_get(book, booked, page);
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
-    tseed_effect_t usage = tseed_cell_usage(cell);
-    int was_in_doubt = cell->flags & TSEED_CELL_IN_DOUBT;
+    uint32_t number = tseed_book_entry_get(book, booked, page);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
+    tseed_effect_t usage = tseed_entry_usage(entry);
+    int was_in_doubt = entry->flags & TSEED_ENTRY_IN_DOUBT;
 
     tseed_book_note(book, number);
     if (writer) {
-        written(cell, writer);
+        written(entry, writer);
     }
     tseed_effect_add(&usage, change);
     if (!was_in_doubt && fits_page(&usage)) {
-        set_usage(book, booked, cell, &usage);
+        set_usage(book, booked, entry, &usage);
         return APR_SUCCESS;
     }
-    doubt(book, booked, cell);
+    doubt(book, booked, entry);
     tseed_account_release(&booked->chain, amount_of(change));
     return was_in_doubt ? APR_SUCCESS : APR_EINVAL;
 }
@@ -290,27 +291,27 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
                       const tseed_page_t *page, const tseed_effect_t *counted)
 {
-    uint32_t number = tseed_book_cell_get(book, booked, page);
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    uint32_t number = tseed_book_entry_get(book, booked, page);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
     assert(fits_page(counted));
-    *difference = set_usage(book, booked, cell, counted);
+    *difference = set_usage(book, booked, entry, counted);
     tseed_account_correct(&booked->chain, amount_of(difference));
-    trust(book, booked, cell);
+    trust(book, booked, entry);
     tseed_book_note(book, number);
 }
 
 int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now)
 {
-    uint32_t number = tseed_cells_find_print(&book->cells, page_print);
-    tseed_cell_t *cell;
+    uint32_t number = tseed_page_table_find_print(&book->table, page_print);
+    tseed_page_entry_t *entry;
 
-    if (number == TSEED_NO_CELL) {
+    if (number == TSEED_NO_PAGE) {
         return 0;
     }
-    cell = tseed_cells_get(&book->cells, number);
-    touch(cell, now);
-    cell->heat = tseed_heat_add(cell->heat, reads, now);
+    entry = tseed_page_table_get(&book->table, number);
+    touch(entry, now);
+    entry->heat = tseed_heat_add(entry->heat, reads, now);
     tseed_book_note(book, number);
     return 1;
 }
@@ -369,41 +370,41 @@ void tseed_book_unmark_levels(tseed_book_tileset_t *booked, uint64_t levels)
 
 void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t levels)
 {
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (cell->flags & TSEED_CELL_USED && cell->tileset == booked->number &&
-            levels >> cell->z & 1) {
-            doubt(book, booked, cell);
+        if (entry->flags & TSEED_ENTRY_USED && entry->tileset == booked->number &&
+            levels >> entry->z & 1) {
+            doubt(book, booked, entry);
         }
     }
 }
 
 void tseed_book_doubt_all(tseed_book_t *book)
 {
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (cell->flags & TSEED_CELL_USED) {
-            doubt(book, tseed_book_tileset_of(book, cell), cell);
+        if (entry->flags & TSEED_ENTRY_USED) {
+            doubt(book, tseed_book_tileset_of(book, entry), entry);
         }
     }
 }
 
-static int is_of(const tseed_cell_t *cell, const tseed_book_tileset_t *booked, int z)
+static int is_of(const tseed_page_entry_t *entry, const tseed_book_tileset_t *booked, int z)
 {
-    return cell->flags & TSEED_CELL_USED && cell->tileset == booked->number && cell->z == z;
+    return entry->flags & TSEED_ENTRY_USED && entry->tileset == booked->number && entry->z == z;
 }
 
 void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,
                       const tseed_book_tileset_t *booked, int z)
 {
     *sum = (tseed_effect_t){0};
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (is_of(cell, booked, z)) {
-            const tseed_effect_t usage = tseed_cell_usage(cell);
+        if (is_of(entry, booked, z)) {
+            const tseed_effect_t usage = tseed_entry_usage(entry);
 
             tseed_effect_add(sum, &usage);
         }
@@ -416,12 +417,12 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_book_til
     static const tseed_effect_t nothing;
     const tseed_effect_t before = booked->record.paged;
 
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (is_of(cell, booked, z)) {
-            set_usage(book, booked, cell, &nothing);
-            trust(book, booked, cell);
+        if (is_of(entry, booked, z)) {
+            set_usage(book, booked, entry, &nothing);
+            trust(book, booked, entry);
             tseed_book_note(book, i);
         }
     }

@@ -16,52 +16,52 @@
 #include <apr_tables.h>
 
 #include "quota/tseed_book.h"
-#include "quota/tseed_cells.h"
+#include "quota/tseed_page_table.h"
 #include "quota/tseed_ghosts.h"
 
 struct tseed_book_t {
     apr_pool_t *pool;
     apr_array_header_t *tilesets; /* of tseed_book_tileset_t *, by number, */
     apr_hash_t *prints;           /* and by tseed_tileset_print */
-    tseed_cells_t cells;
+    tseed_page_table_t table;
     tseed_ghosts_t ghosts;
-    uint32_t *changed; /* numbers of cells that are CHANGED */
+    uint32_t *changed; /* numbers of entries that are CHANGED */
     size_t changed_count, changed_room;
     size_t wanted;           /* how many of them are WANTED */
-    size_t pinned;           /* cells with pins */
+    size_t pinned;           /* entries with pins */
     int64_t pages, in_doubt; /* sums of all tile sets */
     unsigned incomplete;     /* tile sets */
-    uint64_t writing[1024];  /* a bit for each value of tseed_cell_t.writer: that task runs */
+    uint64_t writing[1024];  /* a bit for each value of tseed_page_entry_t.writer: that task runs */
 };
 
-/* The tile set of a cell; the book's. */
+/* The tile set of an entry, which is the book's. */
 static inline tseed_book_tileset_t *tseed_book_tileset_of(const tseed_book_t *book,
-                                                          const tseed_cell_t *cell)
+                                                          const tseed_page_entry_t *entry)
 {
-    return APR_ARRAY_IDX(book->tilesets, cell->tileset, tseed_book_tileset_t *);
+    return APR_ARRAY_IDX(book->tilesets, entry->tileset, tseed_book_tileset_t *);
 }
 
-/* What a cell holds. */
-static inline tseed_effect_t tseed_cell_usage(const tseed_cell_t *cell)
+/* The usage of the page of an entry. */
+static inline tseed_effect_t tseed_entry_usage(const tseed_page_entry_t *entry)
 {
-    return (tseed_effect_t){cell->names, cell->files, cell->bytes, cell->allocated};
+    return (tseed_effect_t){entry->names, entry->files, entry->bytes, entry->allocated};
 }
 
-/* What a cell remembers of a task. */
+/* The number by which an entry remembers a task. */
 static inline uint16_t tseed_writer_of(int64_t task)
 {
     return (uint16_t)(1 + (uint64_t)task % UINT16_MAX);
 }
 
-/* The number of a page's cell, or TSEED_NO_CELL. */
-uint32_t tseed_book_cell(const tseed_book_t *book, const tseed_book_tileset_t *booked,
-                         const tseed_page_t *page);
+/* The number of a page's entry, or TSEED_NO_PAGE. */
+uint32_t tseed_book_entry(const tseed_book_t *book, const tseed_book_tileset_t *booked,
+                          const tseed_page_t *page);
 
 /* The same, made if need be: empty, or in doubt as long as the tile set is not complete. */
-uint32_t tseed_book_cell_get(tseed_book_t *book, tseed_book_tileset_t *booked,
-                             const tseed_page_t *page);
+uint32_t tseed_book_entry_get(tseed_book_t *book, tseed_book_tileset_t *booked,
+                              const tseed_page_t *page);
 
-/* Puts a cell on the list of changes, unless it is there. */
+/* Puts an entry on the list of changes, unless it is there. */
 void tseed_book_note(tseed_book_t *book, uint32_t number);
 
 #endif

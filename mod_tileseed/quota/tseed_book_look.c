@@ -7,43 +7,44 @@
 #include "base/tseed_memory.h"
 #include "quota/tseed_book_body.h"
 
-static int is_writing(const tseed_book_t *book, const tseed_cell_t *cell)
+static int is_writing(const tseed_book_t *book, const tseed_page_entry_t *entry)
 {
-    return (int)(book->writing[cell->writer / 64] >> (cell->writer % 64) & 1);
+    return (int)(book->writing[entry->writer / 64] >> (entry->writer % 64) & 1);
 }
 
-static void look(tseed_book_page_t *found, const tseed_book_t *book, const tseed_cell_t *cell)
+static void look(tseed_book_page_t *found, const tseed_book_t *book,
+                 const tseed_page_entry_t *entry)
 {
-    *found = (tseed_book_page_t){.booked = tseed_book_tileset_of(book, cell),
-                                 .page = {cell->z, cell->x, cell->y},
-                                 .usage = tseed_cell_usage(cell),
-                                 .accessed = cell->accessed,
-                                 .heat = cell->heat,
-                                 .writing = is_writing(book, cell),
-                                 .held = cell->holds > 0,
-                                 .pinned = cell->pins > 0,
-                                 .in_doubt = (cell->flags & TSEED_CELL_IN_DOUBT) != 0};
+    *found = (tseed_book_page_t){.booked = tseed_book_tileset_of(book, entry),
+                                 .page = {entry->z, entry->x, entry->y},
+                                 .usage = tseed_entry_usage(entry),
+                                 .accessed = entry->accessed,
+                                 .heat = entry->heat,
+                                 .writing = is_writing(book, entry),
+                                 .held = entry->holds > 0,
+                                 .pinned = entry->pins > 0,
+                                 .in_doubt = (entry->flags & TSEED_ENTRY_IN_DOUBT) != 0};
 }
 
 int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
                     const tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, booked, page);
+    uint32_t number = tseed_book_entry(book, booked, page);
 
-    if (number == TSEED_NO_CELL) {
+    if (number == TSEED_NO_PAGE) {
         return 0;
     }
-    look(found, book, tseed_cells_get(&book->cells, number));
+    look(found, book, tseed_page_table_get(&book->table, number));
     return 1;
 }
 
 int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor)
 {
-    while (*cursor < book->cells.end) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
+    while (*cursor < book->table.end) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, (uint32_t)(*cursor)++);
 
-        if (cell->flags & TSEED_CELL_USED) {
-            look(found, book, cell);
+        if (entry->flags & TSEED_ENTRY_USED) {
+            look(found, book, entry);
             return 1;
         }
     }
@@ -53,12 +54,12 @@ int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks)
 {
-    while (*looks > 0 && *cursor < book->cells.end) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, (uint32_t)(*cursor)++);
+    while (*looks > 0 && *cursor < book->table.end) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, (uint32_t)(*cursor)++);
 
         (*looks)--;
-        if (cell->flags & TSEED_CELL_IN_DOUBT) {
-            look(found, book, cell);
+        if (entry->flags & TSEED_ENTRY_IN_DOUBT) {
+            look(found, book, entry);
             return 1;
         }
     }
@@ -122,24 +123,25 @@ static candidate_t take_worst(heap_t *heap)
     return worst;
 }
 
-static int may_go(const tseed_book_tileset_t *booked, const tseed_cell_t *cell,
+static int may_go(const tseed_book_tileset_t *booked, const tseed_page_entry_t *entry,
                   const tseed_account_t *account)
 {
     const tseed_chain_t *chain = &booked->chain;
 
-    return cell->files > 0 && cell->pins == 0 && booked->record.complete && !booked->spared &&
-           !(booked->kept >> cell->z & 1) &&
+    return entry->files > 0 && entry->pins == 0 && booked->record.complete && !booked->spared &&
+           !(booked->kept >> entry->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
 /* One number to compare by: what jobs hold behind all else, before it what a running task has
  * written, then the policy's measure, then, with two bits less, the other one. */
-static uint64_t rank_of(const tseed_book_t *book, const tseed_cell_t *cell, tseed_policy_t policy)
+static uint64_t rank_of(const tseed_book_t *book, const tseed_page_entry_t *entry,
+                        tseed_policy_t policy)
 {
-    uint64_t first = policy == TSEED_POLICY_LRU ? cell->accessed : cell->heat;
-    uint64_t second = policy == TSEED_POLICY_LRU ? cell->heat : cell->accessed;
+    uint64_t first = policy == TSEED_POLICY_LRU ? entry->accessed : entry->heat;
+    uint64_t second = policy == TSEED_POLICY_LRU ? entry->heat : entry->accessed;
 
-    return (uint64_t)(cell->holds > 0) << 63 | (uint64_t)is_writing(book, cell) << 62 |
+    return (uint64_t)(entry->holds > 0) << 63 | (uint64_t)is_writing(book, entry) << 62 |
            first << 30 | second >> 2;
 }
 
@@ -150,19 +152,19 @@ size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t 
     heap_t heap = {.items = items, .most = most < TSEED_VICTIMS_MAX ? most : TSEED_VICTIMS_MAX};
     size_t count;
 
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (cell->flags & TSEED_CELL_USED &&
-            may_go(tseed_book_tileset_of(book, cell), cell, account)) {
-            offer(&heap, (candidate_t){rank_of(book, cell, policy), i});
+        if (entry->flags & TSEED_ENTRY_USED &&
+            may_go(tseed_book_tileset_of(book, entry), entry, account)) {
+            offer(&heap, (candidate_t){rank_of(book, entry, policy), i});
         }
     }
     count = heap.count;
     while (heap.count > 0) {
         size_t last = heap.count - 1;
 
-        look(&victims[last], book, tseed_cells_get(&book->cells, take_worst(&heap).number));
+        look(&victims[last], book, tseed_page_table_get(&book->table, take_worst(&heap).number));
     }
     return count;
 }
@@ -198,30 +200,30 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
     int64_t pages = 0, in_doubt = 0;
     uint32_t count = 0, changed = 0;
 
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
-        const tseed_effect_t usage = tseed_cell_usage(cell);
-        tally_t *tally = &tallies[cell->tileset];
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
+        const tseed_effect_t usage = tseed_entry_usage(entry);
+        tally_t *tally = &tallies[entry->tileset];
 
-        if (cell->flags & TSEED_CELL_USED) {
-            const tseed_page_t page = {cell->z, cell->x, cell->y};
+        if (entry->flags & TSEED_ENTRY_USED) {
+            const tseed_page_t page = {entry->z, entry->x, entry->y};
 
-            if (tseed_book_cell(book, tseed_book_tileset_of(book, cell), &page) != i) {
+            if (tseed_book_entry(book, tseed_book_tileset_of(book, entry), &page) != i) {
                 return apr_psprintf(pool, "page %u is not found", i);
             }
             tseed_effect_add(&tally->paged, &usage);
             tally->pages += usage.names > 0;
             pages += usage.names > 0;
-            in_doubt += (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
-            tally->in_doubt += (cell->flags & TSEED_CELL_IN_DOUBT) != 0;
-            changed += (cell->flags & TSEED_CELL_CHANGED) != 0;
+            in_doubt += (entry->flags & TSEED_ENTRY_IN_DOUBT) != 0;
+            tally->in_doubt += (entry->flags & TSEED_ENTRY_IN_DOUBT) != 0;
+            changed += (entry->flags & TSEED_ENTRY_CHANGED) != 0;
             count++;
         }
     }
     if (book->pages != pages || book->in_doubt != in_doubt) {
         return "the sums of all tile sets do not agree";
     }
-    if (count != book->cells.count || changed != book->changed_count) {
+    if (count != book->table.count || changed != book->changed_count) {
         return "the number of pages or of changes does not agree";
     }
     for (int i = 0; i < book->tilesets->nelts; i++) {

@@ -5,69 +5,71 @@
 
 /* ---- holds ---- */
 
-static unsigned hindrance(const tseed_cell_t *cell)
+static unsigned hindrance(const tseed_page_entry_t *entry)
 {
-    return (cell->flags & TSEED_CELL_MARKED ? 0 : TSEED_PAGE_UNMARKED) |
-           (cell->flags & TSEED_CELL_IN_DOUBT ? TSEED_PAGE_IN_DOUBT : 0);
+    return (entry->flags & TSEED_ENTRY_MARKED ? 0 : TSEED_PAGE_UNMARKED) |
+           (entry->flags & TSEED_ENTRY_IN_DOUBT ? TSEED_PAGE_IN_DOUBT : 0);
 }
 
 static void want_mark(tseed_book_t *book, uint32_t number)
 {
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
     tseed_book_note(book, number);
-    if (!(cell->flags & TSEED_CELL_WANTED)) {
-        cell->flags |= TSEED_CELL_WANTED;
+    if (!(entry->flags & TSEED_ENTRY_WANTED)) {
+        entry->flags |= TSEED_ENTRY_WANTED;
         book->wanted++;
     }
 }
 
 unsigned tseed_book_hold(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell_get(book, booked, page);
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    uint32_t number = tseed_book_entry_get(book, booked, page);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
-    cell->holds++;
-    cell->flags |= TSEED_CELL_LINGERS;
-    if (!(cell->flags & TSEED_CELL_MARKED)) {
+    entry->holds++;
+    entry->flags |= TSEED_ENTRY_LINGERS;
+    if (!(entry->flags & TSEED_ENTRY_MARKED)) {
         want_mark(book, number);
         booked->changed = 1;
     }
-    return hindrance(cell);
+    return hindrance(entry);
 }
 
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                         const tseed_page_t *page)
 {
-    return hindrance(tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page)));
+    return hindrance(tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page)));
 }
 
-static int is_empty(const tseed_book_t *book, const tseed_cell_t *cell)
+static int is_empty(const tseed_book_t *book, const tseed_page_entry_t *entry)
 {
-    return cell->names == 0 && cell->holds == 0 && !(cell->flags & TSEED_CELL_IN_DOUBT) &&
-           !(cell->flags & TSEED_CELL_LINGERS && tseed_book_tileset_of(book, cell)->keeps_empty);
+    return entry->names == 0 && entry->holds == 0 && !(entry->flags & TSEED_ENTRY_IN_DOUBT) &&
+           !(entry->flags & TSEED_ENTRY_LINGERS && tseed_book_tileset_of(book, entry)->keeps_empty);
 }
 
 void tseed_book_drop(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    uint32_t number = tseed_book_cell(book, booked, page);
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    uint32_t number = tseed_book_entry(book, booked, page);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
-    cell->holds--;
-    cell->flags |= TSEED_CELL_RECENT;
-    if (is_empty(book, cell)) {
+    entry->holds--;
+    entry->flags |= TSEED_ENTRY_RECENT;
+    if (is_empty(book, entry)) {
         tseed_book_note(book, number);
     }
 }
 
 void tseed_book_pin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    book->pinned += tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page))->pins++ == 0;
+    book->pinned +=
+        tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page))->pins++ == 0;
 }
 
 void tseed_book_unpin(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page)
 {
-    book->pinned -= --tseed_cells_get(&book->cells, tseed_book_cell(book, booked, page))->pins == 0;
+    book->pinned -=
+        --tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page))->pins == 0;
 }
 
 int tseed_book_has_pins(const tseed_book_t *book)
@@ -79,21 +81,21 @@ int tseed_book_sweep(tseed_book_t *book)
 {
     int lingers = 0;
 
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (!(cell->flags & TSEED_CELL_LINGERS)) {
+        if (!(entry->flags & TSEED_ENTRY_LINGERS)) {
             continue;
         }
         lingers = 1;
-        if (cell->holds > 0 || tseed_book_tileset_of(book, cell)->is_unsafe) {
+        if (entry->holds > 0 || tseed_book_tileset_of(book, entry)->is_unsafe) {
             continue;
         }
-        if (!(cell->flags & TSEED_CELL_RECENT)) {
-            cell->flags &= (uint8_t)~TSEED_CELL_LINGERS;
+        if (!(entry->flags & TSEED_ENTRY_RECENT)) {
+            entry->flags &= (uint8_t)~TSEED_ENTRY_LINGERS;
             tseed_book_note(book, i);
         }
-        cell->flags &= (uint8_t)~TSEED_CELL_RECENT;
+        entry->flags &= (uint8_t)~TSEED_ENTRY_RECENT;
     }
     return lingers;
 }
@@ -101,14 +103,14 @@ int tseed_book_sweep(tseed_book_t *book)
 /* ---- saving ---- */
 
 /* Held pages linger, too. */
-static int is_dirty(const tseed_cell_t *cell)
+static int is_dirty(const tseed_page_entry_t *entry)
 {
-    return (cell->flags & (TSEED_CELL_LINGERS | TSEED_CELL_IN_DOUBT)) != 0;
+    return (entry->flags & (TSEED_ENTRY_LINGERS | TSEED_ENTRY_IN_DOUBT)) != 0;
 }
 
-static int is_asked_for(const tseed_cell_t *cell, tseed_save_t save)
+static int is_asked_for(const tseed_page_entry_t *entry, tseed_save_t save)
 {
-    return save == TSEED_SAVE_ALL || cell->flags & TSEED_CELL_WANTED;
+    return save == TSEED_SAVE_ALL || entry->flags & TSEED_ENTRY_WANTED;
 }
 
 size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save)
@@ -116,25 +118,26 @@ size_t tseed_book_changes(const tseed_book_t *book, tseed_save_t save)
     return save == TSEED_SAVE_ALL ? book->changed_count : book->wanted;
 }
 
-static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_cell_t *cell)
+static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_page_entry_t *entry)
 {
-    return (tseed_page_record_t){.tileset = tseed_book_tileset_of(book, cell)->record.id,
-                                 .page = {cell->z, cell->x, cell->y},
-                                 .usage = tseed_cell_usage(cell),
-                                 .accessed = cell->accessed,
-                                 .heat = cell->heat,
-                                 .dirty = is_dirty(cell)};
+    return (tseed_page_record_t){.tileset = tseed_book_tileset_of(book, entry)->record.id,
+                                 .page = {entry->z, entry->x, entry->y},
+                                 .usage = tseed_entry_usage(entry),
+                                 .accessed = entry->accessed,
+                                 .heat = entry->heat,
+                                 .dirty = is_dirty(entry)};
 }
 
 int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int *gone,
                       tseed_save_t save, size_t *cursor)
 {
     while (*cursor < book->changed_count) {
-        const tseed_cell_t *cell = tseed_cells_get(&book->cells, book->changed[(*cursor)++]);
+        const tseed_page_entry_t *entry =
+            tseed_page_table_get(&book->table, book->changed[(*cursor)++]);
 
-        if (is_asked_for(cell, save)) {
-            *record = record_of(book, cell);
-            *gone = is_empty(book, cell);
+        if (is_asked_for(entry, save)) {
+            *record = record_of(book, entry);
+            *gone = is_empty(book, entry);
             return 1;
         }
     }
@@ -143,16 +146,16 @@ int tseed_book_change(const tseed_book_t *book, tseed_page_record_t *record, int
 
 static void settle(tseed_book_t *book, uint32_t number)
 {
-    tseed_cell_t *cell = tseed_cells_get(&book->cells, number);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
 
-    book->wanted -= (cell->flags & TSEED_CELL_WANTED) != 0;
-    if (is_empty(book, cell)) {
-        tseed_ghosts_put(&book->ghosts, book->cells.print_of(book, cell), cell->heat);
-        tseed_cells_remove(&book->cells, number);
+    book->wanted -= (entry->flags & TSEED_ENTRY_WANTED) != 0;
+    if (is_empty(book, entry)) {
+        tseed_ghosts_put(&book->ghosts, book->table.print_of(book, entry), entry->heat);
+        tseed_page_table_remove(&book->table, number);
         return;
     }
-    cell->flags &= (uint8_t) ~(TSEED_CELL_CHANGED | TSEED_CELL_WANTED | TSEED_CELL_MARKED);
-    cell->flags |= is_dirty(cell) ? TSEED_CELL_MARKED : 0;
+    entry->flags &= (uint8_t) ~(TSEED_ENTRY_CHANGED | TSEED_ENTRY_WANTED | TSEED_ENTRY_MARKED);
+    entry->flags |= is_dirty(entry) ? TSEED_ENTRY_MARKED : 0;
 }
 
 void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
@@ -163,7 +166,7 @@ void tseed_book_saved(tseed_book_t *book, tseed_save_t save)
     for (size_t i = 0; i < book->changed_count; i++) {
         uint32_t number = book->changed[i];
 
-        if (is_asked_for(tseed_cells_get(&book->cells, number), save)) {
+        if (is_asked_for(tseed_page_table_get(&book->table, number), save)) {
             settle(book, number);
         } else {
             book->changed[left++] = number;
@@ -180,13 +183,13 @@ void tseed_book_resave(tseed_book_t *book)
 {
     tseed_book_tileset_t *booked;
 
-    for (uint32_t i = 0; i < book->cells.end; i++) {
-        tseed_cell_t *cell = tseed_cells_get(&book->cells, i);
+    for (uint32_t i = 0; i < book->table.end; i++) {
+        tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
-        if (cell->flags & TSEED_CELL_USED) {
-            cell->flags &= (uint8_t)~TSEED_CELL_MARKED;
+        if (entry->flags & TSEED_ENTRY_USED) {
+            entry->flags &= (uint8_t)~TSEED_ENTRY_MARKED;
             tseed_book_note(book, i);
-            if (cell->holds > 0) {
+            if (entry->holds > 0) {
                 want_mark(book, i);
             }
         }
