@@ -47,7 +47,8 @@
 #include "layer/tseed_layer.h"
 #include "protocol/tseed_task.h"
 
-/* What a process knows of the segment: private memory, the same in all that are forked later. */
+/* A process's view of the segment: private memory, which processes that are forked later inherit.
+ */
 typedef struct tseed_board_t tseed_board_t;
 
 typedef enum {
@@ -59,7 +60,7 @@ typedef enum {
     TSEED_SEEDER_STOPPED     /* left on request */
 } tseed_seeder_state_t;
 
-/* What a slot says of its task. */
+/* A slot's task, as readers get it. */
 typedef struct {
     int64_t id, tiles_total;
     tseed_task_type_t type;

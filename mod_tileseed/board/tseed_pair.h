@@ -43,7 +43,8 @@ static inline void tseed_words_store(tseed_word_t *to, const void *from, size_t 
     }
 }
 
-/* And out of it; it may be torn, if the writer writes meanwhile. Any process. */
+/* Copies a record of so many words out of shared memory. The copy may be torn if the writer writes
+ * meanwhile. Any process. */
 static inline void tseed_words_load(void *to, const tseed_word_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

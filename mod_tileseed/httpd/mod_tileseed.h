@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the files of the httpd face share. */
+/* Declarations that all files of this room share. */
 #ifndef MOD_TILESEED_H
 #define MOD_TILESEED_H
 

@@ -48,7 +48,7 @@ typedef enum {
     TSEED_DIALECT_GEOWEBCACHE
 } tseed_dialect_t;
 
-/* Of a <Location>. */
+/* The configuration of a <Location>. */
 typedef struct {
     tseed_switch_t rest;
     const char *base;       /* path of the section that says TileSeedRest, no slash at its end */

@@ -75,8 +75,8 @@ struct tseed_drafts_t {
 /* No drafts yet, in `pool`; the defaults are those of the manual. */
 tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool);
 
-/* *draft: the one that a directive speaks to, its block's or the defaults, which has said `what`
- * from now on, once only. Returns NULL or what is wrong. */
+/* Finds the draft of a directive: its block's draft, or the defaults. Notes that the draft has said
+ * `what`. Returns NULL, or a sentence when the draft has said it before. */
 const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const cmd_parms *cmd);
 
 /* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */

@@ -7,8 +7,8 @@
 
 #include "mod_tileseed_config.h"
 
-/* What clients have for the path `base`, escaped, in `pool`: below the public address if there is
- * one, else the path itself. */
+/* The path by which clients know the path `base`, escaped, in `pool`: below the public address if
+ * there is one, else `base` itself. */
 const char *tseed_public_path(const tseed_dir_conf_t *dir, const char *base, apr_pool_t *pool);
 
 /* The same as a whole address with scheme and host. */

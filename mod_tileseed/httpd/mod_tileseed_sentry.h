@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What ends a request's wait for a missing tile before there is an answer: its client has gone, no
- * seeder is at work, or httpd needs the process. */
+/* The sentry ends a request's wait for a missing tile before there is an answer: when its client
+ * has gone, no seeder is at work, or httpd needs the process. */
 #ifndef MOD_TILESEED_SENTRY_H
 #define MOD_TILESEED_SENTRY_H
 

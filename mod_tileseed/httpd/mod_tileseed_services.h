@@ -6,7 +6,8 @@
 
 #include "mod_tileseed_wanted.h"
 
-/* Sends a document, or what is wrong in the words of the service. Returns OK. Request thread. */
+/* Sends a document, or the service's exception that says what is wrong. Returns OK. Request thread.
+ */
 int tseed_services_answer(request_rec *r, const tseed_dir_conf_t *dir,
                           const tseed_wanted_t *wanted);
 

@@ -15,7 +15,7 @@
 #include "mod_tileseed_config.h"
 #include "protocol/tseed_tile_address.h"
 
-/* In which words the client is told what is wrong. */
+/* The service in whose words a refusal is written. */
 typedef enum { TSEED_FACE_PLAIN, TSEED_FACE_WMTS, TSEED_FACE_WMS } tseed_face_t;
 
 typedef enum {

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* What the sentences of this room say when memory ran out. */
+/* The sentence of this room when memory runs out. */
 #define TSEED_NO_MEMORY "there is not enough memory for the picture"
 
 typedef struct {
@@ -15,8 +15,8 @@ typedef struct {
     size_t size;
 } tseed_buffer_t;
 
-/* Makes room for `size` bytes; what was in it is lost when it has to grow. Returns 0, or -1 when
- * there is no memory: the buffer is then empty. */
+/* Makes room for `size` bytes. A buffer that has to grow loses its content. Returns 0, or -1 when
+ * there is no memory: the buffer is empty then. */
 static inline int tseed_buffer_reserve(tseed_buffer_t *buffer, size_t size)
 {
     if (size <= buffer->size) {

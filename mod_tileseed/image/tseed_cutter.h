@@ -33,7 +33,7 @@ typedef struct {
 apr_status_t tseed_cutter_create(tseed_cutter_t **cutter);
 void tseed_cutter_destroy(tseed_cutter_t *cutter);
 
-/* What an upstream sent, and the pixels it was asked for. */
+/* An upstream's answer, and the size in pixels that was asked for. */
 typedef struct {
     const unsigned char *data;
     size_t length;

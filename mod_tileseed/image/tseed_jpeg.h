@@ -44,7 +44,7 @@ typedef struct {
 int tseed_jpeg_is(const unsigned char *data, size_t length);
 
 /* Reads the head of jpeg->data: it must be of jpeg->width x jpeg->height pixels, grey or colour.
- * Forgets what was cut from another file. Returns NULL or a sentence, as the next two do. */
+ * Forgets tiles that were cut from another file. Returns NULL or a sentence, as the next two do. */
 const char *tseed_jpeg_open(tseed_jpeg_t *jpeg, tseed_jpeg_codec_t *codec, apr_pool_t *pool);
 
 /* Decodes the whole picture to grey or RGB; its memory is the codec's and lasts until its next use.

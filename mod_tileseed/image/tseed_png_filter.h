@@ -20,8 +20,8 @@ enum { TSEED_PNG_NONE = 0, TSEED_PNG_AVERAGE = 3, TSEED_PNG_PAETH = 4 };
 int tseed_png_unfilter(unsigned char *rows, size_t length, int height, int pixel,
                        const unsigned char *zeros);
 
-/* Filters a row of `length` bytes: what is left when half the sum of the pixels before and above is
- * taken from each. */
+/* Applies the average filter to a row of `length` bytes: takes half the sum of the pixels before
+ * and above from each pixel. */
 void tseed_png_filter_average(unsigned char *to, const unsigned char *row,
                               const unsigned char *above, size_t length, size_t pixel);
 

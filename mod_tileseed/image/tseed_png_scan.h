@@ -7,7 +7,7 @@
 #include <apr_pools.h>
 #include <stdint.h>
 
-/* What a file begins with, and the bytes of it. */
+/* The signature with which a file begins, and its length in bytes. */
 #define TSEED_PNG_MAGIC     "\x89PNG\r\n\x1a\n"
 #define TSEED_PNG_SIGNATURE 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the administrator configured: layers with grid subsets, formats, filters, source and store.
+/* The configured layers, with grid subsets, formats, filters, source and store.
  *
  * Plain data that the configuration phase fills in the configuration's pool; immutable afterwards,
  * so every process and thread reads it without a lock.
@@ -81,7 +81,7 @@ typedef enum {
     TSEED_SOURCE_WMTS
 } tseed_source_kind_t;
 
-/* Which of several addresses is asked. */
+/* How a source chooses among several addresses. */
 typedef enum {
     TSEED_SOURCE_FALLBACK, /* the first, unless it fails */
     TSEED_SOURCE_SHARE     /* all in turn */

@@ -24,7 +24,7 @@ const char *tseed_tileset_init(tseed_tileset_t *tileset, const tseed_layer_t *la
                                const tseed_subset_t *subset, const tseed_format_t *format,
                                const apr_table_t *submitted, apr_pool_t *pool);
 
-/* What names a tile set in a request or a record; format is its MIME type, parameters are as
+/* The names of a tile set in a request or a record; format is its MIME type, parameters are as
  * submitted. Borrowed. */
 typedef struct {
     const char *layer, *gridset, *format;

@@ -8,7 +8,7 @@
 
 #include "layer/tseed_layer.h"
 
-/* So many combinations of one layer's values are looked at. */
+/* How many combinations of one layer's values are looked at, at most. */
 #define TSEED_VARIANTS_MAX 4096
 
 /* All combinations of the filters' defaults and listed values, but for the one that has no hash:

@@ -19,8 +19,8 @@ uint32_t tseed_utf8_next(const char **at);
 /* A JSON string, quotes included: beyond U+007F and below U+0020 \uXXXX. */
 const char *tseed_escape_json(const char *text, apr_pool_t *pool);
 
-/* Content of an element or attribute, XML or HTML: beyond U+007F &#n;. What XML 1.0 can't hold at
- * all becomes U+FFFD. */
+/* Content of an element or attribute, XML or HTML: characters beyond U+007F become &#n;. Characters
+ * that XML 1.0 can't hold become U+FFFD. */
 const char *tseed_escape_xml(const char *text, apr_pool_t *pool);
 
 /* Plain text: "..." for an ellipsis, else beyond U+007F one `?` a character. */

@@ -13,14 +13,14 @@
  * are, and so does %00. */
 apr_table_t *tseed_form_read(const char *body, size_t length, apr_pool_t *pool);
 
-/* What a form of GeoWebCache's web page wants. */
+/* The kinds of forms of GeoWebCache's web page. */
 typedef enum {
     TSEED_FORM_KILL_ALL, /* or what is no form at all: tseed_kill_code_read says so */
     TSEED_FORM_KILL_THREAD,
     TSEED_FORM_SEED
 } tseed_form_kind_t;
 
-/* What a form asks for, by the members that it has. */
+/* The kind of a form, by the members that it has. */
 tseed_form_kind_t tseed_form_kind(const apr_table_t *form);
 
 /* thread_id, the id of a task. NULL or the text of the 400. */

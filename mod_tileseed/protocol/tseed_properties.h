@@ -7,8 +7,8 @@
 
 #include <apr_tables.h>
 
-/* What java.util.Properties.store has written: key -> value, in UTF-8, in `pool`. NULL when it
- * can't be read. */
+/* Reads a file that java.util.Properties.store has written: key -> value, in UTF-8, in `pool`.
+ * NULL: the text can't be read. */
 apr_table_t *tseed_properties_load(const char *text, apr_pool_t *pool);
 
 #endif

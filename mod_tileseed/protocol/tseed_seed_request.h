@@ -42,9 +42,9 @@ const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_subset_t *subset,
                                         apr_pool_t *pool);
 
-/* The tile set of an accepted task in today's configuration. NULL, or a sentence that says what is
- * gone or has changed since (layer, grid set, format, parameter filter, store): the task can't go
- * on. */
+/* Finds the tile set of an accepted task in today's configuration. NULL, or a sentence: the task
+ * can't go on, because its layer, grid set, format, parameter filter or store is gone or has
+ * changed. */
 const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
                                const tseed_catalog_t *catalog, apr_pool_t *pool);
 

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The documents with which the tile services describe themselves: WMTS 1.0.0 (OGC 07-057r7), TMS
  * 1.0.0 (OSGeo), WMS 1.1.1 with the vendor part of WMS-C (OSGeo) and WMS 1.3.0 (OGC 06-042), and
- * how they say what is wrong. Pure ASCII in a pool.
+ * their exceptions. Pure ASCII in a pool.
  *
  * Any thread.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the administrator configured for the server as a whole, layers apart.
+/* The configuration of the server as a whole, layers apart.
  *
  * Plain data in the configuration's pool, filled by the configuration phase and immutable
  * afterwards. It stands in this room because the quota configuration does.
@@ -23,7 +23,7 @@ typedef struct {
     int64_t max_request_body;    /* bytes */
     int nice;                    /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
-    int sync;                   /* what the database calls made is on the disk */
+    int sync;                   /* tiles are on the disk before the database calls them made */
     tseed_quota_config_t quota; /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */
     int miss_of_layer, miss_of_client; /* those of a layer, of a client; 0: as many as are free */

@@ -41,7 +41,7 @@ typedef struct {
  * "/service" or "/rest" may stand in front of a service, as GeoWebCache has it. */
 tseed_tile_address_t tseed_tile_address(const char *path);
 
-/* What is wrong with a query, in the terms of WMTS and WMS (OGC 06-121r3 table 25). */
+/* A fault of a query, in the terms of WMTS and WMS (OGC 06-121r3 table 25). */
 typedef struct {
     const char *code;    /* "MissingParameterValue"; NULL: nothing is wrong */
     const char *locator; /* the parameter's name */

@@ -41,7 +41,7 @@ typedef struct {
     tseed_effect_t lost;  /* in the books and not on the disk; both positive */
 } tseed_reconcile_t;
 
-/* Of 64-bit numbers alone. */
+/* The status. It has 64-bit numbers alone. */
 typedef struct {
     int64_t block;         /* diskBlockSize to which everything is being counted again; 0: none */
     int64_t in_doubt;      /* pages to be counted */
@@ -57,7 +57,7 @@ typedef struct {
 const char *tseed_usage_save(const tseed_usage_status_t *status, apr_pool_t *pool);
 void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
 
-/* Finds a tile set of the books in a configuration, in `pool`. NULL or a sentence. */
+/* Finds the tile set of a record in a configuration, in `pool`. NULL or a sentence. */
 const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool);
 

@@ -32,7 +32,7 @@ const char *tseed_xml_segment(const char *name, apr_pool_t *pool);
 /* The system's code as others know it: 3857 for all its names. */
 int tseed_xml_epsg(const tseed_gridset_t *gridset);
 
-/* What a layer has in one reference system. */
+/* The ground of a layer in one reference system. */
 typedef struct {
     int epsg;
     int north_east; /* the system's own order of axes */

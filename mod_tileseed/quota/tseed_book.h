@@ -74,8 +74,9 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool);
 
 /* ---- tile sets ---- */
 
-/* Puts a tile set in, copying its texts. Its sum of pages begins at zero, whatever the row says:
- * the pages are the truth. The accounts get what is shared and detached. */
+/* Puts a tile set in, and copies its texts. The sum of its pages begins at zero, whatever the
+ * record says, and grows with the pages that are loaded. Charges shared and detached files to the
+ * accounts. */
 tseed_book_tileset_t *tseed_book_add(tseed_book_t *book, const tseed_tileset_record_t *record,
                                      const tseed_chain_t *chain, uint64_t kept);
 
@@ -124,7 +125,7 @@ void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
 
 /* ---- changing a page ---- */
 
-/* What stands in the way of changing a page. */
+/* Obstacles to changing a page. */
 enum {
     TSEED_PAGE_UNMARKED = 1, /* its mark is not committed yet; the next save brings it */
     TSEED_PAGE_IN_DOUBT = 2  /* it must be counted first */
@@ -195,7 +196,7 @@ void tseed_book_doubt(tseed_book_t *book, tseed_book_tileset_t *booked, uint64_t
 /* Puts all pages of all tile sets in doubt now. */
 void tseed_book_doubt_all(tseed_book_t *book);
 
-/* What the pages of a level hold, by the book. One pass over all pages. */
+/* Sums the usage of the pages of a level. One pass over all pages. */
 void tseed_book_level(tseed_effect_t *sum, const tseed_book_t *book,
                       const tseed_book_tileset_t *booked, int z);
 

@@ -57,7 +57,8 @@ static inline uint16_t tseed_writer_of(int64_t task)
 uint32_t tseed_book_entry(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                           const tseed_page_t *page);
 
-/* The same, made if need be: empty, or in doubt as long as the tile set is not complete. */
+/* The same; adds the entry if there is none. A new entry is empty, and in doubt if its tile set is
+ * not complete. */
 uint32_t tseed_book_entry_get(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_page_t *page);
 

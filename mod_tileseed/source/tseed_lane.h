@@ -47,7 +47,7 @@ void tseed_lane_destroy(tseed_lane_t *lane);
 /* Lets a transfer wait for its turn. */
 void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer);
 
-/* Starts what may start, be it a probe. */
+/* Starts the transfers, or the probe, that the pace allows now. */
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
 
 /* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */

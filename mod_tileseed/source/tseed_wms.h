@@ -18,8 +18,9 @@
  * NULL or a sentence. Configuration phase. */
 const char *tseed_wms_check(const tseed_source_t *source, apr_pool_t *pool);
 
-/* Whether a GetMap parameter, in any case, may be set by an administrator, be it for all requests
- * or as a parameter filter: NULL, or a sentence that says what decides its value instead. */
+/* Judges whether an administrator may set a GetMap parameter, for all requests or as a parameter
+ * filter; its case does not matter. NULL, or a sentence that says what decides its value instead.
+ */
 const char *tseed_wms_check_key(const char *key, apr_pool_t *pool);
 
 /* The GetMap address of a block of tiles. The tile set's parameters override the source's; an empty

@@ -14,8 +14,8 @@
 
 #include "state/tseed_statements.h"
 
-/* Beside APR's own: the connection is of no use any more (the file was replaced or removed, the
- * schema changed): connect again. What the file holds is damaged. */
+/* Statuses beside APR's own. ESTALE: the file was replaced or removed, or the schema has changed;
+ * connect again. EDAMAGED: the content of the file is damaged. */
 #define TSEED_ESTALE   ESTALE
 #define TSEED_EDAMAGED EUCLEAN
 
@@ -116,7 +116,7 @@ typedef struct {
     apr_pool_t *pool;
 } tseed_rows_t;
 
-/* Reads all rows; `args` as for a change. A failure is told by tseed_database_fail. */
+/* Reads all rows; `args` as for a change. A failure is remembered by tseed_database_fail. */
 apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
                                    const void *const *args, apr_pool_t *pool);
 

@@ -49,8 +49,8 @@ void tseed_file_remove(const char *path, apr_pool_t *pool);
  */
 int tseed_file_has_room(const char *path);
 
-/* Which part of a database, its directory among them, has an owner and a mode that keep this
- * process from writing to it, as a clause in `text` (at least 4 bytes). Returns 0 if there is none.
+/* Finds a file of the database, or its directory, whose owner and mode keep this process from
+ * writing to it. Says which as a clause in `text` (at least 4 bytes). Returns 0 if there is none.
  */
 int tseed_file_obstacle(char *text, size_t size, const char *path);
 

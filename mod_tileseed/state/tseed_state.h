@@ -52,7 +52,7 @@ apr_status_t tseed_state_task_insert(tseed_state_t *state, tseed_task_t *task, i
 apr_status_t tseed_state_task_retry(tseed_state_t *state, tseed_task_t *task,
                                     const tseed_positions_t *positions, int64_t most);
 
-/* What became of a request. */
+/* The outcome of a request. */
 typedef enum {
     TSEED_ACCEPTED, /* a new task */
     TSEED_REPEATED, /* the task that this very request became before */
@@ -182,7 +182,7 @@ apr_status_t tseed_state_task_confirm(tseed_state_t *state, int64_t id,
 /* Records a metatile given up on; a second record of the same one replaces the first. */
 apr_status_t tseed_state_failure_add(tseed_state_t *state, const tseed_failure_t *failure);
 
-/* Adds to what was measured of a level. Inside of a transaction it is undone with it. */
+/* Adds a measure to the sums of a level. A rollback undoes it. */
 apr_status_t tseed_state_measure_add(tseed_state_t *state, const char *tileset, int z,
                                      const tseed_measure_t *measure);
 

@@ -41,8 +41,8 @@ typedef struct {
 /* The catalog must outlive it. */
 tseed_atlas_t *tseed_atlas_create(const tseed_catalog_t *catalog, apr_pool_t *pool);
 
-/* NULL when there is none. A grid set by its name or by that of its levels that the layer has
- * (tseed_subset_name); "" of no length is the layer's first. */
+/* Finds a layer in a grid set; NULL when there is none. `gridset` is the grid set's name or its
+ * tseed_subset_name; without length it means the layer's first. */
 const tseed_chart_t *tseed_atlas_find(const tseed_atlas_t *atlas, const char *layer,
                                       size_t layer_length, const char *gridset,
                                       size_t gridset_length);

@@ -100,9 +100,9 @@ typedef struct {
 apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
                              const void *data, size_t length, const tseed_stop_t *stop);
 
-/* Uniform tiles. Those of the same content in a tile set are names of one file, the master, which
- * has a hidden name of its own below the root as well. It is counted once, in the tile set's shared
- * sum; its tiles count as names only. */
+/* Uniform tiles. Uniform tiles of one content in a tile set are names of one file, the master. The
+ * master has a hidden name of its own below the root as well. It is counted once, in the tile set's
+ * shared sum; its tiles count as names only. */
 
 /* Makes a tile another name of the master of this content. Replaces the file that was there, unless
  * it is the master already. `effect` as for put. APR_NOTFOUND: no master takes another name; charge

@@ -85,7 +85,7 @@ tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const 
  * or too many files are open and the remembered ones are among them. */
 int tseed_view_begin_again(tseed_store_t *store, apr_status_t rv, int *attempts);
 
-/* To be called before remembered folders are used: what was detached is forgotten. */
+/* Forgets remembered folders that were detached. Call it before they are used. */
 void tseed_view_refresh(tseed_store_t *store);
 
 /* Whether folders may have been detached since. */

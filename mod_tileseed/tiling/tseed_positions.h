@@ -40,7 +40,7 @@ typedef struct {
     const tseed_gridset_t *gridset;        /* borrowed */
 } tseed_positions_t;
 
-/* One metatile: what is asked of the upstream, and which of its tiles the task wants. */
+/* One metatile: the tiles that are asked of the upstream, and those of them that the task wants. */
 typedef struct {
     tseed_range_t whole;  /* aligned to the grid, cut at its edges */
     tseed_range_t wanted; /* the part inside the task's range, never empty */
