@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a row of the board can't say: readers ask before they believe it, the validator as well. */
+/* Judges a row of the board. Readers, and the validator, ask before they believe a row. */
 #include <string.h>
 
 #include "board/tseed_board_layout.h"

@@ -21,7 +21,7 @@ static look_t look_at(const tseed_board_t *board, apr_pool_t *pool)
     return (look_t){board, apr_hash_make(pool), 0, pool};
 }
 
-/* What is wrong with a slot that is taken; NULL: nothing. */
+/* Says what is wrong with a slot that is taken; NULL: nothing. */
 static const char *look_at_slot(look_t *look)
 {
     const char *problem;
@@ -74,7 +74,7 @@ static const char many_changes[] = "more changes were committed than there can b
 static const char bad_head[] = "the head is not that of a board of this build";
 static const char bad_quota[] = "the quota configuration has no version or no end";
 
-/* What is wrong with the numbers of changes; NULL: nothing. */
+/* Says what is wrong with the numbers of changes; NULL: nothing. */
 static const char *judge_changes(const tseed_board_t *board)
 {
     if (tseed_board_committed(board) > INT64_MAX) {

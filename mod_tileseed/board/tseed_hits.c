@@ -59,8 +59,8 @@ void tseed_hits_count(tseed_board_t *board, uint64_t page)
     atomic_fetch_add_explicit(&hit->count, 1, memory_order_relaxed);
 }
 
-/* A counter that nobody used since the last time becomes free. A hit that comes in between stays
- * in it for whoever claims it next. */
+/* A counter that nobody has used since the last drain becomes free. If a hit comes meanwhile, it
+ * stays in the counter, and the page that claims the counter next gets it. */
 void tseed_hits_drain(tseed_board_t *board, tseed_hits_take_t *take, void *baton)
 {
     for (unsigned i = 0; i < TSEED_BOARD_HITS; i++) {

@@ -35,7 +35,8 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
     return dir;
 }
 
-/* What was said together is taken together: `rest` with its path, the switch with its origins. */
+/* A section that has set one of two members takes both from itself: `rest` and its path, the switch
+ * and its origins. */
 void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
 {
     const tseed_dir_conf_t *below = outer;

@@ -128,7 +128,7 @@ static void add(tseed_bounds_t *all, const tseed_bounds_t *box)
     all->maxy = fmax(all->maxy, box->maxy);
 }
 
-/* What the layer's grid sets have together. */
+/* A box around all grid sets of the layer. */
 static void locate_layer(const survey_t *survey, tseed_layer_t *layer, apr_pool_t *pool)
 {
     tseed_bounds_t all = nowhere;

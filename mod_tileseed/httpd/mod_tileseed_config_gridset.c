@@ -11,7 +11,7 @@
 
 #define TILE_SIDE_MAX 4096
 
-/* Of a degree on the equator, as GeoWebCache has it. */
+/* Meters of a degree on the equator, as GeoWebCache has it. */
 #define METERS_PER_DEGREE 111319.49079327358
 
 struct tseed_gridset_draft_t {
@@ -183,7 +183,7 @@ static const char *check_new(const tseed_catalog_t *catalog, const char *name, a
     return error;
 }
 
-/* What the block left unsaid. EPSG:4326 is the one system of which more is known than its code. */
+/* Sets the members that the block has not set. Only EPSG:4326 is known by more than its code. */
 static void fill_defaults(tseed_gridset_draft_t *draft)
 {
     tseed_gridset_t *gridset = draft->gridset;

@@ -67,7 +67,7 @@ static unsigned kept_by_require(const char *args, apr_pool_t *pool)
     return ALL_CHANGES;
 }
 
-/* What a list of directives says of access. */
+/* What access a list of directives grants. */
 typedef struct {
     int requires;      /* it has a Require of its own */
     int decides;       /* the same, or in a <Limit>: sections before it are not asked any more */

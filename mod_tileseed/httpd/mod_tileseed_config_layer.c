@@ -14,7 +14,7 @@
 
 #define GUTTER_MAX 1024
 
-/* What HTTP caches have always taken for "for ever": a year. */
+/* A year: HTTP caches have always taken it for "for ever". */
 #define EXPIRES_MAX (365 * 86400 * APR_USEC_PER_SEC)
 
 /* ---- drafts ---- */
@@ -359,7 +359,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
 
 /* ---- limits ---- */
 
-/* Of every grid set, whichever levels it has. */
+/* The levels count in every grid set, whichever levels it has. */
 static const char *read_kept(void *member, const tseed_option_t *option, const char *text,
                              apr_pool_t *pool)
 {

@@ -186,7 +186,7 @@ static tseed_upstream_t *upstream_create(const char *name, const char *url, apr_
     return upstream;
 }
 
-/* Who gives an upstream more time for an answer means its beginning too. */
+/* A longer timeout for an answer is meant for the answer's first byte, too. */
 static void settle_timeouts(tseed_upstream_t *upstream)
 {
     if (upstream->first_byte_timeout == 0) {

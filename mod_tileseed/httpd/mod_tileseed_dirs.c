@@ -48,8 +48,8 @@ static int make_one(int above, const char *name)
     return dir;
 }
 
-/* Instead of `above`, which is closed: the directory of that name in it. Whoever makes it in the
- * same moment makes it for the same purpose. */
+/* Closes `above` and returns the directory of that name in it. Another process that makes the
+ * directory at the same time makes it for the same purpose. */
 static int descend(int above, const char *name, int *is_new)
 {
     const int flags = DIR_FLAGS | (is_trusted(above) ? 0 : O_NOFOLLOW);

@@ -24,7 +24,7 @@
 /* Tiles of a metatile, at most. */
 #define WORDS (1024 / 64)
 
-/* What is looked through, and until when. */
+/* The store that is looked through, and the time at which looking ends. */
 typedef struct {
     tseed_store_t *store;
     const tseed_positions_t *positions;
@@ -79,7 +79,7 @@ static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
     }
 }
 
-/* What will be at work at once, as the seeder counts it. */
+/* The number of threads that will work on the task, as the seeder counts them. */
 static int threads_of(const tseed_rest_t *rest, const tseed_task_t *task,
                       const tseed_layer_t *layer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST face: from address and method to one of the handlers. What each handler does stands in
- * mod_tileseed_tasks.c and mod_tileseed_quota.c.
+/* The REST interface: from address and method to one of the handlers, which stand in
+ * mod_tileseed_tasks.c, mod_tileseed_quota.c and other files.
  */
 #include "mod_tileseed_rest.h"
 
@@ -172,7 +172,7 @@ static int refuse_for_now(const tseed_rest_t *rest)
     return DECLINED;
 }
 
-/* What keeps a routed request from its handler is answered here; DECLINED: nothing does. */
+/* Answers a request that must not reach its handler. DECLINED: it may. */
 static int refuse(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;

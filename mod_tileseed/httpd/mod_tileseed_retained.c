@@ -21,7 +21,7 @@ typedef struct {
     int doorbell;
 } retained_t;
 
-/* What the parent knows of the segment without asking it. */
+/* What the parent has noted about the segment in its own memory. */
 typedef struct {
     void *segment; /* of which it is said; another: an earlier build has made that one */
     uint64_t layout, generation;

@@ -30,8 +30,9 @@ static int is_ending(void)
     return ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state == AP_MPMQ_STOPPING;
 }
 
-/* Whether some other process of httpd serves and goes on doing so. Of this one the scoreboard may
- * be wrong: its parent calls a child that it has begun not quiescing, be it that it is already. */
+/* Whether another process of httpd serves and goes on serving. About this process the scoreboard
+ * may be wrong: the parent marks a child that it has just begun as not quiescing, even if the child
+ * quiesces already. */
 static int others_serve(void)
 {
     int most = 0;

@@ -14,7 +14,7 @@
 
 #define XML "application/xml"
 
-/* What the standards of WMS ask for (OGC 01-068r3 6.5, 06-042 6.6). */
+/* As the standards of WMS ask for (OGC 01-068r3 6.5, 06-042 6.6). */
 #define WMS_130_XML "text/xml"
 #define WMS_111_XML "application/vnd.ogc.wms_xml"
 #define SE_XML      "application/vnd.ogc.se_xml"

@@ -28,7 +28,7 @@ APLOG_USE_MODULE(tileseed);
 
 /* ---- terminating ---- */
 
-/* Whether the seeder has this task on the board still, be it in termination. */
+/* Whether the seeder still has this task on the board, perhaps in termination. */
 static int is_on_board(const tseed_rest_t *rest, int64_t id)
 {
     tseed_row_t row;
@@ -54,7 +54,7 @@ static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
 
 /* ---- seed ---- */
 
-/* What is odd about an accepted request stands in the answer and in the log. */
+/* Puts the warning about an accepted request into the answer and into the log. */
 static void warn(const tseed_rest_t *rest, const tseed_task_t *task, const char *warning)
 {
     request_rec *r = rest->r;
@@ -176,8 +176,7 @@ static int by_id(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* What the board shows of a task is never more than there is, but may be ahead of the last
- * checkpoint. */
+/* The board may be ahead of the last checkpoint of a task, but shows no tile that is not there. */
 static void take_higher(const tseed_rest_t *rest, apr_array_header_t *rows)
 {
     for (int i = 0; i < rows->nelts; i++) {

@@ -216,9 +216,9 @@ static void tell_time(request_rec *r, apr_time_t time)
     apr_table_setn(r->headers_out, "Last-Modified", date);
 }
 
-/* Of a file that is not settled another time is told, so that a client that asks by it gets what
- * has replaced the file: a second before its own, and before the answer's Date, which is when the
- * request came (RFC 9110 8.8.2). */
+/* The Last-Modified of a file that is not settled: a second before the file's own time, and before
+ * the answer's Date, which is the request's time (RFC 9110 8.8.2). So a client that asks by it gets
+ * the file that replaces this one. */
 static apr_time_t earlier_time(const request_rec *r)
 {
     return (r->finfo.mtime < r->request_time ? r->finfo.mtime : r->request_time) - APR_USEC_PER_SEC;
@@ -395,8 +395,8 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     }
 }
 
-/* Whoever may not see the tile gets no picture in its place. What httpd can't judge is no 503: it
- * may never be made. */
+/* A client that may not see the tile gets no blank tile either. When httpd can't judge, the answer
+ * is no 503: the tile may never be made. */
 static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 {
     const int status = tseed_access_again(r, wanted->path);

@@ -427,7 +427,7 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
     }
 }
 
-/* What follows the location's path, "" where there is no atlas to look into. */
+/* The path behind the location's, "" if there is no atlas. */
 static const char *path_below(const char *base, request_rec *r)
 {
     size_t length = strlen(base);
@@ -436,7 +436,7 @@ static const char *path_below(const char *base, request_rec *r)
                                                                                   : "";
 }
 
-/* What was found, and by what. */
+/* The result of a look-up, and the address that it is for. */
 typedef struct {
     const tseed_dir_conf_t *dir;
     const char *uri;

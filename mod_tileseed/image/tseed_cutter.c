@@ -86,7 +86,7 @@ void tseed_cutter_destroy(tseed_cutter_t *cutter)
     free(cutter);
 }
 
-/* What an answer that is no picture we read seems to be. */
+/* Says what an answer seems to be that is none of our pictures. */
 static const char *name_answer(const unsigned char *answer, size_t length, apr_pool_t *pool)
 {
     static const struct {
@@ -328,7 +328,7 @@ static const char *encode_webp(tseed_encoded_t *tile, tseed_cutter_t *cutter,
     return tile->length ? NULL : "the tile can't be written as webp";
 }
 
-/* What the tile becomes: the mixed formats look at its pixels. */
+/* The format of a tile: the mixed formats choose by its pixels. */
 static tseed_codec_t codec_for(const tseed_format_t *format, const tseed_picture_t *pixels)
 {
     switch (format->codec) {

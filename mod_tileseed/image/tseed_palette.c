@@ -33,9 +33,9 @@ static tseed_picture_t indexed_picture(const tseed_palette_room_t *palette,
                              .palette = palette->colours};
 }
 
-/* Marks the colours that the pixels of `rows` rows use. Of four tables each gets every fourth
- * pixel: a store that has to wait for the last one to the same place takes longer than joining
- * them. */
+/* Marks the colours that the pixels of `rows` rows use. Each of four tables gets every fourth
+ * pixel: joining four tables takes less time than stores that wait for an earlier store to the same
+ * address. */
 static void find_used(unsigned char used[TSEED_PALETTE_MAX], const tseed_picture_t *picture, int y,
                       int rows)
 {

@@ -48,8 +48,9 @@ static inline lanes_t lanes_choose(lanes_t mask, lanes_t yes, lanes_t no)
     return (mask & yes) | (~mask & no);
 }
 
-/* Of the left, upper and upper left neighbours the one nearest to left + upper - upper left; the
- * first of them when two are equally near. `left` comes latest, so little is done after it. */
+/* The Paeth predictor: of the left, upper and upper left neighbours the one nearest to left + upper
+ * - upper left; the first of them when two are equally near. `left` is known last, so little is
+ * computed from it. */
 static inline lanes_t lanes_paeth(lanes_t left, lanes_t up, lanes_t corner)
 {
     lanes_t rise = up - corner;

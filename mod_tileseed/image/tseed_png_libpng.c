@@ -47,8 +47,8 @@ static void give(png_structp reader, png_bytep to, size_t length)
     session->left -= length;
 }
 
-/* Chunks that could be bombs of their own (profiles, texts) are skipped. What libpng would let pass
- * with a warning, a wrong checksum of the pixels for one, is an error here. */
+/* Skips chunks that could be bombs of their own (profiles, texts). A warning of libpng, about a
+ * wrong checksum of the pixels for example, is an error here. */
 static void set_rules(session_t *session)
 {
     png_set_keep_unknown_chunks(session->reader, PNG_HANDLE_CHUNK_NEVER, NULL, -1);

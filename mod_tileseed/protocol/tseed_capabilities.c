@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What a WMS says that it offers. */
+/* The capabilities of a WMS. */
 #include "protocol/tseed_capabilities.h"
 
 #include <apr_strings.h>

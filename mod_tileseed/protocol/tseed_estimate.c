@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The estimate. Of each level: tiles to make times the mean of what a tile took. Variances add up
- * over levels; those of the mean, of the tiles to come, and of a sampled share are independent. */
+/* The estimate. Each level: tiles to make, times the mean of a tile. The variances of the levels
+ * add up. The variances of the mean, of the tiles to come, and of a sampled share are independent.
+ */
 #include "protocol/tseed_estimate.h"
 
 #include <apr_strings.h>

@@ -43,7 +43,7 @@ static int fail(reader_t *reader, int line, const char *what)
     return -1;
 }
 
-/* What should have stood at `at`, and what does. */
+/* Says which token is expected at `at`, and which stands there. */
 static int fail_expected(reader_t *reader, int line, const char *at, const char *what)
 {
     size_t left = (size_t)(reader->end - at);
@@ -69,7 +69,7 @@ static const char *skip_blanks(const reader_t *reader, const char *at)
 
 /* ---- json-c ---- */
 
-/* What json-c expected, NULL if its error is another one. */
+/* The token that json-c expected; NULL: its error is another one. */
 static const char *expected_by(enum json_tokener_error error)
 {
     switch (error) {
@@ -207,7 +207,7 @@ static int copy_member(reader_t *reader, tseed_node_t ***slot, tseed_node_t *nod
     return 0;
 }
 
-/* What the mender noted of a name. */
+/* The mender's note about a name. */
 static const tseed_mended_name_t *find_name(const reader_t *reader, const char *name)
 {
     const char *digits = apr_pstrmemdup(reader->pool, name, TSEED_MEND_DIGITS);

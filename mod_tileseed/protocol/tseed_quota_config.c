@@ -396,7 +396,8 @@ static int is_same(const tseed_quota_config_t *a, const tseed_quota_config_t *b)
            strcmp(a->quota.units, b->quota.units) == 0;
 }
 
-/* Who sees some layers alone may send what stands, as it came with a GET, and no change of it. */
+/* A client that sees only some layers may send the present values, as a GET gave them, and must not
+ * change them. */
 static const char *check_right(merge_t *merge, const tseed_quota_config_t *before,
                                const tseed_node_t *node)
 {

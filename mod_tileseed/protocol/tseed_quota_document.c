@@ -21,7 +21,8 @@ static void put_line(writer_t *writer, const char *line)
     tseed_xml_put(&writer->xml, "%*s%s\n", 2 * writer->depth, "", line);
 }
 
-/* What JSON calls `json_name` (NULL: an entry of a list), an object or a list. */
+/* Opens an element that is an object or a list in JSON, with the name `json_name` (NULL: an entry
+ * of a list). */
 static void open_part(writer_t *writer, const char *name, const char *json_name, char mark)
 {
     if (writer->format == TSEED_BODY_JSON) {

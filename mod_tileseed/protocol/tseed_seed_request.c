@@ -278,7 +278,7 @@ static int64_t share_of(int64_t count, int64_t percent)
     return count / 100 * percent + count % 100 * percent / 100;
 }
 
-/* What the task remembers of the configuration it was accepted with. */
+/* Notes in the task the configuration with which it is accepted. */
 static void take_snapshot(request_t *request)
 {
     const tseed_layer_t *layer = request->layer;

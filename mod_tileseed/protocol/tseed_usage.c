@@ -125,7 +125,7 @@ static void add_effect(tseed_json_t *json, const tseed_effect_t *effect)
     tseed_json_number(json, "tiles", effect->names);
 }
 
-/* What is not in pages: no tiles of its own. */
+/* Adds files that are in no page: shared or detached ones. */
 static void add_rest(tseed_json_t *json, const char *name, const tseed_effect_t *effect)
 {
     tseed_json_open(json, name, '{');
@@ -176,7 +176,7 @@ static const tseed_usage_row_t *row_at(const tseed_usage_t *usage, int i)
     return i < usage->rows->nelts ? &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t) : NULL;
 }
 
-/* What the configured ones of the rows from..to-1 take together. */
+/* The sum of the configured tile sets among the rows from..to-1. */
 static tseed_effect_t sum_of_rows(const tseed_usage_t *usage, int from, int to)
 {
     tseed_effect_t sum = {0, 0, 0, 0};
@@ -339,7 +339,8 @@ static void add_reconcile(tseed_json_t *json, const tseed_usage_t *usage)
     tseed_json_close(json, '}');
 }
 
-/* Of that which is about all layers a client that sees some learns when removing begins alone. */
+/* A client that sees only some layers gets null for figures about all layers, but for the time at
+ * which removing begins. */
 static void add_work(tseed_json_t *json, const tseed_usage_t *usage)
 {
     if (usage->is_part) {

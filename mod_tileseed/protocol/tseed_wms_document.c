@@ -12,7 +12,7 @@
 static const char doctype_111[] = "<!DOCTYPE WMT_MS_Capabilities SYSTEM "
                                   "\"http://schemas.opengis.net/wms/1.1.1/capabilities_1_1_1.dtd\"";
 
-/* What WMS-C adds to the document type. */
+/* The addition of WMS-C to the document type. */
 static const char doctype_tiled[] =
     " [\n<!ELEMENT VendorSpecificCapabilities (TileSet*)>\n"
     "<!ELEMENT TileSet (SRS, BoundingBox?, Resolutions, Width, Height, Format, Layers*, Styles*)>\n"

@@ -68,8 +68,8 @@ static void put_styles(const tseed_xml_t *xml, const tseed_layer_t *layer)
     }
 }
 
-/* In degrees, if they are known, and in each system of its own: whoever reads the one and projects
- * it to the other gets more than there is. */
+/* Boxes in degrees, if they are known, and in each of the layer's systems: a client that projects
+ * the one box to another system gets a larger box than the layer's. */
 static void put_name_and_boxes(const tseed_xml_t *xml, const tseed_layer_t *layer)
 {
     const apr_array_header_t *boxes = tseed_xml_boxes(layer, 1, xml->pool);
@@ -101,8 +101,8 @@ static void put_value(const tseed_xml_t *xml, const char *element, const char *v
                   *value ? tseed_escape_xml(value, xml->pool) : TSEED_DEFAULT_NAME, element);
 }
 
-/* What a client may choose beside the style (OGC 07-057r7 table 7). Values that only an
- * expression describes can't be listed. */
+/* The dimensions: what a client may choose beside the style (OGC 07-057r7 table 7). Values that
+ * only a regex describes can't be listed. */
 static void put_dimension(const tseed_xml_t *xml, const tseed_filter_t *filter)
 {
     tseed_xml_put(xml, "      <Dimension><ows:Identifier>%s</ows:Identifier>",

@@ -11,7 +11,7 @@
 
 #include "base/tseed_memory.h"
 
-/* What is used and what may be; of bytes or of files. */
+/* The amount that is used and its limit; bytes or files. */
 typedef struct {
     _Atomic int64_t used, limit;
 } gauge_t;
@@ -81,8 +81,8 @@ static int reserve(gauge_t *gauge, int64_t amount)
     return 1;
 }
 
-/* Both or none; neither is below 0. What isn't wanted is not asked for: it may be had beyond the
- * limit as well. */
+/* Reserves bytes and files, or neither; both are at least 0. An amount of 0 is not asked for: it
+ * may be had even when the account is over its limit. */
 static int reserve_both(tseed_account_t *account, tseed_amount_t rise)
 {
     if (rise.bytes > 0 && !reserve(&account->bytes, rise.bytes)) {
@@ -95,7 +95,7 @@ static int reserve_both(tseed_account_t *account, tseed_amount_t rise)
     return 1;
 }
 
-/* What of an amount must be asked for. */
+/* The part of an amount that must be reserved. */
 static tseed_amount_t rise_of(tseed_amount_t amount)
 {
     return (tseed_amount_t){amount.bytes > 0 ? amount.bytes : 0,

@@ -62,7 +62,7 @@ static int is_sound(const tseed_effect_t *usage)
     return usage->names >= 0 && usage->files >= 0 && usage->bytes >= 0 && usage->allocated >= 0;
 }
 
-/* What a page may hold: as many names as it has places, no more files than names. */
+/* Whether a page can hold that much: no more names than it has tiles, no more files than names. */
 static int fits_page(const tseed_effect_t *usage)
 {
     return is_sound(usage) && usage->names <= TSEED_PAGE_TILES && usage->files <= usage->names &&
@@ -442,7 +442,7 @@ void tseed_book_inherit(tseed_book_t *book, tseed_book_tileset_t *booked, int z,
     tseed_book_doubt(book, booked, UINT64_C(1) << z);
 }
 
-/* What one count says can't be more than what was moved; the rest is for others. */
+/* No tile set gives back more than was moved for it. */
 static int64_t at_most(int64_t amount, int64_t most)
 {
     return amount < most ? amount : most;

@@ -155,7 +155,7 @@ static void limit_layer(const tseed_cleaner_t *cleaner, entry_t *entry,
     limit_set(entry, cleaner->enabled ? bytes : TSEED_NO_LIMIT, TSEED_NO_LIMIT);
 }
 
-/* What was removed, or announced, before the quota was off is of no account when it is on again. */
+/* When the quota is switched off the cleaner forgets what it has removed and announced. */
 static void remember(tseed_cleaner_t *cleaner, int enabled)
 {
     if (!enabled || !cleaner->enabled) {
@@ -299,7 +299,8 @@ static tseed_amount_t greater(tseed_amount_t a, tseed_amount_t b)
                             a.files > b.files ? a.files : b.files};
 }
 
-/* What would go at least: what is removed for a layer helps the others. */
+/* The least that would go: pages that are removed for a layer make room in the other accounts, too.
+ */
 static tseed_amount_t removal_of(const tseed_cleaner_t *cleaner)
 {
     tseed_amount_t layers = {0, 0}, roots = {0, 0};

@@ -19,7 +19,8 @@ static size_t dot_at(const char *text)
     return strncasecmp(text, "%2E", 3) == 0 ? 3 : 0;
 }
 
-/* What some server takes for the end of a part, as it is or encoded: 1 or 3 bytes; 0: none. */
+/* The length of a character that some server takes for the end of a part: 1 byte, or 3 if it is
+ * encoded; 0: it is none. */
 static size_t separator_at(const char *text)
 {
     if (*text == '/' || *text == '\\') {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What an upstream says instead of a picture. No parser: such answers are often broken, cut short
- * or wrongly labelled, and all that is wanted are their words. */
+/* Explains an answer that is no picture. Without a parser: such answers are often broken, cut short
+ * or wrongly labelled, and only their words are wanted. */
 #include "source/tseed_explain.h"
 
 #include <apr_lib.h>

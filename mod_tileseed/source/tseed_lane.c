@@ -334,8 +334,8 @@ static tseed_pace_answer_t pace_answer(const tseed_transfer_t *transfer)
                : TSEED_PACE_WELL;
 }
 
-/* What is best to ask again; until there is one, any other answer of an upstream that is there will
- * do. */
+/* Whether a transfer gave a picture: such an address is the best probe. Until there is one, any
+ * address that an upstream has answered will do. */
 static int has_picture(const tseed_transfer_t *transfer)
 {
     return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;

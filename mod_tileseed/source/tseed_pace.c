@@ -109,7 +109,7 @@ static apr_interval_time_t probe_pause(int failed)
     return pause - (apr_interval_time_t)(drand48() * (double)(pause / 4));
 }
 
-/* What the upstream asks for goes before pauses of our own. */
+/* A pause that the upstream asks for goes before pauses of our own. */
 static void take_away(tseed_pace_t *pace, apr_time_t sent, apr_interval_time_t retry_after,
                       apr_time_t now)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Secrets are looked for one after the other: texts are short, and there is one only after a
- * failure. What is not blanked of a query is a list of names, so that an unknown one is. */
+/* Secrets are looked for one after the other: texts are short, and there is a text only after a
+ * failure. A list has the names of a query whose values stay; all other values are blanked. */
 #include "source/tseed_secrets.h"
 
 #include <apr_base64.h>
@@ -145,7 +145,7 @@ static size_t match(span_t text, span_t secret, int is_cut)
     return 0;
 }
 
-/* What replaces is never longer than what is replaced. */
+/* The replacement is never longer than the text that it replaces. */
 static void blank(page_t *page, span_t secret)
 {
     span_t text = span_of(page->text);

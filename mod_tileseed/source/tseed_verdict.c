@@ -69,8 +69,8 @@ static void write_status(char *text, size_t size, int code)
 
 /* ---- answers ---- */
 
-/* The words of an answer, without secrets. What comes from another origin is not for our readers:
- * the upstream chose what we should fetch there. */
+/* The words of an answer, without secrets. Words of another origin are not for our readers: the
+ * upstream chose what the seeder should fetch there. */
 static const char *explain(char words[LONG_SIZE], const tseed_transfer_t *transfer)
 {
     const char *kind =
@@ -238,7 +238,7 @@ static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer
     }
 }
 
-/* What is said: "<begin><peer>", with curl's words behind it if they add something. */
+/* Writes the cause: "<begin><peer>", and curl's words behind it if they add something. */
 typedef struct {
     CURLcode code;
     const char *begin;

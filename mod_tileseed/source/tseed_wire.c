@@ -121,9 +121,9 @@ static int read_header(char value[TSEED_CONDITION_SIZE], const char *line, size_
     return 1;
 }
 
-/* What a later request can ask by. An ETag says more than a time. What was modified less than a
- * minute before it was sent may have been modified again within the same second (RFC
- * 9110, 8.8.2.2): its time says nothing. */
+/* The condition by which a later request can ask. An ETag says more than a time. A document that
+ * was modified less than a minute before it was sent may have been modified again within the same
+ * second (RFC 9110, 8.8.2.2): its time says nothing. */
 static void take_validator(tseed_wire_t *wire, const char *line, size_t length)
 {
     char *validator = wire->transfer->validator;
@@ -233,7 +233,7 @@ void tseed_wire_destroy(tseed_wire_t *wire)
     free(wire);
 }
 
-/* What only the upstream's own origin gets. */
+/* Credentials and headers, which only the upstream's own origin gets. */
 static void set_identity(tseed_wire_t *wire)
 {
     const tseed_upstream_t *upstream = wire->transfer->upstream;

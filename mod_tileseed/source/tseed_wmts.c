@@ -102,7 +102,7 @@ static const char *check_name(const char *key, const apr_table_t *parameters, ap
                         tseed_text_quote(wrong, QUOTE_MAX, pool), key);
 }
 
-/* What a template has named, each once. */
+/* The placeholders that a template has, each once. */
 typedef struct {
     const tseed_layer_t *layer;
     int matrix, row, column;

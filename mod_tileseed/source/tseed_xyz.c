@@ -48,7 +48,7 @@ static const char *layer_name(const tseed_ask_t *ask, apr_pool_t *pool)
     return tseed_address_encode(ask->tileset->layer->name, ":", pool);
 }
 
-/* What a template needs so that each tile has an address of its own. */
+/* The placeholders that a template needs so that each tile has an address of its own. */
 enum { HOLDS_Z = 1, HOLDS_X = 2, HOLDS_Y = 4, HOLDS_TILE = 7 };
 
 typedef struct {

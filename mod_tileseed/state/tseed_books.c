@@ -265,7 +265,7 @@ apr_status_t tseed_books_note_get(tseed_state_t *state, const char **value, cons
     return rv;
 }
 
-/* What both statements want. */
+/* The arguments of both statements. */
 static apr_status_t put_note(tseed_state_t *state, const note_t *note, tseed_sql_t sql)
 {
     return tseed_database_change(&state->db, NULL, sql, (const void *[]){note->name, note->value});

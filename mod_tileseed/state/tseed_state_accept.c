@@ -53,8 +53,8 @@ static int covers(const tseed_task_t *task, const tseed_task_t *wanted)
            strcmp(task->store_print, wanted->store_print) == 0;
 }
 
-/* The first pending task that covers it. What it makes must stay: a truncate that came later takes
- * it away again. */
+/* The first pending task that covers the request. No truncate may have come after that task: it
+ * would remove what the task makes. */
 static apr_status_t find_cover(tseed_state_t *state, tseed_acceptance_t *call)
 {
     tseed_task_t *wanted = call->task;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What was and how it ended: lists of tasks and of failed metatiles, and what
- * is to be done about those. */
+/* History: lists of tasks and of failed metatiles, tasks that retry these, and forgetting them. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the seeder does with the state. */
+/* The seeder's functions of the state. */
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The statements. States are written as numbers: -1 ABORTED, 0 PENDING, 1 RUNNING, 2 DONE. Of the
- * times of a task none is before an earlier one, though the clock was set back between them. */
+/* The statements. States are written as numbers: -1 ABORTED, 0 PENDING, 1 RUNNING, 2 DONE. The
+ * times of a task never go back: created, started, finished, even if somebody has set the clock
+ * back between them. */
 #include "state/tseed_statements.h"
 
 #define UNFINISHED "state IN (0, 1)"

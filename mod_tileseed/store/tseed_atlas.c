@@ -40,7 +40,8 @@ static void other_init(tseed_served_t *other, const tseed_served_t *served, cons
     served_init(other, &tileset, pool);
 }
 
-/* What the paths of two hashes begin with, those of any two do. */
+/* Length of the text with which all paths of a tile set begin, whatever their hash: all that two
+ * hashes have in common. */
 static size_t common_length(const tseed_served_t *served, apr_pool_t *pool)
 {
     tseed_served_t other;
@@ -224,7 +225,7 @@ uint64_t tseed_served_page(const tseed_served_t *served, const tseed_tile_t *til
                             tile->y / TSEED_PAGE_SIDE);
 }
 
-/* What follows the root, or NULL. */
+/* The part of the path behind the root; NULL: the path is not below the root. */
 static const char *path_below(const tseed_store_config_t *store, const char *path)
 {
     size_t length = strlen(store->root);

@@ -139,7 +139,7 @@ static int set_mode(tseed_store_t *store, int fd)
     return store->mode == TSEED_MODE_RIGHT ? 0 : fchmod(fd, mode);
 }
 
-/* What close says counts: network file systems report a full disk there. */
+/* Checks close, because network file systems report a full disk there. */
 apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data, size_t length)
 {
     int fd = create_leftover(store, folder);

@@ -18,7 +18,7 @@ const char *tseed_store_check(const tseed_store_config_t *config, apr_pool_t *po
     return tseed_template_check(config->path_template ? config->path_template : "", pool);
 }
 
-/* What a layer has several of must stand in its template. */
+/* If a layer has several grid sets, formats or parameters, its template must name them. */
 static const char *check_names(const tseed_layer_t *layer, apr_pool_t *pool)
 {
     const struct {

@@ -130,8 +130,8 @@ static void prune_above(tseed_store_t *store)
     }
 }
 
-/* A purge that comes to its end removes the directory that it is moved to, yet not meanwhile. What
- * others have put below since the survey began must not go with it. */
+/* A purge that ends removes the directory to which this one is moved, but not while the move goes
+ * on. Files that others have put below since the survey began must not go with it. */
 static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *remnant,
                          const tseed_watch_t *watch)
 {
@@ -296,7 +296,7 @@ static apr_status_t purge_all(purge_t *purge, int top)
     return rv;
 }
 
-/* What is hidden below the root, if nothing is left in it. */
+/* Removes the hidden directories below the root if they are empty. */
 static void remove_hidden(int top)
 {
     tseed_names_hold_alone();

@@ -8,8 +8,9 @@
 
 #include "store/tseed_store_view.h"
 
-/* Masters made and removed so far, and the last of them, by whoever holds the lock alone. Read
- * without it: an entry that was overwritten meanwhile is found out by the number. */
+/* The number of masters made and removed so far, and the last of them. A thread that holds the lock
+ * alone writes them. Others read without the lock; the number tells them whether an entry was
+ * overwritten meanwhile. */
 #define LOGGED 1024U
 typedef struct {
     _Atomic uint64_t set, device, inode; /* `set`: of tile sets, see shared_set */

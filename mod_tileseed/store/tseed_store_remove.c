@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What callers scan for: to remove, to count, or to find what there is. */
+/* The purposes of scans: removing tiles, counting them, finding them. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
     return tseed_scan_run(&scan, range);
 }
 
-/* What there is, as the opposite of what would go. */
+/* The effect that a tile has by being there: the opposite of its loss. */
 static apr_status_t value(tseed_effect_t *worth, tseed_store_t *store, const struct stat *st)
 {
     tseed_effect_t loss;

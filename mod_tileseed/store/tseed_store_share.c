@@ -170,7 +170,8 @@ static apr_status_t link_once(tseed_effect_t *effect, tseed_store_t *store,
     return rv;
 }
 
-/* What makes a copy of a link. Between file systems only some directories can't be linked to. */
+/* Errors with which a tile becomes a copy instead of a link. EXDEV concerns some directories alone:
+ * those on another file system. */
 static apr_status_t judge(tseed_store_t *store, apr_status_t rv)
 {
     store->never_links |= rv == EPERM || rv == ENOTSUP || rv == EOPNOTSUPP || rv == ENOSYS;

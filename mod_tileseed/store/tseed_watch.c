@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Watches. Whoever gives a name goes up from its directory and meets those that are watched. */
+/* Watches. A thread that gives a name goes up from the name's directory and meets watched ones. */
 #include "store/tseed_watch.h"
 
 #include <fcntl.h>

@@ -155,7 +155,7 @@ tseed_range_t tseed_range_intersect(const tseed_range_t *a, const tseed_range_t 
     return common;
 }
 
-/* Of a tile, on each side: what GeoWebCache's clients are used to. */
+/* The part of a tile by which bounds may differ on each side; GeoWebCache allows as much. */
 #define ALIGNMENT 0.1
 
 static int is_ground_of(const tseed_range_t *tile, const tseed_gridset_t *gridset,
