@@ -14,7 +14,6 @@
  *      tseed_flight.c   who of them waits for which metatile
  *      tseed_scout.c    tile sets that only the disk knows
  *      tseed_janitor.c  pages that are removed for the disk quota
- *      tseed_sync.c     what must be on the disk before the database says so
  *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
 #ifndef TSEED_HOUSE_H
@@ -38,6 +37,7 @@
 #include "seeder/tseed_reconciler.h"
 #include "seeder/tseed_seeder.h"
 #include "seeder/tseed_walk.h"
+#include "upkeep/tseed_syncer.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_display.h"
 #include "usage/tseed_durable.h"
@@ -109,6 +109,7 @@ typedef struct tseed_seeder_t {
     tseed_walk_t *walk;
     tseed_purge_t *purge;
     tseed_reconciler_t *reconciler;
+    tseed_syncer_t *syncer;
     tseed_places_t *places; /* of requests that wait, */
     int leavers;            /* and an epoll that hears when one has gone */
 
@@ -197,15 +198,6 @@ apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
 /* At the start, when the tile sets are loaded: books and counts what was renamed away and is not
  * recorded. */
 apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
-
-/* ---- syncs ---- */
-
-/* Once, when the books are loaded. */
-void tseed_sync_begin(tseed_seeder_t *seeder);
-extern tseed_client_t tseed_sync_client;
-/* At the end: begins the last one where none is under way, says whether one is. */
-void tseed_sync_begin_last(tseed_seeder_t *seeder);
-int tseed_sync_is_at_work(const tseed_seeder_t *seeder);
 
 /* ---- ledger ---- */
 

@@ -429,7 +429,7 @@ static void wait_for_syncs(tseed_seeder_t *seeder, apr_time_t until)
 {
     struct pollfd mail = {.fd = seeder->context->mailbox->wake, .events = POLLIN};
 
-    while (tseed_sync_is_at_work(seeder) && tseed_clock_monotonic() < until) {
+    while (tseed_syncer_is_at_work(seeder->syncer) && tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
         tseed_mailbox_take(seeder->context->mailbox);
     }
@@ -441,7 +441,7 @@ static void sync_last(tseed_seeder_t *seeder)
     const apr_time_t until = tseed_clock_monotonic() + SYNC_MOST;
 
     wait_for_syncs(seeder, until);
-    tseed_sync_begin_last(seeder);
+    tseed_syncer_begin_last(seeder->syncer);
     wait_for_syncs(seeder, until);
 }
 
@@ -507,7 +507,7 @@ static void enter_clients(tseed_seeder_t *seeder)
         tseed_purge_client(seeder->purge),
         tseed_dispatch_tasks(seeder->dispatch),
         tseed_count_marks_client(seeder->count),
-        &tseed_sync_client,
+        tseed_syncer_client(seeder->syncer),
         &tseed_schedule_client,
     };
 
@@ -607,6 +607,8 @@ static void upkeep_create(tseed_seeder_t *seeder)
                                        seeder->marks, seeder->count);
     seeder->reconciler = tseed_reconciler_create(seeder->context, seeder->session, seeder->cache,
                                                  seeder->count, seeder->walk, seeder);
+    seeder->syncer = tseed_syncer_create(seeder->context, seeder->session, seeder->runs,
+                                         seeder->cache, seeder->durable, seeder->display);
 }
 
 static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
@@ -650,7 +652,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_inquiry_begin(seeder);
     tseed_purge_want_all(seeder->purge);
     tseed_root_claim_begin(seeder->cache->cleaner);
-    tseed_sync_begin(seeder);
+    tseed_syncer_begin(seeder->syncer);
     tseed_heartbeat_end(pulse);
     tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);

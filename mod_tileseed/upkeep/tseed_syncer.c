@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Syncs: what the database calls made is on the disk.
- *
- * The database syncs each commit, tiles are written without. So a thread has the file system of the
+/* The database syncs each commit, tiles are written without. So a thread has the file system of the
  * stores write what it has (syncfs), and the database is told no more than what was done when that
  * began (tseed_durable.c).
  *
  * Roots of one file system are synced once, together. A file system that does not come back keeps
  * the endings and marks of its own stores only.
  */
+#include "upkeep/tseed_syncer.h"
+
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,21 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_memory.h"
 #include "base/tseed_text.h"
-#include "seeder/tseed_house.h"
 
 #define RETRY APR_USEC_PER_SEC
 #define SLOW  (10 * APR_USEC_PER_SEC)
+
+struct tseed_syncer_t {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    const tseed_runs_t *runs;
+    const tseed_cache_t *cache;
+    tseed_durable_t *durable;
+    tseed_display_t *display;
+    tseed_client_t client;
+};
 
 /* ---- threads ---- */
 
@@ -82,18 +92,18 @@ static void copy_run(tseed_run_t *run)
     run->is_end_copied = tseed_durable_is_at_end(run);
 }
 
-/* Of what could not be written the system keeps nothing, and says so once. */
+/* The system drops what it could not write, and says so once. */
 static int has_lost_writes(apr_status_t rv)
 {
     return rv == EIO || APR_STATUS_IS_ENOSPC(rv) || rv == EDQUOT;
 }
 
-static void settle_run(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv)
+static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, apr_status_t rv)
 {
     if (has_lost_writes(rv) && run->task->type != TSEED_TRUNCATE &&
         (run->dirty || run->is_copied || run->is_end_copied)) {
         tseed_run_doubt(run);
-        tseed_display_run(seeder->display, run);
+        tseed_display_run(syncer->display, run);
     }
     if (rv != APR_SUCCESS) {
         run->dirty |= run->is_copied;
@@ -103,19 +113,19 @@ static void settle_run(tseed_seeder_t *seeder, tseed_run_t *run, apr_status_t rv
             run->is_to_save = 1;
         }
         run->may_end |= run->is_end_copied;
-        seeder->session->must_record |= run->is_end_copied;
+        syncer->session->must_record |= run->is_end_copied;
     }
     run->is_copied = run->is_end_copied = 0;
 }
 
 /* ---- one sync ---- */
 
-static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
+static void begin_one(tseed_syncer_t *syncer, tseed_sync_t *sync)
 {
     pthread_t thread;
 
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_sync(seeder->durable, run->booked) == sync) {
+    for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+        if (tseed_durable_sync(syncer->durable, run->booked) == sync) {
             copy_run(run);
         }
     }
@@ -127,7 +137,7 @@ static void begin_one(tseed_seeder_t *seeder, tseed_sync_t *sync)
         pthread_detach(thread);
     } else { /* as if it had failed at once */
         sync->rv = APR_ENOMEM;
-        tseed_mailbox_put(seeder->context->mailbox, &sync->letter);
+        tseed_mailbox_put(syncer->context->mailbox, &sync->letter);
     }
 }
 
@@ -149,13 +159,13 @@ static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
 
 static void take(void *module, void *about)
 {
-    tseed_seeder_t *seeder = module;
+    tseed_syncer_t *syncer = module;
     tseed_sync_t *sync = about;
 
     sync->at_work = 0;
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_sync(seeder->durable, run->booked) == sync) {
-            settle_run(seeder, run, sync->rv);
+    for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+        if (tseed_durable_sync(syncer->durable, run->booked) == sync) {
+            settle_run(syncer, run, sync->rv);
         }
     }
     if (sync->rv != APR_SUCCESS) {
@@ -173,11 +183,11 @@ static void take(void *module, void *about)
 }
 
 /* Endings wait for nothing else. */
-static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
+static int somebody_ends(const tseed_syncer_t *syncer, const tseed_sync_t *sync)
 {
-    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(seeder->durable, run) &&
-            tseed_durable_sync(seeder->durable, run->booked) == sync) {
+    for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+        if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(syncer->durable, run) &&
+            tseed_durable_sync(syncer->durable, run->booked) == sync) {
             return 1;
         }
     }
@@ -186,33 +196,33 @@ static int somebody_ends(const tseed_seeder_t *seeder, const tseed_sync_t *sync)
 
 static void feed(void *module)
 {
-    tseed_seeder_t *seeder = module;
-    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
-        if (!sync->at_work && (sync->due || somebody_ends(seeder, sync)) &&
+    tseed_syncer_t *syncer = module;
+
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
+        if (!sync->at_work && (sync->due || somebody_ends(syncer, sync)) &&
             tseed_clock_monotonic() >= sync->not_before) {
-            begin_one(seeder, sync);
+            begin_one(syncer, sync);
         }
     }
 }
 
 static void tick(void *module, apr_time_t now)
 {
-    tseed_seeder_t *seeder = module;
-    for (const tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
-        tseed_sync_t *sync = run->dirty ? tseed_durable_sync(seeder->durable, run->booked) : NULL;
+    tseed_syncer_t *syncer = module;
+
+    for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+        tseed_sync_t *sync = run->dirty ? tseed_durable_sync(syncer->durable, run->booked) : NULL;
 
         if (sync) {
             sync->due = 1;
         }
     }
-    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
         if (sync->at_work && now - sync->begun_at > SLOW) {
             complain(sync, APR_SUCCESS, "has been writing for more than 10 s");
         }
     }
 }
-
-tseed_client_t tseed_sync_client = {.feed = feed, .tick = tick};
 
 /* ---- the file systems ---- */
 
@@ -228,9 +238,9 @@ static dev_t device_of(const char *root, apr_pool_t *pool)
     return st.st_dev;
 }
 
-static tseed_sync_t *group_get(tseed_seeder_t *seeder, dev_t device)
+static tseed_sync_t *file_system_get(tseed_syncer_t *syncer, dev_t device)
 {
-    tseed_sync_t *sync = tseed_durable_first(seeder->durable);
+    tseed_sync_t *sync = tseed_durable_first(syncer->durable);
 
     while (sync && sync->device != device) {
         sync = sync->next;
@@ -238,21 +248,21 @@ static tseed_sync_t *group_get(tseed_seeder_t *seeder, dev_t device)
     if (!sync) {
         sync = tseed_memory_get(sizeof(*sync));
         sync->device = device;
-        sync->mailbox = seeder->context->mailbox;
-        sync->letter = (tseed_letter_t){.take = take, .module = seeder, .about = sync};
-        tseed_durable_enter(seeder->durable, sync);
+        sync->mailbox = syncer->context->mailbox;
+        sync->letter = (tseed_letter_t){.take = take, .module = syncer, .about = sync};
+        tseed_durable_enter(syncer->durable, sync);
     }
     return sync;
 }
 
-void tseed_sync_begin(tseed_seeder_t *seeder)
+void tseed_syncer_begin(tseed_syncer_t *syncer)
 {
     const char *path;
 
-    for (unsigned i = 0; seeder->context->settings->sync &&
-                         (path = tseed_cleaner_root(seeder->cache->cleaner, i)) != NULL;
+    for (unsigned i = 0; syncer->context->settings->sync &&
+                         (path = tseed_cleaner_root(syncer->cache->cleaner, i)) != NULL;
          i++) {
-        tseed_sync_t *sync = group_get(seeder, device_of(path, seeder->context->scratch));
+        tseed_sync_t *sync = file_system_get(syncer, device_of(path, syncer->context->scratch));
         tseed_sync_root_t *root = tseed_memory_get(sizeof(*root));
 
         root->path = tseed_memory_copy(path);
@@ -263,22 +273,45 @@ void tseed_sync_begin(tseed_seeder_t *seeder)
 
 /* ---- the end ---- */
 
-void tseed_sync_begin_last(tseed_seeder_t *seeder)
+void tseed_syncer_begin_last(tseed_syncer_t *syncer)
 {
-    for (tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
         if (!sync->at_work) {
-            begin_one(seeder, sync);
+            begin_one(syncer, sync);
             sync->is_last = 1;
         }
     }
 }
 
-int tseed_sync_is_at_work(const tseed_seeder_t *seeder)
+int tseed_syncer_is_at_work(const tseed_syncer_t *syncer)
 {
     int at_work = 0;
 
-    for (const tseed_sync_t *sync = tseed_durable_first(seeder->durable); sync; sync = sync->next) {
+    for (const tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
         at_work |= sync->at_work;
     }
     return at_work;
+}
+
+/* ---- the module ---- */
+
+tseed_syncer_t *tseed_syncer_create(const tseed_context_t *context, tseed_session_t *session,
+                                    const tseed_runs_t *runs, const tseed_cache_t *cache,
+                                    tseed_durable_t *durable, tseed_display_t *display)
+{
+    tseed_syncer_t *syncer = apr_pcalloc(context->pool, sizeof(*syncer));
+
+    syncer->context = context;
+    syncer->session = session;
+    syncer->runs = runs;
+    syncer->cache = cache;
+    syncer->durable = durable;
+    syncer->display = display;
+    syncer->client = (tseed_client_t){.module = syncer, .feed = feed, .tick = tick};
+    return syncer;
+}
+
+tseed_client_t *tseed_syncer_client(tseed_syncer_t *syncer)
+{
+    return &syncer->client;
 }
