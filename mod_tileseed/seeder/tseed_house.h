@@ -22,7 +22,7 @@
 #include <apr_file_io.h>
 
 #include "base/tseed_memory.h"
-#include "seeder/tseed_background.h"
+#include "pipeline/tseed_background.h"
 #include "pipeline/tseed_dispatch.h"
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_jobs.h"

@@ -5,7 +5,7 @@
 #ifndef TSEED_PAGE_JOBS_H
 #define TSEED_PAGE_JOBS_H
 
-#include "seeder/tseed_background.h"
+#include "pipeline/tseed_background.h"
 #include "pipeline/tseed_jobs.h"
 #include "usage/tseed_holds.h"
 

@@ -491,24 +491,15 @@ static void stop(tseed_seeder_t *seeder)
 static void enter_clients(tseed_seeder_t *seeder)
 {
     tseed_client_t *const clients[] = {
-        tseed_stages_client(seeder->stages),
-        &tseed_guests_client,
-        tseed_background_client(seeder->background),
-        tseed_retry_client(seeder->retry),
-        tseed_outage_client(seeder->outage),
-        &tseed_inquiry_client,
-        tseed_holds_client(seeder->holds),
-        &tseed_janitor_client,
-        tseed_count_client(seeder->count),
-        tseed_walk_client(seeder->walk),
-        tseed_count_doubts_client(seeder->count),
-        tseed_reconciler_client(seeder->reconciler),
-        tseed_dispatch_background(seeder->dispatch),
-        tseed_purge_client(seeder->purge),
-        tseed_dispatch_tasks(seeder->dispatch),
-        tseed_count_marks_client(seeder->count),
-        tseed_syncer_client(seeder->syncer),
-        &tseed_schedule_client,
+        tseed_stages_client(seeder->stages),         &tseed_guests_client,
+        tseed_background_client(seeder->background), tseed_retry_client(seeder->retry),
+        tseed_outage_client(seeder->outage),         &tseed_inquiry_client,
+        tseed_holds_client(seeder->holds),           &tseed_janitor_client,
+        tseed_count_client(seeder->count),           tseed_walk_client(seeder->walk),
+        tseed_count_doubts_client(seeder->count),    tseed_reconciler_client(seeder->reconciler),
+        tseed_dispatch_background(seeder->dispatch), tseed_purge_client(seeder->purge),
+        tseed_dispatch_tasks(seeder->dispatch),      tseed_count_marks_client(seeder->count),
+        tseed_syncer_client(seeder->syncer),         &tseed_schedule_client,
     };
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
@@ -559,7 +550,8 @@ static void pipeline_create(tseed_seeder_t *seeder)
     seeder->jobs = tseed_jobs_create(context, seeder->holds);
     seeder->failures = tseed_failures_create(context, seeder->session, seeder->jobs);
     seeder->retry = tseed_retry_create(context, seeder->runs, seeder->failures);
-    seeder->background = tseed_background_create(context, seeder->runs, seeder);
+    seeder->background =
+        tseed_background_create(context, seeder->runs, seeder->session, seeder->cache);
     seeder->quota_wait = tseed_quota_wait_create(context, seeder->runs, seeder->display);
     seeder->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,

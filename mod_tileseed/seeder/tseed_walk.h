@@ -5,7 +5,7 @@
 #ifndef TSEED_WALK_H
 #define TSEED_WALK_H
 
-#include "seeder/tseed_background.h"
+#include "pipeline/tseed_background.h"
 #include "seeder/tseed_count.h"
 
 typedef struct tseed_walk_t tseed_walk_t;

@@ -15,12 +15,11 @@
 #include "work/tseed_run.h"
 #include "work/tseed_session.h"
 
-struct tseed_seeder_t;
 typedef struct tseed_background_t tseed_background_t;
 
 /* Makes the keeper of runs->background, in context->pool. */
 tseed_background_t *tseed_background_create(const tseed_context_t *context, tseed_runs_t *runs,
-                                            struct tseed_seeder_t *seeder);
+                                            tseed_session_t *session, tseed_cache_t *cache);
 
 /* The record of the client that forgets runs which nobody uses. It is the module's. */
 tseed_client_t *tseed_background_client(tseed_background_t *background);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Background runs: a list without order, for there are few. */
-#include "seeder/tseed_background.h"
+#include "pipeline/tseed_background.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "base/tseed_clock.h"
 #include "layer/tseed_page.h"
 #include "protocol/tseed_answer.h"
-#include "seeder/tseed_house.h"
 
 #define IDLE (60 * APR_USEC_PER_SEC)
 /* Each idle run has files open: beyond this number the one whose last use is longest ago goes. */
@@ -19,8 +18,7 @@ struct tseed_background_t {
     const tseed_context_t *context;
     tseed_runs_t *runs;
     tseed_session_t *session;
-    const tseed_cache_t *cache;
-    tseed_seeder_t *seeder;
+    tseed_cache_t *cache;
     tseed_client_t client;
 };
 
@@ -115,13 +113,13 @@ static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_
     if (*booked) {
         return APR_SUCCESS;
     }
-    if (tseed_cache_is_full(background->seeder->cache, tileset)) {
+    if (tseed_cache_is_full(background->cache, tileset)) {
         return APR_ENOSPC;
     }
     if (background->session->trouble && tseed_clock_monotonic() < background->session->retry_at) {
         return APR_EBUSY;
     }
-    rv = tseed_cache_tileset(booked, background->seeder->cache, tileset);
+    rv = tseed_cache_tileset(booked, background->cache, tileset);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(background->session, rv, "enter a tile set");
     }
@@ -183,15 +181,14 @@ static void tick(void *module, apr_time_t now)
 }
 
 tseed_background_t *tseed_background_create(const tseed_context_t *context, tseed_runs_t *runs,
-                                            struct tseed_seeder_t *seeder)
+                                            tseed_session_t *session, tseed_cache_t *cache)
 {
     tseed_background_t *background = apr_pcalloc(context->pool, sizeof(*background));
 
     background->context = context;
     background->runs = runs;
-    background->session = seeder->session;
-    background->cache = seeder->cache;
-    background->seeder = seeder;
+    background->session = session;
+    background->cache = cache;
     background->client = (tseed_client_t){.module = background, .tick = tick};
     return background;
 }
