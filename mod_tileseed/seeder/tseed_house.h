@@ -12,9 +12,6 @@
  *      tseed_ledger.c   what goes into the database, and when
  *      tseed_guests.c   requests that wait for a missing tile
  *      tseed_flight.c   who of them waits for which metatile
- *      tseed_scout.c    tile sets that only the disk knows
- *      tseed_janitor.c  pages that are removed for the disk quota
- *      tseed_heritage.c what an earlier seeder has, of which the database does not know
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -30,13 +27,14 @@
 #include "pipeline/tseed_quota_wait.h"
 #include "pipeline/tseed_retry.h"
 #include "pipeline/tseed_stages.h"
-#include "seeder/tseed_count.h"
-#include "seeder/tseed_page_jobs.h"
+#include "upkeep/tseed_count.h"
+#include "upkeep/tseed_evict.h"
+#include "upkeep/tseed_page_jobs.h"
 #include "seeder/tseed_places.h"
-#include "seeder/tseed_purge.h"
-#include "seeder/tseed_reconciler.h"
+#include "upkeep/tseed_purge.h"
+#include "upkeep/tseed_reconciler.h"
 #include "seeder/tseed_seeder.h"
-#include "seeder/tseed_walk.h"
+#include "upkeep/tseed_walk.h"
 #include "upkeep/tseed_syncer.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_display.h"
@@ -64,26 +62,6 @@ typedef struct tseed_entry_t {
 
 typedef struct tseed_inquiry_t tseed_inquiry_t;
 
-#define TSEED_VICTIMS 64 /* chosen at once */
-
-/* Removals for the disk quota (tseed_janitor.c). */
-typedef struct {
-    int known;              /* all that was there at the start is booked */
-    int is_due;             /* the periodic clean-up goes on until nothing is over its limit */
-    int removing;           /* pages under way, */
-    tseed_amount_t leaving; /* and what they hold */
-    unsigned skip;          /* so many duties of this clean-up can't be done */
-    apr_time_t not_before;  /* monotonic */
-    apr_time_t stuck_since; /* monotonic: what may go is being written; 0: it is not so */
-    apr_time_t spare_until; /* monotonic; 0: nothing is spared */
-    tseed_book_page_t victims[TSEED_VICTIMS];
-    size_t next, count; /* of victims */
-    const tseed_account_t *victims_of;
-    int unsaid;            /* pages that went since the last line about it */
-    apr_time_t say_at;     /* monotonic */
-    apr_time_t removed_at; /* the last of them, monotonic; 0: none by this seeder */
-} tseed_janitor_t;
-
 typedef struct tseed_seeder_t {
     const tseed_seeder_setup_t *setup;
     tseed_context_t *context;
@@ -97,7 +75,6 @@ typedef struct tseed_seeder_t {
     int pending;                           /* entries without a run, not terminated */
 
     apr_pool_t *quota_pool; /* where its texts live */
-    tseed_janitor_t janitor;
     tseed_marks_t *marks;
     tseed_durable_t *durable;
     tseed_display_t *display;
@@ -110,6 +87,7 @@ typedef struct tseed_seeder_t {
     tseed_purge_t *purge;
     tseed_reconciler_t *reconciler;
     tseed_syncer_t *syncer;
+    tseed_evict_t *evict;
     tseed_places_t *places; /* of requests that wait, */
     int leavers;            /* and an epoll that hears when one has gone */
 
@@ -187,18 +165,6 @@ extern tseed_client_t tseed_guests_client;
 /* A job whose answer waits for a worker is out of date. */
 void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 
-/* ---- scout ---- */
-
-/* Enters the tile sets with parameters that the disk has, as far as they can be told from their
- * hashes, and says which can't. */
-apr_status_t tseed_scout_look(tseed_seeder_t *seeder);
-
-/* ---- heritage ---- */
-
-/* At the start, when the tile sets are loaded: books and counts what was renamed away and is not
- * recorded. */
-apr_status_t tseed_heritage_take(tseed_seeder_t *seeder);
-
 /* ---- ledger ---- */
 
 /* Records what has ended and what was lost, and with `checkpoint` the progress of all running
@@ -209,14 +175,5 @@ void tseed_ledger_record(tseed_seeder_t *seeder, int checkpoint);
 apr_status_t tseed_ledger_claim(tseed_seeder_t *seeder, tseed_entry_t **entries, int count);
 /* Brings quota configuration, directive and board together. */
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder);
-
-/* ---- janitor ---- */
-
-/* Puts seeder->cache->quota into effect, and whether the books are complete. */
-void tseed_janitor_configure(tseed_seeder_t *seeder);
-/* Begins the clean-up that a client wants now, if there is one. */
-apr_status_t tseed_janitor_hear(tseed_seeder_t *seeder);
-/* Removes what must go now. */
-extern tseed_client_t tseed_janitor_client;
 
 #endif

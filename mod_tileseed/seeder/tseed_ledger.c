@@ -388,7 +388,7 @@ static void adopt(tseed_seeder_t *seeder, const char *saved)
                   "the disk quota in the state database can't be read, the last one stays: %s",
                   problem);
         apr_pool_destroy(pool);
-        tseed_janitor_configure(seeder); /* it may be the directive's, and not in effect yet */
+        tseed_evict_configure(seeder->evict); /* it may be the directive's, and not in effect yet */
         return;
     }
     if (seeder->quota_pool) {
@@ -396,7 +396,7 @@ static void adopt(tseed_seeder_t *seeder, const char *saved)
     }
     seeder->cache->quota = config;
     seeder->quota_pool = pool;
-    tseed_janitor_configure(seeder);
+    tseed_evict_configure(seeder->evict);
 }
 
 apr_status_t tseed_ledger_quota(tseed_seeder_t *seeder)

@@ -16,6 +16,8 @@
 #include "base/tseed_log.h"
 #include "seeder/tseed_house.h"
 #include "seeder/tseed_miss.h"
+#include "upkeep/tseed_discover.h"
+#include "upkeep/tseed_inherited.h"
 #include "upkeep/tseed_lapsed.h"
 #include "upkeep/tseed_root_claim.h"
 #include "work/tseed_heartbeat.h"
@@ -157,13 +159,14 @@ static apr_status_t begin_books(tseed_seeder_t *seeder)
     rv = tseed_cache_load(seeder->cache);
     if (rv == APR_SUCCESS) {
         tseed_page_loader_begin(seeder->page_loader);
-        rv = tseed_scout_look(seeder);
+        rv = tseed_discover_look(seeder->context, seeder->cache);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_cache_load_notes(seeder->cache);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_heritage_take(seeder);
+        rv = tseed_inherited_take(seeder->context, seeder->session, seeder->cache,
+                                  seeder->page_loader);
     }
     if (rv == APR_SUCCESS) {
         tseed_page_loader_go(seeder->page_loader);
@@ -299,7 +302,7 @@ static void hear(tseed_seeder_t *seeder)
         rv = tseed_reconciler_hear(seeder->reconciler);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_janitor_hear(seeder);
+        rv = tseed_evict_hear(seeder->evict);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_lapsed_hear(seeder->context, seeder->session, seeder->cache);
@@ -351,7 +354,7 @@ static void believe_books(tseed_seeder_t *seeder)
 {
     tseed_count_recount(seeder->count);
     if (seeder->quota_version) { /* else it is still to be read */
-        tseed_janitor_configure(seeder);
+        tseed_evict_configure(seeder->evict);
     }
 }
 
@@ -494,7 +497,7 @@ static void enter_clients(tseed_seeder_t *seeder)
         tseed_stages_client(seeder->stages),         &tseed_guests_client,
         tseed_background_client(seeder->background), tseed_retry_client(seeder->retry),
         tseed_outage_client(seeder->outage),         &tseed_inquiry_client,
-        tseed_holds_client(seeder->holds),           &tseed_janitor_client,
+        tseed_holds_client(seeder->holds),           tseed_evict_client(seeder->evict),
         tseed_count_client(seeder->count),           tseed_walk_client(seeder->walk),
         tseed_count_doubts_client(seeder->count),    tseed_reconciler_client(seeder->reconciler),
         tseed_dispatch_background(seeder->dispatch), tseed_purge_client(seeder->purge),
@@ -598,9 +601,21 @@ static void upkeep_create(tseed_seeder_t *seeder)
     seeder->purge = tseed_purge_create(seeder->context, seeder->session, seeder->cache,
                                        seeder->marks, seeder->count);
     seeder->reconciler = tseed_reconciler_create(seeder->context, seeder->session, seeder->cache,
-                                                 seeder->count, seeder->walk, seeder);
+                                                 seeder->count, seeder->walk);
     seeder->syncer = tseed_syncer_create(seeder->context, seeder->session, seeder->runs,
                                          seeder->cache, seeder->durable, seeder->display);
+    seeder->evict = tseed_evict_create(&(tseed_evict_uses_t){
+        .context = seeder->context,
+        .session = seeder->session,
+        .runs = seeder->runs,
+        .cache = seeder->cache,
+        .holds = seeder->holds,
+        .jobs = seeder->jobs,
+        .background = seeder->background,
+        .quota_wait = seeder->quota_wait,
+        .page_jobs = seeder->page_jobs,
+        .count = seeder->count,
+    });
 }
 
 static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)

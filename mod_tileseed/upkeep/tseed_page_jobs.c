@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Page jobs are begun in the background run of their tile set. */
-#include "seeder/tseed_page_jobs.h"
+#include "upkeep/tseed_page_jobs.h"
 
 struct tseed_page_jobs_t {
     tseed_jobs_t *jobs;

@@ -6,7 +6,7 @@
  * because a walk has found it on the disk and not in the book. The first goes before the others,
  * which take one worker at most.
  */
-#include "seeder/tseed_count.h"
+#include "upkeep/tseed_count.h"
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"

@@ -12,7 +12,7 @@
  * certain: a block for each file that must have been among the names. It gives back the rest at the
  * end.
  */
-#include "seeder/tseed_purge.h"
+#include "upkeep/tseed_purge.h"
 
 #include <apr_strings.h>
 #include <string.h>

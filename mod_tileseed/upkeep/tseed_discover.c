@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The scout: tile sets with parameters that the disk has and the books have not.
- *
- * A directory tells a hash, from which no parameters follow. Those that may have made it are the
- * ones that the layer's filters list, and those of its tile sets in the books, which a regex may
- * have let through; GeoWebCache leaves a file about others. What is found is entered and walked
- * like every tile set that is new.
+/* A directory tells a hash, from which no parameters follow. The parameters that may have made it
+ * are the ones that the layer's filters list, and the ones of its tile sets in the book, which a
+ * regex may have let through. GeoWebCache leaves a file about others. What is found is entered and
+ * walked like every tile set that is new.
  */
+#include "upkeep/tseed_discover.h"
+
 #include <apr_strings.h>
 #include <string.h>
 
@@ -14,19 +14,18 @@
 #include "layer/tseed_variants.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_properties.h"
-#include "seeder/tseed_house.h"
 #include "store/tseed_store.h"
 
 #define HASHES_SAID 8
 
 /* Hash -> parameters. */
-static apr_hash_t *known_variants(const tseed_seeder_t *seeder, const tseed_layer_t *layer,
+static apr_hash_t *known_variants(const tseed_cache_t *cache, const tseed_layer_t *layer,
                                   apr_pool_t *pool)
 {
     apr_hash_t *variants = tseed_variants_list(layer, pool);
     const tseed_book_tileset_t *booked;
 
-    for (unsigned i = 0; (booked = tseed_book_tileset(seeder->cache->book, i)) != NULL; i++) {
+    for (unsigned i = 0; (booked = tseed_book_tileset(cache->book, i)) != NULL; i++) {
         const tseed_tileset_record_t *record = &booked->record;
         const char *hash = strrchr(record->key, '/') + 1;
 
@@ -57,8 +56,9 @@ static const apr_table_t *from_file(const tseed_tileset_t *tileset, const char *
 }
 
 /* In each format: directories don't say which have tiles there. */
-static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
-                          const tseed_subset_t *subset, const apr_table_t *parameters)
+static apr_status_t enter(const tseed_context_t *context, tseed_cache_t *cache,
+                          const tseed_layer_t *layer, const tseed_subset_t *subset,
+                          const apr_table_t *parameters)
 {
     tseed_tileset_t tileset;
     tseed_book_tileset_t *booked;
@@ -67,8 +67,8 @@ static apr_status_t enter(tseed_seeder_t *seeder, const tseed_layer_t *layer,
     for (int i = 0; rv == APR_SUCCESS && i < layer->formats->nelts; i++) {
         tseed_tileset_init(&tileset, layer, subset,
                            &APR_ARRAY_IDX(layer->formats, i, tseed_format_t), parameters,
-                           seeder->context->scratch);
-        rv = tseed_cache_tileset(&booked, seeder->cache, &tileset);
+                           context->scratch);
+        rv = tseed_cache_tileset(&booked, cache, &tileset);
     }
     return rv;
 }
@@ -96,9 +96,9 @@ static void say_unknown(const tseed_layer_t *layer, const tseed_subset_t *subset
 }
 
 /* *variants is listed when it is needed first. */
-static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
-                            const tseed_layer_t *layer, const tseed_subset_t *subset,
-                            apr_pool_t *pool)
+static apr_status_t look_at(const tseed_context_t *context, tseed_cache_t *cache,
+                            apr_hash_t **variants, const tseed_layer_t *layer,
+                            const tseed_subset_t *subset, apr_pool_t *pool)
 {
     apr_array_header_t *hashes, *unknown = apr_array_make(pool, 4, sizeof(const char *));
     tseed_tileset_t tileset;
@@ -114,7 +114,7 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
                   layer->store.root, layer->name);
     }
     if (hashes->nelts > 0 && !*variants) {
-        *variants = known_variants(seeder, layer, pool);
+        *variants = known_variants(cache, layer, pool);
     }
     rv = APR_SUCCESS;
     for (int i = 0; rv == APR_SUCCESS && i < hashes->nelts; i++) {
@@ -123,7 +123,7 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
 
         parameters = parameters ? parameters : from_file(&tileset, hash, pool);
         if (parameters) {
-            rv = enter(seeder, layer, subset, parameters);
+            rv = enter(context, cache, layer, subset, parameters);
         } else {
             APR_ARRAY_PUSH(unknown, const char *) = hash;
         }
@@ -132,20 +132,20 @@ static apr_status_t look_at(tseed_seeder_t *seeder, apr_hash_t **variants,
     return rv;
 }
 
-apr_status_t tseed_scout_look(tseed_seeder_t *seeder)
+apr_status_t tseed_discover_look(const tseed_context_t *context, tseed_cache_t *cache)
 {
-    const apr_array_header_t *layers = seeder->context->catalog->order;
+    const apr_array_header_t *layers = context->catalog->order;
     apr_pool_t *pool;
     apr_status_t rv = APR_SUCCESS;
 
-    apr_pool_create(&pool, seeder->context->scratch);
+    apr_pool_create(&pool, context->scratch);
     for (int i = 0; i < layers->nelts; i++) {
         const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, tseed_layer_t *);
         const int subsets = layer->filters->nelts > 0 ? layer->subsets->nelts : 0;
         apr_hash_t *variants = NULL;
 
         for (int s = 0; rv == APR_SUCCESS && s < subsets; s++) {
-            rv = look_at(seeder, &variants, layer,
+            rv = look_at(context, cache, &variants, layer,
                          &APR_ARRAY_IDX(layer->subsets, s, tseed_subset_t), pool);
         }
         apr_pool_clear(pool);

@@ -9,15 +9,15 @@
  * The request is a note of the database; the status says which request was carried out. A seeder
  * that finds another request there, or finds that a reconcile came to no end, begins anew.
  */
-#include "seeder/tseed_reconciler.h"
+#include "upkeep/tseed_reconciler.h"
 
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
-#include "seeder/tseed_house.h"
 #include "state/tseed_books.h"
+#include "upkeep/tseed_discover.h"
 #include "upkeep/tseed_lapsed.h"
 
 struct tseed_reconciler_t {
@@ -26,7 +26,6 @@ struct tseed_reconciler_t {
     tseed_cache_t *cache;
     tseed_count_t *count;
     tseed_walk_t *walk;
-    tseed_seeder_t *seeder;
     unsigned tileset; /* number of the tile set that is compared, in two steps: */
     int must_walk;    /* its directories are still to be walked, */
     int is_counting;  /* and then its shared files are counted */
@@ -88,7 +87,7 @@ apr_status_t tseed_reconciler_hear(tseed_reconciler_t *reconciler)
     apr_time_t requested = rv == APR_SUCCESS ? apr_atoi64(value) : 0;
 
     if (is_due(reconciler, requested)) {
-        rv = tseed_scout_look(reconciler->seeder);
+        rv = tseed_discover_look(reconciler->context, reconciler->cache);
         if (rv == APR_SUCCESS) {
             rv = tseed_lapsed_look(reconciler->context, reconciler->session, reconciler->cache);
         }
@@ -136,8 +135,7 @@ static void feed(void *module)
 
 tseed_reconciler_t *tseed_reconciler_create(const tseed_context_t *context,
                                             const tseed_session_t *session, tseed_cache_t *cache,
-                                            tseed_count_t *count, tseed_walk_t *walk,
-                                            tseed_seeder_t *seeder)
+                                            tseed_count_t *count, tseed_walk_t *walk)
 {
     tseed_reconciler_t *reconciler = apr_pcalloc(context->pool, sizeof(*reconciler));
 
@@ -146,7 +144,6 @@ tseed_reconciler_t *tseed_reconciler_create(const tseed_context_t *context,
     reconciler->cache = cache;
     reconciler->count = count;
     reconciler->walk = walk;
-    reconciler->seeder = seeder;
     reconciler->client = (tseed_client_t){.module = reconciler, .feed = feed};
     return reconciler;
 }

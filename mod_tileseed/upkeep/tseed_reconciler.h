@@ -5,18 +5,16 @@
 #ifndef TSEED_RECONCILER_H
 #define TSEED_RECONCILER_H
 
-#include "seeder/tseed_count.h"
-#include "seeder/tseed_walk.h"
+#include "upkeep/tseed_count.h"
+#include "upkeep/tseed_walk.h"
 #include "work/tseed_context.h"
 
-struct tseed_seeder_t;
 typedef struct tseed_reconciler_t tseed_reconciler_t;
 
 /* Makes the module in the context's pool. */
 tseed_reconciler_t *tseed_reconciler_create(const tseed_context_t *context,
                                             const tseed_session_t *session, tseed_cache_t *cache,
-                                            tseed_count_t *count, tseed_walk_t *walk,
-                                            struct tseed_seeder_t *seeder);
+                                            tseed_count_t *count, tseed_walk_t *walk);
 
 /* The client that goes on with a reconcile, or ends it. It is the module's. */
 tseed_client_t *tseed_reconciler_client(tseed_reconciler_t *reconciler);

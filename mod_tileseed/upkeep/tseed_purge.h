@@ -5,7 +5,7 @@
 #ifndef TSEED_PURGE_H
 #define TSEED_PURGE_H
 
-#include "seeder/tseed_count.h"
+#include "upkeep/tseed_count.h"
 #include "work/tseed_context.h"
 
 typedef struct tseed_purge_t tseed_purge_t;

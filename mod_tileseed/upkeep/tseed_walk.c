@@ -3,7 +3,7 @@
 /* A walk goes through the directories of one tile set in a thread of its own. The thread hands over
  * what it finds in portions. The thread sleeps until all pages of a portion have been counted.
  */
-#include "seeder/tseed_walk.h"
+#include "upkeep/tseed_walk.h"
 
 #include <pthread.h>
 #include <semaphore.h>

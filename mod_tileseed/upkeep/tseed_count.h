@@ -5,7 +5,7 @@
 #define TSEED_COUNT_H
 
 #include "pipeline/tseed_stages.h"
-#include "seeder/tseed_page_jobs.h"
+#include "upkeep/tseed_page_jobs.h"
 #include "usage/tseed_cache.h"
 #include "usage/tseed_marks.h"
 #include "work/tseed_session.h"

@@ -6,7 +6,7 @@
 #define TSEED_WALK_H
 
 #include "pipeline/tseed_background.h"
-#include "seeder/tseed_count.h"
+#include "upkeep/tseed_count.h"
 
 typedef struct tseed_walk_t tseed_walk_t;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The heritage: levels that a seeder has renamed away when it died before the database had it.
- *
- * The name of such a directory says what went with it. Its truncate is unfinished at that level in
- * the database: both are brought together in one transaction, as the dead seeder would have done
- * it. Nothing is purged before.
+/* The name of a directory that was renamed away says what went with it. Its truncate is unfinished
+ * at that level in the database. Both are brought together in one transaction, as the dead seeder
+ * would have done it. Nothing is purged before.
  */
+#include "upkeep/tseed_inherited.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,14 @@
 #include "board/tseed_traces.h"
 #include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
-#include "seeder/tseed_house.h"
+
+/* What all functions here use. */
+typedef struct {
+    const tseed_context_t *context;
+    const tseed_session_t *session;
+    tseed_cache_t *cache;
+    tseed_page_loader_t *loader;
+} uses_t;
 
 typedef struct {
     tseed_remnant_t remnant;
@@ -31,11 +38,11 @@ typedef struct {
 } heir_t;
 
 /* APR_NOTFOUND: the database has no such truncate that might not know of the remnant. */
-static apr_status_t heir_get(heir_t *heir, tseed_seeder_t *seeder, int64_t id,
+static apr_status_t heir_get(heir_t *heir, const uses_t *uses, int64_t id,
                              const apr_array_header_t *terminations)
 {
-    apr_status_t rv = tseed_state_task_get(seeder->session->state, &heir->task, &heir->progress, id,
-                                           seeder->context->scratch);
+    apr_status_t rv = tseed_state_task_get(uses->session->state, &heir->task, &heir->progress, id,
+                                           uses->context->scratch);
 
     if (rv != APR_SUCCESS) {
         return rv;
@@ -47,11 +54,11 @@ static apr_status_t heir_get(heir_t *heir, tseed_seeder_t *seeder, int64_t id,
     if (heir->task->type != TSEED_TRUNCATE || !heir->task->has_area ||
         (!heir->is_ended && heir->progress.state != TSEED_PENDING &&
          heir->progress.state != TSEED_RUNNING) ||
-        tseed_task_tileset(&heir->tileset, heir->task, seeder->context->catalog,
-                           seeder->context->scratch)) {
+        tseed_task_tileset(&heir->tileset, heir->task, uses->context->catalog,
+                           uses->context->scratch)) {
         return APR_NOTFOUND;
     }
-    heir->print = tseed_tileset_print(&heir->tileset, seeder->context->scratch);
+    heir->print = tseed_tileset_print(&heir->tileset, uses->context->scratch);
     tseed_positions_init(&heir->positions, heir->tileset.subset->gridset, &heir->task->bounds,
                          &(tseed_shape_t){heir->task->zoom_start, heir->task->zoom_stop,
                                           heir->task->meta_width, heir->task->meta_height});
@@ -72,27 +79,26 @@ static int64_t larger_up_to(int64_t most, int64_t removed, int64_t other)
 
 /* What the task had removed before the level was renamed away: the board may have counted more than
  * the database. */
-static int64_t removed_before(const tseed_seeder_t *seeder, const heir_t *heir, int64_t position,
+static int64_t removed_before(const uses_t *uses, const heir_t *heir, int64_t position,
                               int64_t most)
 {
     const int64_t id = heir->task->id;
     int64_t removed = heir->progress.removed;
     tseed_row_t row;
 
-    if (tseed_board_find(seeder->context->board, id, &row) &&
+    if (tseed_board_find(uses->context->board, id, &row) &&
         tseed_job_trace_is_row(&row, heir->task) &&
         !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }
-    return larger_up_to(
-        most, removed,
-        tseed_trace_removed(seeder->context->board,
-                            tseed_trace_find(seeder->context->board, id, position)));
+    return larger_up_to(most, removed,
+                        tseed_trace_removed(uses->context->board,
+                                            tseed_trace_find(uses->context->board, id, position)));
 }
 
 /* Levels are removed one after the other: those before it were finished. What it and they did not
  * have is skipped. */
-static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_remnant_t *remnant)
+static void count_level(const uses_t *uses, heir_t *heir, const tseed_remnant_t *remnant)
 {
     const int64_t last = remnant->z - heir->task->zoom_start;
     tseed_progress_t *progress = &heir->progress;
@@ -101,7 +107,7 @@ static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_
     for (int z = heir->task->zoom_start; z <= remnant->z; z++) {
         tiles += tseed_range_count(&heir->positions.range[z]);
     }
-    removed = removed_before(seeder, heir, last, tiles);
+    removed = removed_before(uses, heir, last, tiles);
     left = tiles - removed;
     progress->removed = removed + (remnant->usage.names < left ? remnant->usage.names : left);
     progress->skipped = tiles - progress->removed;
@@ -111,17 +117,17 @@ static void count_level(const tseed_seeder_t *seeder, heir_t *heir, const tseed_
 }
 
 /* *booked: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
-static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, tseed_seeder_t *seeder,
+static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, const uses_t *uses,
                           const find_t *find, const apr_array_header_t *terminations)
 {
-    tseed_book_tileset_t *found = tseed_book_find(seeder->cache->book, find->remnant.print);
+    tseed_book_tileset_t *found = tseed_book_find(uses->cache->book, find->remnant.print);
     apr_status_t rv;
 
     *booked = NULL;
     if (!found || strcmp(found->record.root, find->root) != 0) {
         return APR_SUCCESS;
     }
-    rv = heir_get(heir, seeder, find->remnant.task, terminations);
+    rv = heir_get(heir, uses, find->remnant.task, terminations);
     if (rv == APR_SUCCESS && is_owed(heir, &find->remnant)) {
         *booked = found;
     }
@@ -129,7 +135,7 @@ static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, tseed_see
 }
 
 /* What is moved must be in the book; not read under the database's write lock. */
-static apr_status_t load_heirs(tseed_seeder_t *seeder, const apr_array_header_t *finds,
+static apr_status_t load_heirs(const uses_t *uses, const apr_array_header_t *finds,
                                const apr_array_header_t *terminations)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -138,27 +144,27 @@ static apr_status_t load_heirs(tseed_seeder_t *seeder, const apr_array_header_t 
         tseed_book_tileset_t *booked;
         heir_t heir;
 
-        rv = claim(&booked, &heir, seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+        rv = claim(&booked, &heir, uses, &APR_ARRAY_IDX(finds, i, find_t), terminations);
         if (rv == APR_SUCCESS && booked) {
-            rv = tseed_page_loader_load(seeder->page_loader, booked);
+            rv = tseed_page_loader_load(uses->loader, booked);
         }
     }
     return rv;
 }
 
-static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
+static apr_status_t inherit(const uses_t *uses, const find_t *find,
                             const apr_array_header_t *terminations)
 {
     const tseed_remnant_t *remnant = &find->remnant;
     tseed_book_tileset_t *booked;
     heir_t heir;
     int won;
-    apr_status_t rv = claim(&booked, &heir, seeder, find, terminations);
+    apr_status_t rv = claim(&booked, &heir, uses, find, terminations);
 
     if (rv != APR_SUCCESS || !booked) {
         return rv;
     }
-    tseed_book_inherit(seeder->cache->book, booked, remnant->z, &remnant->usage);
+    tseed_book_inherit(uses->cache->book, booked, remnant->z, &remnant->usage);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
               " tiles was renamed away when the seeder died",
@@ -166,8 +172,8 @@ static apr_status_t inherit(tseed_seeder_t *seeder, const find_t *find,
     if (heir.is_ended) {
         return APR_SUCCESS;
     }
-    count_level(seeder, &heir, remnant);
-    return tseed_state_task_checkpoint(seeder->session->state, heir.task->id, &heir.progress, &won);
+    count_level(uses, &heir, remnant);
+    return tseed_state_task_checkpoint(uses->session->state, heir.task->id, &heir.progress, &won);
 }
 
 static int by_level(const void *a, const void *b)
@@ -176,14 +182,14 @@ static int by_level(const void *a, const void *b)
 }
 
 /* All remnants, lower levels first; of find_t in scratch. */
-static apr_array_header_t *look(tseed_seeder_t *seeder)
+static apr_array_header_t *look(const uses_t *uses)
 {
-    apr_array_header_t *finds = apr_array_make(seeder->context->scratch, 4, sizeof(find_t));
+    apr_array_header_t *finds = apr_array_make(uses->context->scratch, 4, sizeof(find_t));
     const char *root;
 
-    for (unsigned r = 0; (root = tseed_cleaner_root(seeder->cache->cleaner, r)) != NULL; r++) {
+    for (unsigned r = 0; (root = tseed_cleaner_root(uses->cache->cleaner, r)) != NULL; r++) {
         apr_array_header_t *remnants;
-        apr_status_t rv = tseed_remnant_list(&remnants, root, seeder->context->scratch);
+        apr_status_t rv = tseed_remnant_list(&remnants, root, uses->context->scratch);
 
         if (rv != APR_SUCCESS) {
             tseed_log(TSEED_LOG_WARNING, rv,
@@ -199,42 +205,44 @@ static apr_array_header_t *look(tseed_seeder_t *seeder)
     return finds;
 }
 
-static apr_status_t inherit_all(tseed_seeder_t *seeder, const apr_array_header_t *finds,
+static apr_status_t inherit_all(const uses_t *uses, const apr_array_header_t *finds,
                                 const apr_array_header_t *terminations)
 {
-    apr_status_t rv = tseed_state_begin(seeder->session->state);
+    apr_status_t rv = tseed_state_begin(uses->session->state);
 
     for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
-        rv = inherit(seeder, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+        rv = inherit(uses, &APR_ARRAY_IDX(finds, i, find_t), terminations);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_cache_write(seeder->cache, TSEED_SAVE_ALL);
+        rv = tseed_cache_write(uses->cache, TSEED_SAVE_ALL);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(seeder->session->state);
+        return tseed_state_commit(uses->session->state);
     }
-    tseed_state_rollback(seeder->session->state);
+    tseed_state_rollback(uses->session->state);
     return rv;
 }
 
-apr_status_t tseed_heritage_take(tseed_seeder_t *seeder)
+apr_status_t tseed_inherited_take(const tseed_context_t *context, const tseed_session_t *session,
+                                  tseed_cache_t *cache, tseed_page_loader_t *loader)
 {
-    const apr_array_header_t *finds = look(seeder);
+    const uses_t *uses = &(uses_t){context, session, cache, loader};
+    const apr_array_header_t *finds = look(uses);
     apr_array_header_t *terminations;
     apr_status_t rv;
 
     if (finds->nelts == 0) {
         return APR_SUCCESS;
     }
-    rv = tseed_state_terminations(seeder->session->state, &terminations, seeder->context->scratch);
+    rv = tseed_state_terminations(uses->session->state, &terminations, uses->context->scratch);
     if (rv == APR_SUCCESS) {
-        rv = load_heirs(seeder, finds, terminations);
+        rv = load_heirs(uses, finds, terminations);
     }
     if (rv == APR_SUCCESS) {
-        rv = inherit_all(seeder, finds, terminations);
+        rv = inherit_all(uses, finds, terminations);
     }
     if (rv == APR_SUCCESS) {
-        tseed_cache_saved(seeder->cache, TSEED_SAVE_ALL);
+        tseed_cache_saved(uses->cache, TSEED_SAVE_ALL);
     }
     return rv;
 }

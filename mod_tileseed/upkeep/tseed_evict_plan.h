@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The plan of evictions: which page goes next, and what for. The plan removes nothing itself. Main
+ * thread only. */
+#ifndef TSEED_EVICT_PLAN_H
+#define TSEED_EVICT_PLAN_H
+
+#include "pipeline/tseed_quota_wait.h"
+#include "usage/tseed_cache.h"
+
+typedef struct tseed_evict_plan_t tseed_evict_plan_t;
+
+/* Makes a plan for the cache in `pool`. No clean-up is due and no page is leaving. */
+tseed_evict_plan_t *tseed_evict_plan_create(const tseed_cache_t *cache, apr_pool_t *pool);
+
+/* The periodic clean-up is due. It goes on until nothing is over its limit, or nothing more may go.
+ */
+void tseed_evict_plan_clean_up(tseed_evict_plan_t *plan);
+
+/* Which account is to get room: the account of a refused write (`want`; NULL: no write was refused)
+ * before the duties of the clean-up. Returns 0 when there is nothing to do, or when the pages that
+ * are leaving are enough. */
+int tseed_evict_plan_duty(tseed_duty_t *duty, tseed_evict_plan_t *plan, const tseed_want_t *want);
+
+/* The next page to go for a duty. Returns 0 when no page may go. */
+int tseed_evict_plan_victim(tseed_book_page_t *victim, tseed_evict_plan_t *plan,
+                            const tseed_duty_t *duty);
+
+/* No page may go for a duty of the clean-up: the duties behind it have their turn. */
+void tseed_evict_plan_skip(tseed_evict_plan_t *plan, const tseed_duty_t *duty);
+
+/* A page with that usage is being removed, and is removed or left where it is. */
+void tseed_evict_plan_begin(tseed_evict_plan_t *plan, const tseed_effect_t *usage);
+void tseed_evict_plan_end(tseed_evict_plan_t *plan, const tseed_effect_t *usage);
+
+/* How many pages are being removed. */
+int tseed_evict_plan_leaving(const tseed_evict_plan_t *plan);
+
+#endif
