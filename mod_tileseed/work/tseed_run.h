@@ -77,8 +77,8 @@ typedef struct tseed_run_t {
     int pauses;              /* in a row, for the back-off */
     const tseed_account_t *short_of; /* waits for room there, or NULL */
     int dirty;                       /* progress has changed since the last checkpoint, or copy */
-    tseed_progress_t copied, synced; /* tseed_sync.c: when the sync under way has begun, and what is
-                                      * safe, */
+    tseed_progress_t copied, synced; /* tseed_syncer.c: when the sync under way has begun, and what
+                                      * is safe, */
     int is_copied, is_to_save;       /* not yet so, and not yet in the database */
     int is_end_copied, may_end;      /* the same of its end */
     int is_doubtful;                 /* what it has written may be lost */
