@@ -48,23 +48,24 @@ void tseed_count_page(tseed_count_t *count, tseed_book_tileset_t *booked, const 
     }
 }
 
-/* The store can't be looked at: tasks pause, guests are served without it. */
+/* The store can't be looked at: tasks pause, and tiles that requests wait for are made without the
+ * store. */
 static void give_up(tseed_count_t *count, const tseed_job_t *failed)
 {
-    tseed_run_t *standing = failed->run;
+    tseed_run_t *background = failed->run;
 
     for (tseed_run_t *run = count->uses.runs->tasks; run; run = run->next_run) {
-        if (run->booked == standing->booked && run->ready.count > 0) {
+        if (run->booked == background->booked && run->ready.count > 0) {
             tseed_stages_pause(count->uses.stages, run, failed);
         }
     }
-    for (int waiting = standing->ready.count; waiting > 0; waiting--) {
-        tseed_job_t *job = tseed_queue_take(&standing->ready);
+    for (int waiting = background->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&background->ready);
 
         if (job->stage == TSEED_STAGE_CUT) {
             tseed_stages_work(count->uses.stages, job, TSEED_STAGE_CUT);
         } else {
-            tseed_queue_put(&standing->ready, job);
+            tseed_queue_put(&background->ready, job);
         }
     }
 }
@@ -152,10 +153,11 @@ static void swept(tseed_count_t *count, tseed_job_t *job)
     }
 }
 
-/* Before anything is written: pages that an earlier seeder was at work in, whose unfinished files
- * are dropped. Shared files have no marks: one tile set after the other, those first that somebody
- * is about to write in. Levels that were being truncated hold less than the book has: they can
- * wait. There may be any number of pages: they are gone through once, a few at a time. */
+/* Pages that an earlier seeder was at work in are counted before any tile is written, and their
+ * unfinished files are dropped. There may be any number of such pages: the search goes through the
+ * book once, a few pages at a time. Shared files have no marks: they are counted one tile set after
+ * the other, and first where a job is about to write. Levels that were being truncated hold less
+ * than the book has: they can wait. */
 void tseed_count_recount(tseed_count_t *count)
 {
     count->uses.marks->is_recounting = 1;
@@ -246,7 +248,8 @@ int tseed_count_may_begin(const tseed_count_t *count)
            tseed_count_may_retry(count);
 }
 
-/* The next page in doubt in which nobody is at work; the search may last for some turns. */
+/* Begins to count the next page in doubt in which no job is at work. The search may take some turns
+ * of the loop. */
 static void count_next(tseed_count_t *count)
 {
     size_t looks = LOOKS_AT_ONCE;

@@ -37,8 +37,8 @@ struct tseed_evict_t {
 
 /* ---- limits ---- */
 
-/* Whether all is known that was there when the seeder started, as far as it can be read. Once it is
- * nothing that comes later changes that. */
+/* Whether the book has all that was on the disk when the seeder started, as far as the disk can be
+ * read. Once the book has it, nothing that comes later changes that. */
 static int is_known(const tseed_evict_t *evict)
 {
     const tseed_cache_t *cache = evict->uses.cache;
@@ -174,7 +174,7 @@ static int may_remove(tseed_evict_t *evict)
     return !reason;
 }
 
-/* Said before the first tile goes, so that the log knows of removals that nobody lived to book. */
+/* Logs a removal before its first tile goes: the seeder may die before it books the removal. */
 static void say_removal(const tseed_book_page_t *victim)
 {
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS,
@@ -210,8 +210,8 @@ static int begin_removal(tseed_evict_t *evict, const tseed_duty_t *duty)
     return 1;
 }
 
-/* Whether what is left may just be at work, which has an end. It is looked at again by and by, as
- * each look goes over all pages. */
+/* Whether jobs are at work in the pages that are left: that has an end. The eviction looks again
+ * after a while, as each look goes over all pages. */
 static int may_come(tseed_evict_t *evict)
 {
     const int is_leaving = tseed_evict_plan_leaving(evict->plan) > 0;
@@ -258,7 +258,7 @@ static tseed_effect_t removed_by(const tseed_job_t *job)
     return (tseed_effect_t){-change.names, -change.files, -change.bytes, -change.allocated};
 }
 
-/* For clients, and for the next line in the log. */
+/* Adds up what has gone, for clients and for the next line in the log. */
 static void remember(tseed_evict_t *evict, const tseed_job_t *job)
 {
     tseed_cleanup_t *clean = &evict->uses.cache->status.clean;
@@ -278,7 +278,7 @@ static void remember(tseed_evict_t *evict, const tseed_job_t *job)
     evict->unsaid++;
 }
 
-/* At most one line a minute, whatever goes; the last line about a clean-up has its whole. */
+/* Logs at most one line a minute. The last line about a clean-up has the sum of the clean-up. */
 static void say_removed(tseed_evict_t *evict)
 {
     const tseed_cleanup_t *clean = &evict->uses.cache->status.clean;
@@ -307,7 +307,7 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
     tseed_evict_plan_end(evict->plan, &job->counted);
     remember(evict, job);
     tseed_holds_book(evict->uses.holds, job);
-    if (job->outcome == TSEED_JOB_OK) { /* whatever the book had still: there is nothing now */
+    if (job->outcome == TSEED_JOB_OK) { /* the page is empty, even if the book had more */
         tseed_book_count(&difference, evict->uses.cache->book, job->run->booked, &page, &nothing);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
         job->run->booked->spared = 1;
@@ -320,7 +320,7 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
 
 /* ---- the client ---- */
 
-/* When it looks again for something to remove; INT64_MAX: at the next turn. */
+/* When the eviction looks again for something to remove; INT64_MAX: at the next turn. */
 static apr_time_t due(const void *module)
 {
     const tseed_evict_t *evict = module;
@@ -369,7 +369,7 @@ static void tick(void *module, apr_time_t now)
     if (evict->uses.context->settings->min_free > 0) {
         look_at_roots(evict);
     }
-    if (evict->spare_until && now >= evict->spare_until) { /* it may go again */
+    if (evict->spare_until && now >= evict->spare_until) { /* the tile sets may go again */
         tseed_book_spare_none(cache->book);
         evict->spare_until = 0;
     }

@@ -32,44 +32,45 @@ typedef struct {
     tseed_task_t *task;
     tseed_progress_t progress;
     tseed_tileset_t tileset;
-    uint64_t print; /* of that */
+    uint64_t print; /* of `tileset` */
     tseed_positions_t positions;
     int is_ended; /* by a client, and not confirmed yet */
-} heir_t;
+} truncate_t;
 
 /* APR_NOTFOUND: the database has no such truncate that might not know of the remnant. */
-static apr_status_t heir_get(heir_t *heir, const uses_t *uses, int64_t id,
-                             const apr_array_header_t *terminations)
+static apr_status_t truncate_get(truncate_t *truncate, const uses_t *uses, int64_t id,
+                                 const apr_array_header_t *terminations)
 {
-    apr_status_t rv = tseed_state_task_get(uses->session->state, &heir->task, &heir->progress, id,
-                                           uses->context->scratch);
+    apr_status_t rv = tseed_state_task_get(uses->session->state, &truncate->task,
+                                           &truncate->progress, id, uses->context->scratch);
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    heir->is_ended = 0;
+    truncate->is_ended = 0;
     for (int i = 0; i < terminations->nelts; i++) {
-        heir->is_ended |= APR_ARRAY_IDX(terminations, i, int64_t) == id;
+        truncate->is_ended |= APR_ARRAY_IDX(terminations, i, int64_t) == id;
     }
-    if (heir->task->type != TSEED_TRUNCATE || !heir->task->has_area ||
-        (!heir->is_ended && heir->progress.state != TSEED_PENDING &&
-         heir->progress.state != TSEED_RUNNING) ||
-        tseed_task_tileset(&heir->tileset, heir->task, uses->context->catalog,
+    if (truncate->task->type != TSEED_TRUNCATE || !truncate->task->has_area ||
+        (!truncate->is_ended && truncate->progress.state != TSEED_PENDING &&
+         truncate->progress.state != TSEED_RUNNING) ||
+        tseed_task_tileset(&truncate->tileset, truncate->task, uses->context->catalog,
                            uses->context->scratch)) {
         return APR_NOTFOUND;
     }
-    heir->print = tseed_tileset_print(&heir->tileset, uses->context->scratch);
-    tseed_positions_init(&heir->positions, heir->tileset.subset->gridset, &heir->task->bounds,
-                         &(tseed_shape_t){heir->task->zoom_start, heir->task->zoom_stop,
-                                          heir->task->meta_width, heir->task->meta_height});
+    truncate->print = tseed_tileset_print(&truncate->tileset, uses->context->scratch);
+    tseed_positions_init(&truncate->positions, truncate->tileset.subset->gridset,
+                         &truncate->task->bounds,
+                         &(tseed_shape_t){truncate->task->zoom_start, truncate->task->zoom_stop,
+                                          truncate->task->meta_width, truncate->task->meta_height});
     return APR_SUCCESS;
 }
 
-static int is_owed(const heir_t *heir, const tseed_remnant_t *remnant)
+static int is_owed(const truncate_t *truncate, const tseed_remnant_t *remnant)
 {
-    return heir->print == remnant->print && remnant->z >= heir->task->zoom_start &&
-           remnant->z <= heir->task->zoom_stop &&
-           !tseed_progress_is_done(&heir->progress, remnant->z - heir->task->zoom_start);
+    return truncate->print == remnant->print && remnant->z >= truncate->task->zoom_start &&
+           remnant->z <= truncate->task->zoom_stop &&
+           !tseed_progress_is_done(&truncate->progress, remnant->z - truncate->task->zoom_start);
 }
 
 static int64_t larger_up_to(int64_t most, int64_t removed, int64_t other)
@@ -79,15 +80,15 @@ static int64_t larger_up_to(int64_t most, int64_t removed, int64_t other)
 
 /* What the task had removed before the level was renamed away: the board may have counted more than
  * the database. */
-static int64_t removed_before(const uses_t *uses, const heir_t *heir, int64_t position,
+static int64_t removed_before(const uses_t *uses, const truncate_t *truncate, int64_t position,
                               int64_t most)
 {
-    const int64_t id = heir->task->id;
-    int64_t removed = heir->progress.removed;
+    const int64_t id = truncate->task->id;
+    int64_t removed = truncate->progress.removed;
     tseed_row_t row;
 
     if (tseed_board_find(uses->context->board, id, &row) &&
-        tseed_job_trace_is_row(&row, heir->task) &&
+        tseed_job_trace_is_row(&row, truncate->task) &&
         !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }
@@ -96,18 +97,18 @@ static int64_t removed_before(const uses_t *uses, const heir_t *heir, int64_t po
                                             tseed_trace_find(uses->context->board, id, position)));
 }
 
-/* Levels are removed one after the other: those before it were finished. What it and they did not
- * have is skipped. */
-static void count_level(const uses_t *uses, heir_t *heir, const tseed_remnant_t *remnant)
+/* Levels are removed one after the other: the levels before this one were finished. Tiles that
+ * these levels did not have count as skipped. */
+static void count_level(const uses_t *uses, truncate_t *truncate, const tseed_remnant_t *remnant)
 {
-    const int64_t last = remnant->z - heir->task->zoom_start;
-    tseed_progress_t *progress = &heir->progress;
+    const int64_t last = remnant->z - truncate->task->zoom_start;
+    tseed_progress_t *progress = &truncate->progress;
     int64_t tiles = 0, removed, left;
 
-    for (int z = heir->task->zoom_start; z <= remnant->z; z++) {
-        tiles += tseed_range_count(&heir->positions.range[z]);
+    for (int z = truncate->task->zoom_start; z <= remnant->z; z++) {
+        tiles += tseed_range_count(&truncate->positions.range[z]);
     }
-    removed = removed_before(uses, heir, last, tiles);
+    removed = removed_before(uses, truncate, last, tiles);
     left = tiles - removed;
     progress->removed = removed + (remnant->usage.names < left ? remnant->usage.names : left);
     progress->skipped = tiles - progress->removed;
@@ -117,7 +118,7 @@ static void count_level(const uses_t *uses, heir_t *heir, const tseed_remnant_t 
 }
 
 /* *booked: the tile set of a remnant that is to be booked; NULL: there is nothing to do. */
-static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, const uses_t *uses,
+static apr_status_t claim(tseed_book_tileset_t **booked, truncate_t *truncate, const uses_t *uses,
                           const find_t *find, const apr_array_header_t *terminations)
 {
     tseed_book_tileset_t *found = tseed_book_find(uses->cache->book, find->remnant.print);
@@ -127,24 +128,24 @@ static apr_status_t claim(tseed_book_tileset_t **booked, heir_t *heir, const use
     if (!found || strcmp(found->record.root, find->root) != 0) {
         return APR_SUCCESS;
     }
-    rv = heir_get(heir, uses, find->remnant.task, terminations);
-    if (rv == APR_SUCCESS && is_owed(heir, &find->remnant)) {
+    rv = truncate_get(truncate, uses, find->remnant.task, terminations);
+    if (rv == APR_SUCCESS && is_owed(truncate, &find->remnant)) {
         *booked = found;
     }
     return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
 }
 
-/* What is moved must be in the book; not read under the database's write lock. */
-static apr_status_t load_heirs(const uses_t *uses, const apr_array_header_t *finds,
-                               const apr_array_header_t *terminations)
+/* Loads the pages that are to be moved, before the database is locked for writing. */
+static apr_status_t load_all(const uses_t *uses, const apr_array_header_t *finds,
+                             const apr_array_header_t *terminations)
 {
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < finds->nelts; i++) {
         tseed_book_tileset_t *booked;
-        heir_t heir;
+        truncate_t truncate;
 
-        rv = claim(&booked, &heir, uses, &APR_ARRAY_IDX(finds, i, find_t), terminations);
+        rv = claim(&booked, &truncate, uses, &APR_ARRAY_IDX(finds, i, find_t), terminations);
         if (rv == APR_SUCCESS && booked) {
             rv = tseed_page_loader_load(uses->loader, booked);
         }
@@ -157,9 +158,9 @@ static apr_status_t inherit(const uses_t *uses, const find_t *find,
 {
     const tseed_remnant_t *remnant = &find->remnant;
     tseed_book_tileset_t *booked;
-    heir_t heir;
+    truncate_t truncate;
     int won;
-    apr_status_t rv = claim(&booked, &heir, uses, find, terminations);
+    apr_status_t rv = claim(&booked, &truncate, uses, find, terminations);
 
     if (rv != APR_SUCCESS || !booked) {
         return rv;
@@ -168,12 +169,13 @@ static apr_status_t inherit(const uses_t *uses, const find_t *find,
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
               " tiles was renamed away when the seeder died",
-              remnant->task, heir.task->layer, remnant->z, remnant->usage.names);
-    if (heir.is_ended) {
+              remnant->task, truncate.task->layer, remnant->z, remnant->usage.names);
+    if (truncate.is_ended) {
         return APR_SUCCESS;
     }
-    count_level(uses, &heir, remnant);
-    return tseed_state_task_checkpoint(uses->session->state, heir.task->id, &heir.progress, &won);
+    count_level(uses, &truncate, remnant);
+    return tseed_state_task_checkpoint(uses->session->state, truncate.task->id, &truncate.progress,
+                                       &won);
 }
 
 static int by_level(const void *a, const void *b)
@@ -236,7 +238,7 @@ apr_status_t tseed_inherited_take(const tseed_context_t *context, const tseed_se
     }
     rv = tseed_state_terminations(uses->session->state, &terminations, uses->context->scratch);
     if (rv == APR_SUCCESS) {
-        rv = load_heirs(uses, finds, terminations);
+        rv = load_all(uses, finds, terminations);
     }
     if (rv == APR_SUCCESS) {
         rv = inherit_all(uses, finds, terminations);

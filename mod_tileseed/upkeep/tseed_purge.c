@@ -113,8 +113,8 @@ static void *purge_thread(void *data)
 
 /* ---- the book ---- */
 
-/* So many names fewer can have no more files among them than there are names left. Where several
- * tile sets of the root are charged nobody knows whose names are gone. */
+/* The names that are left can be names of as many files at most: all other files are gone. Where
+ * several tile sets of the root are charged, it is not known whose names are gone. */
 static void credit(tseed_purge_t *purge, root_t *root)
 {
     tseed_book_tileset_t *booked = tseed_book_only_detached(purge->cache->book, root->path);
@@ -149,7 +149,7 @@ static void settle(tseed_purge_t *purge, root_t *root)
     }
 }
 
-/* Whether there is something to remove, as far as anybody can see. */
+/* Whether there is something to remove, by the book or by the disk. */
 static int is_owed(const tseed_purge_t *purge, const root_t *root)
 {
     const char *path = apr_pstrcat(purge->context->scratch, root->path, "/" TSEED_REMOVED, NULL);
@@ -159,8 +159,7 @@ static int is_owed(const tseed_purge_t *purge, const root_t *root)
            access(path, F_OK) == 0;
 }
 
-/* A store that can't be read or written is somebody else's to complain of: nothing may have been
- * truncated there. */
+/* Logs a failure where something was truncated. Else jobs log that the store can't be used. */
 static void complain(const tseed_purge_t *purge, root_t *root)
 {
     if (root->rv != root->said && is_owed(purge, root)) {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The claim: two httpds that work in one store directory are noticed.
+/* Each seeder locks the directories of its stores, by flock and for as long as it lives. The lock
+ * keeps no seeder out: a seeder that does not get the lock says so once. The lock is on the
+ * directory itself, so there is no file that would be counted or copied.
  *
- * Each seeder locks the directories of its stores, by flock and for as long as it lives. The lock
- * keeps nobody out: who does not get it says so once. It is on the directory itself, so that there
- * is no file which would be counted or copied.
- *
- * A thread of its own does it, because a directory of a server that is away may keep it for ever.
- * It looks again every few seconds: directories are made by the first tile, and removed by whoever
- * tidies up. What another holds at the first look may be the lock of a seeder that is just leaving;
- * the second look tells.
+ * A thread of its own takes the locks, because a directory on a file server that is away may keep
+ * the thread for ever. The thread looks again every few seconds: the first tile makes a directory,
+ * and an administrator may remove it. A lock that another seeder holds at the first look may belong
+ * to a seeder that is just leaving; the second look tells.
  */
 #include "upkeep/tseed_root_claim.h"
 

@@ -81,7 +81,7 @@ static void *sync_all(void *data)
 
 /* ---- runs ---- */
 
-/* What the sync that begins now will have made safe. */
+/* Notes what the sync that begins now will make safe. */
 static void copy_run(tseed_run_t *run)
 {
     run->is_copied = run->dirty;
@@ -182,8 +182,8 @@ static void take(void *module, void *about)
     sync->is_said = 0;
 }
 
-/* Endings wait for nothing else. */
-static int somebody_ends(const tseed_syncer_t *syncer, const tseed_sync_t *sync)
+/* Whether a task waits for this sync alone to end. */
+static int is_awaited(const tseed_syncer_t *syncer, const tseed_sync_t *sync)
 {
     for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
         if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(syncer->durable, run) &&
@@ -199,7 +199,7 @@ static void feed(void *module)
     tseed_syncer_t *syncer = module;
 
     for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
-        if (!sync->at_work && (sync->due || somebody_ends(syncer, sync)) &&
+        if (!sync->at_work && (sync->due || is_awaited(syncer, sync)) &&
             tseed_clock_monotonic() >= sync->not_before) {
             begin_one(syncer, sync);
         }
@@ -226,7 +226,7 @@ static void tick(void *module, apr_time_t now)
 
 /* ---- the file systems ---- */
 
-/* Of the directory, or of the nearest one above that is there. */
+/* The device of a directory, or of the nearest directory above it that exists. */
 static dev_t device_of(const char *root, apr_pool_t *pool)
 {
     char *path = apr_pstrdup(pool, root), *slash;

@@ -127,7 +127,7 @@ static void walk_begin(tseed_walk_t *walk, tseed_run_t *run)
     }
 }
 
-/* What the tile set is known to have, or why nobody knows. */
+/* Notes and logs that the tile set is known now, or that it can't be read. */
 static void settle(tseed_walk_t *walk, tseed_book_tileset_t *booked, apr_status_t rv)
 {
     if (rv == APR_SUCCESS && !booked->record.complete) {
