@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Jobs that cut: what a worker does with an answer. */
+#include "work/tseed_job_cut.h"
+
+#include <apr_strings.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/tseed_digest.h"
+#include "base/tseed_text.h"
+#include "image/tseed_blank.h"
+#include "tiling/tseed_margin.h"
+#include "work/tseed_job_store.h"
+
+static void bad_answer(tseed_job_t *job, const char *cause)
+{
+    job->outcome = TSEED_JOB_BAD_ANSWER;
+    tseed_text_fit(job->cause, sizeof(job->cause), cause);
+}
+
+/* Where the tile lies in the answer, whose first row is the metatile's uppermost. */
+static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile)
+{
+    const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
+    const tseed_range_t *whole = &job->metatile.whole;
+    const tseed_margin_t margin = tseed_margin_of(gridset, whole, job->run->task->gutter,
+                                                  !job->run->tileset.layer->gutter_beyond);
+
+    return (tseed_region_t){
+        .x = margin.left + (int)(tile->x - whole->minx) * gridset->tile_width,
+        .y = margin.top + (int)(whole->maxy - tile->y) * gridset->tile_height,
+        .width = gridset->tile_width,
+        .height = gridset->tile_height,
+    };
+}
+
+/* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
+static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
+                    const tseed_tile_t *tile, apr_pool_t *scratch)
+{
+    tseed_region_t region = region_of(job, tile);
+    tseed_encoded_t encoded;
+    apr_status_t rv;
+    const char *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+
+    if (error) {
+        bad_answer(job, error);
+        return 0;
+    }
+    rv = tseed_job_store_tile(store, job, tile, &encoded);
+    if (rv != APR_SUCCESS) {
+        tseed_job_no_store(job, store, rv);
+        return 0;
+    }
+    job->made++;
+    return 1;
+}
+
+static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
+                      apr_pool_t *scratch)
+{
+    const tseed_range_t *wanted = &job->metatile.wanted;
+    int64_t i = 0; /* counts the tiles as tseed_store_present does */
+
+    for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
+        for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
+            tseed_tile_t tile = {wanted->z, x, y};
+
+            if (job->present[i / 64] >> (i % 64) & 1) {
+                job->skipped++;
+            } else if (job->written[i / 64] >> (i % 64) & 1) {
+                job->made++;
+            } else if (cut_tile(cutter, store, job, &tile, scratch)) {
+                job->written[i / 64] |= UINT64_C(1) << (i % 64);
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+/* Whether the answer is the one that the tiles came from. A new answer begins anew with what was
+ * made of another. */
+static int is_known(tseed_job_t *job)
+{
+    uint64_t digest;
+
+    if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        return 1;
+    }
+    digest = tseed_digest(job->transfer.body, job->transfer.length, job->seed);
+    digest = digest ? digest : 1;
+    if (digest != job->digest) {
+        memset(job->written, 0, sizeof(job->written));
+        job->bytes = 0;
+        job->digest = digest;
+    }
+    return digest == job->known;
+}
+
+/* In a reseed, finds the tiles that stay: those that are there, if they came from this very answer.
+ */
+static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
+{
+    memset(job->present, 0, sizeof(job->present));
+    if (is_known(job)) {
+        tseed_job_check(store, job);
+        for (size_t i = 0; i < sizeof(job->present) / sizeof(job->present[0]); i++) {
+            job->present[i] &= ~job->written[i];
+        }
+    }
+}
+
+/* An answer without a body stands for a tile that the upstream does not have. */
+static const char *open_answer(tseed_cutter_t *cutter, const tseed_job_t *job, apr_pool_t *scratch)
+{
+    tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width, job->height};
+    const char *error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
+
+    return error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+}
+
+static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, apr_pool_t *scratch)
+{
+    const char *error = open_answer(cutter, job, scratch);
+    const char *words = error ? tseed_transfer_words(&job->transfer, scratch) : "";
+
+    if (error) {
+        bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
+    } else {
+        cut_tiles(cutter, store, job, scratch);
+    }
+}
+
+/* Makes what is missing or has changed. */
+static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
+                  apr_pool_t *scratch)
+{
+    const int64_t tiles = tseed_range_count(&job->metatile.wanted);
+
+    if (tseed_run_leaves_unchanged(job->run)) {
+        find_unchanged(store, job);
+    } else {
+        is_known(job);
+    }
+    if (job->outcome != TSEED_JOB_OK) {
+        return;
+    }
+    if (tseed_job_present(job) == tiles) {
+        job->skipped = tiles;
+    } else if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        job->outcome = TSEED_JOB_NO_BODY;
+    } else {
+        cut(cutter, store, job, scratch);
+    }
+}
+
+/* The encoded tile in a file without a name, or -1. */
+static int keep(const tseed_encoded_t *encoded)
+{
+    int file = memfd_create("tile", MFD_CLOEXEC);
+
+    if (file >= 0 && write(file, encoded->data, encoded->length) != (ssize_t)encoded->length) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+/* What can't be stored is kept for those who wait for it. */
+static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
+{
+    tseed_passage_t *passage = job->passage;
+
+    for (int i = 0; i < passage->count; i++) {
+        tseed_region_t region = region_of(job, &passage->tiles[i]);
+        tseed_encoded_t encoded;
+
+        if (!tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
+            passage->files[i] = keep(&encoded);
+        }
+    }
+}
+
+/* Nothing is stored, whatever the store is like. */
+void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
+{
+    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
+                                   job->height};
+    const char *error = tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+
+    if (error) {
+        bad_answer(job, error);
+    } else {
+        pass(cutter, job, scratch);
+        job->outcome = TSEED_JOB_NO_STORE;
+    }
+}
+
+void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
+                   apr_pool_t *scratch)
+{
+    renew(cutter, store, job, scratch);
+    if (job->passage && (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
+        pass(cutter, job, scratch);
+    }
+}

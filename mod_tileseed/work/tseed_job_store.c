@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Jobs in their store: what a worker changes there is charged before, and noted for the book. */
+#include "work/tseed_job_store.h"
+
+#include <errno.h>
+
+#include "base/tseed_text.h"
+
+int tseed_job_is_stopped(void *run)
+{
+    return atomic_load(&((tseed_run_t *)run)->stopped);
+}
+
+void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
+{
+    if (rv == ELOOP && store) {
+        tseed_text_say(job->cause, sizeof(job->cause),
+                       "%s/%s is a symbolic link, and none is followed below a store's directory",
+                       job->run->tileset.layer->store.root, tseed_store_link_met(store));
+    }
+    job->outcome = tseed_job_is_stopped(job->run) ? TSEED_JOB_STOPPED
+                   : job->refused                 ? TSEED_JOB_NO_ROOM
+                                                  : TSEED_JOB_NO_STORE;
+    job->rv = rv;
+}
+
+void tseed_job_check(tseed_store_t *store, tseed_job_t *job)
+{
+    apr_status_t rv = tseed_store_present(store, &job->metatile.wanted, job->present,
+                                          TSEED_METATILE_TILES_MAX / 64);
+    if (rv != APR_SUCCESS) {
+        tseed_job_no_store(job, store, rv);
+    }
+}
+
+/* ---- charged before it is written ---- */
+
+/* Reserves what a new file may cost at most. APR_EDQUOT: an account refuses. */
+static apr_status_t charge(tseed_job_t *job, int64_t allocated)
+{
+    job->needed = allocated;
+    job->refused = tseed_account_charge(&job->run->booked->chain, (tseed_amount_t){allocated, 1});
+    return job->refused ? APR_FROM_OS_ERROR(EDQUOT) : APR_SUCCESS;
+}
+
+static int64_t at_least_0(int64_t number)
+{
+    return number > 0 ? number : 0;
+}
+
+void tseed_job_settle(tseed_job_t *job, int64_t allocated, int files, const tseed_effect_t *effect)
+{
+    const tseed_amount_t spare = {allocated - at_least_0(effect->allocated),
+                                  files - at_least_0(effect->files)};
+
+    tseed_account_release(&job->run->booked->chain, spare);
+    job->freed.bytes += at_least_0(-effect->allocated);
+    job->freed.files += at_least_0(-effect->files);
+}
+
+void tseed_job_note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect)
+{
+    tseed_page_t page = tseed_page_of(tile);
+
+    tseed_tally_add(&job->tally, &page, effect);
+}
+
+static apr_status_t put_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                             const tseed_encoded_t *encoded)
+{
+    const tseed_stop_t stop = {tseed_job_is_stopped, job->run};
+    int64_t allocated = tseed_store_allocation(store, encoded->length);
+    tseed_effect_t effect;
+    apr_status_t rv = charge(job, allocated);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
+    tseed_job_settle(job, allocated, 1, &effect);
+    if (rv == APR_SUCCESS) {
+        tseed_job_note(job, tile, &effect);
+        job->bytes += (int64_t)encoded->length;
+    }
+    return rv;
+}
+
+static apr_status_t share(tseed_store_t *store, tseed_job_t *job, const tseed_encoded_t *encoded)
+{
+    int64_t allocated = tseed_store_allocation(store, encoded->length);
+    tseed_effect_t effect;
+    apr_status_t rv = charge(job, allocated);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_store_share(&effect, store, encoded->data, encoded->length);
+    tseed_job_settle(job, allocated, 1, &effect);
+    tseed_effect_add(&job->shared, &effect);
+    job->bytes += effect.bytes;
+    return rv;
+}
+
+/* APR_ENOTIMPL: the tile needs a file of its own. */
+static apr_status_t link_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                              const tseed_encoded_t *encoded)
+{
+    const tseed_stop_t stop = {tseed_job_is_stopped, job->run};
+    tseed_effect_t effect;
+    apr_status_t rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, &stop);
+
+    if (rv == APR_NOTFOUND) {
+        rv = share(store, job, encoded);
+        if (rv == APR_SUCCESS) {
+            rv = tseed_store_link(&effect, store, tile, encoded->data, encoded->length, &stop);
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_job_settle(job, 0, 0, &effect);
+        tseed_job_note(job, tile, &effect);
+    }
+    return rv == APR_NOTFOUND ? APR_ENOTIMPL : rv;
+}
+
+apr_status_t tseed_job_store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,
+                                  const tseed_encoded_t *encoded)
+{
+    apr_status_t rv = APR_ENOTIMPL;
+
+    if (job->run->tileset.layer->store.link_uniform && encoded->uniform) {
+        rv = link_tile(store, job, tile, encoded);
+    }
+    return rv == APR_ENOTIMPL ? put_tile(store, job, tile, encoded) : rv;
+}
