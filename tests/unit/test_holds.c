@@ -193,6 +193,20 @@ static void test_holds__pages_in_doubt_are_counted_first(void **state)
     end(&cut);
 }
 
+/* Else nobody could count it; and whether its mark is committed does not matter. */
+static void test_holds__a_count_goes_to_work_in_a_page_in_doubt(void **state)
+{
+    tseed_job_t count = job_of(TSEED_STAGE_COUNT, 0, 31);
+
+    (void)state;
+    background.booked = enter(2, 0);
+    tseed_run_job_add(&background, &count);
+    tseed_holds_hold(holds, &count);
+    assert_true(tseed_holds_may_work(holds, &count));
+    assert_int_equal(marks->to_count->nelts, 0);
+    end(&count);
+}
+
 static void test_holds__shared_files_are_counted_before_tiles_are_linked(void **state)
 {
     tseed_job_t cut = job_of(TSEED_STAGE_CUT, 0, 3), removal = job_of(TSEED_STAGE_REMOVE, 0, 3);
@@ -430,6 +444,7 @@ int main(void)
         TEST(a_mark_comes_before_the_first_tile),
         TEST(a_marked_page_is_not_marked_again),
         TEST(pages_in_doubt_are_counted_first),
+        TEST(a_count_goes_to_work_in_a_page_in_doubt),
         TEST(shared_files_are_counted_before_tiles_are_linked),
         TEST(nothing_is_cut_during_a_recount),
         TEST(nothing_is_held_while_the_book_is_loaded),
