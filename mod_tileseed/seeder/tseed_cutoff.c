@@ -44,7 +44,7 @@ static void send_back(tseed_seeder_t *seeder, tseed_run_t *run)
         if (!job->is_stale) {
             tseed_queue_put(&run->ready, job);
         } else if (run->is_standing) {
-            tseed_guests_fetch_again(seeder, job);
+            tseed_misses_fetch_again(seeder->misses, job);
         } else {
             tseed_queue_put(&run->wanted, job);
         }

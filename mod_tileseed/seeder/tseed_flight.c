@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Flights: who waits for which metatile. */
+/* Flights: which requests wait for which metatile. */
 #include "seeder/tseed_flight.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "base/tseed_memory.h"
 
 tseed_flight_t *tseed_flight_get(tseed_run_t *run, int64_t position)
 {
@@ -50,72 +51,72 @@ const tseed_flight_t *tseed_flight_failed(const tseed_run_t *run, int64_t positi
     return flight;
 }
 
-/* ---- guests ---- */
+/* ---- waiters ---- */
 
-void tseed_flight_board(tseed_seeder_t *seeder, tseed_flight_t *flight,
-                        const tseed_question_t *question, int end)
+void tseed_flight_join(const tseed_waiters_t *shared, tseed_flight_t *flight,
+                       const tseed_question_t *question, int end)
 {
-    tseed_guest_t *guest = tseed_memory_get(sizeof(*guest));
-    struct epoll_event gone = {.events = EPOLLRDHUP, .data.ptr = guest};
+    tseed_waiter_t *waiter = tseed_memory_get(sizeof(*waiter));
+    struct epoll_event gone = {.events = EPOLLRDHUP, .data.ptr = waiter};
 
-    guest->end = end;
-    guest->tile = question->tile;
-    guest->client = tseed_memory_copy(question->client);
-    guest->until = tseed_clock_monotonic() + apr_time_from_sec(TSEED_MISS_SECONDS);
-    guest->flight = flight;
-    guest->next = flight->guests;
-    flight->guests = guest;
-    if (epoll_ctl(seeder->leavers, EPOLL_CTL_ADD, end, &gone) != 0) {
+    waiter->end = end;
+    waiter->tile = question->tile;
+    waiter->client = tseed_memory_copy(question->client);
+    waiter->until = tseed_clock_monotonic() + apr_time_from_sec(TSEED_MISS_SECONDS);
+    waiter->flight = flight;
+    waiter->next = flight->waiters;
+    flight->waiters = waiter;
+    if (epoll_ctl(shared->leavers, EPOLL_CTL_ADD, end, &gone) != 0) {
         tseed_log(TSEED_LOG_WARNING, APR_FROM_OS_ERROR(errno),
                   "a request for a missing tile can't be watched: it keeps its place when its "
                   "client goes");
     }
 }
 
-/* The end has been closed, or is closed with this. */
-static void check_out(tseed_seeder_t *seeder, tseed_guest_t *guest)
+/* Forgets a waiter whose end is closed. */
+static void forget_waiter(const tseed_waiters_t *shared, tseed_waiter_t *waiter)
 {
-    tseed_places_leave(seeder->places, guest->flight->run->task->layer, guest->client);
-    free(guest->client);
-    free(guest);
+    tseed_waiter_places_leave(shared->places, waiter->flight->run->task->layer, waiter->client);
+    free(waiter->client);
+    free(waiter);
 }
 
-static void answer(tseed_seeder_t *seeder, tseed_guest_t *guest, const tseed_reply_t *reply,
-                   int tile)
+static void answer(const tseed_waiters_t *shared, tseed_waiter_t *waiter,
+                   const tseed_reply_t *reply, int tile)
 {
-    tseed_miss_answer(guest->end, reply, tile);
-    check_out(seeder, guest);
+    tseed_miss_answer(waiter->end, reply, tile);
+    forget_waiter(shared, waiter);
 }
 
-void tseed_flight_leave(tseed_seeder_t *seeder, tseed_guest_t *guest)
+void tseed_flight_leave(const tseed_waiters_t *shared, tseed_waiter_t *waiter)
 {
-    tseed_guest_t **link = &guest->flight->guests;
+    tseed_waiter_t **link = &waiter->flight->waiters;
 
-    while (*link != guest) {
+    while (*link != waiter) {
         link = &(*link)->next;
     }
-    *link = guest->next;
-    close(guest->end);
-    check_out(seeder, guest);
+    *link = waiter->next;
+    close(waiter->end);
+    forget_waiter(shared, waiter);
 }
 
-void tseed_flight_drop_late(tseed_seeder_t *seeder, tseed_flight_t *flight,
+void tseed_flight_drop_late(const tseed_waiters_t *shared, tseed_flight_t *flight,
                             const tseed_reply_t *late, apr_time_t now)
 {
-    tseed_guest_t **link = &flight->guests, *guest;
+    tseed_waiter_t **link = &flight->waiters, *waiter;
 
-    while ((guest = *link) != NULL) {
-        if (now >= guest->until) {
-            *link = guest->next;
-            answer(seeder, guest, late, -1);
+    while ((waiter = *link) != NULL) {
+        if (now >= waiter->until) {
+            *link = waiter->next;
+            answer(shared, waiter, late, -1);
         } else {
-            link = &guest->next;
+            link = &waiter->next;
         }
     }
 }
 
-/* The place of a tile among those that a worker is to encode for guests even if it can't store
- * them, -1 if nobody had asked for it when the work began. */
+/* Finds a tile among those that a worker encodes for waiters even if it can't store them; -1:
+ * nobody had asked for the tile when the work began. */
 static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
 {
     const tseed_passage_t *passage = job->passage;
@@ -128,25 +129,26 @@ static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
     return -1;
 }
 
-void tseed_flight_tell(tseed_seeder_t *seeder, tseed_flight_t *flight, const tseed_reply_t *reply)
+void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
+                       const tseed_reply_t *reply)
 {
     const tseed_passage_t *passage = flight->job->passage;
-    tseed_guest_t **link = &flight->guests, *guest;
+    tseed_waiter_t **link = &flight->waiters, *waiter;
 
-    while ((guest = *link) != NULL) {
-        int at = passage_find(flight->job, &guest->tile);
+    while ((waiter = *link) != NULL) {
+        int at = passage_find(flight->job, &waiter->tile);
         int tile = at >= 0 ? passage->files[at] : -1;
         tseed_reply_t own = *reply;
 
         if (reply->outcome == TSEED_MISS_BUSY && passage && at < 0) {
-            link = &guest->next;
+            link = &waiter->next;
             continue;
         }
-        *link = guest->next;
+        *link = waiter->next;
         if (tile >= 0) {
             own.outcome = TSEED_MISS_PASSED;
         }
-        answer(seeder, guest, &own, tile);
+        answer(shared, waiter, &own, tile);
     }
 }
 
@@ -167,7 +169,7 @@ void tseed_flight_end(tseed_flight_t *flight, const tseed_reply_t *reply)
     int was_asked = flight->job->stage != TSEED_STAGE_CHECK;
 
     flight->job = NULL;
-    if (flight->guests) {
+    if (flight->waiters) {
         return;
     }
     unlink_flight(flight);

@@ -10,8 +10,6 @@
  *      tseed_inquiry.c  what the upstreams say that they offer
  *      tseed_checkup.c  the database looked through after a bad end
  *      tseed_ledger.c   what goes into the database, and when
- *      tseed_guests.c   requests that wait for a missing tile
- *      tseed_flight.c   who of them waits for which metatile
  */
 #ifndef TSEED_HOUSE_H
 #define TSEED_HOUSE_H
@@ -30,7 +28,7 @@
 #include "upkeep/tseed_count.h"
 #include "upkeep/tseed_evict.h"
 #include "upkeep/tseed_page_jobs.h"
-#include "seeder/tseed_places.h"
+#include "seeder/tseed_misses.h"
 #include "upkeep/tseed_purge.h"
 #include "upkeep/tseed_reconciler.h"
 #include "seeder/tseed_seeder.h"
@@ -88,8 +86,7 @@ typedef struct tseed_seeder_t {
     tseed_reconciler_t *reconciler;
     tseed_syncer_t *syncer;
     tseed_evict_t *evict;
-    tseed_places_t *places; /* of requests that wait, */
-    int leavers;            /* and an epoll that hears when one has gone */
+    tseed_misses_t *misses;
 
     tseed_inquiry_t *inquiries;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -153,17 +150,6 @@ extern tseed_client_t tseed_inquiry_client;
 void tseed_cutoff_draw(tseed_seeder_t *seeder, const tseed_task_t *truncate,
                        const tseed_tileset_t *tileset);
 
-/* ---- guests ---- */
-
-/* Before the first of them. */
-apr_status_t tseed_guests_begin(tseed_seeder_t *seeder);
-/* Takes in the questions that have come. */
-void tseed_guests_hear(tseed_seeder_t *seeder);
-/* Lets those go whose child waits no more. */
-void tseed_guests_part(tseed_seeder_t *seeder);
-extern tseed_client_t tseed_guests_client;
-/* A job whose answer waits for a worker is out of date. */
-void tseed_guests_fetch_again(tseed_seeder_t *seeder, tseed_job_t *job);
 
 /* ---- ledger ---- */
 

@@ -99,7 +99,7 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->context->mailbox->wake, .events = POLLIN},
         {.fd = seeder->setup->hatch, .events = POLLIN},
-        {.fd = seeder->leavers, .events = POLLIN},
+        {.fd = tseed_misses_leavers(seeder->misses), .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t next = earlier(tseed_clients_due(seeder->context->clients), seeder->next_tick);
@@ -109,10 +109,10 @@ static int wait_for_work(tseed_seeder_t *seeder, int *rung)
 
     poll(fds, 5, left > 0 ? (int)(left / 1000) + 1 : 0);
     if (fds[4].revents) {
-        tseed_guests_part(seeder);
+        tseed_misses_part(seeder->misses);
     }
     if (fds[3].revents) {
-        tseed_guests_hear(seeder);
+        tseed_misses_hear(seeder->misses);
     }
     *rung = fds[1].revents && read(seeder->setup->doorbell, &rings, sizeof(rings)) > 0;
     return fds[0].revents || parent_is_gone(seeder);
@@ -214,7 +214,7 @@ static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, 
 }
 
 /* Nobody waits for a tile that can't be made. */
-static void send_guests_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle)
+static void send_waiters_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle)
 {
     tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = RETRY_AFTER};
     tseed_question_t question;
@@ -253,7 +253,7 @@ static int begin(tseed_seeder_t *seeder)
         }
         tseed_board_heartbeat(seeder->context->board, tseed_clock_monotonic());
         if (!is_young) {
-            send_guests_away(seeder, obstacle);
+            send_waiters_away(seeder, obstacle);
         }
         apr_pool_clear(seeder->context->scratch);
         if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
@@ -282,7 +282,7 @@ static apr_status_t start_threads(tseed_seeder_t *seeder)
             seeder->context->mailbox, seeder->context->board, seeder->context->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_guests_begin(seeder);
+        rv = tseed_misses_open(seeder->misses);
     }
     return rv;
 }
@@ -494,7 +494,7 @@ static void stop(tseed_seeder_t *seeder)
 static void enter_clients(tseed_seeder_t *seeder)
 {
     tseed_client_t *const clients[] = {
-        tseed_stages_client(seeder->stages),         &tseed_guests_client,
+        tseed_stages_client(seeder->stages),         tseed_misses_client(seeder->misses),
         tseed_background_client(seeder->background), tseed_retry_client(seeder->retry),
         tseed_outage_client(seeder->outage),         &tseed_inquiry_client,
         tseed_holds_client(seeder->holds),           tseed_evict_client(seeder->evict),
@@ -633,6 +633,8 @@ static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool
     usage_create(seeder);
     pipeline_create(seeder);
     upkeep_create(seeder);
+    seeder->misses = tseed_misses_create(
+        seeder->context, &(tseed_misses_uses_t){.seeder = seeder, .socket = setup->hatch});
     enter_clients(seeder);
     return seeder;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Places: a count for each name that has any, forgotten with its last place. */
-#include "seeder/tseed_places.h"
+#include "seeder/tseed_waiter_places.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
@@ -17,7 +17,7 @@ typedef struct {
     int count;
 } share_t;
 
-struct tseed_places_t {
+struct tseed_waiter_places_t {
     int most, taken;
     int most_of_layer, most_of_client;
     apr_hash_t *layers, *clients; /* name -> share_t */
@@ -39,16 +39,16 @@ static void free_shares(apr_hash_t *shares)
 /* Frees the shares of places that nobody has given back. */
 static apr_status_t end_places(void *data)
 {
-    const tseed_places_t *places = data;
+    const tseed_waiter_places_t *places = data;
 
     free_shares(places->layers);
     free_shares(places->clients);
     return APR_SUCCESS;
 }
 
-tseed_places_t *tseed_places_create(int most, int layer, int client, apr_pool_t *pool)
+tseed_waiter_places_t *tseed_waiter_places_create(int most, int layer, int client, apr_pool_t *pool)
 {
-    tseed_places_t *places = apr_pcalloc(pool, sizeof(*places));
+    tseed_waiter_places_t *places = apr_pcalloc(pool, sizeof(*places));
 
     places->most = most;
     places->most_of_layer = layer;
@@ -67,13 +67,13 @@ static int count_of(apr_hash_t *shares, const char *name)
 }
 
 /* Whether somebody who has `count` places may have another one. */
-static int may_take(const tseed_places_t *places, int count, int most)
+static int may_take(const tseed_waiter_places_t *places, int count, int most)
 {
-    return count < (most == TSEED_PLACES_FREE ? places->most - places->taken : most);
+    return count < (most == TSEED_WAITER_PLACES_FREE ? places->most - places->taken : most);
 }
 
-static const char *refusal(const tseed_places_t *places, const char *layer, const char *client,
-                           apr_pool_t *scratch)
+static const char *refusal(const tseed_waiter_places_t *places, const char *layer,
+                           const char *client, apr_pool_t *scratch)
 {
     const int of_layer = count_of(places->layers, layer);
     const int of_client = count_of(places->clients, client);
@@ -123,8 +123,8 @@ static void subtract(apr_hash_t *shares, const char *name)
     }
 }
 
-const char *tseed_places_take(tseed_places_t *places, const char *layer, const char *client,
-                              apr_pool_t *scratch)
+const char *tseed_waiter_places_take(tseed_waiter_places_t *places, const char *layer,
+                                     const char *client, apr_pool_t *scratch)
 {
     const char *problem = refusal(places, layer, client, scratch);
 
@@ -136,7 +136,7 @@ const char *tseed_places_take(tseed_places_t *places, const char *layer, const c
     return problem;
 }
 
-void tseed_places_leave(tseed_places_t *places, const char *layer, const char *client)
+void tseed_waiter_places_leave(tseed_waiter_places_t *places, const char *layer, const char *client)
 {
     places->taken--;
     subtract(places->layers, layer);

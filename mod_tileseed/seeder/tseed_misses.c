@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Misses: what becomes of a request that waits for a missing tile. */
+#include "seeder/tseed_misses.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_text.h"
+#include "pipeline/tseed_upstreams.h"
+#include "seeder/tseed_flight.h"
+#include "seeder/tseed_house.h"
+
+#define CRASHES_OF_METATILE 2
+#define FAILED_SECONDS      10
+#define BUSY_SECONDS        1
+#define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
+#define LEAVERS_AT_ONCE     64
+
+struct tseed_misses_t {
+    tseed_client_t client;
+    const tseed_context_t *context;
+    tseed_seeder_t *seeder;
+    tseed_runs_t *runs;
+    tseed_cache_t *cache;
+    int socket; /* where children ask */
+    tseed_waiters_t shared;
+};
+
+/* ---- answers ---- */
+
+static tseed_reply_t reply_of(tseed_miss_outcome_t outcome, int seconds, const char *cause)
+{
+    tseed_reply_t reply = {.outcome = outcome, .retry_after = seconds};
+
+    tseed_text_fit(reply.cause, sizeof(reply.cause), cause);
+    return reply;
+}
+
+static tseed_reply_t busy(const char *cause)
+{
+    return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
+}
+
+static void close_passage(tseed_job_t *job)
+{
+    for (int i = 0; job->passage && i < job->passage->count; i++) {
+        if (job->passage->files[i] >= 0) {
+            close(job->passage->files[i]);
+        }
+    }
+    free(job->passage);
+    job->passage = NULL;
+}
+
+static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_t outcome)
+{
+    tseed_flight_t *flight = tseed_flight_of(job);
+    tseed_reply_t reply = {.outcome = outcome};
+
+    if (outcome == TSEED_MISS_FAILED) {
+        reply = reply_of(outcome, FAILED_SECONDS, job->cause);
+        tseed_failures_note(job->run, job->cause, tseed_clock_monotonic());
+    } else if (outcome == TSEED_MISS_BUSY) {
+        reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
+                                                       : "the work at it was cut short");
+    }
+    if (!atomic_load(&job->run->stopped)) { /* who waits when we stop asks the next seeder */
+        tseed_flight_tell(&misses->shared, flight, &reply);
+    }
+    tseed_flight_end(flight, &reply);
+    close_passage(job);
+    tseed_jobs_put_back(misses->seeder->jobs, job);
+}
+
+/* ---- stages ---- */
+
+/* Notes the tiles that waiters ask for, in case they can't be stored. */
+static void begin_cut(tseed_job_t *job)
+{
+    tseed_passage_t *passage = tseed_memory_get(sizeof(*passage));
+    const tseed_waiter_t *waiter = tseed_flight_of(job)->waiters;
+
+    for (; waiter && passage->count < TSEED_PASSAGE_MOST; waiter = waiter->next) {
+        passage->tiles[passage->count] = waiter->tile;
+        passage->files[passage->count++] = -1;
+    }
+    job->passage = passage;
+    job->stage = TSEED_STAGE_CUT;
+    tseed_queue_put(&job->run->ready, job);
+}
+
+/* A tile that is handed over unstored is no hit of a file, but it is a use of its page. */
+static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
+{
+    const uint64_t print = job->run->booked->record.print;
+
+    for (int i = 0; i < job->passage->count; i++) {
+        const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);
+
+        tseed_book_hit(misses->cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
+                       tseed_holds_date(misses->seeder->holds));
+    }
+}
+
+/* The waiters get what they came for; it is stored when the janitor has made room, or has not for a
+ * second, which is the last try. */
+static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
+{
+    const tseed_reply_t reply = busy("there is no room for it");
+
+    tseed_quota_wait_put(misses->seeder->quota_wait, job);
+    if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
+        finish(misses, job, TSEED_MISS_BUSY);
+        return;
+    }
+    count_uses(misses, job);
+    tseed_flight_tell(&misses->shared, tseed_flight_of(job), &reply);
+    close_passage(job);
+    begin_cut(job);
+    job->due = job->run->pause_until;
+}
+
+static int is_there(const tseed_job_t *job)
+{
+    return job->outcome == TSEED_JOB_OK &&
+           tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
+}
+
+/* An upstream that is away is asked no more than its pace allows: a request that comes before the
+ * upstream is due again hears so at once. */
+static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
+{
+    tseed_outlook_t outlook;
+
+    tseed_upstreams_get(misses->context->fetcher, &outlook, job->run);
+    if (outlook.since && tseed_clock_monotonic() < outlook.next) {
+        memcpy(job->cause, outlook.cause, sizeof(job->cause));
+        finish(misses, job, TSEED_MISS_FAILED);
+    } else {
+        tseed_stages_fetch(misses->seeder->stages, job);
+    }
+}
+
+/* Nobody waited for the metatile when its fetch was given up. Requests that have come since have it
+ * fetched again. */
+static void begin_anew(tseed_misses_t *misses, tseed_job_t *job)
+{
+    if (tseed_flight_of(job)->waiters) {
+        begin_fetch(misses, job);
+    } else {
+        finish(misses, job, TSEED_MISS_BUSY);
+    }
+}
+
+static void fetched(tseed_misses_t *misses, tseed_job_t *job)
+{
+    tseed_stages_arrive(job);
+    if (job->transfer.result == TSEED_FETCH_OK && !job->is_stale) {
+        begin_cut(job);
+    } else if (job->is_stale || job->transfer.result == TSEED_FETCH_CANCELLED) {
+        begin_anew(misses, job);
+    } else {
+        memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
+        finish(misses, job, TSEED_MISS_FAILED);
+    }
+}
+
+void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job)
+{
+    close_passage(job);
+    begin_anew(misses, job);
+}
+
+static void worked(tseed_misses_t *misses, tseed_job_t *job)
+{
+    job->run->working--;
+    if (job->stage == TSEED_STAGE_CUT && !job->is_passing) {
+        tseed_holds_book(misses->seeder->holds, job);
+    }
+    job->run->checking -= job->stage == TSEED_STAGE_CHECK;
+    if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
+        begin_anew(misses, job);
+    } else if (job->outcome == TSEED_JOB_OK) {
+        finish(misses, job, TSEED_MISS_STORED);
+    } else if (job->outcome == TSEED_JOB_NO_ROOM) {
+        wait_for_room(misses, job);
+    } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
+        finish(misses, job, TSEED_MISS_FAILED);
+    } else {
+        finish(misses, job, TSEED_MISS_BUSY);
+    }
+}
+
+static void take(void *module, tseed_job_t *job)
+{
+    tseed_misses_t *misses = module;
+
+    if (job->stage == TSEED_STAGE_FETCH) {
+        fetched(misses, job);
+    } else {
+        worked(misses, job);
+    }
+}
+
+/* ---- coming in ---- */
+
+static void turn_away(int end, tseed_reply_t reply)
+{
+    tseed_miss_answer(end, &reply, -1);
+}
+
+static const char too_many[] =
+    "requests have made as many tile sets of its layer as TileSeedMaxTileSets allows for, with "
+    "values that TileSeedParameter does not list";
+
+/* Finds the run that serves a question, and the position of its tile; NULL: *problem says why. */
+static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *question,
+                             int64_t *position, const char **problem)
+{
+    const tseed_names_t names = {question->layer, question->gridset, question->format,
+                                 question->parameters};
+    const tseed_tile_t *tile = &question->tile;
+    tseed_run_t *run;
+    apr_status_t rv = tseed_background_get(&run, misses->seeder->background, &names);
+
+    *problem = "the configuration is just being changed";
+    if (rv == APR_ENOSPC) {
+        *problem = too_many;
+        return NULL;
+    }
+    if (rv != APR_SUCCESS) {
+        *problem = rv == APR_NOTFOUND
+                       ? *problem
+                       : "the state database can't be written; the error log says why";
+        return NULL;
+    }
+    *position = tseed_positions_of(&run->positions, tile->z, tile->x, tile->y);
+    return *position < 0 ? NULL : run; /* asked under another configuration */
+}
+
+/* Its transfer may have gone on without any request that waits. */
+static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_question_t *question,
+                 int end)
+{
+    if (!flight->waiters && flight->job && flight->job->stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_adopt(misses->context->fetcher, &flight->job->transfer);
+    }
+    tseed_flight_join(&misses->shared, flight, question, end);
+}
+
+/* Returns whether the request waits now; if not, the request has its answer. */
+static int join_flight(tseed_misses_t *misses, const tseed_question_t *question, int end)
+{
+    const char *problem;
+    int64_t position;
+    tseed_run_t *run = find_run(misses, question, &position, &problem);
+    const apr_time_t now = tseed_clock_monotonic();
+    const tseed_flight_t *failed;
+
+    if (!run) {
+        turn_away(end,
+                  problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
+        return 0;
+    }
+    failed = tseed_flight_failed(run, position, now);
+    if (failed) {
+        turn_away(end, reply_of(TSEED_MISS_FAILED, 1 + (int)apr_time_sec(failed->until - now),
+                                failed->cause));
+        return 0;
+    }
+    join(misses, tseed_flight_get(run, position), question, end);
+    return 1;
+}
+
+/* Takes a place first: nothing is made for a request that gets none. */
+static void let_in(tseed_misses_t *misses, const tseed_question_t *question, int end)
+{
+    const char *problem = tseed_waiter_places_take(misses->shared.places, question->layer,
+                                                   question->client, misses->context->scratch);
+
+    if (problem) {
+        turn_away(end, busy(problem));
+    } else if (!join_flight(misses, question, end)) {
+        tseed_waiter_places_leave(misses->shared.places, question->layer, question->client);
+    }
+}
+
+void tseed_misses_hear(tseed_misses_t *misses)
+{
+    tseed_question_t question;
+    int end;
+    apr_status_t rv;
+
+    do {
+        rv = tseed_miss_take(&question, &end, misses->socket, misses->context->scratch);
+        if (rv == APR_SUCCESS) {
+            let_in(misses, &question, end);
+        }
+    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+}
+
+/* ---- going away ---- */
+
+/* A flight that nobody waits for any more is not begun. A request that the upstream has already
+ * gives way to requests that somebody waits for; if there are none, its picture is stored. */
+static void call_off(tseed_misses_t *misses, tseed_flight_t *flight)
+{
+    if (flight->waiters) {
+        return;
+    }
+    if (!flight->job) {
+        tseed_flight_forget(flight);
+    } else if (flight->job->stage == TSEED_STAGE_FETCH) {
+        tseed_fetcher_orphan(misses->context->fetcher, &flight->job->transfer);
+    }
+}
+
+void tseed_misses_part(tseed_misses_t *misses)
+{
+    struct epoll_event events[LEAVERS_AT_ONCE];
+    int count = epoll_wait(misses->shared.leavers, events, LEAVERS_AT_ONCE, 0);
+
+    for (int i = 0; i < count; i++) {
+        tseed_waiter_t *waiter = events[i].data.ptr;
+        tseed_flight_t *flight = waiter->flight;
+
+        tseed_flight_leave(&misses->shared, waiter);
+        call_off(misses, flight);
+    }
+}
+
+/* ---- under way ---- */
+
+static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flight)
+{
+    tseed_job_t *job = tseed_jobs_get(misses->seeder->jobs, &misses->client);
+
+    job->position = flight->position;
+    job->metatile = flight->metatile;
+    flight->job = job;
+    tseed_run_job_add(run, job);
+    tseed_holds_hold(misses->seeder->holds, job);
+    if (tseed_board_crashes_at(misses->context->board, run->task->id, job->position) >=
+        CRASHES_OF_METATILE) {
+        apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
+        finish(misses, job, TSEED_MISS_FAILED);
+    } else {
+        tseed_stages_work(misses->seeder->stages, job, TSEED_STAGE_CHECK);
+    }
+}
+
+static int is_taken(const tseed_misses_t *misses, const tseed_run_t *run,
+                    const tseed_metatile_t *metatile)
+{
+    return tseed_run_holder(misses->runs->tasks, run, metatile) ||
+           tseed_run_holder(misses->runs->background, run, metatile);
+}
+
+static void feed(void *module)
+{
+    tseed_misses_t *misses = module;
+
+    for (tseed_run_t *run = misses->runs->background; run; run = run->next_run) {
+        for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
+            next = flight->next;
+            if (!flight->job && !is_taken(misses, run, &flight->metatile)) {
+                begin(misses, run, flight);
+            }
+        }
+    }
+}
+
+/* ---- once a tick ---- */
+
+/* The answer to requests that have waited too long. */
+static tseed_reply_t late_of(const tseed_flight_t *flight)
+{
+    const tseed_job_t *job = flight->job;
+
+    return busy(job && job->stage == TSEED_STAGE_FETCH ? "the upstream has not answered in time"
+                                                       : "it takes too long");
+}
+
+static void tick(void *module, apr_time_t now)
+{
+    tseed_misses_t *misses = module;
+
+    for (tseed_run_t *run = misses->runs->background; run; run = run->next_run) {
+        for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
+            next = flight->next;
+            if (flight->waiters || !flight->job) {
+                const tseed_reply_t late = late_of(flight);
+
+                tseed_flight_drop_late(&misses->shared, flight, &late, now);
+                call_off(misses, flight);
+            }
+        }
+        tseed_flight_forget_failed(run, now);
+        tseed_failures_summarise(run, now);
+    }
+}
+
+/* ---- the module ---- */
+
+tseed_misses_t *tseed_misses_create(const tseed_context_t *context, const tseed_misses_uses_t *uses)
+{
+    const tseed_settings_t *settings = context->settings;
+    tseed_misses_t *misses = apr_pcalloc(context->pool, sizeof(*misses));
+    int of_layer = settings->miss_of_layer;
+
+    if (of_layer == TSEED_WAITER_PLACES_FREE && context->catalog->order->nelts == 1) {
+        of_layer = settings->miss_waiters; /* there is no other layer to leave places to */
+    }
+    misses->client = (tseed_client_t){.module = misses, .feed = feed, .take = take, .tick = tick};
+    misses->context = context;
+    misses->seeder = uses->seeder;
+    misses->runs = uses->seeder->runs;
+    misses->cache = uses->seeder->cache;
+    misses->socket = uses->socket;
+    misses->shared.places = tseed_waiter_places_create(settings->miss_waiters, of_layer,
+                                                       settings->miss_of_client, context->pool);
+    misses->shared.leavers = -1;
+    return misses;
+}
+
+tseed_client_t *tseed_misses_client(tseed_misses_t *misses)
+{
+    return &misses->client;
+}
+
+apr_status_t tseed_misses_open(tseed_misses_t *misses)
+{
+    misses->shared.leavers = epoll_create1(EPOLL_CLOEXEC);
+    return misses->shared.leavers < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
+}
+
+int tseed_misses_leavers(const tseed_misses_t *misses)
+{
+    return misses->shared.leavers;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Misses: requests that wait for a tile which is not there yet.
+ *
+ * The background run of a tile set makes its missing tiles. Their metatiles take the way of a
+ * seed's, CHECK -> FETCH -> CUT, once for all requests that wait for the same metatile (a
+ * "flight"). Requests wait for a metatile that a task is at work on; the metatile is not fetched
+ * twice. A tile that can't be stored is handed to its requests all the same; if only room lacked,
+ * the tile is stored by and by. If the upstream fails, the requests hear so at once, for a retry is
+ * theirs to make. A request that comes before the retry is due hears the same, and the upstream is
+ * not asked. If the seeder dies, the children ask the next seeder. Main thread only.
+ */
+#ifndef TSEED_MISSES_H
+#define TSEED_MISSES_H
+
+#include "work/tseed_context.h"
+
+typedef struct tseed_misses_t tseed_misses_t;
+
+/* What misses use. */
+struct tseed_seeder_t;
+typedef struct {
+    struct tseed_seeder_t *seeder;
+    int socket; /* where children ask; see tseed_miss.h */
+} tseed_misses_uses_t;
+
+/* Makes the module, in the context's pool, with no request waiting. */
+tseed_misses_t *tseed_misses_create(const tseed_context_t *context,
+                                    const tseed_misses_uses_t *uses);
+/* Returns the record to enter among the clients; it lives as long as the module. */
+tseed_client_t *tseed_misses_client(tseed_misses_t *misses);
+
+/* Opens the epoll that hears of clients that leave. Fails when there is no descriptor left. */
+apr_status_t tseed_misses_open(tseed_misses_t *misses);
+/* Returns the descriptor to poll: readable when a client has left. */
+int tseed_misses_leavers(const tseed_misses_t *misses);
+
+/* Takes in the questions that have come. */
+void tseed_misses_hear(tseed_misses_t *misses);
+/* Forgets the requests whose clients have left. */
+void tseed_misses_part(tseed_misses_t *misses);
+/* Asks the upstream again for a job whose answer is out of date before a worker has it. */
+void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job);
+
+#endif
