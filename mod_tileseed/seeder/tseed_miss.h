@@ -3,8 +3,8 @@
 /* How a child asks the seeder for a tile that is not there, and hears what became of it.
  *
  *      child                                   seeder
- *        socketpair ──► question + one end ──►   the hatch: a socket that the parent made, one
- *        waits at the other end                  packet a question
+ *        socketpair ──► question + one end ──►   the miss socket, which the parent made:
+ *        waits at the other end                  one packet a question
  *        answer (+ the tile, unstored) ◄──────   writes to the end that came with it
  *
  * The end that travels with the question makes the rest simple: nothing is named, counted or left
@@ -57,8 +57,9 @@ typedef struct {
     char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
 } tseed_reply_t;
 
-/* Makes the hatch: children write to ends[1], the seeder reads from ends[0]. Holds about `most`
- * questions while no seeder reads. Parent, before any fork. */
+/* Makes the miss socket: children write to ends[1], the seeder reads from ends[0]. The socket holds
+ * about `most` questions while no seeder reads. Parent, before any fork. Fails when there is no
+ * descriptor left. */
 apr_status_t tseed_miss_open(int ends[2], int most);
 
 /* Child, any thread: asks and waits, for TSEED_MISS_PATIENCE at most; a seeder that ends without an

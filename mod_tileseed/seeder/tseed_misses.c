@@ -11,10 +11,11 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_memory.h"
 #include "base/tseed_text.h"
+#include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
-#include "seeder/tseed_house.h"
 
 #define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
@@ -23,12 +24,8 @@
 #define LEAVERS_AT_ONCE     64
 
 struct tseed_misses_t {
+    tseed_misses_uses_t uses;
     tseed_client_t client;
-    const tseed_context_t *context;
-    tseed_seeder_t *seeder;
-    tseed_runs_t *runs;
-    tseed_cache_t *cache;
-    int socket; /* where children ask */
     tseed_waiters_t shared;
 };
 
@@ -75,7 +72,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
     }
     tseed_flight_end(flight, &reply);
     close_passage(job);
-    tseed_jobs_put_back(misses->seeder->jobs, job);
+    tseed_jobs_put_back(misses->uses.jobs, job);
 }
 
 /* ---- stages ---- */
@@ -103,8 +100,8 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
     for (int i = 0; i < job->passage->count; i++) {
         const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);
 
-        tseed_book_hit(misses->cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
-                       tseed_holds_date(misses->seeder->holds));
+        tseed_book_hit(misses->uses.cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
+                       tseed_holds_date(misses->uses.holds));
     }
 }
 
@@ -114,7 +111,7 @@ static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
 {
     const tseed_reply_t reply = busy("there is no room for it");
 
-    tseed_quota_wait_put(misses->seeder->quota_wait, job);
+    tseed_quota_wait_put(misses->uses.quota_wait, job);
     if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         finish(misses, job, TSEED_MISS_BUSY);
         return;
@@ -138,12 +135,12 @@ static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
-    tseed_upstreams_get(misses->context->fetcher, &outlook, job->run);
+    tseed_upstreams_get(misses->uses.context->fetcher, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
         finish(misses, job, TSEED_MISS_FAILED);
     } else {
-        tseed_stages_fetch(misses->seeder->stages, job);
+        tseed_stages_fetch(misses->uses.stages, job);
     }
 }
 
@@ -181,7 +178,7 @@ static void worked(tseed_misses_t *misses, tseed_job_t *job)
 {
     job->run->working--;
     if (job->stage == TSEED_STAGE_CUT && !job->is_passing) {
-        tseed_holds_book(misses->seeder->holds, job);
+        tseed_holds_book(misses->uses.holds, job);
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
@@ -227,7 +224,7 @@ static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *que
                                  question->parameters};
     const tseed_tile_t *tile = &question->tile;
     tseed_run_t *run;
-    apr_status_t rv = tseed_background_get(&run, misses->seeder->background, &names);
+    apr_status_t rv = tseed_background_get(&run, misses->uses.background, &names);
 
     *problem = "the configuration is just being changed";
     if (rv == APR_ENOSPC) {
@@ -249,7 +246,7 @@ static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_que
                  int end)
 {
     if (!flight->waiters && flight->job && flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_adopt(misses->context->fetcher, &flight->job->transfer);
+        tseed_fetcher_adopt(misses->uses.context->fetcher, &flight->job->transfer);
     }
     tseed_flight_join(&misses->shared, flight, question, end);
 }
@@ -282,7 +279,7 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
 static void let_in(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
     const char *problem = tseed_waiter_places_take(misses->shared.places, question->layer,
-                                                   question->client, misses->context->scratch);
+                                                   question->client, misses->uses.context->scratch);
 
     if (problem) {
         turn_away(end, busy(problem));
@@ -298,7 +295,7 @@ void tseed_misses_hear(tseed_misses_t *misses)
     apr_status_t rv;
 
     do {
-        rv = tseed_miss_take(&question, &end, misses->socket, misses->context->scratch);
+        rv = tseed_miss_take(&question, &end, misses->uses.socket, misses->uses.context->scratch);
         if (rv == APR_SUCCESS) {
             let_in(misses, &question, end);
         }
@@ -317,7 +314,7 @@ static void call_off(tseed_misses_t *misses, tseed_flight_t *flight)
     if (!flight->job) {
         tseed_flight_forget(flight);
     } else if (flight->job->stage == TSEED_STAGE_FETCH) {
-        tseed_fetcher_orphan(misses->context->fetcher, &flight->job->transfer);
+        tseed_fetcher_orphan(misses->uses.context->fetcher, &flight->job->transfer);
     }
 }
 
@@ -339,34 +336,34 @@ void tseed_misses_part(tseed_misses_t *misses)
 
 static void begin(tseed_misses_t *misses, tseed_run_t *run, tseed_flight_t *flight)
 {
-    tseed_job_t *job = tseed_jobs_get(misses->seeder->jobs, &misses->client);
+    tseed_job_t *job = tseed_jobs_get(misses->uses.jobs, &misses->client);
 
     job->position = flight->position;
     job->metatile = flight->metatile;
     flight->job = job;
     tseed_run_job_add(run, job);
-    tseed_holds_hold(misses->seeder->holds, job);
-    if (tseed_board_crashes_at(misses->context->board, run->task->id, job->position) >=
+    tseed_holds_hold(misses->uses.holds, job);
+    if (tseed_board_crashes_at(misses->uses.context->board, run->task->id, job->position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
         finish(misses, job, TSEED_MISS_FAILED);
     } else {
-        tseed_stages_work(misses->seeder->stages, job, TSEED_STAGE_CHECK);
+        tseed_stages_work(misses->uses.stages, job, TSEED_STAGE_CHECK);
     }
 }
 
 static int is_taken(const tseed_misses_t *misses, const tseed_run_t *run,
                     const tseed_metatile_t *metatile)
 {
-    return tseed_run_holder(misses->runs->tasks, run, metatile) ||
-           tseed_run_holder(misses->runs->background, run, metatile);
+    return tseed_run_holder(misses->uses.runs->tasks, run, metatile) ||
+           tseed_run_holder(misses->uses.runs->background, run, metatile);
 }
 
 static void feed(void *module)
 {
     tseed_misses_t *misses = module;
 
-    for (tseed_run_t *run = misses->runs->background; run; run = run->next_run) {
+    for (tseed_run_t *run = misses->uses.runs->background; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (!flight->job && !is_taken(misses, run, &flight->metatile)) {
@@ -391,7 +388,7 @@ static void tick(void *module, apr_time_t now)
 {
     tseed_misses_t *misses = module;
 
-    for (tseed_run_t *run = misses->runs->background; run; run = run->next_run) {
+    for (tseed_run_t *run = misses->uses.runs->background; run; run = run->next_run) {
         for (tseed_flight_t *flight = run->flights, *next; flight; flight = next) {
             next = flight->next;
             if (flight->waiters || !flight->job) {
@@ -408,23 +405,19 @@ static void tick(void *module, apr_time_t now)
 
 /* ---- the module ---- */
 
-tseed_misses_t *tseed_misses_create(const tseed_context_t *context, const tseed_misses_uses_t *uses)
+tseed_misses_t *tseed_misses_create(const tseed_misses_uses_t *uses)
 {
-    const tseed_settings_t *settings = context->settings;
-    tseed_misses_t *misses = apr_pcalloc(context->pool, sizeof(*misses));
+    const tseed_settings_t *settings = uses->context->settings;
+    tseed_misses_t *misses = apr_pcalloc(uses->context->pool, sizeof(*misses));
     int of_layer = settings->miss_of_layer;
 
-    if (of_layer == TSEED_WAITER_PLACES_FREE && context->catalog->order->nelts == 1) {
+    if (of_layer == TSEED_WAITER_PLACES_FREE && uses->context->catalog->order->nelts == 1) {
         of_layer = settings->miss_waiters; /* there is no other layer to leave places to */
     }
+    misses->uses = *uses;
     misses->client = (tseed_client_t){.module = misses, .feed = feed, .take = take, .tick = tick};
-    misses->context = context;
-    misses->seeder = uses->seeder;
-    misses->runs = uses->seeder->runs;
-    misses->cache = uses->seeder->cache;
-    misses->socket = uses->socket;
-    misses->shared.places = tseed_waiter_places_create(settings->miss_waiters, of_layer,
-                                                       settings->miss_of_client, context->pool);
+    misses->shared.places = tseed_waiter_places_create(
+        settings->miss_waiters, of_layer, settings->miss_of_client, uses->context->pool);
     misses->shared.leavers = -1;
     return misses;
 }

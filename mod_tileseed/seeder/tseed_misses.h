@@ -13,20 +13,26 @@
 #ifndef TSEED_MISSES_H
 #define TSEED_MISSES_H
 
-#include "work/tseed_context.h"
+#include "pipeline/tseed_background.h"
+#include "pipeline/tseed_stages.h"
 
 typedef struct tseed_misses_t tseed_misses_t;
 
 /* What misses use. */
-struct tseed_seeder_t;
 typedef struct {
-    struct tseed_seeder_t *seeder;
+    const tseed_context_t *context;
+    tseed_runs_t *runs;
+    tseed_cache_t *cache;
+    tseed_holds_t *holds;
+    tseed_jobs_t *jobs;
+    tseed_background_t *background;
+    tseed_quota_wait_t *quota_wait;
+    tseed_stages_t *stages;
     int socket; /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;
 
 /* Makes the module, in the context's pool, with no request waiting. */
-tseed_misses_t *tseed_misses_create(const tseed_context_t *context,
-                                    const tseed_misses_uses_t *uses);
+tseed_misses_t *tseed_misses_create(const tseed_misses_uses_t *uses);
 /* Returns the record to enter among the clients; it lives as long as the module. */
 tseed_client_t *tseed_misses_client(tseed_misses_t *misses);
 

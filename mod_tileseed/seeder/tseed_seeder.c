@@ -14,7 +14,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "seeder/tseed_house.h"
+#include "seeder/tseed_parts.h"
 #include "seeder/tseed_miss.h"
 #include "upkeep/tseed_discover.h"
 #include "upkeep/tseed_inherited.h"
@@ -30,22 +30,30 @@
 #define SYNC_MOST         (2 * APR_USEC_PER_SEC) /* at the end */
 #define RETRY_AFTER       30 /* seconds: told to those who ask for what can't be made */
 
+typedef struct {
+    const tseed_seeder_setup_t *setup;
+    tseed_parts_t *parts;
+    apr_file_t *lock;
+    apr_time_t next_tick; /* monotonic */
+    int board_is_wrong;   /* which has been logged */
+} seeder_t;
+
 /* ---- the state directory is ours ---- */
 
-static const char *lock_path(const tseed_seeder_t *seeder, apr_pool_t *pool)
+static const char *lock_path(const seeder_t *seeder, apr_pool_t *pool)
 {
-    return apr_pstrcat(pool, seeder->context->settings->state_dir, "/lock", NULL);
+    return apr_pstrcat(pool, seeder->parts->context->settings->state_dir, "/lock", NULL);
 }
 
 /* One seeder a state directory: an fcntl lock that dies with its holder. */
-static apr_status_t lock_try(tseed_seeder_t *seeder)
+static apr_status_t lock_try(seeder_t *seeder)
 {
     apr_status_t rv = APR_SUCCESS;
 
     if (!seeder->lock) {
-        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->context->scratch),
+        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->parts->context->scratch),
                            APR_FOPEN_WRITE | APR_FOPEN_CREATE, APR_FPROT_UREAD | APR_FPROT_UWRITE,
-                           seeder->context->pool);
+                           seeder->parts->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = apr_file_lock(seeder->lock, APR_FLOCK_EXCLUSIVE | APR_FLOCK_NONBLOCK);
@@ -55,26 +63,26 @@ static apr_status_t lock_try(tseed_seeder_t *seeder)
 
 /* Whether the lock file is still the one that we hold: another in its place would let a second
  * seeder in. */
-static int lock_is_ours(tseed_seeder_t *seeder)
+static int lock_is_ours(seeder_t *seeder)
 {
     apr_finfo_t held, there;
 
     return apr_file_info_get(&held, APR_FINFO_IDENT, seeder->lock) == APR_SUCCESS &&
-           apr_stat(&there, lock_path(seeder, seeder->context->scratch), APR_FINFO_IDENT,
-                    seeder->context->scratch) == APR_SUCCESS &&
+           apr_stat(&there, lock_path(seeder, seeder->parts->context->scratch), APR_FINFO_IDENT,
+                    seeder->parts->context->scratch) == APR_SUCCESS &&
            held.inode == there.inode && held.device == there.device;
 }
 
 /* ---- waiting ---- */
 
-static int parent_is_gone(const tseed_seeder_t *seeder)
+static int parent_is_gone(const seeder_t *seeder)
 {
     return seeder->setup->parent > 0 && getppid() != (pid_t)seeder->setup->parent;
 }
 
 /* Waits for at most that long, or until somebody asks for a missing tile if `hears`. Returns
  * nonzero when it is time to leave. */
-static int wait_for_stop(tseed_seeder_t *seeder, int milliseconds, int hears)
+static int wait_for_stop(seeder_t *seeder, int milliseconds, int hears)
 {
     struct pollfd fds[2] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
@@ -92,27 +100,28 @@ static apr_time_t earlier(apr_time_t a, apr_time_t b)
 
 /* Waits for the doorbell, the mailbox, a client that is due or the next tick. Returns nonzero when
  * it is time to leave. */
-static int wait_for_work(tseed_seeder_t *seeder, int *rung)
+static int wait_for_work(seeder_t *seeder, int *rung)
 {
     struct pollfd fds[5] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
         {.fd = seeder->setup->doorbell, .events = POLLIN},
-        {.fd = seeder->context->mailbox->wake, .events = POLLIN},
+        {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN},
         {.fd = seeder->setup->hatch, .events = POLLIN},
-        {.fd = tseed_misses_leavers(seeder->misses), .events = POLLIN},
+        {.fd = tseed_misses_leavers(seeder->parts->misses), .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
-    apr_time_t next = earlier(tseed_clients_due(seeder->context->clients), seeder->next_tick);
-    int is_busy = seeder->session->must_record || seeder->cache->is_loading;
-    apr_time_t left = is_busy && now >= seeder->session->retry_at ? 0 : next - now;
+    apr_time_t next =
+        earlier(tseed_clients_due(seeder->parts->context->clients), seeder->next_tick);
+    int is_busy = seeder->parts->session->must_record || seeder->parts->cache->is_loading;
+    apr_time_t left = is_busy && now >= seeder->parts->session->retry_at ? 0 : next - now;
     uint64_t rings;
 
     poll(fds, 5, left > 0 ? (int)(left / 1000) + 1 : 0);
     if (fds[4].revents) {
-        tseed_misses_part(seeder->misses);
+        tseed_misses_part(seeder->parts->misses);
     }
     if (fds[3].revents) {
-        tseed_misses_hear(seeder->misses);
+        tseed_misses_hear(seeder->parts->misses);
     }
     *rung = fds[1].revents && read(seeder->setup->doorbell, &rings, sizeof(rings)) > 0;
     return fds[0].revents || parent_is_gone(seeder);
@@ -135,11 +144,12 @@ static void prepare_process(void)
 }
 
 /* What was left on the board must be right before it is believed. */
-static void mend_board(tseed_seeder_t *seeder)
+static void mend_board(seeder_t *seeder)
 {
     const char *problem;
 
-    while ((problem = tseed_board_mend(seeder->context->board, seeder->context->scratch)) != NULL) {
+    while ((problem = tseed_board_mend(seeder->parts->context->board,
+                                       seeder->parts->context->scratch)) != NULL) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                   "the board that the last seeder left was wrong: %s; the state database stands",
                   problem);
@@ -149,37 +159,37 @@ static void mend_board(tseed_seeder_t *seeder)
 
 /* The tile sets of database, configuration and disk, and what an earlier seeder has left undone;
  * their pages come later. */
-static apr_status_t begin_books(tseed_seeder_t *seeder)
+static apr_status_t begin_books(seeder_t *seeder)
 {
     apr_status_t rv;
 
-    if (seeder->cache->book) {
+    if (seeder->parts->cache->book) {
         return APR_SUCCESS;
     }
-    rv = tseed_cache_load(seeder->cache);
+    rv = tseed_cache_load(seeder->parts->cache);
     if (rv == APR_SUCCESS) {
-        tseed_page_loader_begin(seeder->page_loader);
-        rv = tseed_discover_look(seeder->context, seeder->cache);
+        tseed_page_loader_begin(seeder->parts->page_loader);
+        rv = tseed_discover_look(seeder->parts->context, seeder->parts->cache);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_cache_load_notes(seeder->cache);
+        rv = tseed_cache_load_notes(seeder->parts->cache);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_inherited_take(seeder->context, seeder->session, seeder->cache,
-                                  seeder->page_loader);
+        rv = tseed_inherited_take(seeder->parts->context, seeder->parts->session,
+                                  seeder->parts->cache, seeder->parts->page_loader);
     }
     if (rv == APR_SUCCESS) {
-        tseed_page_loader_go(seeder->page_loader);
+        tseed_page_loader_go(seeder->parts->page_loader);
     } else {
-        tseed_cache_undo(seeder->cache);
+        tseed_cache_undo(seeder->parts->cache);
     }
     return rv;
 }
 
 /* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
-static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *obstacle)
+static apr_status_t try_to_begin(seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
-    const tseed_settings_t *settings = seeder->context->settings;
+    const tseed_settings_t *settings = seeder->parts->context->settings;
     apr_status_t rv = lock_try(seeder);
 
     /* fcntl has two words for a lock that is held; before there is a file EACCES means what it says
@@ -188,11 +198,12 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
                     ? TSEED_SEEDER_LOCKED_OUT
                     : TSEED_SEEDER_NO_STATE;
     if (rv == APR_SUCCESS) {
-        tseed_checkup_begin(seeder);
+        tseed_integrity_check_begin(seeder->parts->integrity_check);
     }
-    if (rv == APR_SUCCESS && !seeder->session->state) {
-        rv = tseed_state_open(&seeder->session->state, settings->state_dir, settings->db_driver,
-                              settings->db_params, seeder->context->pool);
+    if (rv == APR_SUCCESS && !seeder->parts->session->state) {
+        rv = tseed_state_open(&seeder->parts->session->state, settings->state_dir,
+                              settings->db_driver, settings->db_params,
+                              seeder->parts->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = begin_books(seeder);
@@ -201,20 +212,20 @@ static apr_status_t try_to_begin(tseed_seeder_t *seeder, tseed_seeder_state_t *o
         return rv;
     }
     mend_board(seeder);
-    return tseed_roster_recover(seeder);
+    return tseed_tasks_recover(seeder->parts->tasks);
 }
 
-static void say_obstacle(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
+static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
 {
-    tseed_board_seeder_state_set(seeder->context->board, obstacle);
+    tseed_board_seeder_state_set(seeder->parts->context->board, obstacle);
     tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
               obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
                                                   : "can't use the state directory",
-              seeder->context->settings->state_dir);
+              seeder->parts->context->settings->state_dir);
 }
 
 /* Nobody waits for a tile that can't be made. */
-static void send_waiters_away(tseed_seeder_t *seeder, tseed_seeder_state_t obstacle)
+static void send_waiters_away(seeder_t *seeder, tseed_seeder_state_t obstacle)
 {
     tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = RETRY_AFTER};
     tseed_question_t question;
@@ -227,7 +238,8 @@ static void send_waiters_away(tseed_seeder_t *seeder, tseed_seeder_state_t obsta
                     : "the state directory can't be used",
                 sizeof(reply.cause));
     do {
-        rv = tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->context->scratch);
+        rv =
+            tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->parts->context->scratch);
         if (rv == APR_SUCCESS) {
             tseed_miss_answer(end, &reply, -1);
         }
@@ -235,10 +247,10 @@ static void send_waiters_away(tseed_seeder_t *seeder, tseed_seeder_state_t obsta
 }
 
 /* Begins, however long it takes. Returns nonzero when it is time to leave. */
-static int begin(tseed_seeder_t *seeder)
+static int begin(seeder_t *seeder)
 {
     apr_time_t patience =
-        tseed_clock_monotonic() + seeder->context->settings->stop_timeout + LOCK_PATIENCE;
+        tseed_clock_monotonic() + seeder->parts->context->settings->stop_timeout + LOCK_PATIENCE;
     tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
     apr_status_t rv;
 
@@ -251,11 +263,11 @@ static int begin(tseed_seeder_t *seeder)
             say_obstacle(seeder, obstacle, rv);
             said = obstacle;
         }
-        tseed_board_heartbeat(seeder->context->board, tseed_clock_monotonic());
+        tseed_board_heartbeat(seeder->parts->context->board, tseed_clock_monotonic());
         if (!is_young) {
             send_waiters_away(seeder, obstacle);
         }
-        apr_pool_clear(seeder->context->scratch);
+        apr_pool_clear(seeder->parts->context->scratch);
         if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
             return 1;
         }
@@ -268,21 +280,22 @@ static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
     tseed_mailbox_put(mailbox, transfer->baton);
 }
 
-static apr_status_t start_threads(tseed_seeder_t *seeder)
+static apr_status_t start_threads(seeder_t *seeder)
 {
-    apr_status_t rv = tseed_mailbox_init(seeder->context->mailbox);
+    apr_status_t rv = tseed_mailbox_init(seeder->parts->context->mailbox);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_fetcher_create(&seeder->context->fetcher, fetch_done, seeder->context->mailbox,
-                                  seeder->context->pool);
+        rv = tseed_fetcher_create(&seeder->parts->context->fetcher, fetch_done,
+                                  seeder->parts->context->mailbox, seeder->parts->context->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_workers_create(
-            &seeder->context->workers, (unsigned)seeder->context->settings->workers,
-            seeder->context->mailbox, seeder->context->board, seeder->context->pool);
+        rv = tseed_workers_create(&seeder->parts->context->workers,
+                                  (unsigned)seeder->parts->context->settings->workers,
+                                  seeder->parts->context->mailbox, seeder->parts->context->board,
+                                  seeder->parts->context->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_misses_open(seeder->misses);
+        rv = tseed_misses_open(seeder->parts->misses);
     }
     return rv;
 }
@@ -290,34 +303,36 @@ static apr_status_t start_threads(tseed_seeder_t *seeder)
 /* ---- the loop ---- */
 
 /* What children have committed is read first and called applied then, never the other way round. */
-static void hear(tseed_seeder_t *seeder)
+static void hear(seeder_t *seeder)
 {
-    uint64_t committed = tseed_board_committed(seeder->context->board);
-    apr_status_t rv = tseed_roster_sync(seeder);
+    uint64_t committed = tseed_board_committed(seeder->parts->context->board);
+    apr_status_t rv = tseed_tasks_hear(seeder->parts->tasks);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_ledger_quota(seeder);
+        rv = tseed_quota_adoption_hear(seeder->parts->quota_adoption);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_reconciler_hear(seeder->reconciler);
+        rv = tseed_reconciler_hear(seeder->parts->reconciler);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_evict_hear(seeder->evict);
+        rv = tseed_evict_hear(seeder->parts->evict);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_lapsed_hear(seeder->context, seeder->session, seeder->cache);
+        rv =
+            tseed_lapsed_hear(seeder->parts->context, seeder->parts->session, seeder->parts->cache);
     }
     if (rv == APR_SUCCESS) {
-        tseed_board_apply(seeder->context->board, committed);
+        tseed_board_apply(seeder->parts->context->board, committed);
     } else {
-        tseed_session_fail(seeder->session, rv, "read what was committed");
+        tseed_session_fail(seeder->parts->session, rv, "read what was committed");
     }
 }
 
 /* A fault of ours is said once, and mended by the next seeder. */
-static void validate_board(tseed_seeder_t *seeder)
+static void validate_board(seeder_t *seeder)
 {
-    const char *problem = tseed_board_validate(seeder->context->board, seeder->context->scratch);
+    const char *problem =
+        tseed_board_validate(seeder->parts->context->board, seeder->parts->context->scratch);
 
     if (problem && !seeder->board_is_wrong) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
@@ -329,37 +344,39 @@ static void validate_board(tseed_seeder_t *seeder)
     seeder->board_is_wrong = problem != NULL;
 }
 
-static void tick(tseed_seeder_t *seeder)
+static void tick(seeder_t *seeder)
 {
     apr_time_t now = tseed_clock_monotonic();
-    const tseed_settings_t *settings = seeder->context->settings;
+    const tseed_settings_t *settings = seeder->parts->context->settings;
 
     seeder->next_tick = now + TICK;
-    tseed_board_heartbeat(seeder->context->board, now);
-    tseed_clients_tick(seeder->context->clients, now);
-    tseed_ledger_record(seeder, 1);
-    tseed_checkup_tick(seeder);
-    if (seeder->context->ticks % VALIDATE_EVERY == 0) {
+    tseed_board_heartbeat(seeder->parts->context->board, now);
+    tseed_clients_tick(seeder->parts->context->clients, now);
+    tseed_checkpoint_record(seeder->parts->checkpoint, 1);
+    tseed_integrity_check_tick(seeder->parts->integrity_check);
+    if (seeder->parts->context->ticks % VALIDATE_EVERY == 0) {
         validate_board(seeder);
     }
-    if (++seeder->context->ticks % PRUNE_EVERY == 1 && !seeder->session->trouble) {
-        tseed_state_prune(seeder->session->state, settings->history_most,
-                          tseed_calendar_least(&seeder->context->calendar, apr_time_now(), now) -
-                              settings->history_age);
+    if (++seeder->parts->context->ticks % PRUNE_EVERY == 1 && !seeder->parts->session->trouble) {
+        tseed_state_prune(
+            seeder->parts->session->state, settings->history_most,
+            tseed_calendar_least(&seeder->parts->context->calendar, apr_time_now(), now) -
+                settings->history_age);
     }
 }
 
 /* All pages have been read. */
-static void believe_books(tseed_seeder_t *seeder)
+static void believe_books(seeder_t *seeder)
 {
-    tseed_count_recount(seeder->count);
-    if (seeder->quota_version) { /* else it is still to be read */
-        tseed_evict_configure(seeder->evict);
+    tseed_count_recount(seeder->parts->count);
+    if (tseed_quota_adoption_is_known(
+            seeder->parts->quota_adoption)) { /* else it is still to be read */
+        tseed_evict_configure(seeder->parts->evict);
     }
 }
 
 /* Returns when it is time to leave, or when the lock file was taken from under our feet. */
-static tseed_exit_t loop(tseed_seeder_t *seeder)
+static tseed_exit_t loop(seeder_t *seeder)
 {
     int rung = 1;
 
@@ -367,13 +384,13 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
         /* before anybody is told to wait for it */
-        if (tseed_page_loader_turn(seeder->page_loader)) {
+        if (tseed_page_loader_turn(seeder->parts->page_loader)) {
             believe_books(seeder);
         }
-        if (tseed_page_loader_is_lost(seeder->page_loader)) {
+        if (tseed_page_loader_is_lost(seeder->parts->page_loader)) {
             return TSEED_EXIT_FAILED;
         }
-        tseed_mailbox_take(seeder->context->mailbox);
+        tseed_mailbox_take(seeder->parts->context->mailbox);
         if (rung || due) {
             hear(seeder);
         }
@@ -383,15 +400,15 @@ static tseed_exit_t loop(tseed_seeder_t *seeder)
                 tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                           "the lock file of the state directory %s was removed or replaced; "
                           "the seeder starts anew",
-                          seeder->context->settings->state_dir);
+                          seeder->parts->context->settings->state_dir);
                 return TSEED_EXIT_FAILED;
             }
-        } else if (seeder->session->must_record) {
-            tseed_ledger_record(seeder, 0);
+        } else if (seeder->parts->session->must_record) {
+            tseed_checkpoint_record(seeder->parts->checkpoint, 0);
         }
-        tseed_schedule_turn(seeder);
-        tseed_clients_feed(seeder->context->clients);
-        apr_pool_clear(seeder->context->scratch);
+        tseed_scheduler_turn(seeder->parts->scheduler);
+        tseed_clients_feed(seeder->parts->context->clients);
+        apr_pool_clear(seeder->parts->context->scratch);
         if (wait_for_work(seeder, &rung)) {
             return TSEED_EXIT_STOPPED;
         }
@@ -417,34 +434,35 @@ static void stop_runs(tseed_run_t *runs)
     }
 }
 
-static void wait_for_workers(tseed_seeder_t *seeder, apr_time_t until)
+static void wait_for_workers(seeder_t *seeder, apr_time_t until)
 {
-    struct pollfd mail = {.fd = seeder->context->mailbox->wake, .events = POLLIN};
+    struct pollfd mail = {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN};
 
-    while ((is_working(seeder->runs->tasks) || is_working(seeder->runs->background)) &&
-           tseed_clock_monotonic() < until) {
+    while (
+        (is_working(seeder->parts->runs->tasks) || is_working(seeder->parts->runs->background)) &&
+        tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        tseed_mailbox_take(seeder->context->mailbox);
+        tseed_mailbox_take(seeder->parts->context->mailbox);
     }
 }
 
-static void wait_for_syncs(tseed_seeder_t *seeder, apr_time_t until)
+static void wait_for_syncs(seeder_t *seeder, apr_time_t until)
 {
-    struct pollfd mail = {.fd = seeder->context->mailbox->wake, .events = POLLIN};
+    struct pollfd mail = {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN};
 
-    while (tseed_syncer_is_at_work(seeder->syncer) && tseed_clock_monotonic() < until) {
+    while (tseed_syncer_is_at_work(seeder->parts->syncer) && tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
-        tseed_mailbox_take(seeder->context->mailbox);
+        tseed_mailbox_take(seeder->parts->context->mailbox);
     }
 }
 
 /* What the last transaction is to say must be on the disk. */
-static void sync_last(tseed_seeder_t *seeder)
+static void sync_last(seeder_t *seeder)
 {
     const apr_time_t until = tseed_clock_monotonic() + SYNC_MOST;
 
     wait_for_syncs(seeder, until);
-    tseed_syncer_begin_last(seeder->syncer);
+    tseed_syncer_begin_last(seeder->parts->syncer);
     wait_for_syncs(seeder, until);
 }
 
@@ -452,218 +470,68 @@ static void sync_last(tseed_seeder_t *seeder)
  * its tiles count as made then. The board tells the next seeder of what was cut short, but may go
  * with httpd, and those tiles count as skipped. Workers leave at their next file afterwards; what
  * they finished is counted; then one last transaction. */
-static void stop(tseed_seeder_t *seeder)
+static void stop(seeder_t *seeder)
 {
-    const apr_interval_time_t half = seeder->context->settings->stop_timeout / 2;
+    const apr_interval_time_t half = seeder->parts->context->settings->stop_timeout / 2;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = seeder->runs->tasks; run; run = run->next_run) {
+    for (tseed_run_t *run = seeder->parts->runs->tasks; run; run = run->next_run) {
         if (run->task->type == TSEED_TRUNCATE) {
             atomic_store(&run->stopped, 1);
         }
         run->phase = run->phase == TSEED_RUN_GOING ? TSEED_RUN_LEAVING : run->phase;
     }
-    stop_runs(seeder->runs->background);
+    stop_runs(seeder->parts->runs->background);
     wait_for_workers(seeder, now + half);
-    stop_runs(seeder->runs->tasks);
+    stop_runs(seeder->parts->runs->tasks);
     wait_for_workers(seeder, now + 2 * half);
-    tseed_stages_tick(seeder->stages, tseed_clock_monotonic());
+    tseed_stages_tick(seeder->parts->stages, tseed_clock_monotonic());
     sync_last(seeder);
-    tseed_holds_tick(seeder->holds); /* the board may go with httpd, and the hits on it */
+    tseed_holds_tick(seeder->parts->holds); /* the board may go with httpd, and the hits on it */
     /* twice: pages that no job holds any more need no mark, and the next seeder need not count them
      */
-    tseed_durable_end(seeder->durable);
-    tseed_book_sweep(seeder->cache->book);
-    tseed_book_sweep(seeder->cache->book);
-    seeder->session->retry_at = 0;
-    tseed_ledger_record(seeder, 1);
-    if (seeder->session->must_record) { /* what was lost has been counted only now */
-        tseed_ledger_record(seeder, 1);
+    tseed_durable_end(seeder->parts->durable);
+    tseed_book_sweep(seeder->parts->cache->book);
+    tseed_book_sweep(seeder->parts->cache->book);
+    seeder->parts->session->retry_at = 0;
+    tseed_checkpoint_record(seeder->parts->checkpoint, 1);
+    if (seeder->parts->session->must_record) { /* what was lost has been counted only now */
+        tseed_checkpoint_record(seeder->parts->checkpoint, 1);
     }
-    if (!seeder->session->must_record) {
-        tseed_checkup_end(seeder);
+    if (!seeder->parts->session->must_record) {
+        tseed_integrity_check_end(seeder->parts->integrity_check);
     }
-    if (seeder->session->state) {
-        tseed_state_settle(seeder->session->state);
+    if (seeder->parts->session->state) {
+        tseed_state_settle(seeder->parts->session->state);
     }
-    tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_STOPPED);
-}
-
-/* Requests that wait go first, and removals for the quota before what is done in the background.
- */
-static void enter_clients(tseed_seeder_t *seeder)
-{
-    tseed_client_t *const clients[] = {
-        tseed_stages_client(seeder->stages),         tseed_misses_client(seeder->misses),
-        tseed_background_client(seeder->background), tseed_retry_client(seeder->retry),
-        tseed_outage_client(seeder->outage),         &tseed_inquiry_client,
-        tseed_holds_client(seeder->holds),           tseed_evict_client(seeder->evict),
-        tseed_count_client(seeder->count),           tseed_walk_client(seeder->walk),
-        tseed_count_doubts_client(seeder->count),    tseed_reconciler_client(seeder->reconciler),
-        tseed_dispatch_background(seeder->dispatch), tseed_purge_client(seeder->purge),
-        tseed_dispatch_tasks(seeder->dispatch),      tseed_count_marks_client(seeder->count),
-        tseed_syncer_client(seeder->syncer),         &tseed_schedule_client,
-    };
-
-    for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {
-        clients[i]->module = clients[i]->module ? clients[i]->module : seeder;
-        tseed_clients_enter(seeder->context->clients, clients[i]);
-    }
-}
-
-static tseed_context_t *context_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
-{
-    tseed_context_t *context = apr_pcalloc(pool, sizeof(*context));
-
-    context->settings = setup->settings;
-    context->catalog = setup->catalog;
-    context->generation = setup->generation;
-    context->board = setup->board;
-    context->pool = pool;
-    apr_pool_create(&context->scratch, pool);
-    context->calendar = tseed_calendar_begin(apr_time_now(), tseed_clock_monotonic());
-    context->clients = apr_pcalloc(pool, sizeof(*context->clients));
-    context->mailbox = apr_pcalloc(pool, sizeof(*context->mailbox));
-    return context;
-}
-
-static void usage_create(tseed_seeder_t *seeder)
-{
-    seeder->marks = tseed_marks_create(seeder->context->pool);
-    seeder->durable = tseed_durable_create(seeder->cache, seeder->context->pool);
-    seeder->display = tseed_display_create(seeder->context, seeder->session, seeder->durable);
-    seeder->origins = tseed_origins_create(seeder->context, seeder->session, seeder->cache);
-    seeder->holds = tseed_holds_create(&(tseed_holds_uses_t){
-        .context = seeder->context,
-        .session = seeder->session,
-        .runs = seeder->runs,
-        .cache = seeder->cache,
-        .marks = seeder->marks,
-        .durable = seeder->durable,
-        .origins = seeder->origins,
-    });
-    seeder->page_loader = tseed_page_loader_create(seeder->context, seeder->session, seeder->runs,
-                                                   seeder->cache, seeder->holds);
-}
-
-static void pipeline_create(tseed_seeder_t *seeder)
-{
-    const tseed_context_t *context = seeder->context;
-
-    seeder->jobs = tseed_jobs_create(context, seeder->holds);
-    seeder->failures = tseed_failures_create(context, seeder->session, seeder->jobs);
-    seeder->retry = tseed_retry_create(context, seeder->runs, seeder->failures);
-    seeder->background =
-        tseed_background_create(context, seeder->runs, seeder->session, seeder->cache);
-    seeder->quota_wait = tseed_quota_wait_create(context, seeder->runs, seeder->display);
-    seeder->stages = tseed_stages_create(&(tseed_stages_uses_t){
-        .context = context,
-        .session = seeder->session,
-        .runs = seeder->runs,
-        .jobs = seeder->jobs,
-        .failures = seeder->failures,
-        .retry = seeder->retry,
-        .quota_wait = seeder->quota_wait,
-        .holds = seeder->holds,
-        .origins = seeder->origins,
-        .display = seeder->display,
-    });
-    seeder->outage = tseed_outage_create(context, seeder->runs, seeder->stages, seeder->display);
-    seeder->dispatch = tseed_dispatch_create(&(tseed_dispatch_uses_t){
-        .context = context,
-        .session = seeder->session,
-        .runs = seeder->runs,
-        .cache = seeder->cache,
-        .marks = seeder->marks,
-        .jobs = seeder->jobs,
-        .failures = seeder->failures,
-        .stages = seeder->stages,
-        .holds = seeder->holds,
-    });
-}
-
-static void upkeep_create(tseed_seeder_t *seeder)
-{
-    seeder->page_jobs = tseed_page_jobs_create(seeder->jobs, seeder->background, seeder->holds,
-                                               seeder->context->pool);
-    seeder->count = tseed_count_create(&(tseed_count_uses_t){.session = seeder->session,
-                                                             .runs = seeder->runs,
-                                                             .cache = seeder->cache,
-                                                             .marks = seeder->marks,
-                                                             .jobs = seeder->jobs,
-                                                             .holds = seeder->holds,
-                                                             .background = seeder->background,
-                                                             .page_jobs = seeder->page_jobs,
-                                                             .stages = seeder->stages},
-                                       seeder->context->pool);
-    seeder->walk =
-        tseed_walk_create(seeder->context, seeder->cache, seeder->background, seeder->count);
-    seeder->purge = tseed_purge_create(seeder->context, seeder->session, seeder->cache,
-                                       seeder->marks, seeder->count);
-    seeder->reconciler = tseed_reconciler_create(seeder->context, seeder->session, seeder->cache,
-                                                 seeder->count, seeder->walk);
-    seeder->syncer = tseed_syncer_create(seeder->context, seeder->session, seeder->runs,
-                                         seeder->cache, seeder->durable, seeder->display);
-    seeder->evict = tseed_evict_create(&(tseed_evict_uses_t){
-        .context = seeder->context,
-        .session = seeder->session,
-        .runs = seeder->runs,
-        .cache = seeder->cache,
-        .holds = seeder->holds,
-        .jobs = seeder->jobs,
-        .background = seeder->background,
-        .quota_wait = seeder->quota_wait,
-        .page_jobs = seeder->page_jobs,
-        .count = seeder->count,
-    });
-}
-
-static tseed_seeder_t *seeder_create(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
-{
-    tseed_seeder_t *seeder = apr_pcalloc(pool, sizeof(*seeder));
-
-    seeder->setup = setup;
-    seeder->context = context_create(setup, pool);
-    seeder->session = apr_pcalloc(pool, sizeof(*seeder->session));
-    seeder->session->path = setup->settings->state_dir;
-    seeder->runs = apr_pcalloc(pool, sizeof(*seeder->runs));
-    seeder->runs->tasks_end = &seeder->runs->tasks;
-    seeder->cache = tseed_cache_create(seeder->context, seeder->session);
-    seeder->entries_end = &seeder->entries;
-    usage_create(seeder);
-    pipeline_create(seeder);
-    upkeep_create(seeder);
-    seeder->misses = tseed_misses_create(
-        seeder->context, &(tseed_misses_uses_t){.seeder = seeder, .socket = setup->hatch});
-    enter_clients(seeder);
-    return seeder;
+    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_STOPPED);
 }
 
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
-    tseed_seeder_t *seeder = seeder_create(setup, pool);
+    seeder_t *seeder = &(seeder_t){.setup = setup, .parts = tseed_parts_create(setup, pool)};
     tseed_heartbeat_t *pulse;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
-    tseed_store_calendar_set(&seeder->context->calendar);
+    tseed_store_calendar_set(&seeder->parts->context->calendar);
     prepare_process();
-    tseed_board_seeder_begin(seeder->context->board, getpid(), tseed_clock_monotonic());
+    tseed_board_seeder_begin(seeder->parts->context->board, getpid(), tseed_clock_monotonic());
     rv = start_threads(seeder);
     if (rv != APR_SUCCESS) {
         tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
-    pulse = tseed_heartbeat_begin(seeder->context->board, TSEED_LONGEST_STEP);
+    pulse = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);
     if (begin(seeder)) {
         return TSEED_EXIT_STOPPED;
     }
-    tseed_inquiry_begin(seeder);
-    tseed_purge_want_all(seeder->purge);
-    tseed_root_claim_begin(seeder->cache->cleaner);
-    tseed_syncer_begin(seeder->syncer);
+    tseed_capabilities_check_begin(seeder->parts->capabilities_check);
+    tseed_purge_want_all(seeder->parts->purge);
+    tseed_root_claim_begin(seeder->parts->cache->cleaner);
+    tseed_syncer_begin(seeder->parts->syncer);
     tseed_heartbeat_end(pulse);
-    tseed_board_seeder_state_set(seeder->context->board, TSEED_SEEDER_WORKING);
+    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);
     return exit_code;

@@ -26,7 +26,7 @@ typedef enum {
     TSEED_RUN_LEAVING   /* the process stops; the task goes on in the next one */
 } tseed_phase_t;
 
-typedef struct tseed_flight_t tseed_flight_t; /* tseed_guests.c */
+typedef struct tseed_flight_t tseed_flight_t; /* seeder/tseed_flight.h */
 
 typedef struct tseed_run_t {
     /* set at the claim, read by every thread afterwards */
@@ -49,7 +49,7 @@ typedef struct tseed_run_t {
     const char *gone;        /* why the task can't go on, or NULL */
     const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
     int is_standing;         /* of no task; see tseed_standing.c */
-    tseed_flight_t *flights; /* of a standing run: what guests wait for, */
+    tseed_flight_t *flights; /* of a standing run: what requests wait for, */
     tseed_flight_t *failed;  /* and what they need not ask for just now */
     int is_walked;           /* of a standing run: a walk goes through the tile set */
     apr_time_t used;         /* monotonic; a standing run: when it was last asked for */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The capabilities check: what upstreams say they offer, against what layers want of them. */
+#include "seeder/tseed_capabilities_check.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "pipeline/tseed_jobs.h"
+#include "protocol/tseed_capabilities.h"
+#include "source/tseed_wms.h"
+
+#define ANSWER_BYTES_MAX (16 << 20)
+
+/* One service; in the context's pool. */
+typedef struct inquiry_t {
+    tseed_letter_t letter;
+    tseed_transfer_t transfer;
+    const tseed_address_t *address;
+    const char *url;
+    int waits; /* for the upstream to answer others */
+    struct inquiry_t *next;
+} inquiry_t;
+
+struct tseed_capabilities_check_t {
+    const tseed_context_t *context;
+    const tseed_runs_t *runs;
+    const tseed_display_t *display;
+    tseed_client_t client;
+    inquiry_t *inquiries;
+    apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
+};
+
+static void submit(tseed_capabilities_check_t *check, inquiry_t *inquiry)
+{
+    tseed_transfer_t *transfer = &inquiry->transfer;
+
+    inquiry->waits = 0;
+    transfer->url = inquiry->url;
+    transfer->upstream = inquiry->address->upstream;
+    transfer->owner = inquiry;
+    transfer->most = ANSWER_BYTES_MAX;
+    transfer->may_go_elsewhere = 1; /* it is never worth a probe */
+    tseed_fetcher_submit(check->context->fetcher, transfer);
+}
+
+static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *pool)
+{
+    return tseed_wms_capabilities_url(layer->source.addresses[address].url,
+                                      apr_table_get(layer->source.parameters, "VERSION"), pool);
+}
+
+/* ---- answers ---- */
+
+static void compare(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
+                    const tseed_capabilities_t *offered, const tseed_layer_t *layer)
+{
+    apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, check->context->scratch);
+    const char *sentence;
+
+    if (lacks->nelts == 0) {
+        return;
+    }
+    sentence = apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
+                            inquiry->address->upstream->name,
+                            apr_array_pstrcat(check->context->scratch, lacks, ';'));
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
+    apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
+    for (tseed_run_t *run = check->runs->tasks; run; run = run->next_run) {
+        if (strcmp(run->task->layer, layer->name) == 0) {
+            run->warning = sentence;
+        }
+    }
+}
+
+static void compare_all(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
+                        const tseed_capabilities_t *offered)
+{
+    const apr_array_header_t *layers = check->context->catalog->order;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
+
+        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
+            if (layer->source.addresses[k].upstream == inquiry->address->upstream &&
+                strcmp(url_of(layer, k, check->context->scratch), inquiry->url) == 0) {
+                compare(check, inquiry, offered, layer);
+            }
+        }
+    }
+}
+
+/* A task that has no other reason shows what its layer lacks. */
+static void show_warnings(tseed_capabilities_check_t *check)
+{
+    for (tseed_run_t *run = check->runs->tasks; run; run = run->next_run) {
+        if (run->phase == TSEED_RUN_GOING && !*run->progress.reason) {
+            tseed_run_remind(run);
+            tseed_display_run(check->display, run);
+        }
+    }
+}
+
+/* An answer that is a document is none of a picture's: the fetcher calls it a failure. */
+static void take(void *module, void *about)
+{
+    tseed_capabilities_check_t *check = module;
+    inquiry_t *inquiry = about;
+    tseed_transfer_t *transfer = &inquiry->transfer;
+    const tseed_capabilities_t *offered = NULL;
+
+    if (transfer->http_status == 200 && transfer->length > 0) {
+        offered =
+            tseed_capabilities_read(transfer->body, transfer->length, check->context->scratch);
+    }
+    inquiry->waits = transfer->result == TSEED_FETCH_AWAY;
+    if (offered) {
+        compare_all(check, inquiry, offered);
+        show_warnings(check);
+    } else {
+        tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the upstream %s does not say what it offers: %s",
+                  inquiry->address->upstream->name, transfer->cause);
+    }
+    tseed_jobs_forget_answer(transfer);
+}
+
+/* ---- questions ---- */
+
+static void begin(tseed_capabilities_check_t *check, const tseed_layer_t *layer, int address)
+{
+    const char *url = url_of(layer, address, check->context->pool);
+    inquiry_t *inquiry = check->inquiries;
+
+    while (inquiry && (strcmp(inquiry->url, url) != 0 ||
+                       inquiry->address->upstream != layer->source.addresses[address].upstream)) {
+        inquiry = inquiry->next;
+    }
+    if (inquiry) {
+        return;
+    }
+    inquiry = apr_pcalloc(check->context->pool, sizeof(*inquiry));
+    inquiry->letter = (tseed_letter_t){.take = take, .module = check, .about = inquiry};
+    inquiry->transfer.baton = &inquiry->letter;
+    inquiry->address = &layer->source.addresses[address];
+    inquiry->url = url;
+    inquiry->next = check->inquiries;
+    check->inquiries = inquiry;
+    submit(check, inquiry);
+}
+
+void tseed_capabilities_check_begin(tseed_capabilities_check_t *check)
+{
+    const apr_array_header_t *layers = check->context->catalog->order;
+
+    for (int i = 0; i < layers->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
+
+        for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
+            begin(check, layer, k);
+        }
+    }
+}
+
+static void tick(void *module, apr_time_t now)
+{
+    tseed_capabilities_check_t *check = module;
+
+    (void)now;
+    for (inquiry_t *inquiry = check->inquiries; inquiry; inquiry = inquiry->next) {
+        tseed_outlook_t outlook;
+
+        if (inquiry->waits) {
+            tseed_fetcher_outlook(check->context->fetcher, &outlook, inquiry->address->upstream);
+            if (!outlook.since && outlook.heard > inquiry->transfer.ended) {
+                submit(check, inquiry);
+            }
+        }
+    }
+}
+
+/* ---- the module ---- */
+
+tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
+                                                            const tseed_runs_t *runs,
+                                                            const tseed_display_t *display)
+{
+    tseed_capabilities_check_t *check = apr_pcalloc(context->pool, sizeof(*check));
+
+    check->context = context;
+    check->runs = runs;
+    check->display = display;
+    check->client = (tseed_client_t){.module = check, .tick = tick};
+    check->warnings = apr_hash_make(context->pool);
+    return check;
+}
+
+tseed_client_t *tseed_capabilities_check_client(tseed_capabilities_check_t *check)
+{
+    return &check->client;
+}
+
+const char *tseed_capabilities_check_warning(const tseed_capabilities_check_t *check,
+                                             const char *layer)
+{
+    return apr_hash_get(check->warnings, layer, APR_HASH_KEY_STRING);
+}

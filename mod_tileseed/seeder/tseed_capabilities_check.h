@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The capabilities check: after the start each WMS is asked once for its capabilities. These are
+ * compared with what the layers want of the WMS. The log, and the layers' tasks, say what is
+ * missing; nothing else follows, for the capabilities may be wrong. A WMS that is away is asked
+ * again when it has answered others. Main thread only.
+ */
+#ifndef TSEED_CAPABILITIES_CHECK_H
+#define TSEED_CAPABILITIES_CHECK_H
+
+#include "usage/tseed_display.h"
+
+typedef struct tseed_capabilities_check_t tseed_capabilities_check_t;
+
+/* Makes the check, in the context's pool; it asks nothing yet. */
+tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
+                                                            const tseed_runs_t *runs,
+                                                            const tseed_display_t *display);
+/* Returns the record to enter among the clients; it lives as long as the check. */
+tseed_client_t *tseed_capabilities_check_client(tseed_capabilities_check_t *check);
+
+/* Asks each WMS. Once, when the fetcher is there. */
+void tseed_capabilities_check_begin(tseed_capabilities_check_t *check);
+/* Returns what the upstream of a layer lacks, a sentence that lives as long as the process. NULL:
+ * nothing is known to be missing. */
+const char *tseed_capabilities_check_warning(const tseed_capabilities_check_t *check,
+                                             const char *layer);
+
+#endif

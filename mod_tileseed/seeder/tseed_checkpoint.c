@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Checkpoints: one transaction for all that has happened. */
+#include "seeder/tseed_checkpoint.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "base/tseed_text.h"
+#include "board/tseed_traces.h"
+
+struct tseed_checkpoint_t {
+    tseed_checkpoint_uses_t uses;
+};
+
+tseed_checkpoint_t *tseed_checkpoint_create(const tseed_checkpoint_uses_t *uses)
+{
+    tseed_checkpoint_t *checkpoint = apr_pcalloc(uses->context->pool, sizeof(*checkpoint));
+
+    checkpoint->uses = *uses;
+    return checkpoint;
+}
+
+/* ---- records ---- */
+
+static apr_status_t write_losses(tseed_checkpoint_t *checkpoint)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (const tseed_loss_t *loss = tseed_failures_first(checkpoint->uses.failures);
+         rv == APR_SUCCESS && loss; loss = loss->next) {
+        rv = tseed_state_failure_add(checkpoint->uses.session->state, &loss->record);
+    }
+    return rv;
+}
+
+/* A run whose ending a termination has forestalled is confirmed in the next transaction. */
+static apr_status_t write_ending(tseed_checkpoint_t *checkpoint, tseed_run_t *run)
+{
+    int won = 1;
+    apr_status_t rv;
+
+    if (run->terminated) {
+        return tseed_state_task_confirm(checkpoint->uses.session->state, run->task->id,
+                                        &run->progress);
+    }
+    if (!run->progress.finished) {
+        run->progress.finished = tseed_clock_wall(run->progress.started);
+    }
+    rv = tseed_state_task_finish(checkpoint->uses.session->state, run->task->id, &run->progress,
+                                 &won);
+    if (rv == APR_SUCCESS && !won) {
+        run->terminated = 1;
+        rv = tseed_state_task_confirm(checkpoint->uses.session->state, run->task->id,
+                                      &run->progress);
+    }
+    return rv;
+}
+
+/* A run with losses that are only now being written ends in a later transaction, with them in its
+ * counts. */
+static int may_end(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)
+{
+    return run->phase == TSEED_RUN_ENDING && run->losses == 0 &&
+           tseed_durable_may_end(checkpoint->uses.durable, run);
+}
+
+/* Whether this transaction takes what a run has measured. */
+static int may_measure(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run, int all)
+{
+    return run->is_measured && (all || may_end(checkpoint, run));
+}
+
+static apr_status_t write_measures(tseed_checkpoint_t *checkpoint, int all)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (const tseed_run_t *run = checkpoint->uses.runs->tasks; run; run = run->next_run) {
+        for (int z = 0; may_measure(checkpoint, run, all) && z < TSEED_LEVELS_MAX; z++) {
+            const tseed_measure_t *measure = &run->measures[z];
+
+            if (rv == APR_SUCCESS && (measure->tiles > 0 || measure->looks > 0)) {
+                rv = tseed_state_measure_add(checkpoint->uses.session->state, run->tileset.key, z,
+                                             measure);
+            }
+        }
+    }
+    return rv;
+}
+
+static apr_status_t write_runs(tseed_checkpoint_t *checkpoint, int all)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (tseed_run_t *run = checkpoint->uses.runs->tasks; rv == APR_SUCCESS && run;
+         run = run->next_run) {
+        const tseed_progress_t *progress = tseed_durable_progress(checkpoint->uses.durable, run);
+
+        if (may_end(checkpoint, run)) {
+            rv = write_ending(checkpoint, run);
+        } else if (all && progress && !run->terminated) {
+            int won;
+
+            rv = tseed_state_task_checkpoint(checkpoint->uses.session->state, run->task->id,
+                                             progress, &won);
+            run->unknown = !won;
+        }
+    }
+    return rv;
+}
+
+/* Of one that waits since a seeder died the board may have counted more than was ever saved. */
+static apr_status_t write_termination(tseed_checkpoint_t *checkpoint, const tseed_entry_t *entry)
+{
+    tseed_row_t row;
+    int shown = tseed_board_read(checkpoint->uses.context->board, (unsigned)entry->slot, &row);
+
+    return tseed_state_task_confirm(checkpoint->uses.session->state, entry->id,
+                                    shown ? &row.progress : NULL);
+}
+
+static apr_status_t write_terminations(tseed_checkpoint_t *checkpoint)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (tseed_entry_t *entry = tseed_tasks_first(checkpoint->uses.tasks);
+         rv == APR_SUCCESS && entry; entry = entry->next) {
+        if (entry->terminated && !entry->run) {
+            rv = write_termination(checkpoint, entry);
+        }
+    }
+    return rv;
+}
+
+static tseed_save_t save_of(int all)
+{
+    return all ? TSEED_SAVE_ALL : TSEED_SAVE_MARKS;
+}
+
+static apr_status_t write_all(tseed_checkpoint_t *checkpoint, int all)
+{
+    apr_status_t rv = tseed_state_begin(checkpoint->uses.session->state);
+
+    if (rv == APR_SUCCESS) {
+        rv = write_losses(checkpoint);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_runs(checkpoint, all);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_measures(checkpoint, all);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = write_terminations(checkpoint);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_cache_write(checkpoint->uses.cache, save_of(all));
+    }
+    if (rv == APR_SUCCESS && save_of(all) == TSEED_SAVE_ALL) {
+        rv = tseed_origins_write(checkpoint->uses.origins);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(checkpoint->uses.session->state);
+    }
+    tseed_state_rollback(checkpoint->uses.session->state);
+    return rv;
+}
+
+/* ---- what follows from a record ---- */
+
+static const char *outcome(const tseed_run_t *run)
+{
+    if (run->terminated) {
+        return "terminated";
+    }
+    return run->progress.state == TSEED_ABORTED ? "aborted" : "done";
+}
+
+/* Since its first start, however often the seeder was started meanwhile. */
+static double seconds_of(const tseed_run_t *run)
+{
+    apr_interval_time_t taken = apr_time_now() - run->progress.started;
+
+    return taken > 0 ? (double)taken / APR_USEC_PER_SEC : 0;
+}
+
+static void log_ending(const tseed_run_t *run)
+{
+    const tseed_progress_t *progress = &run->progress;
+    int aborted = progress->state == TSEED_ABORTED && !run->terminated;
+    char unchanged[40] = "";
+
+    if (progress->unchanged > 0) {
+        apr_snprintf(unchanged, sizeof(unchanged), " (%" APR_INT64_T_FMT " unchanged)",
+                     progress->unchanged);
+    }
+    tseed_log(aborted                  ? TSEED_LOG_ERROR
+              : progress->failures > 0 ? TSEED_LOG_WARNING
+                                       : TSEED_LOG_INFO,
+              APR_SUCCESS,
+              "task %" APR_INT64_T_FMT
+              " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
+              " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
+              " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+              " requests%s%s",
+              run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
+              *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
+              seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
+              progress->failed, run->task->tiles_total, progress->requests,
+              *progress->reason ? ": " : "", progress->reason);
+}
+
+/* The losses are durable: their positions are finished now, and a task with too many of them ends.
+ */
+static void settle_losses(tseed_checkpoint_t *checkpoint)
+{
+    tseed_loss_t *loss;
+
+    while ((loss = tseed_failures_take(checkpoint->uses.failures)) != NULL) {
+        tseed_run_t *run = loss->run;
+
+        run->losses--;
+        run->progress.failures++;
+        apr_cpystrn(run->loss_cause, loss->cause, sizeof(run->loss_cause));
+        run->progress.skipped += loss->skipped;
+        run->progress.made += loss->made;
+        run->progress.bytes += loss->bytes;
+        run->progress.failed += loss->failed;
+        tseed_progress_finish(&run->progress, loss->position);
+        if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
+            run->progress.failures > run->task->failure_limit) {
+            run->progress.state = TSEED_ABORTED;
+            tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                           "more than %" APR_INT64_T_FMT " metatiles failed, the last one: %s",
+                           run->task->failure_limit, loss->cause);
+            tseed_stages_drain(checkpoint->uses.stages, run);
+        }
+        tseed_display_run(checkpoint->uses.display, run);
+        tseed_trace_end(checkpoint->uses.context->board, loss->trace);
+        tseed_stages_settle(checkpoint->uses.stages, run);
+        free(loss);
+    }
+}
+
+static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
+{
+    tseed_run_t *run = checkpoint->uses.runs->tasks;
+
+    while (run) {
+        tseed_run_t *next = run->next_run;
+
+        if (all) {
+            tseed_durable_saved(checkpoint->uses.durable, run);
+        }
+        if (may_measure(checkpoint, run, all)) {
+            memset(run->measures, 0, sizeof(run->measures));
+            run->is_measured = 0;
+        }
+        if (may_end(checkpoint, run)) {
+            log_ending(run);
+            tseed_tasks_dismiss(checkpoint->uses.tasks, run);
+        }
+        run = next;
+    }
+    for (tseed_entry_t *entry = tseed_tasks_first(checkpoint->uses.tasks), *next; entry;
+         entry = next) {
+        next = entry->next;
+        if (entry->terminated && !entry->run) {
+            tseed_tasks_drop(checkpoint->uses.tasks, entry);
+        }
+    }
+}
+
+/* What the database does not know, because it was replaced, must not write any more. */
+static void forget_unknown(tseed_checkpoint_t *checkpoint)
+{
+    for (tseed_run_t *run = checkpoint->uses.runs->tasks, *next; run; run = next) {
+        tseed_task_t *task;
+        tseed_progress_t progress;
+
+        next = run->next_run;
+        if (run->unknown &&
+            tseed_state_task_get(checkpoint->uses.session->state, &task, &progress, run->task->id,
+                                 checkpoint->uses.context->scratch) == APR_NOTFOUND) {
+            tseed_tasks_forget(checkpoint->uses.tasks, run->task->id);
+        }
+        run->unknown = 0;
+    }
+}
+
+/* An empty transaction would take the write lock for nothing, and succeed on a full disk. */
+static int has_something(const tseed_checkpoint_t *checkpoint, int all)
+{
+    int dirty = 0;
+
+    for (const tseed_run_t *run = checkpoint->uses.runs->tasks; run; run = run->next_run) {
+        dirty |= tseed_durable_progress(checkpoint->uses.durable, run) != NULL;
+    }
+    return checkpoint->uses.session->must_record || (all && dirty) ||
+           tseed_cache_has_changes(checkpoint->uses.cache, save_of(all));
+}
+
+void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all)
+{
+    apr_status_t rv;
+
+    all |= checkpoint->uses.session
+               ->must_save; /* what levels held, and how far those tasks are that say so */
+    if (tseed_clock_monotonic() < checkpoint->uses.session->retry_at ||
+        !has_something(checkpoint, all)) {
+        return;
+    }
+    rv = write_all(checkpoint, all);
+    if (rv != APR_SUCCESS) {
+        tseed_session_fail(checkpoint->uses.session, rv, "record the progress of tasks");
+        return;
+    }
+    tseed_session_works(checkpoint->uses.session);
+    checkpoint->uses.session->must_record = 0;
+    tseed_cache_saved(checkpoint->uses.cache, save_of(all));
+    if (save_of(all) == TSEED_SAVE_ALL) {
+        tseed_origins_saved(checkpoint->uses.origins);
+    }
+    checkpoint->uses.session->must_save = 0;
+    dismiss_ended(checkpoint, all);
+    settle_losses(checkpoint);
+    forget_unknown(checkpoint);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Checkpoints: what goes into the database, and when.
+ *
+ * One short transaction has all that has happened: endings, losses, and once a second the progress
+ * of tasks that go on. When the transaction fails everything stays in memory and on the board, and
+ * is tried again a second later. The seeder forgets nothing before the database has it. Main thread
+ * only.
+ */
+#ifndef TSEED_CHECKPOINT_H
+#define TSEED_CHECKPOINT_H
+
+#include "pipeline/tseed_failures.h"
+#include "seeder/tseed_tasks.h"
+
+typedef struct tseed_checkpoint_t tseed_checkpoint_t;
+
+/* What checkpoints use. */
+typedef struct {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    tseed_runs_t *runs;
+    tseed_cache_t *cache;
+    tseed_durable_t *durable;
+    tseed_origins_t *origins;
+    const tseed_display_t *display;
+    tseed_failures_t *failures;
+    tseed_stages_t *stages;
+    tseed_tasks_t *tasks;
+} tseed_checkpoint_uses_t;
+
+/* Makes the module, in the context's pool. */
+tseed_checkpoint_t *tseed_checkpoint_create(const tseed_checkpoint_uses_t *uses);
+
+/* Records what has ended and what was lost, in one transaction; with `all` the progress of all
+ * running tasks as well. Tasks that have ended are dismissed then. On failure all stays as it is
+ * and is tried again at the next tick. */
+void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all);
+
+#endif

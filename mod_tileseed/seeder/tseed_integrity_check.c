@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The integrity check: a process beside the seeder looks through the state database. */
+#include "seeder/tseed_integrity_check.h"
+
+#include <apr_strings.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tseed_log.h"
+#include "work/tseed_heartbeat.h"
+
+enum { SOUND, DAMAGED, UNKNOWN }; /* exit codes of that process */
+
+struct tseed_integrity_check_t {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    int is_begun; /* or is not needed */
+    pid_t pid;    /* of the process that looks; 0: there is none */
+};
+
+tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *context,
+                                                      tseed_session_t *session)
+{
+    tseed_integrity_check_t *check = apr_pcalloc(context->pool, sizeof(*check));
+
+    check->context = context;
+    check->session = session;
+    return check;
+}
+
+/* A file that is there between two seeders, when the first has ended well. */
+static const char *mark_path(const tseed_integrity_check_t *check)
+{
+    return apr_pstrcat(check->context->scratch, check->context->settings->state_dir, "/ended-well",
+                       NULL);
+}
+
+static int look_through(const tseed_integrity_check_t *check)
+{
+    const tseed_settings_t *settings = check->context->settings;
+    tseed_state_t *state;
+    apr_pool_t *pool;
+    int is_damaged;
+
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    if (tseed_state_open(&state, settings->state_dir, settings->db_driver, settings->db_params,
+                         pool) != APR_SUCCESS) {
+        return UNKNOWN;
+    }
+    tseed_state_look_through(state, &is_damaged);
+    tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the state database was looked through: %s",
+              is_damaged ? "damaged" : "nothing is known to be wrong");
+    return is_damaged ? DAMAGED : SOUND;
+}
+
+void tseed_integrity_check_begin(tseed_integrity_check_t *check)
+{
+    const pid_t parent = getpid();
+
+    if (check->is_begun) {
+        return;
+    }
+    check->is_begun = 1;
+    if (unlink(mark_path(check)) == 0) {
+        return;
+    }
+    check->pid = fork();
+    if (check->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_NAME, "tileseed-check");
+        _exit(getppid() == parent ? look_through(check) : UNKNOWN);
+    }
+}
+
+/* Whether the other process has ended and found damage. */
+static int has_found_damage(tseed_integrity_check_t *check)
+{
+    int status = 0;
+
+    if (check->pid <= 0 || waitpid(check->pid, &status, WNOHANG) == 0) {
+        return 0;
+    }
+    check->pid = 0;
+    return WIFEXITED(status) && WEXITSTATUS(status) == DAMAGED;
+}
+
+void tseed_integrity_check_tick(tseed_integrity_check_t *check)
+{
+    tseed_heartbeat_t *pulse;
+    apr_status_t rv;
+
+    if (!has_found_damage(check)) {
+        return;
+    }
+    pulse = tseed_heartbeat_begin(check->context->board, TSEED_LONGEST_STEP);
+    rv = tseed_state_check(check->session->state);
+    tseed_heartbeat_end(pulse);
+    if (rv != APR_SUCCESS) {
+        tseed_session_fail(check->session, rv, "replace the damaged state database");
+    }
+}
+
+/* A database that has not been looked through to its end does not count as sound. */
+void tseed_integrity_check_end(tseed_integrity_check_t *check)
+{
+    const int was_under_way = check->pid > 0 && waitpid(check->pid, NULL, WNOHANG) == 0;
+    int mark;
+
+    if (was_under_way) {
+        kill(check->pid, SIGKILL);
+        waitpid(check->pid, NULL, 0);
+        return;
+    }
+    mark = open(mark_path(check), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (mark >= 0) {
+        close(mark);
+    }
+}

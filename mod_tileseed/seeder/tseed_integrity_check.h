@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The integrity check: after a seeder that did not end well the whole state database is looked
+ * through, beside the work. The check takes as long as the disk needs; nobody waits for it.
+ *
+ * A process of its own does the check, forked before the seeder opens the database. A thread did
+ * not do: the main thread stood still in the database as long as the thread was looking. Damage
+ * shows while the database is used as well; the check finds damage that nobody has met yet. The
+ * seeder then replaces the file, as it does when it meets damage itself. Main thread only.
+ */
+#ifndef TSEED_INTEGRITY_CHECK_H
+#define TSEED_INTEGRITY_CHECK_H
+
+#include "work/tseed_context.h"
+#include "work/tseed_session.h"
+
+typedef struct tseed_integrity_check_t tseed_integrity_check_t;
+
+/* Makes the check, in the context's pool; nothing is looked through yet. */
+tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *context,
+                                                      tseed_session_t *session);
+
+/* Begins to look through the state database, once, unless the last seeder has said that it ended
+ * well. Under the lock of the state directory, before the database is opened. */
+void tseed_integrity_check_begin(tseed_integrity_check_t *check);
+/* Replaces the database if the process has found damage. Once a tick. */
+void tseed_integrity_check_tick(tseed_integrity_check_t *check);
+/* Says that this seeder ends well: the last thing that is written. */
+void tseed_integrity_check_end(tseed_integrity_check_t *check);
+
+#endif

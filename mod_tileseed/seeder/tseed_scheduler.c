@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The scheduler: begins tasks, and says why others wait. */
+#include "seeder/tseed_scheduler.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "base/tseed_text.h"
+#include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
+#include "protocol/tseed_seed_request.h"
+#include "seeder/tseed_lending.h"
+#include "seeder/tseed_task_queue.h"
+
+#define CRASHES_OF_TASK  3
+#define PIXEL_BYTES_MOST 3 /* what an answer's pixel takes until some have come: a photograph's */
+
+struct tseed_scheduler_t {
+    tseed_scheduler_uses_t uses;
+    tseed_client_t client;
+    const char *shown_trouble; /* what waiting tasks say of the database; NULL: nothing */
+};
+
+/* ---- runs ---- */
+
+/* Whether the list of a task that retries another is what it was accepted with: of a damaged
+ * database more may have been salvaged than of its lists. */
+static int list_is_whole(const tseed_run_t *run)
+{
+    int64_t tiles = 0;
+
+    for (int64_t i = 0; i < tseed_run_count(run); i++) {
+        tseed_metatile_t metatile = tseed_run_metatile(run, i);
+
+        tiles += tseed_range_count(&metatile.wanted);
+    }
+    return tiles == run->task->tiles_total;
+}
+
+static void run_abort(tseed_run_t *run, const char *reason)
+{
+    run->phase = TSEED_RUN_ENDING;
+    run->progress.state = TSEED_ABORTED;
+    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
+}
+
+/* What has changed under the task since it was accepted, or NULL; its place in the books. */
+static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
+{
+    run->gone =
+        tseed_task_tileset(&run->tileset, run->task, scheduler->uses.context->catalog, run->pool);
+    if (tseed_board_crashes_of(scheduler->uses.context->board, run->task->id) >= CRASHES_OF_TASK) {
+        run->gone = "the seeder crashed three times at work on this task";
+    }
+    return run->gone ? APR_SUCCESS
+                     : tseed_cache_tileset(&run->booked, scheduler->uses.cache, &run->tileset);
+}
+
+/* A run of a task that was claimed; what is gone ends it at once. */
+static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
+{
+    const tseed_task_t *task = run->task;
+
+    if (run->gone) {
+        run_abort(run, run->gone);
+        return;
+    }
+    tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
+    run->pixel_bytes = PIXEL_BYTES_MOST;
+    if (task->has_area) {
+        tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
+                               task->meta_height};
+
+        tseed_positions_init(&run->positions, run->tileset.subset->gridset, &task->bounds, &shape);
+    }
+    if (run->list && !list_is_whole(run)) {
+        run_abort(run, apr_psprintf(run->pool,
+                                    "its list of metatiles was damaged with the state database; "
+                                    "retry task %" APR_INT64_T_FMT " again",
+                                    task->retry_of));
+    }
+    run->removed_before = run->progress.removed;
+    tseed_traces_forget(scheduler->uses.context->board, task->id, &run->progress);
+    run->views =
+        apr_pcalloc(run->pool, scheduler->uses.context->settings->workers * sizeof(*run->views));
+}
+
+/* The run of a task that may be claimed next, loaded from the database; NULL when that fails. */
+static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entry)
+{
+    apr_pool_t *pool;
+    tseed_run_t *run;
+    tseed_row_t row;
+    apr_status_t rv;
+
+    apr_pool_create(&pool, scheduler->uses.context->pool);
+    run = apr_pcalloc(pool, sizeof(*run));
+    run->pool = pool;
+    run->slot = entry->slot;
+    rv = tseed_state_task_get(scheduler->uses.session->state, &run->task, &run->progress, entry->id,
+                              pool);
+    if (rv == APR_SUCCESS && run->task->retry_of) {
+        apr_array_header_t *list;
+
+        rv = tseed_state_metatiles(scheduler->uses.session->state, &list, entry->id, pool);
+        run->list = list;
+    }
+    if (rv == APR_SUCCESS) {
+        rv = run_resolve(scheduler, run);
+    }
+    if (rv == APR_NOTFOUND) {
+        tseed_tasks_forget(scheduler->uses.tasks, entry->id);
+    } else if (rv != APR_SUCCESS) {
+        tseed_session_fail(scheduler->uses.session, rv, "load a task");
+    }
+    if (rv != APR_SUCCESS) {
+        apr_pool_destroy(pool);
+        return NULL;
+    }
+    if (tseed_board_read(scheduler->uses.context->board, (unsigned)run->slot, &row) &&
+        tseed_job_trace_is_row(&row, run->task) &&
+        tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
+        run->progress = row.progress;
+    }
+    return run;
+}
+
+static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_run_t *run)
+{
+    run->progress.state = TSEED_RUNNING;
+    run->warning =
+        tseed_capabilities_check_warning(scheduler->uses.capabilities_check, run->task->layer);
+    tseed_run_remind(run);
+    if (!run->progress.started) {
+        run->progress.started = tseed_clock_wall(run->task->created);
+    }
+    run->measured_at = tseed_clock_monotonic();
+    run_prepare(scheduler, run);
+    tseed_tasks_begin(scheduler->uses.tasks, entry, run);
+    tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " of layer '%s' started: %s of %" APR_INT64_T_FMT
+              " tiles, %s zoom %d to %d, %s",
+              entry->id, run->task->layer, tseed_task_type_name(run->task->type),
+              run->task->tiles_total, run->task->gridset, run->task->zoom_start,
+              run->task->zoom_stop, run->task->format);
+    tseed_stages_settle(scheduler->uses.stages, run);
+    tseed_display_run(scheduler->uses.display, run);
+}
+
+/* ---- who waits for what ---- */
+
+/* What is shown each second is not worth a record in the database. */
+static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tseed_run_t *holder)
+{
+    int was_dirty = run->dirty;
+    const char *who = holder->is_standing
+                          ? "requested tiles"
+                          : apr_psprintf(scheduler->uses.context->scratch, "task %" APR_INT64_T_FMT,
+                                         holder->task->id);
+
+    run->is_behind = 1;
+    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
+                 "waits for the metatile that %s is at, which is paused or waits itself", who);
+    tseed_display_run(scheduler->uses.display, run);
+    run->dirty = was_dirty;
+}
+
+static void go_on(tseed_scheduler_t *scheduler, tseed_run_t *run)
+{
+    run->is_behind = 0;
+    if (run->phase == TSEED_RUN_GOING) {
+        tseed_run_remind(run);
+        tseed_display_run(scheduler->uses.display, run);
+    }
+}
+
+static void show_behind(tseed_scheduler_t *scheduler)
+{
+    for (tseed_run_t *run = scheduler->uses.runs->tasks; run; run = run->next_run) {
+        const tseed_run_t *holder = tseed_lending_stuck_before(scheduler->uses.runs, run);
+
+        if (holder) {
+            be_behind(scheduler, run, holder);
+        } else if (run->is_behind) {
+            go_on(scheduler, run);
+        }
+    }
+}
+
+/* Shows why a PENDING task is not begun although a thread is free. */
+static void show_waiting(tseed_scheduler_t *scheduler, const tseed_entry_t *entry,
+                         const char *reason)
+{
+    tseed_row_t row;
+
+    if (tseed_board_read(scheduler->uses.context->board, (unsigned)entry->slot, &row) &&
+        strcmp(row.progress.reason, reason) != 0) {
+        tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
+        tseed_board_slot_update(scheduler->uses.context->board, entry->slot, &row.progress);
+    }
+}
+
+/* Shows why no PENDING task is begun; "": there is no reason any more. */
+static void show_all_waiting(tseed_scheduler_t *scheduler, const char *reason)
+{
+    for (const tseed_entry_t *entry = tseed_tasks_first(scheduler->uses.tasks); entry;
+         entry = entry->next) {
+        if (!entry->run && !entry->terminated) {
+            show_waiting(scheduler, entry, reason);
+        }
+    }
+}
+
+static void tick(void *module, apr_time_t now)
+{
+    tseed_scheduler_t *scheduler = module;
+    tseed_task_queue_t queue;
+
+    (void)now;
+    show_behind(scheduler);
+    if (tseed_tasks_pending(scheduler->uses.tasks) == 0) {
+        return;
+    }
+    if (scheduler->uses.session->trouble) {
+        show_all_waiting(scheduler, scheduler->uses.session->trouble);
+        return;
+    }
+    if (scheduler->uses.cache->is_loading) {
+        show_all_waiting(scheduler, tseed_page_loader_reason(scheduler->uses.page_loader));
+        return;
+    }
+    queue = tseed_task_queue_of(scheduler->uses.runs, scheduler->uses.context->settings->threads,
+                                scheduler->uses.context->scratch);
+    for (const tseed_entry_t *entry = tseed_tasks_first(scheduler->uses.tasks); entry;
+         entry = entry->next) {
+        if (!entry->run && !entry->terminated) {
+            show_waiting(scheduler, entry, tseed_task_queue_reason(&queue, entry));
+        }
+        tseed_task_queue_pass(&queue, entry);
+    }
+}
+
+/* Claims in one commit, begins those that no termination met first. */
+static void begin_candidates(tseed_scheduler_t *scheduler, tseed_entry_t **found, int count)
+{
+    tseed_run_t **runs =
+        apr_pcalloc(scheduler->uses.context->scratch, (size_t)count * sizeof(*runs));
+    int loaded = 0;
+    apr_status_t rv;
+
+    while (loaded < count && (runs[loaded] = run_create(scheduler, found[loaded])) != NULL) {
+        loaded++;
+    }
+    rv = loaded > 0 ? tseed_tasks_claim(scheduler->uses.tasks, found, loaded) : APR_SUCCESS;
+    for (int i = 0; i < loaded; i++) {
+        if (rv == APR_SUCCESS && found[i]) {
+            run_begin(scheduler, found[i], runs[i]);
+        } else {
+            apr_pool_destroy(runs[i]->pool);
+        }
+    }
+}
+
+/* Tasks that wait for the database say so as soon as it has failed, and no longer. */
+static void show_trouble(tseed_scheduler_t *scheduler)
+{
+    const char *trouble = scheduler->uses.session->trouble;
+
+    if (trouble != scheduler->shown_trouble) {
+        show_all_waiting(scheduler, trouble ? trouble : "");
+        scheduler->shown_trouble = trouble;
+    }
+}
+
+void tseed_scheduler_turn(tseed_scheduler_t *scheduler)
+{
+    show_trouble(scheduler);
+    if (tseed_tasks_pending(scheduler->uses.tasks) > 0 && !scheduler->uses.cache->is_loading &&
+        tseed_clock_monotonic() >= scheduler->uses.session->retry_at &&
+        tseed_lending_vacant(scheduler->uses.runs, scheduler->uses.context->settings->threads) >
+            0) {
+        tseed_task_queue_t queue =
+            tseed_task_queue_of(scheduler->uses.runs, scheduler->uses.context->settings->threads,
+                                scheduler->uses.context->scratch);
+        tseed_entry_t **found =
+            apr_palloc(scheduler->uses.context->scratch, (size_t)queue.vacant * sizeof(*found));
+
+        begin_candidates(
+            scheduler, found,
+            tseed_task_queue_find(&queue, tseed_tasks_first(scheduler->uses.tasks), found));
+    }
+    tseed_lending_lend(scheduler->uses.runs, scheduler->uses.context->settings->threads);
+}
+
+tseed_scheduler_t *tseed_scheduler_create(const tseed_scheduler_uses_t *uses)
+{
+    tseed_scheduler_t *scheduler = apr_pcalloc(uses->context->pool, sizeof(*scheduler));
+
+    scheduler->uses = *uses;
+    scheduler->client = (tseed_client_t){.module = scheduler, .tick = tick};
+    return scheduler;
+}
+
+tseed_client_t *tseed_scheduler_client(tseed_scheduler_t *scheduler)
+{
+    return &scheduler->client;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The task queue: which PENDING tasks begin next, and why the others wait. Main thread only.
+ *
+ * Tasks begin in the order of their ids, with these exceptions. A task waits for earlier truncates
+ * of its tile set. A task of a layer that has a paused task would probably be paused as well: other
+ * layers go first, and paused tasks are kept few for the memory that they take.
+ */
+#ifndef TSEED_TASK_QUEUE_H
+#define TSEED_TASK_QUEUE_H
+
+#include <apr_hash.h>
+
+#include "seeder/tseed_tasks.h"
+
+/* What keeps PENDING tasks from being begun. */
+typedef struct {
+    apr_pool_t *scratch;
+    apr_hash_t *truncates; /* key of a tile set -> the last truncate of it so far, an entry */
+    apr_hash_t *paused;    /* layer -> a paused run of it */
+    int paused_count;      /* runs */
+    int threads;           /* seeding threads, all of them, */
+    int vacant;            /* and those that no run uses */
+} tseed_task_queue_t;
+
+/* Looks at the runs; what the queue holds lives in `scratch`. */
+tseed_task_queue_t tseed_task_queue_of(const tseed_runs_t *runs, int threads, apr_pool_t *scratch);
+
+/* Finds the PENDING tasks that begin now, `vacant` at most. Returns how many. */
+int tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries, tseed_entry_t **found);
+
+/* Notes a task that stands before others. To be called for each entry, in order. */
+void tseed_task_queue_pass(tseed_task_queue_t *queue, const tseed_entry_t *entry);
+
+/* Says why a PENDING task waits, in scratch; "": it need not. The entries before it have been
+ * passed. */
+const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Tasks: all unfinished tasks that the board shows. */
+#include "seeder/tseed_tasks.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "base/tseed_memory.h"
+#include "board/tseed_traces.h"
+#include "pipeline/tseed_job_trace.h"
+#include "protocol/tseed_seed_request.h"
+#include "seeder/tseed_cutoff.h"
+
+struct tseed_tasks_t {
+    tseed_tasks_uses_t uses;
+    tseed_entry_t *entries, **entries_end; /* ascending by id */
+    int64_t last_id;                       /* newest task that was taken in */
+    int pending;                           /* entries without a run, not terminated */
+};
+
+tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses)
+{
+    tseed_tasks_t *tasks = apr_pcalloc(uses->context->pool, sizeof(*tasks));
+
+    tasks->uses = *uses;
+    tasks->entries_end = &tasks->entries;
+    return tasks;
+}
+
+tseed_entry_t *tseed_tasks_first(const tseed_tasks_t *tasks)
+{
+    return tasks->entries;
+}
+
+int tseed_tasks_pending(const tseed_tasks_t *tasks)
+{
+    return tasks->pending;
+}
+
+/* ---- entries ---- */
+
+/* Its key; what an accepted truncate makes stale is so from now on. */
+static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
+{
+    tseed_tileset_t tileset;
+
+    if (tseed_task_tileset(&tileset, task, tasks->uses.context->catalog,
+                           tasks->uses.context->scratch)) {
+        return tseed_memory_copy("");
+    }
+    if (task->type == TSEED_TRUNCATE) {
+        tseed_cutoff_draw(tasks->uses.runs, tasks->uses.misses, task, &tileset);
+    }
+    return tseed_memory_copy(tileset.key);
+}
+
+/* Adds a task that has a slot. Without one it stays outside: what the board does not show neither
+ * waits nor writes, and lists come from the database until there is room. Returns 0 then. */
+static int take_in(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
+{
+    tseed_entry_t *entry;
+
+    if (slot < 0) {
+        tseed_board_crowd(tasks->uses.context->board, 1);
+        return 0;
+    }
+    entry = tseed_memory_get(sizeof(*entry));
+    entry->id = task->id;
+    entry->type = task->type;
+    entry->slot = slot;
+    entry->tileset = resolve(tasks, task);
+    entry->layer = tseed_memory_copy(task->layer);
+    *tasks->entries_end = entry;
+    tasks->entries_end = &entry->next;
+    tasks->last_id = task->id;
+    tasks->pending++;
+    return 1;
+}
+
+static tseed_entry_t *entry_find(const tseed_tasks_t *tasks, int64_t id)
+{
+    tseed_entry_t *entry = tasks->entries;
+
+    while (entry && entry->id != id) {
+        entry = entry->next;
+    }
+    return entry;
+}
+
+void tseed_tasks_drop(tseed_tasks_t *tasks, tseed_entry_t *entry)
+{
+    tseed_entry_t **link = &tasks->entries;
+
+    while (*link != entry) {
+        link = &(*link)->next;
+    }
+    *link = entry->next;
+    if (!entry->next) {
+        tasks->entries_end = link;
+    }
+    tseed_board_slot_release(tasks->uses.context->board, entry->slot);
+    tseed_traces_forget(tasks->uses.context->board, entry->id, NULL);
+    free(entry->tileset);
+    free(entry->layer);
+    free(entry);
+}
+
+/* ---- taking in ---- */
+
+/* id -> slot of what an earlier seeder left on the board. */
+static apr_hash_t *slots_left(tseed_tasks_t *tasks)
+{
+    apr_hash_t *left = apr_hash_make(tasks->uses.context->scratch);
+    tseed_row_t row;
+
+    for (unsigned i = 0; i < tseed_board_slots(tasks->uses.context->board); i++) {
+        if (tseed_board_read(tasks->uses.context->board, i, &row)) {
+            int64_t *id = apr_pmemdup(tasks->uses.context->scratch, &row.id, sizeof(row.id));
+            unsigned *slot = apr_pmemdup(tasks->uses.context->scratch, &i, sizeof(i));
+
+            apr_hash_set(left, id, sizeof(*id), slot);
+        }
+    }
+    return left;
+}
+
+/* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead
+ * of the database's. */
+static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_task_t *task,
+                                 apr_hash_t *left)
+{
+    const unsigned *old = apr_hash_get(left, &task->id, sizeof(task->id));
+    tseed_task_t *loaded;
+    tseed_progress_t progress;
+    tseed_row_t row;
+    const int is_ours = old && tseed_board_read(tasks->uses.context->board, *old, &row) &&
+                        tseed_job_trace_is_row(&row, task);
+    apr_status_t rv;
+
+    rv = tseed_state_task_get(tasks->uses.session->state, &loaded, &progress, task->id,
+                              tasks->uses.context->scratch);
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (is_ours && tseed_progress_processed(&row.progress) >= tseed_progress_processed(&progress)) {
+        progress = row.progress;
+    }
+    progress.state = TSEED_PENDING;
+    progress.reason[0] = '\0'; /* what it waited for is to be found out anew */
+    apr_hash_set(left, &task->id, sizeof(task->id), NULL);
+    if (is_ours) {
+        *slot = (int)*old;
+        tseed_board_slot_update(tasks->uses.context->board, *slot, &progress);
+    } else {
+        if (old) {
+            tseed_board_slot_release(tasks->uses.context->board, (int)*old);
+        }
+        *slot = tseed_board_slot_claim(tasks->uses.context->board, task, &progress);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t confirm_each(tseed_tasks_t *tasks, const apr_array_header_t *ids,
+                                 apr_hash_t *left)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
+        int64_t id = APR_ARRAY_IDX(ids, i, int64_t);
+        const unsigned *slot = apr_hash_get(left, &id, sizeof(id));
+        tseed_row_t row;
+
+        if (!entry_find(tasks, id)) {
+            int shown = slot && tseed_board_read(tasks->uses.context->board, *slot, &row);
+
+            rv = tseed_state_task_confirm(tasks->uses.session->state, id,
+                                          shown ? &row.progress : NULL);
+        }
+    }
+    return rv;
+}
+
+/* Tasks that were terminated when no seeder could say the last word: what the board has counted
+ * since the last checkpoint was done, and has been read. Those that have been taken in before they
+ * were terminated are not among them. */
+static apr_status_t confirm_left(tseed_tasks_t *tasks, apr_hash_t *left)
+{
+    apr_array_header_t *ids;
+    apr_status_t rv =
+        tseed_state_terminations(tasks->uses.session->state, &ids, tasks->uses.context->scratch);
+
+    if (rv != APR_SUCCESS || ids->nelts == 0) {
+        return rv;
+    }
+    rv = tseed_state_begin(tasks->uses.session->state);
+    if (rv == APR_SUCCESS) {
+        rv = confirm_each(tasks, ids, left);
+    }
+    if (rv == APR_SUCCESS) {
+        return tseed_state_commit(tasks->uses.session->state);
+    }
+    tseed_state_rollback(tasks->uses.session->state);
+    return rv;
+}
+
+/* Takes in one task after another; those that an earlier, failed try has taken in are left alone.
+ */
+static apr_status_t take_again(tseed_tasks_t *tasks, const apr_array_header_t *found,
+                               apr_hash_t *left)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < found->nelts; i++) {
+        const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_t *);
+        int slot;
+
+        if (task->id <= tasks->last_id) {
+            apr_hash_set(left, &task->id, sizeof(task->id), NULL);
+            continue;
+        }
+        rv = slot_recover(tasks, &slot, task, left);
+        if (rv == APR_SUCCESS && !take_in(tasks, task, slot)) {
+            break;
+        }
+    }
+    return rv;
+}
+
+/* Of tasks that have ended, or that the database does not know. */
+static void forget_traces(tseed_tasks_t *tasks)
+{
+    for (unsigned trace = tseed_traces_used(tasks->uses.context->board); trace > 0; trace--) {
+        const int64_t task = tseed_trace_task(tasks->uses.context->board, trace);
+
+        if (task != 0 && !entry_find(tasks, task)) {
+            tseed_trace_end(tasks->uses.context->board, trace);
+        }
+    }
+}
+
+apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
+{
+    apr_hash_t *left = slots_left(tasks);
+    apr_array_header_t *found;
+    apr_status_t rv =
+        tseed_state_recover(tasks->uses.session->state, &found, tasks->uses.context->scratch);
+
+    if (rv == APR_SUCCESS) {
+        rv = take_again(tasks, found, left);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = confirm_left(tasks, left);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    for (apr_hash_index_t *i = apr_hash_first(tasks->uses.context->scratch, left); i;
+         i = apr_hash_next(i)) {
+        tseed_board_slot_release(tasks->uses.context->board,
+                                 (int)*(unsigned *)apr_hash_this_val(i));
+    }
+    forget_traces(tasks);
+    if (found->nelts > 0) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished tasks are taken up again",
+                  found->nelts);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t take_new(tseed_tasks_t *tasks)
+{
+    apr_array_header_t *found;
+    apr_status_t rv;
+
+    rv = tseed_state_new_tasks(tasks->uses.session->state, &found, tasks->last_id,
+                               tasks->uses.context->scratch);
+    for (int i = 0; rv == APR_SUCCESS && i < found->nelts; i++) {
+        const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_t *);
+        tseed_progress_t fresh = {.state = TSEED_PENDING};
+
+        if (!take_in(tasks, task,
+                     tseed_board_slot_claim(tasks->uses.context->board, task, &fresh))) {
+            return rv;
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_board_crowd(tasks->uses.context->board, 0); /* only now the board shows them all */
+    }
+    return rv;
+}
+
+static void terminate(tseed_tasks_t *tasks, tseed_entry_t *entry)
+{
+    entry->terminated = 1;
+    tseed_board_slot_terminating(tasks->uses.context->board, entry->slot);
+    if (entry->run) {
+        entry->run->terminated = 1;
+        tseed_stages_drain(tasks->uses.stages, entry->run);
+    } else {
+        tasks->pending--;
+    }
+    tasks->uses.session->must_record = 1;
+}
+
+void tseed_tasks_forget(tseed_tasks_t *tasks, int64_t id)
+{
+    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+              "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten", id);
+    terminate(tasks, entry_find(tasks, id));
+}
+
+apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks)
+{
+    apr_array_header_t *ids;
+    apr_status_t rv = take_new(tasks);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_terminations(tasks->uses.session->state, &ids,
+                                      tasks->uses.context->scratch);
+    }
+    for (int i = 0; rv == APR_SUCCESS && i < ids->nelts; i++) {
+        tseed_entry_t *entry = entry_find(tasks, APR_ARRAY_IDX(ids, i, int64_t));
+
+        if (!entry) { /* terminated before it was ever taken in */
+            rv = tseed_state_task_confirm(tasks->uses.session->state,
+                                          APR_ARRAY_IDX(ids, i, int64_t), NULL);
+        } else if (!entry->terminated) {
+            terminate(tasks, entry);
+        }
+    }
+    return rv;
+}
+
+/* ---- claims ---- */
+
+static apr_status_t claim_all(tseed_tasks_t *tasks, tseed_entry_t **entries, int count)
+{
+    apr_status_t rv = tseed_state_begin(tasks->uses.session->state);
+
+    for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+        int won;
+
+        rv = tseed_state_task_claim(tasks->uses.session->state, entries[i]->id, apr_time_now(),
+                                    &won);
+        if (!won) {
+            entries[i] = NULL;
+        }
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_state_commit(tasks->uses.session->state);
+    } else {
+        tseed_state_rollback(tasks->uses.session->state);
+    }
+    return rv;
+}
+
+apr_status_t tseed_tasks_claim(tseed_tasks_t *tasks, tseed_entry_t **entries, int count)
+{
+    apr_status_t rv = claim_all(tasks, entries, count);
+
+    if (rv == APR_SUCCESS) {
+        tseed_session_works(tasks->uses.session);
+    } else {
+        tseed_session_fail(tasks->uses.session, rv, "claim a task");
+    }
+    return rv;
+}
+
+void tseed_tasks_begin(tseed_tasks_t *tasks, tseed_entry_t *entry, tseed_run_t *run)
+{
+    tseed_runs_t *runs = tasks->uses.runs;
+
+    entry->run = run;
+    *runs->tasks_end = run;
+    runs->tasks_end = &run->next_run;
+    runs->count++;
+    tasks->pending--;
+}
+
+/* ---- the end ---- */
+
+void tseed_tasks_dismiss(tseed_tasks_t *tasks, tseed_run_t *run)
+{
+    tseed_run_t **link = &tasks->uses.runs->tasks;
+    tseed_entry_t *entry = entry_find(tasks, run->task->id);
+
+    while (*link != run) {
+        link = &(*link)->next_run;
+    }
+    *link = run->next_run;
+    if (!run->next_run) {
+        tasks->uses.runs->tasks_end = link;
+    }
+    tasks->uses.runs->count--;
+    tseed_board_crashes_forget(tasks->uses.context->board, run->task->id);
+    tseed_book_writing(tasks->uses.cache->book, run->task->id, 0);
+    tseed_tasks_drop(tasks, entry);
+    if (run->views) {
+        tseed_workers_forget(tasks->uses.context->workers, run);
+    }
+    apr_pool_destroy(run->pool);
+}
