@@ -101,8 +101,8 @@ static tseed_run_t *create(tseed_background_t *background, const tseed_names_t *
     return run;
 }
 
-/* A tile set that is new to the books must be recorded first; not each time that somebody asks
- * while the database fails. */
+/* The database must have a tile set that is new to the book first. While the database fails, not
+ * each request tries again. */
 static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_t *background,
                                 const tseed_tileset_t *tileset)
 {

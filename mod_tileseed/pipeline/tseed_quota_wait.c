@@ -5,7 +5,6 @@
 
 #include <apr_strings.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
@@ -14,37 +13,23 @@
 struct tseed_quota_wait_t {
     const tseed_context_t *context;
     tseed_runs_t *runs;
+    const tseed_free_space_t *space;
     const tseed_display_t *display;
     int is_wanted; /* some run waits for `want` */
     tseed_want_t want;
 };
 
 tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tseed_runs_t *runs,
+                                            const tseed_free_space_t *space,
                                             const tseed_display_t *display)
 {
     tseed_quota_wait_t *wait = apr_pcalloc(context->pool, sizeof(*wait));
 
     wait->context = context;
     wait->runs = runs;
+    wait->space = space;
     wait->display = display;
     return wait;
-}
-
-/* What a root that is still to be made will have is told by its nearest parent. */
-int64_t tseed_room_free(const char *root, apr_pool_t *scratch)
-{
-    char *path = apr_pstrdup(scratch, root);
-    struct statvfs info;
-
-    while (statvfs(path, &info) != 0) {
-        char *slash = strrchr(path, '/');
-
-        if (!slash || slash == path) {
-            return INT64_MAX;
-        }
-        *slash = '\0';
-    }
-    return (int64_t)info.f_bavail * (int64_t)info.f_frsize;
 }
 
 static void wake_all(tseed_run_t *runs)
@@ -97,9 +82,8 @@ static const char *say_limit(tseed_quota_wait_t *wait, const tseed_run_t *run)
             wait->context->scratch,
             "TileSeedMinFree keeps %s free, in the layer's store %s are free",
             tseed_text_amount(wait->context->settings->min_free, wait->context->scratch),
-            tseed_text_amount(
-                tseed_room_free(run->tileset.layer->store.root, wait->context->scratch),
-                wait->context->scratch));
+            tseed_text_amount(tseed_free_space_get(wait->space, run->tileset.layer->store.root),
+                              wait->context->scratch));
     }
     if (run->short_of == chain->layer) {
         return apr_psprintf(wait->context->scratch, "disk quota of %s for layer %s reached", size,

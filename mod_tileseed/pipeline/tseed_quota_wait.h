@@ -7,6 +7,7 @@
 #define TSEED_QUOTA_WAIT_H
 
 #include "usage/tseed_display.h"
+#include "pipeline/tseed_free_space.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
 
@@ -21,6 +22,7 @@ typedef struct tseed_quota_wait_t tseed_quota_wait_t;
 
 /* Makes the wait of all runs, in context->pool. Nothing is wanted. */
 tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tseed_runs_t *runs,
+                                            const tseed_free_space_t *space,
                                             const tseed_display_t *display);
 
 /* Takes a job that was refused what it needed: its run waits until there is room, or a second. */
@@ -47,9 +49,5 @@ void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *accou
 /* Whether an account takes that amount once `leaving` has gone. */
 int tseed_quota_wait_has_room(const tseed_account_t *account, tseed_amount_t amount,
                               tseed_amount_t leaving);
-
-/* Bytes that a store root has free; INT64_MAX: nobody knows. It may block. `scratch` holds a copy
- * of the path. */
-int64_t tseed_room_free(const char *root, apr_pool_t *scratch);
 
 #endif

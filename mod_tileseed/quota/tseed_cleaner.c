@@ -187,13 +187,20 @@ void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_
     }
 }
 
-void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes)
+int64_t tseed_cleaner_used(const tseed_cleaner_t *cleaner, const char *root)
+{
+    const entry_t *entry = find(cleaner->roots, root);
+
+    return entry ? tseed_account_used(entry->account).bytes : 0;
+}
+
+void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes, int64_t used)
 {
     const entry_t *entry = find(cleaner->roots, root);
     int64_t limit;
 
     if (entry && cleaner->min_free > 0) {
-        limit = tseed_account_used(entry->account).bytes + bytes - cleaner->min_free;
+        limit = used + bytes - cleaner->min_free;
         limit_set(entry, limit > 0 ? limit : 0, TSEED_NO_LIMIT);
     }
 }

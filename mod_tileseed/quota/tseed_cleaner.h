@@ -45,10 +45,15 @@ void tseed_cleaner_configure(tseed_cleaner_t *cleaner, const tseed_quota_config_
 /* The store roots: number 0, 1, …, NULL behind the last. */
 const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number);
 
-/* Tells the cleaner how many bytes are free below a root for processes without privileges. Call it
- * about once a second. The root's account may grow until TileSeedMinFree is left; without
- * TileSeedMinFree it has no limit. */
-void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes);
+/* Bytes in the account of a root. */
+int64_t tseed_cleaner_used(const tseed_cleaner_t *cleaner, const char *root);
+
+/* Tells the cleaner how many bytes are free below a root for processes without privileges, and how
+ * many bytes were in the root's account when this was measured. Call it about once a second. The
+ * root's account may grow until TileSeedMinFree is left; without TileSeedMinFree the account has no
+ * limit. */
+void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes,
+                            int64_t used);
 
 /* ---- what must go ---- */
 

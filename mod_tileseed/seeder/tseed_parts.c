@@ -50,7 +50,9 @@ static void pipeline_create(tseed_parts_t *parts)
     parts->failures = tseed_failures_create(context, parts->session, parts->jobs);
     parts->retry = tseed_retry_create(context, parts->runs, parts->failures);
     parts->background = tseed_background_create(context, parts->runs, parts->session, parts->cache);
-    parts->quota_wait = tseed_quota_wait_create(context, parts->runs, parts->display);
+    parts->free_space = tseed_free_space_create(context, parts->cache);
+    parts->quota_wait =
+        tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
     parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,
         .session = parts->session,
@@ -178,6 +180,7 @@ static void enter_clients(tseed_parts_t *parts)
         tseed_outage_client(parts->outage),
         tseed_capabilities_check_client(parts->capabilities_check),
         tseed_holds_client(parts->holds),
+        tseed_free_space_client(parts->free_space),
         tseed_evict_client(parts->evict),
         tseed_count_client(parts->count),
         tseed_walk_client(parts->walk),

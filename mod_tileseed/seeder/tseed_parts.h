@@ -9,6 +9,7 @@
 #define TSEED_PARTS_H
 
 #include "pipeline/tseed_dispatch.h"
+#include "pipeline/tseed_free_space.h"
 #include "pipeline/tseed_outage.h"
 #include "seeder/tseed_checkpoint.h"
 #include "seeder/tseed_integrity_check.h"
@@ -39,6 +40,7 @@ typedef struct {
     tseed_failures_t *failures;
     tseed_retry_t *retry;
     tseed_background_t *background;
+    tseed_free_space_t *free_space;
     tseed_quota_wait_t *quota_wait;
     tseed_stages_t *stages;
     tseed_outage_t *outage;

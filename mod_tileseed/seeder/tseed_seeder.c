@@ -529,6 +529,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_capabilities_check_begin(seeder->parts->capabilities_check);
     tseed_purge_want_all(seeder->parts->purge);
     tseed_root_claim_begin(seeder->parts->cache->cleaner);
+    tseed_free_space_begin(seeder->parts->free_space);
     tseed_syncer_begin(seeder->parts->syncer);
     tseed_heartbeat_end(pulse);
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING);

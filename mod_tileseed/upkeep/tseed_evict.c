@@ -14,7 +14,6 @@
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
 #include "state/tseed_books.h"
-#include "store/tseed_store_free.h"
 #include "upkeep/tseed_evict_plan.h"
 
 #define RETRY      (10 * APR_USEC_PER_SEC)
@@ -105,20 +104,6 @@ apr_status_t tseed_evict_hear(tseed_evict_t *evict)
         evict->not_before = 0;
     }
     return rv;
-}
-
-static void look_at_roots(tseed_evict_t *evict)
-{
-    tseed_cleaner_t *cleaner = evict->uses.cache->cleaner;
-    const char *root;
-
-    for (unsigned i = 0; (root = tseed_cleaner_root(cleaner, i)) != NULL; i++) {
-        int64_t bytes = tseed_store_free(root, evict->uses.context->scratch);
-
-        if (bytes < INT64_MAX) {
-            tseed_cleaner_free_set(cleaner, root, bytes);
-        }
-    }
 }
 
 /* ---- removals ---- */
@@ -365,9 +350,6 @@ static void tick(void *module, apr_time_t now)
 
     if (evict->is_known != is_known(evict)) {
         tseed_evict_configure(evict);
-    }
-    if (evict->uses.context->settings->min_free > 0) {
-        look_at_roots(evict);
     }
     if (evict->spare_until && now >= evict->spare_until) { /* the tile sets may go again */
         tseed_book_spare_none(cache->book);

@@ -221,6 +221,11 @@ static void test_cleaner__files_are_limited_while_the_quota_is_on(void **state)
     assert_null(tseed_account_charge(&roads, (tseed_amount_t){1, 1}));
 }
 
+static void measure(int64_t bytes)
+{
+    tseed_cleaner_free_set(cleaner, "/cache", bytes, tseed_cleaner_used(cleaner, "/cache"));
+}
+
 static void test_cleaner__the_floor_holds_whatever_the_quota(void **state)
 {
     (void)state;
@@ -228,15 +233,15 @@ static void test_cleaner__the_floor_holds_whatever_the_quota(void **state)
     config.enabled = 0;
     restart();
     use(&roads, 50);
-    tseed_cleaner_free_set(cleaner, "/cache", 110 * MIB);
+    measure(110 * MIB);
     assert_int_equal(tseed_account_limit(roads.root).bytes, 60 * MIB);
     assert_null(tseed_account_charge(&roads, (tseed_amount_t){10 * MIB, 1}));
     assert_ptr_equal(tseed_account_charge(&rivers, (tseed_amount_t){1, 1}), rivers.root);
     config.enabled = 1;
     configure();
-    tseed_cleaner_free_set(cleaner, "/cache", 70 * MIB);
+    measure(70 * MIB);
     assert_duty(roads.root, TSEED_POLICY_LFU, 30);
-    tseed_cleaner_free_set(cleaner, "/cache", 0);
+    measure(0);
     assert_int_equal(tseed_account_limit(roads.root).bytes, 0);
 }
 

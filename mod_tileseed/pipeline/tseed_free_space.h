@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The free space below store roots, for TileSeedMinFree. Main thread only.
+ *
+ * A network file system may not answer for as long as its server is away. So each root is measured
+ * by a thread of its own, once a tick unless the last measure of this root is still under way. Such
+ * a root keeps its last limit; other roots and the main thread go on.
+ */
+#ifndef TSEED_FREE_SPACE_H
+#define TSEED_FREE_SPACE_H
+
+#include "usage/tseed_cache.h"
+#include "work/tseed_context.h"
+
+typedef struct tseed_free_space_t tseed_free_space_t;
+
+/* Makes the measures of the cleaner's roots, in context->pool. */
+tseed_free_space_t *tseed_free_space_create(const tseed_context_t *context,
+                                            const tseed_cache_t *cache);
+
+/* The record of the client that measures once a tick. It is the module's. */
+tseed_client_t *tseed_free_space_client(tseed_free_space_t *space);
+
+/* Measures all roots once and waits for the results, so that each root has its limit before the
+ * first tile is written. Once, at the start. */
+void tseed_free_space_begin(tseed_free_space_t *space);
+
+/* Bytes that a root had free when it was measured last; INT64_MAX: nobody knows. */
+int64_t tseed_free_space_get(const tseed_free_space_t *space, const char *root);
+
+#endif
