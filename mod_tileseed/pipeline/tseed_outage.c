@@ -128,6 +128,21 @@ static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
            (run->waits_since || (run->progress.away_since && outlook->heard));
 }
 
+void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *name,
+                       const tseed_outlook_t *outlook, apr_time_t now)
+{
+    if (outlook->since) {
+        hold_on(outage, run, name, outlook, now);
+    } else if (is_over(run, outlook)) {
+        go_on(outage, run, now);
+    }
+    if (!outlook->since && outlook->hushed) {
+        be_hushed(outage, run, name, outlook, now);
+    } else if (run->is_hushed) {
+        hear_again(outage, run);
+    }
+}
+
 static void tick(void *module, apr_time_t now)
 {
     tseed_outage_t *outage = module;
@@ -137,16 +152,9 @@ static void tick(void *module, apr_time_t now)
         int address =
             needs_upstream(run) ? tseed_upstreams_get(outage->context->fetcher, &outlook, run) : 0;
 
-        if (outlook.since) {
-            hold_on(outage, run, name_of(run, address), &outlook, now);
-        } else if (is_over(run, &outlook)) {
-            go_on(outage, run, now);
-        }
-        if (!outlook.since && outlook.hushed) {
-            be_hushed(outage, run, name_of(run, address), &outlook, now);
-        } else if (run->is_hushed) {
-            hear_again(outage, run);
-        }
+        const char *name = outlook.since || outlook.hushed ? name_of(run, address) : "";
+
+        tseed_outage_look(outage, run, name, &outlook, now);
     }
 }
 

@@ -20,4 +20,10 @@ tseed_outage_t *tseed_outage_create(const tseed_context_t *context, const tseed_
 /* The record of the client that looks at the upstreams once a tick. It is the module's. */
 tseed_client_t *tseed_outage_client(tseed_outage_t *outage);
 
+/* Takes in how the best upstream of a run is doing: the run says that it waits, goes on or ends.
+ * name: of that upstream, if it is away or silent. outlook: all zero if the run needs no upstream.
+ * now: monotonic. */
+void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *name,
+                       const tseed_outlook_t *outlook, apr_time_t now);
+
 #endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Outages: what a task says while its upstream is away, when it goes on and when it ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/tseed_clock.h"
+#include "pipeline/tseed_outage.h"
+#include "pool_fixture.h"
+
+#define SECOND  APR_USEC_PER_SEC
+#define NOW     (100000 * SECOND) /* monotonic */
+#define GIVE_UP (3600 * SECOND)
+
+static tseed_settings_t settings;
+static tseed_context_t context;
+static tseed_session_t session;
+static tseed_cache_t cache;
+static tseed_task_t task;
+static tseed_run_t run;
+static tseed_runs_t runs = {.tasks = &run};
+static tseed_outage_t *outage;
+
+static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
+{
+    (void)baton;
+    (void)transfer;
+}
+
+/* The run is `terminated`, so that nothing of it is shown on a board. */
+static int setup(void **state)
+{
+    tseed_stages_t *stages;
+    tseed_display_t *display;
+
+    (void)state;
+    settings = (tseed_settings_t){.give_up = GIVE_UP};
+    context = (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool};
+    session = (tseed_session_t){0};
+    task = (tseed_task_t){.id = 7, .layer = "topp:states"};
+    run = (tseed_run_t){.task = &task, .fetching = 1, .terminated = 1};
+    run.progress.state = TSEED_RUNNING;
+    display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
+    stages = tseed_stages_create(&(tseed_stages_uses_t){
+        .context = &context, .session = &session, .runs = &runs, .display = display});
+    outage = tseed_outage_create(&context, &runs, stages, display);
+    return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    tseed_fetcher_destroy(context.fetcher);
+    return 0;
+}
+
+/* The upstream is away since 1970-01-01T00:00:01Z, and is asked again in some seconds. */
+static void look_away(apr_time_t now, int seconds)
+{
+    const tseed_outlook_t outlook = {
+        .since = SECOND, .next = now + seconds * SECOND, .cause = "it is gone"};
+
+    tseed_outage_look(outage, &run, "maps", &outlook, now);
+}
+
+static void look(const tseed_outlook_t *outlook, apr_time_t now)
+{
+    tseed_outage_look(outage, &run, "maps", outlook, now);
+}
+
+static const tseed_outlook_t unknown, well = {.heard = NOW};
+
+static void assert_reason(const char *part)
+{
+    if (!strstr(run.progress.reason, part)) {
+        fail_msg("\"%s\" is not in \"%s\"", part, run.progress.reason);
+    }
+}
+
+static void assert_waits(void)
+{
+    assert_int_equal(run.phase, TSEED_RUN_GOING);
+    assert_int_equal(run.progress.state, TSEED_RUNNING);
+    assert_reason("waiting for upstream maps: it is gone since 1970-01-01");
+}
+
+static void assert_has_given_up(void)
+{
+    assert_int_equal(run.phase, TSEED_RUN_ENDING);
+    assert_int_equal(run.progress.state, TSEED_ABORTED);
+    assert_string_equal(run.progress.reason, "the upstream maps was away for longer than "
+                                             "TileSeedGiveUp allows: it is gone");
+    assert_int_equal(session.must_record, 1);
+}
+
+static void test_outage__says_when_the_next_try_is(void **state)
+{
+    (void)state;
+    look_away(NOW, 5);
+    assert_waits();
+    assert_reason(", next try in 5 s");
+    look_away(NOW + SECOND, 0);
+    assert_waits();
+    assert_reason(", it is being tried");
+}
+
+static void test_outage__ends_the_task_after_its_time(void **state)
+{
+    (void)state;
+    look_away(NOW, 5);
+    assert_int_equal(run.waits_since, NOW);
+    look_away(NOW + GIVE_UP - 1, 5);
+    assert_waits();
+    look_away(NOW + GIVE_UP, 5);
+    assert_has_given_up();
+}
+
+static void test_outage__goes_on_when_the_upstream_is_back(void **state)
+{
+    (void)state;
+    look_away(NOW, 5);
+    assert_true(run.progress.away_since > 0);
+    look(&well, NOW + SECOND);
+    assert_int_equal(run.waits_since, 0);
+    assert_int_equal(run.progress.away_since, 0);
+    assert_string_equal(run.progress.reason, "");
+    assert_int_equal(run.measured_at, NOW + SECOND);
+    look_away(NOW + GIVE_UP, 5); /* another outage counts from its own beginning */
+    assert_waits();
+}
+
+/* ---- an earlier seeder ---- */
+
+static void test_outage__counts_what_an_earlier_seeder_has_waited(void **state)
+{
+    (void)state;
+    run.progress.away_since = apr_time_now() - GIVE_UP / 2;
+    look_away(NOW, 5);
+    assert_waits();
+    assert_true(run.waits_since <= NOW - GIVE_UP / 2);
+    look_away(NOW + GIVE_UP / 2, 5);
+    assert_has_given_up();
+}
+
+static void test_outage__of_an_earlier_seeder_lasts_until_the_first_answer(void **state)
+{
+    const apr_time_t since = apr_time_now() - SECOND;
+
+    (void)state;
+    run.progress.away_since = since;
+    look(&unknown, NOW);
+    assert_true(run.progress.away_since == since);
+    look(&well, NOW);
+    assert_int_equal(run.progress.away_since, 0);
+}
+
+/* ---- silence ---- */
+
+static void test_outage__silence_is_said_and_is_no_outage(void **state)
+{
+    const tseed_outlook_t silent = {.heard = NOW, .hushed = NOW};
+
+    (void)state;
+    look(&silent, NOW + 12 * SECOND);
+    assert_string_equal(run.progress.reason, "waiting for upstream maps: no answer for 12 s");
+    look(&silent, NOW + 2 * GIVE_UP);
+    assert_int_equal(run.phase, TSEED_RUN_GOING);
+    assert_int_equal(run.waits_since, 0);
+    look(&well, NOW + 2 * GIVE_UP);
+    assert_string_equal(run.progress.reason, "");
+    assert_int_equal(run.is_hushed, 0);
+}
+
+/* ---- records ---- */
+
+static void test_outage__the_database_has_its_beginning_and_end_only(void **state)
+{
+    (void)state;
+    look_away(NOW, 5);
+    assert_int_equal(run.dirty, 1);
+    run.dirty = 0;
+    look_away(NOW + SECOND, 4);
+    assert_reason("next try in 4 s");
+    assert_int_equal(run.dirty, 0);
+    look(&well, NOW + 2 * SECOND);
+    assert_int_equal(run.dirty, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_outage__says_when_the_next_try_is),
+        TEST(test_outage__ends_the_task_after_its_time),
+        TEST(test_outage__goes_on_when_the_upstream_is_back),
+        TEST(test_outage__counts_what_an_earlier_seeder_has_waited),
+        TEST(test_outage__of_an_earlier_seeder_lasts_until_the_first_answer),
+        TEST(test_outage__silence_is_said_and_is_no_outage),
+        TEST(test_outage__the_database_has_its_beginning_and_end_only),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}

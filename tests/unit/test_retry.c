@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Retries: how long a metatile waits after failed answers, and when it is given up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "pipeline/tseed_retry.h"
+#include "pool_fixture.h"
+
+#define SECOND   APR_USEC_PER_SEC
+#define NOW      (1000 * SECOND)
+#define GIVE_UP  (3600 * SECOND)
+#define IN_ORDER (10 * SECOND) /* a wait that the task asks for */
+
+static const tseed_upstream_t upstream = {.name = "maps"};
+static tseed_settings_t settings;
+static tseed_context_t context;
+static tseed_session_t session;
+static tseed_task_t task;
+static tseed_run_t run;
+static tseed_runs_t runs = {.tasks = &run};
+static tseed_jobs_t *jobs;
+static tseed_failures_t *failures;
+static tseed_retry_t *retry;
+
+static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
+{
+    (void)baton;
+    (void)transfer;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    settings = (tseed_settings_t){.give_up = GIVE_UP};
+    context = (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool};
+    session = (tseed_session_t){0};
+    task = (tseed_task_t){.id = 7, .layer = "topp:states", .retries = 2};
+    run = (tseed_run_t){.task = &task};
+    jobs = tseed_jobs_create(&context, NULL);
+    failures = tseed_failures_create(&context, &session, jobs);
+    retry = tseed_retry_create(&context, &runs, failures);
+    return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);
+}
+
+static int teardown(void **state)
+{
+    tseed_loss_t *loss;
+
+    (void)state;
+    while ((loss = tseed_failures_take(failures)) != NULL) {
+        free(loss);
+    }
+    tseed_fetcher_destroy(context.fetcher);
+    return 0;
+}
+
+/* A job of one tile that has come back from a stage. */
+static tseed_job_t *job_of(int64_t position, tseed_stage_t stage)
+{
+    tseed_job_t *job = tseed_jobs_get(jobs, NULL);
+
+    job->position = position;
+    job->stage = stage;
+    job->metatile.whole = job->metatile.wanted = (tseed_range_t){3, 1, 1, 1, 1};
+    job->transfer.upstream = &upstream;
+    job->transfer.result = TSEED_FETCH_FAILED;
+    job->transfer.ended = NOW;
+    job->transfer.retry_after = 0;
+    tseed_run_job_add(&run, job);
+    return job;
+}
+
+/* A job whose upstream is away. */
+static tseed_job_t *away_job(void)
+{
+    tseed_job_t *job = job_of(0, TSEED_STAGE_FETCH);
+
+    job->transfer.result = TSEED_FETCH_AWAY;
+    return job;
+}
+
+static void end(tseed_job_t *job)
+{
+    tseed_jobs_put_back(jobs, job);
+    free(job->url);
+    free(job);
+}
+
+/* ---- back-off ---- */
+
+static void test_retry__waits_twice_as_long_each_time(void **state)
+{
+    const int seconds[] = {1, 2, 4, 8, 16, 30, 30};
+
+    (void)state;
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(tseed_retry_wait(i + 1, 0.5), seconds[i] * SECOND);
+    }
+    assert_int_equal(tseed_retry_wait(1000000, 0.5), 30 * SECOND);
+}
+
+static void test_retry__waits_up_to_a_quarter_more_or_less(void **state)
+{
+    (void)state;
+    assert_int_equal(tseed_retry_wait(3, 0), 3 * SECOND);
+    assert_int_equal(tseed_retry_wait(3, 0.25), 3 * SECOND + SECOND / 2);
+    assert_in_range(tseed_retry_wait(3, 0.999999), 4 * SECOND, 5 * SECOND - 1);
+    for (int i = 0; i < 100; i++) {
+        assert_in_range(tseed_retry_back_off(6), 30 * SECOND * 3 / 4, 30 * SECOND * 5 / 4);
+    }
+}
+
+/* ---- attempts ---- */
+
+static void test_retry__an_answer_that_is_no_picture_is_an_attempt(void **state)
+{
+    tseed_job_t *job = job_of(5, TSEED_STAGE_CUT);
+
+    (void)state;
+    for (int attempt = 1; attempt <= 2; attempt++) {
+        tseed_retry_put(retry, job, NOW);
+        assert_int_equal(job->attempts, attempt);
+        assert_ptr_equal(run.parked, job);
+        run.parked = NULL;
+    }
+    tseed_retry_put(retry, job, NOW); /* two retries are allowed */
+    assert_null(run.parked);
+    assert_int_equal(tseed_failures_first(failures)->position, 5);
+    assert_int_equal(tseed_failures_first(failures)->record.attempts, 3);
+    assert_int_equal(tseed_failures_first(failures)->failed, 1);
+    assert_int_equal(run.losses, 1);
+    assert_int_equal(session.must_record, 1);
+    free(job);
+}
+
+static void test_retry__comes_back_when_it_is_due(void **state)
+{
+    tseed_job_t *job = job_of(0, TSEED_STAGE_CUT);
+
+    (void)state;
+    task.retry_wait = IN_ORDER;
+    tseed_retry_put(retry, job, NOW);
+    assert_int_equal(tseed_retry_client(retry)->due(retry), NOW + IN_ORDER);
+    tseed_retry_release(retry, NOW + IN_ORDER - 1);
+    assert_int_equal(run.wanted.count, 0);
+    tseed_retry_release(retry, NOW + IN_ORDER);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), job);
+    assert_null(run.parked);
+    assert_true(tseed_retry_client(retry)->due(retry) == INT64_MAX);
+    end(job);
+}
+
+static void test_retry__the_first_that_is_due_comes_first(void **state)
+{
+    tseed_job_t *late = job_of(0, TSEED_STAGE_CUT), *early = job_of(1, TSEED_STAGE_CUT);
+
+    (void)state;
+    task.retry_wait = IN_ORDER;
+    tseed_retry_put(retry, late, NOW + SECOND);
+    tseed_retry_put(retry, early, NOW);
+    assert_int_equal(tseed_retry_client(retry)->due(retry), NOW + IN_ORDER);
+    tseed_retry_release(retry, NOW + IN_ORDER + SECOND);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), early);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), late);
+    end(early);
+    end(late);
+}
+
+/* ---- an upstream that is away ---- */
+
+static void test_retry__an_upstream_that_stays_away_is_no_attempt(void **state)
+{
+    tseed_job_t *job = away_job();
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        tseed_retry_put(retry, job, NOW);
+        tseed_retry_release(retry, job->due);
+        assert_int_equal(job->attempts, 0);
+        assert_ptr_equal(tseed_queue_take(&run.wanted), job);
+    }
+    assert_int_equal(job->tries, 10);
+    end(job);
+}
+
+/* An upstream that was never asked has answered at 0, as far as the fetcher says. So a fetch that
+ * ended before 0 ended before that answer. */
+static void test_retry__an_upstream_that_was_not_away_makes_it_an_attempt(void **state)
+{
+    tseed_job_t *job = away_job();
+
+    (void)state;
+    job->transfer.ended = -1;
+    tseed_retry_put(retry, job, NOW);
+    assert_int_equal(job->attempts, 0);
+    tseed_retry_release(retry, job->due);
+    assert_int_equal(job->attempts, 1);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), job);
+    end(job);
+}
+
+static void test_retry__a_pause_that_was_asked_for_is_no_attempt(void **state)
+{
+    tseed_job_t *busy = away_job(), *limited = away_job();
+
+    (void)state;
+    busy->transfer.ended = limited->transfer.ended = -1;
+    busy->transfer.http_status = 503;
+    busy->transfer.retry_after = SECOND;
+    limited->transfer.http_status = 429;
+    tseed_retry_put(retry, busy, NOW);
+    tseed_retry_put(retry, limited, NOW);
+    tseed_retry_release(retry, NOW + 2 * SECOND);
+    assert_int_equal(run.wanted.count, 2);
+    assert_int_equal(busy->attempts, 0);
+    assert_int_equal(limited->attempts, 0);
+    end(busy);
+    end(limited);
+}
+
+static void test_retry__has_an_end_however_long_the_upstream_is_away(void **state)
+{
+    tseed_job_t *job = away_job();
+
+    (void)state;
+    task.retry_wait = IN_ORDER;
+    tseed_retry_put(retry, job, NOW);
+    tseed_retry_release(retry, NOW + IN_ORDER);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), job);
+    tseed_retry_put(retry, job, NOW + GIVE_UP);
+    assert_null(tseed_failures_first(failures));
+    tseed_retry_release(retry, NOW + GIVE_UP + IN_ORDER);
+    assert_non_null(tseed_failures_first(failures));
+    assert_int_equal(run.wanted.count, 0);
+    free(job);
+}
+
+/* ---- runs ---- */
+
+static void test_retry__a_run_that_drains_gets_nothing_back(void **state)
+{
+    tseed_job_t *job = job_of(0, TSEED_STAGE_CUT);
+
+    (void)state;
+    tseed_retry_put(retry, job, NOW);
+    run.phase = TSEED_RUN_DRAINING;
+    tseed_retry_release(retry, NOW + GIVE_UP);
+    assert_ptr_equal(run.parked, job);
+    assert_true(tseed_retry_client(retry)->due(retry) == INT64_MAX);
+    end(job);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_retry__waits_twice_as_long_each_time),
+        TEST(test_retry__waits_up_to_a_quarter_more_or_less),
+        TEST(test_retry__an_answer_that_is_no_picture_is_an_attempt),
+        TEST(test_retry__comes_back_when_it_is_due),
+        TEST(test_retry__the_first_that_is_due_comes_first),
+        TEST(test_retry__an_upstream_that_stays_away_is_no_attempt),
+        TEST(test_retry__an_upstream_that_was_not_away_makes_it_an_attempt),
+        TEST(test_retry__a_pause_that_was_asked_for_is_no_attempt),
+        TEST(test_retry__has_an_end_however_long_the_upstream_is_away),
+        TEST(test_retry__a_run_that_drains_gets_nothing_back),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
