@@ -6,7 +6,7 @@
  *        |  ^
  *        |  mailbox: jobs whose stage is over
  *        v  |
- *      fetcher (one thread, curl multi)     crew (APR thread pool: look, cut, store, remove)
+ *      fetcher (one thread, curl multi)     workers (APR thread pool: look, cut, store, remove)
  *
  * All that is known about tasks belongs to the main thread alone, so nothing here is locked but the
  * mailbox.
