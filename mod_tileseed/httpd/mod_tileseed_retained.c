@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct {
     int ends[2];
-} retained_hatch_t;
+} retained_miss_socket_t;
 
 /* A record of that size, zeroed when it is made. */
 static void *record_get(const char *key, apr_size_t size)
@@ -59,10 +59,10 @@ int tseed_retained_doorbell(server_rec *server)
     return retained_get(server)->doorbell;
 }
 
-int tseed_retained_hatch(int end, int most, server_rec *server)
+int tseed_retained_miss_socket(int end, int most, server_rec *server)
 {
     const int is_first = ap_retained_data_get("mod_tileseed-hatch") == NULL;
-    retained_hatch_t *retained = record_get("mod_tileseed-hatch", sizeof(*retained));
+    retained_miss_socket_t *retained = record_get("mod_tileseed-hatch", sizeof(*retained));
 
     if (is_first) {
         apr_status_t rv = tseed_miss_open(retained->ends, most);

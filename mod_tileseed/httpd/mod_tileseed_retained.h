@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What outlives a generation: the board's segment, the doorbell and the hatch. They belong to the
- * process pool and are found again through retained data, so that the children of two generations
- * see one table. post_config of the real pass, parent. */
+/* What outlives a generation: the board's segment, the doorbell, the miss socket. These belong to
+ * the process pool and are found again through retained data, so that the children of two
+ * generations see one table. post_config of the real pass, parent. */
 #ifndef MOD_TILESEED_RETAINED_H
 #define MOD_TILESEED_RETAINED_H
 
@@ -20,8 +20,8 @@ tseed_board_t *tseed_retained_board(uint64_t *generation, const tseed_settings_t
 /* The eventfd that children ring; -1: there is none. */
 int tseed_retained_doorbell(server_rec *server);
 
-/* One end of the hatch (seeder/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there is
- * none. */
-int tseed_retained_hatch(int end, int most, server_rec *server);
+/* One end of the miss socket (seeder/tseed_miss.h): 0 is the seeder's, 1 the children's. -1: there
+ * is none. */
+int tseed_retained_miss_socket(int end, int most, server_rec *server);
 
 #endif

@@ -49,7 +49,7 @@ typedef struct {
     apr_time_t started;
     unsigned fast_deaths; /* less than a minute after the start, in a row */
     int has_hung;         /* the last one was killed for it: the next one says who is to blame */
-    int hatch;            /* the children's end */
+    int miss_socket;      /* the children's end */
     apr_time_t looked;    /* by tseed_supervise_watch; 0: not yet */
 } supervisor_t;
 
@@ -321,8 +321,8 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.board = board;
     current->setup.generation = generation;
     current->setup.doorbell = tseed_retained_doorbell(server);
-    current->setup.hatch = tseed_retained_hatch(0, settings->miss_waiters, server);
-    current->hatch = tseed_retained_hatch(1, settings->miss_waiters, server);
+    current->setup.miss_socket = tseed_retained_miss_socket(0, settings->miss_waiters, server);
+    current->miss_socket = tseed_retained_miss_socket(1, settings->miss_waiters, server);
     tseed_dirs_make(settings, catalog, server, pconf);
     if (board && current->setup.doorbell >= 0) {
         seeder_start(current);
@@ -407,7 +407,7 @@ void tseed_supervise_ring(void)
     }
 }
 
-int tseed_supervise_hatch(void)
+int tseed_supervise_miss_socket(void)
 {
-    return current ? current->hatch : -1;
+    return current ? current->miss_socket : -1;
 }

@@ -35,6 +35,6 @@ int tseed_supervise_is_newest(void);
 void tseed_supervise_ring(void);
 
 /* Where a request thread asks the seeder for a missing tile (seeder/tseed_miss.h); -1: nowhere. */
-int tseed_supervise_hatch(void);
+int tseed_supervise_miss_socket(void);
 
 #endif

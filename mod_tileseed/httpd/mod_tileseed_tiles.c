@@ -332,7 +332,7 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
     apr_status_t rv = APR_ENOENT;
 
     for (int asks = 0; APR_STATUS_IS_ENOENT(rv) && asks < ASKS_MOST; asks++) {
-        tseed_miss_ask(reply, descriptor, tseed_supervise_hatch(), &question, &vigil);
+        tseed_miss_ask(reply, descriptor, tseed_supervise_miss_socket(), &question, &vigil);
         if (reply->outcome != TSEED_MISS_STORED) {
             return APR_SUCCESS;
         }

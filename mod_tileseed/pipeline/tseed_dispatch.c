@@ -213,7 +213,8 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
     return run->short_of && now < job->due;
 }
 
-/* A guest's answer that can't be stored for reasons that have nothing to do with it. */
+/* Whether requests get their tiles unstored: the answer can't be stored for now, for reasons that
+ * have nothing to do with it. */
 static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
@@ -229,7 +230,7 @@ static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t no
         if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->holds, job)) {
             tseed_stages_work(dispatch->stages, job, job->stage);
         } else if (must_pass(dispatch, job)) {
-            job->is_passing = 1;
+            job->is_unstored = 1;
             tseed_stages_work(dispatch->stages, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);

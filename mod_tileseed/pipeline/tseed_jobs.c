@@ -50,7 +50,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->made = job->skipped = job->bytes = 0;
     job->due = 0;
     job->levels = 0;
-    job->must_fetch = job->is_stale = job->is_passing = 0;
+    job->must_fetch = job->is_stale = job->is_unstored = 0;
     job->digest = 0;
     job->is_recount = job->is_whole = 0;
     job->inherits = 0;

@@ -117,12 +117,12 @@ void tseed_flight_drop_late(const tseed_waiters_t *shared, tseed_flight_t *fligh
 
 /* Finds a tile among those that a worker encodes for waiters even if it can't store them; -1:
  * nobody had asked for the tile when the work began. */
-static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
+static int find_unstored(const tseed_job_t *job, const tseed_tile_t *tile)
 {
-    const tseed_passage_t *passage = job->passage;
+    const tseed_unstored_t *unstored = job->unstored;
 
-    for (int i = 0; passage && i < passage->count; i++) {
-        if (passage->tiles[i].x == tile->x && passage->tiles[i].y == tile->y) {
+    for (int i = 0; unstored && i < unstored->count; i++) {
+        if (unstored->tiles[i].x == tile->x && unstored->tiles[i].y == tile->y) {
             return i;
         }
     }
@@ -132,15 +132,15 @@ static int passage_find(const tseed_job_t *job, const tseed_tile_t *tile)
 void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
                        const tseed_reply_t *reply)
 {
-    const tseed_passage_t *passage = flight->job->passage;
+    const tseed_unstored_t *unstored = flight->job->unstored;
     tseed_waiter_t **link = &flight->waiters, *waiter;
 
     while ((waiter = *link) != NULL) {
-        int at = passage_find(flight->job, &waiter->tile);
-        int tile = at >= 0 ? passage->files[at] : -1;
+        int at = find_unstored(flight->job, &waiter->tile);
+        int tile = at >= 0 ? unstored->files[at] : -1;
         tseed_reply_t own = *reply;
 
-        if (reply->outcome == TSEED_MISS_BUSY && passage && at < 0) {
+        if (reply->outcome == TSEED_MISS_BUSY && unstored && at < 0) {
             link = &waiter->next;
             continue;
         }

@@ -174,7 +174,7 @@ typedef enum {
 /* A question on its way. */
 typedef struct {
     letter_t letter;
-    int hatch;
+    int miss_socket;
     const tseed_vigil_t *vigil;
     apr_time_t until; /* monotonic */
     const char *why;  /* it is over before that time; or NULL */
@@ -227,7 +227,8 @@ static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         return OVER;
     }
-    sent = send_packet(errand->hatch, errand->letter.text, errand->letter.length, ends[1]) == 0;
+    sent =
+        send_packet(errand->miss_socket, errand->letter.text, errand->letter.length, ends[1]) == 0;
     close(ends[1]);
     if (sent) {
         wait = watch(errand, ends[0], errand->until);
@@ -239,11 +240,12 @@ static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
     return wait;
 }
 
-void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question,
-                    const tseed_vigil_t *vigil)
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
+                    const tseed_question_t *question, const tseed_vigil_t *vigil)
 {
-    errand_t errand = {
-        .hatch = hatch, .vigil = vigil, .until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE};
+    errand_t errand = {.miss_socket = miss_socket,
+                       .vigil = vigil,
+                       .until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE};
     wait_t wait = write_letter(&errand.letter, question) ? CLOSED : OVER;
 
     *tile = -1;
@@ -260,10 +262,11 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_ques
     }
 }
 
-apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool)
+apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
+                             apr_pool_t *pool)
 {
     letter_t letter;
-    ssize_t length = receive_packet(hatch, letter.text, sizeof(letter.text), end);
+    ssize_t length = receive_packet(miss_socket, letter.text, sizeof(letter.text), end);
 
     if (length < 0) {
         return APR_FROM_OS_ERROR(errno);

@@ -65,12 +65,13 @@ apr_status_t tseed_miss_open(int ends[2], int most);
 /* Child, any thread: asks and waits, for TSEED_MISS_PATIENCE at most; a seeder that ends without an
  * answer is followed by another, which is asked again. *tile is a descriptor with PASSED, to be
  * closed by the caller, -1 otherwise. What goes wrong on the way is BUSY. */
-void tseed_miss_ask(tseed_reply_t *reply, int *tile, int hatch, const tseed_question_t *question,
-                    const tseed_vigil_t *vigil);
+void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
+                    const tseed_question_t *question, const tseed_vigil_t *vigil);
 
 /* Seeder: the next question, in `pool`, with the end to answer to (a descriptor that the caller
  * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped. */
-apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int hatch, apr_pool_t *pool);
+apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
+                             apr_pool_t *pool);
 
 /* Seeder: answers and closes `end`; `tile` (-1: none) is sent along and stays open here. */
 void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile);

@@ -44,15 +44,15 @@ static tseed_reply_t busy(const char *cause)
     return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
 }
 
-static void close_passage(tseed_job_t *job)
+static void close_unstored(tseed_job_t *job)
 {
-    for (int i = 0; job->passage && i < job->passage->count; i++) {
-        if (job->passage->files[i] >= 0) {
-            close(job->passage->files[i]);
+    for (int i = 0; job->unstored && i < job->unstored->count; i++) {
+        if (job->unstored->files[i] >= 0) {
+            close(job->unstored->files[i]);
         }
     }
-    free(job->passage);
-    job->passage = NULL;
+    free(job->unstored);
+    job->unstored = NULL;
 }
 
 static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_t outcome)
@@ -71,7 +71,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
         tseed_flight_tell(&misses->shared, flight, &reply);
     }
     tseed_flight_end(flight, &reply);
-    close_passage(job);
+    close_unstored(job);
     tseed_jobs_put_back(misses->uses.jobs, job);
 }
 
@@ -80,14 +80,14 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
 /* Notes the tiles that waiters ask for, in case they can't be stored. */
 static void begin_cut(tseed_job_t *job)
 {
-    tseed_passage_t *passage = tseed_memory_get(sizeof(*passage));
+    tseed_unstored_t *unstored = tseed_memory_get(sizeof(*unstored));
     const tseed_waiter_t *waiter = tseed_flight_of(job)->waiters;
 
-    for (; waiter && passage->count < TSEED_PASSAGE_MOST; waiter = waiter->next) {
-        passage->tiles[passage->count] = waiter->tile;
-        passage->files[passage->count++] = -1;
+    for (; waiter && unstored->count < TSEED_UNSTORED_MOST; waiter = waiter->next) {
+        unstored->tiles[unstored->count] = waiter->tile;
+        unstored->files[unstored->count++] = -1;
     }
-    job->passage = passage;
+    job->unstored = unstored;
     job->stage = TSEED_STAGE_CUT;
     tseed_queue_put(&job->run->ready, job);
 }
@@ -97,8 +97,8 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
 {
     const uint64_t print = job->run->booked->record.print;
 
-    for (int i = 0; i < job->passage->count; i++) {
-        const tseed_page_t page = tseed_page_of(&job->passage->tiles[i]);
+    for (int i = 0; i < job->unstored->count; i++) {
+        const tseed_page_t page = tseed_page_of(&job->unstored->tiles[i]);
 
         tseed_book_hit(misses->uses.cache->book, tseed_page_print(print, page.z, page.x, page.y), 1,
                        tseed_holds_date(misses->uses.holds));
@@ -118,7 +118,7 @@ static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
     }
     count_uses(misses, job);
     tseed_flight_tell(&misses->shared, tseed_flight_of(job), &reply);
-    close_passage(job);
+    close_unstored(job);
     begin_cut(job);
     job->due = job->run->pause_until;
 }
@@ -170,14 +170,14 @@ static void fetched(tseed_misses_t *misses, tseed_job_t *job)
 
 void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job)
 {
-    close_passage(job);
+    close_unstored(job);
     begin_anew(misses, job);
 }
 
 static void worked(tseed_misses_t *misses, tseed_job_t *job)
 {
     job->run->working--;
-    if (job->stage == TSEED_STAGE_CUT && !job->is_passing) {
+    if (job->stage == TSEED_STAGE_CUT && !job->is_unstored) {
         tseed_holds_book(misses->uses.holds, job);
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;

@@ -212,7 +212,7 @@ tseed_parts_t *tseed_parts_create(const tseed_seeder_setup_t *setup, apr_pool_t 
     usage_create(parts);
     pipeline_create(parts);
     upkeep_create(parts);
-    seeder_create(parts, setup->hatch);
+    seeder_create(parts, setup->miss_socket);
     enter_clients(parts);
     return parts;
 }

@@ -86,7 +86,7 @@ static int wait_for_stop(seeder_t *seeder, int milliseconds, int hears)
 {
     struct pollfd fds[2] = {
         {.fd = seeder->setup->stop, .events = POLLIN},
-        {.fd = hears ? seeder->setup->hatch : -1, .events = POLLIN},
+        {.fd = hears ? seeder->setup->miss_socket : -1, .events = POLLIN},
     };
 
     poll(fds, 2, milliseconds);
@@ -106,7 +106,7 @@ static int wait_for_work(seeder_t *seeder, int *rung)
         {.fd = seeder->setup->stop, .events = POLLIN},
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN},
-        {.fd = seeder->setup->hatch, .events = POLLIN},
+        {.fd = seeder->setup->miss_socket, .events = POLLIN},
         {.fd = tseed_misses_leavers(seeder->parts->misses), .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
@@ -238,8 +238,8 @@ static void send_waiters_away(seeder_t *seeder, tseed_seeder_state_t obstacle)
                     : "the state directory can't be used",
                 sizeof(reply.cause));
     do {
-        rv =
-            tseed_miss_take(&question, &end, seeder->setup->hatch, seeder->parts->context->scratch);
+        rv = tseed_miss_take(&question, &end, seeder->setup->miss_socket,
+                             seeder->parts->context->scratch);
         if (rv == APR_SUCCESS) {
             tseed_miss_answer(end, &reply, -1);
         }

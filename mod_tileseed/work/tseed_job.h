@@ -50,12 +50,12 @@ typedef enum {
 } tseed_outcome_t;
 
 /* Tiles that somebody waits for: what can't be stored is encoded into files without a name. */
-#define TSEED_PASSAGE_MOST 32
+#define TSEED_UNSTORED_MOST 32
 typedef struct {
     int count;
-    tseed_tile_t tiles[TSEED_PASSAGE_MOST];
-    int files[TSEED_PASSAGE_MOST]; /* descriptors that the main thread closes; -1: none */
-} tseed_passage_t;
+    tseed_tile_t tiles[TSEED_UNSTORED_MOST];
+    int files[TSEED_UNSTORED_MOST]; /* descriptors that the main thread closes; -1: none */
+} tseed_unstored_t;
 
 struct tseed_job_t;
 
@@ -74,7 +74,7 @@ typedef struct tseed_job_t {
     int tries;         /* all that failed */
     int in_doubt;      /* the last one counts if the upstream answers anything else meanwhile */
     apr_time_t first_failed; /* monotonic */
-    apr_time_t due;          /* monotonic; while it is parked, or a guest's waits for room */
+    apr_time_t due;          /* monotonic; while it is parked, or a request's waits for room */
     tseed_stage_t stage;
     int at_work;     /* with a worker */
     int holds;       /* pages of the books, */
@@ -92,7 +92,7 @@ typedef struct tseed_job_t {
     uint64_t known;  /* digest of the answer that the tiles came from; 0: not known */
     uint64_t digest; /* of the answer at hand */
     int must_fetch;  /* without a condition */
-    int is_passing;  /* of a guest: CUT encodes its tiles for those who wait and stores nothing */
+    int is_unstored; /* of waiting requests: CUT encodes their tiles and stores nothing */
     int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
     char condition[TSEED_CONDITION_SIZE];
 
@@ -113,7 +113,7 @@ typedef struct tseed_job_t {
     void *report_module;                             /* and what is handed to it */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */
     int64_t needed;                                  /* for a tile, bytes */
-    tseed_passage_t *passage;                        /* of a guest's CUT; NULL in a task's jobs */
+    tseed_unstored_t *unstored;                      /* of a CUT that requests wait for, or NULL */
 
     tseed_transfer_t transfer;
     char *url; /* malloc'd, kept for the next use */

@@ -172,14 +172,14 @@ static int keep(const tseed_encoded_t *encoded)
 /* What can't be stored is kept for those who wait for it. */
 static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    tseed_passage_t *passage = job->passage;
+    tseed_unstored_t *unstored = job->unstored;
 
-    for (int i = 0; i < passage->count; i++) {
-        tseed_region_t region = region_of(job, &passage->tiles[i]);
+    for (int i = 0; i < unstored->count; i++) {
+        tseed_region_t region = region_of(job, &unstored->tiles[i]);
         tseed_encoded_t encoded;
 
         if (!tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
-            passage->files[i] = keep(&encoded);
+            unstored->files[i] = keep(&encoded);
         }
     }
 }
@@ -203,7 +203,8 @@ void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *jo
                    apr_pool_t *scratch)
 {
     renew(cutter, store, job, scratch);
-    if (job->passage && (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
+    if (job->unstored &&
+        (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
         pass(cutter, job, scratch);
     }
 }

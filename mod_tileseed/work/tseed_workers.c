@@ -76,11 +76,11 @@ static apr_status_t store_get(tseed_store_t **store, worker_t *worker, tseed_run
 static void work(worker_t *worker, tseed_job_t *job)
 {
     tseed_store_t *store = NULL;
-    apr_status_t rv = job->is_passing ? APR_SUCCESS : store_get(&store, worker, job->run);
+    apr_status_t rv = job->is_unstored ? APR_SUCCESS : store_get(&store, worker, job->run);
 
     if (tseed_job_is_stopped(job->run)) {
         job->outcome = TSEED_JOB_STOPPED;
-    } else if (job->is_passing) {
+    } else if (job->is_unstored) {
         tseed_job_pass(worker->cutter, job, worker->scratch);
     } else if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, NULL, rv);

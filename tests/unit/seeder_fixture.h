@@ -191,7 +191,7 @@ typedef struct {
     tseed_board_t *board;
     tseed_state_t *state;
     int doorbell;
-    int hatch[2];
+    int miss_socket[2];
     _Atomic int watched;
     int64_t most_seen;
     pid_t seeder;
@@ -275,7 +275,7 @@ static inline void seeder_start(house_t *house)
                                       .catalog = house->catalog,
                                       .board = house->board,
                                       .doorbell = house->doorbell,
-                                      .hatch = house->hatch[0]};
+                                      .miss_socket = house->miss_socket[0]};
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigemptyset(&stops);
@@ -329,7 +329,7 @@ static inline int house_setup(void **state)
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2,
         house->pool);
     house->doorbell = eventfd(0, EFD_NONBLOCK);
-    assert_int_equal(tseed_miss_open(house->hatch, WAITERS), APR_SUCCESS);
+    assert_int_equal(tseed_miss_open(house->miss_socket, WAITERS), APR_SUCCESS);
     seeder_start(house);
     assert_int_equal(tseed_state_open(&house->state, house->dir, "sqlite3", "", house->pool),
                      APR_SUCCESS);
@@ -358,8 +358,8 @@ static inline int house_teardown(void **state)
         fail_msg("%s", problem);
     }
     tseed_state_close(house->state);
-    close(house->hatch[0]);
-    close(house->hatch[1]);
+    close(house->miss_socket[0]);
+    close(house->miss_socket[1]);
     nftw(house->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     apr_pool_destroy(house->pool);
     free(house);

@@ -127,12 +127,12 @@ static void test_flight__unstored_tiles_go_to_those_who_were_there(void **state)
 {
     const tseed_reply_t busy = {.outcome = TSEED_MISS_BUSY};
     flight_t *all = flight_make();
-    tseed_passage_t passage = {
+    tseed_unstored_t unstored = {
         .count = 2, .tiles = {{3, 4, 4}, {3, 5, 4}}, .files = {STDERR_FILENO, -1}};
     int tile;
 
     (void)state;
-    all->job.passage = &passage;
+    all->job.unstored = &unstored;
     tseed_flight_tell(&all->shared, all->flight, &busy);
     assert_int_equal(hear(all, 0, &tile), TSEED_MISS_PASSED);
     assert_true(tile >= 0);

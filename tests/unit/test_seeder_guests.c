@@ -37,7 +37,7 @@ static void *ask(void *data)
     if (guest->style) {
         apr_table_setn((apr_table_t *)question.parameters, "STYLES", guest->style);
     }
-    tseed_miss_ask(&guest->reply, &guest->file, guest->house->hatch[1], &question, &vigil);
+    tseed_miss_ask(&guest->reply, &guest->file, guest->house->miss_socket[1], &question, &vigil);
     apr_pool_destroy(pool);
     return NULL;
 }
