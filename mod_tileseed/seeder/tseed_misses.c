@@ -17,6 +17,7 @@
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
 
+#define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
 #define CRASHES_OF_METATILE 2
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
@@ -298,6 +299,22 @@ void tseed_misses_hear(tseed_misses_t *misses)
         rv = tseed_miss_take(&question, &end, misses->uses.socket, misses->uses.context->scratch);
         if (rv == APR_SUCCESS) {
             let_in(misses, &question, end);
+        }
+    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+}
+
+void tseed_misses_send_away(tseed_misses_t *misses, const char *cause)
+{
+    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = AWAY_RETRY_AFTER};
+    tseed_question_t question;
+    apr_status_t rv;
+    int end;
+
+    apr_cpystrn(reply.cause, cause, sizeof(reply.cause));
+    do {
+        rv = tseed_miss_take(&question, &end, misses->uses.socket, misses->uses.context->scratch);
+        if (rv == APR_SUCCESS) {
+            tseed_miss_answer(end, &reply, -1);
         }
     } while (rv == APR_SUCCESS || rv == APR_EINVAL);
 }

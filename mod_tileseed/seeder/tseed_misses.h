@@ -43,6 +43,9 @@ int tseed_misses_leavers(const tseed_misses_t *misses);
 
 /* Takes in the questions that have come. */
 void tseed_misses_hear(tseed_misses_t *misses);
+/* Answers the questions that have come: nothing can be made, for that cause, a sentence. For a
+ * seeder that can't begin. */
+void tseed_misses_send_away(tseed_misses_t *misses, const char *cause);
 /* Forgets the requests whose clients have left. */
 void tseed_misses_part(tseed_misses_t *misses);
 /* Asks the upstream again for a job whose answer is out of date before a worker has it. */

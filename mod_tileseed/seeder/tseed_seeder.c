@@ -3,7 +3,6 @@
 /* The seeder's main thread: wait, hear, feed, tick. */
 #include "seeder/tseed_seeder.h"
 
-#include <apr_file_io.h>
 #include <apr_strings.h>
 #include <malloc.h>
 #include <poll.h>
@@ -15,7 +14,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "seeder/tseed_parts.h"
-#include "seeder/tseed_miss.h"
+#include "seeder/tseed_state_lock.h"
 #include "upkeep/tseed_discover.h"
 #include "upkeep/tseed_inherited.h"
 #include "upkeep/tseed_lapsed.h"
@@ -28,50 +27,14 @@
 #define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
 #define LOCK_RETRY_MILLIS 100
 #define SYNC_MOST         (2 * APR_USEC_PER_SEC) /* at the end */
-#define RETRY_AFTER       30 /* seconds: told to those who ask for what can't be made */
 
 typedef struct {
     const tseed_seeder_setup_t *setup;
     tseed_parts_t *parts;
-    apr_file_t *lock;
+    tseed_state_lock_t lock;
     apr_time_t next_tick; /* monotonic */
     int board_is_wrong;   /* which has been logged */
 } seeder_t;
-
-/* ---- the state directory is ours ---- */
-
-static const char *lock_path(const seeder_t *seeder, apr_pool_t *pool)
-{
-    return apr_pstrcat(pool, seeder->parts->context->settings->state_dir, "/lock", NULL);
-}
-
-/* One seeder a state directory: an fcntl lock that dies with its holder. */
-static apr_status_t lock_try(seeder_t *seeder)
-{
-    apr_status_t rv = APR_SUCCESS;
-
-    if (!seeder->lock) {
-        rv = apr_file_open(&seeder->lock, lock_path(seeder, seeder->parts->context->scratch),
-                           APR_FOPEN_WRITE | APR_FOPEN_CREATE, APR_FPROT_UREAD | APR_FPROT_UWRITE,
-                           seeder->parts->context->pool);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = apr_file_lock(seeder->lock, APR_FLOCK_EXCLUSIVE | APR_FLOCK_NONBLOCK);
-    }
-    return rv;
-}
-
-/* Whether the lock file is still the one that we hold: another in its place would let a second
- * seeder in. */
-static int lock_is_ours(seeder_t *seeder)
-{
-    apr_finfo_t held, there;
-
-    return apr_file_info_get(&held, APR_FINFO_IDENT, seeder->lock) == APR_SUCCESS &&
-           apr_stat(&there, lock_path(seeder, seeder->parts->context->scratch), APR_FINFO_IDENT,
-                    seeder->parts->context->scratch) == APR_SUCCESS &&
-           held.inode == there.inode && held.device == there.device;
-}
 
 /* ---- waiting ---- */
 
@@ -190,13 +153,10 @@ static apr_status_t begin_books(seeder_t *seeder)
 static apr_status_t try_to_begin(seeder_t *seeder, tseed_seeder_state_t *obstacle)
 {
     const tseed_settings_t *settings = seeder->parts->context->settings;
-    apr_status_t rv = lock_try(seeder);
+    apr_status_t rv = tseed_state_lock_take(&seeder->lock, seeder->parts->context->pool);
 
-    /* fcntl has two words for a lock that is held; before there is a file EACCES means what it says
-     */
-    *obstacle = seeder->lock && (APR_STATUS_IS_EAGAIN(rv) || APR_STATUS_IS_EACCES(rv))
-                    ? TSEED_SEEDER_LOCKED_OUT
-                    : TSEED_SEEDER_NO_STATE;
+    *obstacle = tseed_state_lock_is_held(&seeder->lock, rv) ? TSEED_SEEDER_LOCKED_OUT
+                                                            : TSEED_SEEDER_NO_STATE;
     if (rv == APR_SUCCESS) {
         tseed_integrity_check_begin(seeder->parts->integrity_check);
     }
@@ -224,28 +184,6 @@ static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_st
               seeder->parts->context->settings->state_dir);
 }
 
-/* Nobody waits for a tile that can't be made. */
-static void send_waiters_away(seeder_t *seeder, tseed_seeder_state_t obstacle)
-{
-    tseed_reply_t reply = {.outcome = TSEED_MISS_BUSY, .retry_after = RETRY_AFTER};
-    tseed_question_t question;
-    apr_status_t rv;
-    int end;
-
-    apr_cpystrn(reply.cause,
-                obstacle == TSEED_SEEDER_LOCKED_OUT
-                    ? "another httpd works on this server's state directory"
-                    : "the state directory can't be used",
-                sizeof(reply.cause));
-    do {
-        rv = tseed_miss_take(&question, &end, seeder->setup->miss_socket,
-                             seeder->parts->context->scratch);
-        if (rv == APR_SUCCESS) {
-            tseed_miss_answer(end, &reply, -1);
-        }
-    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
-}
-
 /* Begins, however long it takes. Returns nonzero when it is time to leave. */
 static int begin(seeder_t *seeder)
 {
@@ -265,7 +203,10 @@ static int begin(seeder_t *seeder)
         }
         tseed_board_heartbeat(seeder->parts->context->board, tseed_clock_monotonic());
         if (!is_young) {
-            send_waiters_away(seeder, obstacle);
+            tseed_misses_send_away(seeder->parts->misses,
+                                   obstacle == TSEED_SEEDER_LOCKED_OUT
+                                       ? "another httpd works on this server's state directory"
+                                       : "the state directory can't be used");
         }
         apr_pool_clear(seeder->parts->context->scratch);
         if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
@@ -396,7 +337,7 @@ static tseed_exit_t loop(seeder_t *seeder)
         }
         if (due) {
             tick(seeder);
-            if (!lock_is_ours(seeder)) {
+            if (!tseed_state_lock_is_ours(&seeder->lock, seeder->parts->context->scratch)) {
                 tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
                           "the lock file of the state directory %s was removed or replaced; "
                           "the seeder starts anew",
@@ -509,7 +450,11 @@ static void stop(seeder_t *seeder)
 
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
 {
-    seeder_t *seeder = &(seeder_t){.setup = setup, .parts = tseed_parts_create(setup, pool)};
+    seeder_t *seeder = &(seeder_t){
+        .setup = setup,
+        .parts = tseed_parts_create(setup, pool),
+        .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
+    };
     tseed_heartbeat_t *pulse;
     tseed_exit_t exit_code;
     apr_status_t rv;

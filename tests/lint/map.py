@@ -49,13 +49,15 @@ def missing(tree, page):
 def check(tree):
     """The page against the tree."""
     there, rows = modules(tree), listed(tree.get(PAGE, ''))
-    complaints = [f'{PAGE}: the map lacks {room}/{name}' for room, name in sorted(there - set(rows))]
+    complaints = [f'{PAGE}: the map lacks {room}/{name}'
+                  for room, name in sorted(there - set(rows))]
     for room, name in sorted(set(rows)):
         if (room, name) not in there:
             complaints.append(f'{PAGE}: the map has {room}/{name}, which is not there')
         elif rows.count((room, name)) > 1:
             complaints.append(f'{PAGE}: the map has {room}/{name} twice')
-    return complaints + [f'{PAGE}: there is no {name}' for name in missing(tree, tree.get(PAGE, ''))]
+    absent = missing(tree, tree.get(PAGE, ''))
+    return complaints + [f'{PAGE}: there is no {name}' for name in absent]
 
 
 def house(rows):
