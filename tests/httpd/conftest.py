@@ -37,8 +37,9 @@ def run(server):
 
 
 @pytest.fixture
-def httpd(mpm):  # pylint: disable=redefined-outer-name
-    """An httpd with the module, of every MPM; the test starts it with its own configuration."""
+def httpd(mpm, upstream):  # pylint: disable=redefined-outer-name,unused-argument
+    """An httpd with the module, of every MPM; the test starts it with its own configuration. It
+    ends before its upstream does, whose end would be failures in its log."""
     yield from run(tileseed_httpd.Httpd(mpm))
 
 
