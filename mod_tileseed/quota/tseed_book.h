@@ -260,12 +260,10 @@ int tseed_book_sweep(tseed_book_t *book);
 int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
                     const tseed_book_tileset_t *booked, const tseed_page_t *page);
 
-/* Gives all pages, one a call, in no order; *cursor is 0 at first. The book may change between
- * calls; then a new page may be missed. Returns 0 behind the last page. */
-int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor);
-
-/* Gives the next page in doubt, likewise. A call looks at *looks pages at most and takes those that
- * it looked at from *looks. When it returns 0 and *looks is 0, there may be more pages. */
+/* Gives all pages in doubt, one a call, in no order; *cursor is 0 at first. The book may change
+ * between calls; then a new page may be missed. Returns 0 behind the last page. A call looks at
+ * *looks pages at most and takes those that it looked at from *looks. When it returns 0 and *looks
+ * is 0, there may be more pages. */
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks);
 

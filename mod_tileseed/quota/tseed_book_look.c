@@ -38,19 +38,6 @@ int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
     return 1;
 }
 
-int tseed_book_next(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor)
-{
-    while (*cursor < book->table.end) {
-        const tseed_page_entry_t *entry = tseed_page_table_get(&book->table, (uint32_t)(*cursor)++);
-
-        if (entry->flags & TSEED_ENTRY_USED) {
-            look(found, book, entry);
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks)
 {

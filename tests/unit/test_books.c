@@ -426,12 +426,10 @@ static void recount(void)
 {
     tseed_book_page_t found;
     tseed_effect_t difference;
-    size_t cursor = 0;
+    size_t cursor = 0, looks = SIZE_MAX;
 
-    while (tseed_book_next(&found, book, &cursor)) {
-        if (found.in_doubt) {
-            count_page((int)found.booked->number, &found.page);
-        }
+    while (tseed_book_next_in_doubt(&found, book, &cursor, &looks)) {
+        count_page((int)found.booked->number, &found.page);
     }
     for (int set = 0; set < SETS; set++) {
         const tseed_effect_t shared = walk_shared(set);
