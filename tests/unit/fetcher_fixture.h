@@ -16,8 +16,9 @@
 #include <time.h>
 
 #include "base/tseed_clock.h"
-#include "upstream_fixture.h"
+#include "pool_fixture.h"
 #include "source/tseed_fetcher.h"
+#include "upstream_fixture.h"
 
 #define MOST     100000
 #define PATIENCE 200 /* seconds until a test that waits has failed */
@@ -224,96 +225,89 @@ typedef struct {
     tseed_transfer_t *back[64]; /* the first ones, in order */
     int count;
     int again; /* how many more times what comes back is handed in again */
-} house_t;
+} fixture_t;
 
-static inline int setup_group(void **state)
+static inline int setup_fetchers(void **state)
 {
-    (void)state;
     setenv("http_proxy", "http://127.0.0.1:1", 1); /* nobody shall listen to it */
-    return apr_initialize();
-}
-
-static inline int teardown_group(void **state)
-{
-    (void)state;
-    apr_terminate();
-    return 0;
+    return setup_group(state);
 }
 
 /* The fetcher's thread. */
 static inline void take_back(void *baton, tseed_transfer_t *transfer)
 {
-    house_t *house = baton;
+    fixture_t *fixture = baton;
     int again;
 
-    pthread_mutex_lock(&house->lock);
-    if (house->count < 64) {
-        house->back[house->count] = transfer;
+    pthread_mutex_lock(&fixture->lock);
+    if (fixture->count < 64) {
+        fixture->back[fixture->count] = transfer;
     }
-    house->count++;
-    again = house->again > 0 && house->again--;
-    pthread_cond_signal(&house->came);
-    pthread_mutex_unlock(&house->lock);
+    fixture->count++;
+    again = fixture->again > 0 && fixture->again--;
+    pthread_cond_signal(&fixture->came);
+    pthread_mutex_unlock(&fixture->lock);
     if (again) {
-        tseed_fetcher_submit(house->fetcher, transfer);
+        tseed_fetcher_submit(fixture->fetcher, transfer);
     }
 }
 
 static inline int setup(void **state)
 {
-    house_t *house = calloc(1, sizeof(*house));
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
 
-    apr_pool_create(&house->pool, NULL);
-    pthread_mutex_init(&house->lock, NULL);
-    pthread_cond_init(&house->came, NULL);
-    server_start(&house->server, follow_script);
-    snprintf(house->authority, sizeof(house->authority), "127.0.0.1:%d", house->server.port);
-    house->upstream = (tseed_upstream_t){
+    apr_pool_create(&fixture->pool, NULL);
+    pthread_mutex_init(&fixture->lock, NULL);
+    pthread_cond_init(&fixture->came, NULL);
+    server_start(&fixture->server, follow_script);
+    snprintf(fixture->authority, sizeof(fixture->authority), "127.0.0.1:%d", fixture->server.port);
+    fixture->upstream = (tseed_upstream_t){
         .name = "test",
         .connections = 4,
         .timeout = NEVER,
         .first_byte_timeout = NEVER,
         .connect_timeout = NEVER,
     };
-    *state = house;
-    return tseed_fetcher_create(&house->fetcher, take_back, house, house->pool);
+    *state = fixture;
+    return tseed_fetcher_create(&fixture->fetcher, take_back, fixture, fixture->pool);
 }
 
 static inline int teardown(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
-    if (house->fetcher) {
-        tseed_fetcher_destroy(house->fetcher);
+    if (fixture->fetcher) {
+        tseed_fetcher_destroy(fixture->fetcher);
     }
-    server_stop(&house->server);
-    pthread_cond_destroy(&house->came);
-    pthread_mutex_destroy(&house->lock);
-    apr_pool_destroy(house->pool);
-    free(house);
+    server_stop(&fixture->server);
+    pthread_cond_destroy(&fixture->came);
+    pthread_mutex_destroy(&fixture->lock);
+    apr_pool_destroy(fixture->pool);
+    free(fixture);
     return 0;
 }
 
 /* What comes back is handed in again, that many times in all. */
-static inline void hand_in_again(house_t *house, int times)
+static inline void hand_in_again(fixture_t *fixture, int times)
 {
-    pthread_mutex_lock(&house->lock);
-    house->again = times;
-    pthread_mutex_unlock(&house->lock);
+    pthread_mutex_lock(&fixture->lock);
+    fixture->again = times;
+    pthread_mutex_unlock(&fixture->lock);
 }
 
-static inline int waits_for(house_t *house, int count)
+static inline int waits_for(fixture_t *fixture, int count)
 {
     struct timespec end;
     int got;
 
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += PATIENCE;
-    pthread_mutex_lock(&house->lock);
-    while (house->count < count && pthread_cond_timedwait(&house->came, &house->lock, &end) == 0) {
+    pthread_mutex_lock(&fixture->lock);
+    while (fixture->count < count &&
+           pthread_cond_timedwait(&fixture->came, &fixture->lock, &end) == 0) {
     }
-    got = house->count;
-    pthread_mutex_unlock(&house->lock);
+    got = fixture->count;
+    pthread_mutex_unlock(&fixture->lock);
     return got >= count;
 }
 
@@ -328,24 +322,24 @@ static inline void wait_until_equal(const _Atomic int *value, int expected)
     assert_int_equal(atomic_load(value), expected);
 }
 
-static inline tseed_transfer_t ask(house_t *house, const char *path)
+static inline tseed_transfer_t ask(fixture_t *fixture, const char *path)
 {
     return (tseed_transfer_t){
-        .url = apr_psprintf(house->pool, "http://%s%s", house->authority, path),
-        .upstream = &house->upstream,
-        .owner = house,
+        .url = apr_psprintf(fixture->pool, "http://%s%s", fixture->authority, path),
+        .upstream = &fixture->upstream,
+        .owner = fixture,
         .most = MOST,
     };
 }
 
 /* Submits and waits; the body stays the caller's to free. */
-static inline void fetch(house_t *house, tseed_transfer_t *transfer)
+static inline void fetch(fixture_t *fixture, tseed_transfer_t *transfer)
 {
-    int before = house->count;
+    int before = fixture->count;
 
-    tseed_fetcher_submit(house->fetcher, transfer);
-    assert_true(waits_for(house, before + 1));
-    assert_ptr_equal(house->back[before], transfer);
+    tseed_fetcher_submit(fixture->fetcher, transfer);
+    assert_true(waits_for(fixture, before + 1));
+    assert_ptr_equal(fixture->back[before], transfer);
 }
 
 static inline void assert_picture(const tseed_transfer_t *transfer)

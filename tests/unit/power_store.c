@@ -117,10 +117,10 @@ static void add_bytes(const void *bytes, size_t length)
     disk->used += length;
 }
 
-/* The name below the house; 0: it is elsewhere. */
+/* The name below the folder of the seeder; 0: it is elsewhere. */
 static int name_of(char name[NAME_MOST], int folder, const char *path)
 {
-    const size_t top = strlen(POWER_HOUSE) + 6;
+    const size_t top = strlen(POWER_FOLDER) + 6;
     char whole[NAME_MOST] = "", link[64];
     ssize_t length = 0;
 
@@ -134,7 +134,7 @@ static int name_of(char name[NAME_MOST], int folder, const char *path)
     }
     must((size_t)length + strlen(path) < sizeof(whole), "too long a path");
     strcpy(whole + length, path);
-    if (strncmp(whole, POWER_HOUSE, strlen(POWER_HOUSE)) != 0 || strlen(whole) <= top ||
+    if (strncmp(whole, POWER_FOLDER, strlen(POWER_FOLDER)) != 0 || strlen(whole) <= top ||
         whole[top] != '/') {
         return 0;
     }

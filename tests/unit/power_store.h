@@ -4,7 +4,7 @@
  *
  * The program's own open, write, rename, syncfs and so on stand before those of the C library, in
  * all its processes and threads. They do what they always do, except that nothing waits for the
- * real disk, and write down what changes below the house's folder. From those notes another folder
+ * real disk, and write down what changes below the seeder's folder. From those notes another folder
  * is laid out as a power loss after any of them could have left the first one:
  *
  *  - what a file holds is safe once it was synced, or its file system was, by a call that began
@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POWER_HOUSE "/tmp/tileseed-seeder-" /* and six letters more */
-#define POWER_STORE "cache/"                /* what lies in it is the store */
+#define POWER_FOLDER "/tmp/tileseed-seeder-" /* and six letters more */
+#define POWER_STORE  "cache/"                /* what lies in it is the store */
 
 typedef struct {
     size_t at;          /* how many notes were made before it */
@@ -32,7 +32,7 @@ typedef struct {
     int ignores_syncfs; /* or the store's disk lies: nothing of it is ever safe */
 } power_cut_t;
 
-/* Begins to take notes, before the house is built; stops. */
+/* Begins to take notes, before the folder is there; stops. */
 void power_store_start(void);
 void power_store_stop(void);
 
@@ -42,10 +42,10 @@ size_t power_store_notes(void);
 /* The first note at or behind this one that is a sync of the state's, or the last of all. */
 size_t power_store_commit(size_t at);
 
-/* Lays out an empty folder as the cut left the house. */
+/* Lays out an empty folder as the cut left the folder of the seeder. */
 void power_store_restore(const char *folder, const power_cut_t *cut);
 
-/* When what has this name below the house, as it was restored, was made: a number of notes; 0:
+/* When the file of this name was made, as it was restored: a number of notes; 0:
  * there is none. */
 size_t power_store_born(const char *name);
 

@@ -180,7 +180,7 @@ static inline void upstream_answer_all(void)
     upstream->answered = INT64_MAX;
 }
 
-/* ---- the house around a seeder ---- */
+/* ---- a seeder, its board, its state ---- */
 
 typedef struct {
     apr_pool_t *pool;
@@ -195,11 +195,11 @@ typedef struct {
     _Atomic int watched;
     int64_t most_seen;
     pid_t seeder;
-} house_t;
+} fixture_t;
 
-static inline tseed_layer_t *layer_make(house_t *house, const char *name)
+static inline tseed_layer_t *layer_make(fixture_t *fixture, const char *name)
 {
-    apr_pool_t *pool = house->pool;
+    apr_pool_t *pool = fixture->pool;
     tseed_layer_t *layer = apr_pcalloc(pool, sizeof(*layer));
     tseed_upstream_t *server = apr_pcalloc(pool, sizeof(*server));
     tseed_subset_t *subset;
@@ -225,12 +225,12 @@ static inline tseed_layer_t *layer_make(house_t *house, const char *name)
     layer->source.addresses[0] = (tseed_address_t){server->url, server};
     layer->source.count = 1;
     layer->source.parameters = parameters;
-    layer->store.root = apr_pstrcat(pool, house->dir, "/cache", NULL);
+    layer->store.root = apr_pstrcat(pool, fixture->dir, "/cache", NULL);
     layer->store.mode = 0644;
     layer->store.dirmode = 0755;
     layer->failure_limit = 1000;
-    APR_ARRAY_PUSH(house->catalog->order, tseed_layer_t *) = layer;
-    apr_hash_set(house->catalog->layers, name, APR_HASH_KEY_STRING, layer);
+    APR_ARRAY_PUSH(fixture->catalog->order, tseed_layer_t *) = layer;
+    apr_hash_set(fixture->catalog->layers, name, APR_HASH_KEY_STRING, layer);
     return layer;
 }
 
@@ -250,32 +250,32 @@ static inline void leave(int status)
 /* The checkup of the database is a fork of a process with threads. The allocator of gcc 12's
  * sanitizers keeps its locks as they are in such a fork, and the fork may wait for a thread that it
  * has not. The mark of a sound end tells the seeder that no checkup is needed. */
-static inline void keep_checkup_away(const house_t *house)
+static inline void keep_checkup_away(const fixture_t *fixture)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     FILE *mark =
-        fopen(apr_pstrcat(house->pool, house->settings.state_dir, "/ended-well", NULL), "w");
+        fopen(apr_pstrcat(fixture->pool, fixture->settings.state_dir, "/ended-well", NULL), "w");
 
     if (mark) {
         fclose(mark);
     }
 #else
-    (void)house;
+    (void)fixture;
 #endif
 }
 
-static inline void seeder_start(house_t *house)
+static inline void seeder_start(fixture_t *fixture)
 {
-    keep_checkup_away(house);
-    house->seeder = fork();
-    if (house->seeder == 0) {
+    keep_checkup_away(fixture);
+    fixture->seeder = fork();
+    if (fixture->seeder == 0) {
         apr_pool_t *pool;
         sigset_t stops;
-        tseed_seeder_setup_t setup = {.settings = &house->settings,
-                                      .catalog = house->catalog,
-                                      .board = house->board,
-                                      .doorbell = house->doorbell,
-                                      .miss_socket = house->miss_socket[0]};
+        tseed_seeder_setup_t setup = {.settings = &fixture->settings,
+                                      .catalog = fixture->catalog,
+                                      .board = fixture->board,
+                                      .doorbell = fixture->doorbell,
+                                      .miss_socket = fixture->miss_socket[0]};
 
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         sigemptyset(&stops);
@@ -287,53 +287,53 @@ static inline void seeder_start(house_t *house)
     }
 }
 
-static inline int seeder_stop(house_t *house, int signal_number)
+static inline int seeder_stop(fixture_t *fixture, int signal_number)
 {
     int status = 0;
 
-    kill(house->seeder, signal_number);
-    waitpid(house->seeder, &status, 0);
-    house->seeder = 0;
+    kill(fixture->seeder, signal_number);
+    waitpid(fixture->seeder, &status, 0);
+    fixture->seeder = 0;
     return status;
 }
 
-static inline int house_setup(void **state)
+static inline int fixture_setup(void **state)
 {
-    house_t *house = calloc(1, sizeof(*house));
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
     size_t size = tseed_board_size(SLOTS, 2);
 
-    apr_pool_create(&house->pool, NULL);
-    strcpy(house->dir, "/tmp/tileseed-seeder-XXXXXX");
-    assert_non_null(mkdtemp(house->dir));
+    apr_pool_create(&fixture->pool, NULL);
+    strcpy(fixture->dir, "/tmp/tileseed-seeder-XXXXXX");
+    assert_non_null(mkdtemp(fixture->dir));
     upstream->mood = FINE;
     upstream_answer_all();
-    house->catalog = tseed_catalog_create(house->pool);
-    house->layer = layer_make(house, "topp:states");
-    house->other = layer_make(house, "roads");
-    house->settings = (tseed_settings_t){.state_dir = house->dir,
-                                         .db_driver = "sqlite3",
-                                         .db_params = "",
-                                         .threads = 4,
-                                         .workers = 2,
-                                         .max_tasks = SLOTS,
-                                         .history_most = 1000,
-                                         .history_age = 3600 * APR_USEC_PER_SEC,
-                                         .give_up = 3600 * APR_USEC_PER_SEC,
-                                         .stop_timeout = 20 * APR_USEC_PER_SEC,
-                                         .miss_waiters = WAITERS,
-                                         .miss_of_layer = WAITERS,
-                                         .quota_files = INT64_MAX,
-                                         .quota_directive = "off"};
-    tseed_quota_config_init(&house->settings.quota, 4096, house->pool);
-    house->board = tseed_board_init(
+    fixture->catalog = tseed_catalog_create(fixture->pool);
+    fixture->layer = layer_make(fixture, "topp:states");
+    fixture->other = layer_make(fixture, "roads");
+    fixture->settings = (tseed_settings_t){.state_dir = fixture->dir,
+                                           .db_driver = "sqlite3",
+                                           .db_params = "",
+                                           .threads = 4,
+                                           .workers = 2,
+                                           .max_tasks = SLOTS,
+                                           .history_most = 1000,
+                                           .history_age = 3600 * APR_USEC_PER_SEC,
+                                           .give_up = 3600 * APR_USEC_PER_SEC,
+                                           .stop_timeout = 20 * APR_USEC_PER_SEC,
+                                           .miss_waiters = WAITERS,
+                                           .miss_of_layer = WAITERS,
+                                           .quota_files = INT64_MAX,
+                                           .quota_directive = "off"};
+    tseed_quota_config_init(&fixture->settings.quota, 4096, fixture->pool);
+    fixture->board = tseed_board_init(
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), SLOTS, 2,
-        house->pool);
-    house->doorbell = eventfd(0, EFD_NONBLOCK);
-    assert_int_equal(tseed_miss_open(house->miss_socket, WAITERS), APR_SUCCESS);
-    seeder_start(house);
-    assert_int_equal(tseed_state_open(&house->state, house->dir, "sqlite3", "", house->pool),
+        fixture->pool);
+    fixture->doorbell = eventfd(0, EFD_NONBLOCK);
+    assert_int_equal(tseed_miss_open(fixture->miss_socket, WAITERS), APR_SUCCESS);
+    seeder_start(fixture);
+    assert_int_equal(tseed_state_open(&fixture->state, fixture->dir, "sqlite3", "", fixture->pool),
                      APR_SUCCESS);
-    *state = house;
+    *state = fixture;
     return 0;
 }
 
@@ -345,101 +345,101 @@ static inline int remove_entry(const char *path, const struct stat *info, int fl
     return remove(path);
 }
 
-static inline int house_teardown(void **state)
+static inline int fixture_teardown(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     const char *problem;
 
-    if (house->seeder) {
-        seeder_stop(house, SIGTERM);
+    if (fixture->seeder) {
+        seeder_stop(fixture, SIGTERM);
     }
-    problem = tseed_board_validate(house->board, house->pool);
+    problem = tseed_board_validate(fixture->board, fixture->pool);
     if (problem) {
         fail_msg("%s", problem);
     }
-    tseed_state_close(house->state);
-    close(house->miss_socket[0]);
-    close(house->miss_socket[1]);
-    nftw(house->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    apr_pool_destroy(house->pool);
-    free(house);
+    tseed_state_close(fixture->state);
+    close(fixture->miss_socket[0]);
+    close(fixture->miss_socket[1]);
+    nftw(fixture->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    apr_pool_destroy(fixture->pool);
+    free(fixture);
     return 0;
 }
 
-static inline void ring(house_t *house)
+static inline void ring(fixture_t *fixture)
 {
     static const uint64_t one = 1;
 
-    tseed_board_commit(house->board);
-    assert_int_equal(write(house->doorbell, &one, sizeof(one)), sizeof(one));
+    tseed_board_commit(fixture->board);
+    assert_int_equal(write(fixture->doorbell, &one, sizeof(one)), sizeof(one));
 }
 
 /* Posts a document as a client would and returns the task's id. */
-static int64_t post_document(house_t *house, const tseed_layer_t *layer, const char *body)
+static int64_t post_document(fixture_t *fixture, const tseed_layer_t *layer, const char *body)
 {
     tseed_seed_document_t document;
     tseed_tileset_t tileset;
     tseed_task_t task = {0};
 
     assert_null(
-        tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), house->pool));
-    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, layer, house->pool));
+        tseed_seed_document_read(&document, TSEED_BODY_JSON, body, strlen(body), fixture->pool));
+    assert_null(tseed_seed_document_resolve(&task, &tileset, &document, layer, fixture->pool));
     task.requested_by = "test";
     task.ignored = "";
     task.created = apr_time_now();
-    assert_int_equal(tseed_state_task_insert(house->state, &task, 2 * SLOTS), APR_SUCCESS);
-    ring(house);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, 2 * SLOTS), APR_SUCCESS);
+    ring(fixture);
     return task.id;
 }
 
-static inline int64_t post(house_t *house, const char *type, int zoom_stop, int threads)
+static inline int64_t post(fixture_t *fixture, const char *type, int zoom_stop, int threads)
 {
-    return post_document(house, house->layer,
-                         apr_psprintf(house->pool,
+    return post_document(fixture, fixture->layer,
+                         apr_psprintf(fixture->pool,
                                       "{'seedRequest':{'type':'%s','zoomStart':0,'zoomStop':%d,"
                                       "'threadCount':%d}}",
                                       type, zoom_stop, threads));
 }
 
-static inline tseed_progress_t progress_of(house_t *house, int64_t id)
+static inline tseed_progress_t progress_of(fixture_t *fixture, int64_t id)
 {
     tseed_task_t *task;
     tseed_progress_t progress;
 
-    assert_int_equal(tseed_state_task_get(house->state, &task, &progress, id, house->pool),
+    assert_int_equal(tseed_state_task_get(fixture->state, &task, &progress, id, fixture->pool),
                      APR_SUCCESS);
     return progress;
 }
 
 /* Waits until the database says that the task has ended. */
-static inline tseed_progress_t wait_end(house_t *house, int64_t id)
+static inline tseed_progress_t wait_end(fixture_t *fixture, int64_t id)
 {
     apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
-    tseed_progress_t progress = progress_of(house, id);
+    tseed_progress_t progress = progress_of(fixture, id);
 
     while (progress.state == TSEED_PENDING || progress.state == TSEED_RUNNING) {
         assert_true(tseed_clock_monotonic() < deadline);
         apr_sleep(5000);
-        progress = progress_of(house, id);
+        progress = progress_of(fixture, id);
     }
     return progress;
 }
 
 /* A task that has ended is not on the board any more. */
-static inline int has_processed(house_t *house, int64_t id, int64_t least)
+static inline int has_processed(fixture_t *fixture, int64_t id, int64_t least)
 {
     tseed_row_t row;
     tseed_progress_t progress =
-        tseed_board_find(house->board, id, &row) ? row.progress : progress_of(house, id);
+        tseed_board_find(fixture->board, id, &row) ? row.progress : progress_of(fixture, id);
 
     return tseed_progress_processed(&progress) >= least;
 }
 
-static inline void wait_processed(house_t *house, int64_t id, int64_t least)
+static inline void wait_processed(fixture_t *fixture, int64_t id, int64_t least)
 {
     apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
 
-    while (!has_processed(house, id, least)) {
+    while (!has_processed(fixture, id, least)) {
         assert_true(tseed_clock_monotonic() < deadline);
         apr_sleep(1000);
     }
@@ -452,50 +452,50 @@ static inline void wait_processed(house_t *house, int64_t id, int64_t least)
         apr_sleep(1000);                                                                           \
     }
 
-static inline int shows_paused(house_t *house, int64_t id)
+static inline int shows_paused(fixture_t *fixture, int64_t id)
 {
     tseed_row_t row;
 
-    return tseed_board_find(house->board, id, &row) && strstr(row.progress.reason, "paused");
+    return tseed_board_find(fixture->board, id, &row) && strstr(row.progress.reason, "paused");
 }
 
-static inline int unconfirmed(house_t *house)
+static inline int unconfirmed(fixture_t *fixture)
 {
     apr_array_header_t *ids;
 
-    assert_int_equal(tseed_state_terminations(house->state, &ids, house->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     return ids->nelts;
 }
 
 /* Runs a statement as somebody else would who has the database's file; whether that worked. What it
  * began and did not commit is undone. */
-static inline int sql(house_t *house, const char *statement)
+static inline int sql(fixture_t *fixture, const char *statement)
 {
-    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    const char *path = apr_pstrcat(fixture->pool, fixture->dir, "/tileseed.db", NULL);
     const apr_dbd_driver_t *driver;
     apr_dbd_t *database;
     int rows, failed;
 
-    assert_int_equal(apr_dbd_init(house->pool), APR_SUCCESS);
-    assert_int_equal(apr_dbd_get_driver(house->pool, "sqlite3", &driver), APR_SUCCESS);
-    assert_int_equal(apr_dbd_open(driver, house->pool, path, &database), APR_SUCCESS);
+    assert_int_equal(apr_dbd_init(fixture->pool), APR_SUCCESS);
+    assert_int_equal(apr_dbd_get_driver(fixture->pool, "sqlite3", &driver), APR_SUCCESS);
+    assert_int_equal(apr_dbd_open(driver, fixture->pool, path, &database), APR_SUCCESS);
     failed = apr_dbd_query(driver, database, &rows, statement);
     apr_dbd_close(driver, database);
     return !failed;
 }
 
 /* Stops the seeder, yet not within a transaction: then everybody else would wait for it. */
-static inline int halt(house_t *house)
+static inline int halt(fixture_t *fixture)
 {
     int status;
 
-    kill(house->seeder, SIGSTOP);
-    assert_int_equal(waitpid(house->seeder, &status, WUNTRACED), house->seeder);
+    kill(fixture->seeder, SIGSTOP);
+    assert_int_equal(waitpid(fixture->seeder, &status, WUNTRACED), fixture->seeder);
     assert_true(WIFSTOPPED(status));
-    if (sql(house, "BEGIN IMMEDIATE")) {
+    if (sql(fixture, "BEGIN IMMEDIATE")) {
         return 1;
     }
-    kill(house->seeder, SIGCONT);
+    kill(fixture->seeder, SIGCONT);
     return 0;
 }
 
@@ -517,10 +517,10 @@ static inline int add_file(const char *path, const struct stat *info, int flag, 
 }
 
 /* A number that all tiles and their names make up. */
-static inline uint64_t sum_of_files(house_t *house)
+static inline uint64_t sum_of_files(fixture_t *fixture)
 {
     sum_seen = 0;
-    nftw(house->layer->store.root, add_file, 16, FTW_PHYS);
+    nftw(fixture->layer->store.root, add_file, 16, FTW_PHYS);
     return sum_seen;
 }
 
@@ -540,9 +540,9 @@ static inline int files_below(const char *path)
     return files_seen;
 }
 
-static inline int files(house_t *house)
+static inline int files(fixture_t *fixture)
 {
-    return files_below(house->layer->store.root);
+    return files_below(fixture->layer->store.root);
 }
 
 /* Web mercator: 1 + 4 + 16 + … tiles, (4^(z+1) - 1) / 3. */
@@ -553,7 +553,7 @@ static inline int pyramid(int zoom_stop)
 
 /* ---- tests ---- */
 
-static inline int setup_group(void **state)
+static inline int upstream_setup(void **state)
 {
     (void)state;
     apr_initialize();
@@ -561,7 +561,7 @@ static inline int setup_group(void **state)
     return 0;
 }
 
-static inline int teardown_group(void **state)
+static inline int upstream_teardown(void **state)
 {
     (void)state;
     kill(upstream_pid, SIGKILL);

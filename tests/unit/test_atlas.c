@@ -11,9 +11,9 @@
 
 #include <apr_general.h>
 
+#include "pool_fixture.h"
 #include "store/tseed_atlas.h"
 
-static apr_pool_t *pool;
 static const tseed_atlas_t *atlas;
 
 static void add_grid(tseed_layer_t *layer, const char *name, int first, int last)
@@ -55,24 +55,14 @@ static tseed_layer_t *make_layer(void)
     return layer;
 }
 
-static int setup_group(void **state)
+static int setup_atlas(void **state)
 {
     tseed_catalog_t *catalog;
 
-    (void)state;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
+    setup_group(state);
     catalog = tseed_catalog_create(pool);
     APR_ARRAY_PUSH(catalog->order, tseed_layer_t *) = make_layer();
     atlas = tseed_atlas_create(catalog, pool);
-    return 0;
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
     return 0;
 }
 
@@ -239,5 +229,5 @@ int main(void)
         cmocka_unit_test(test_atlas__pages_of_files_with_parameters),
     };
 
-    return cmocka_run_group_tests_name("atlas", tests, setup_group, teardown_group);
+    return cmocka_run_group_tests_name("atlas", tests, setup_atlas, teardown_group);
 }

@@ -12,12 +12,12 @@
 static void test_fetcher__brings_a_picture(void **state)
 {
     static const char *const paths[] = {"/picture", "/untyped", "/chunked", "/http10", "/redirect"};
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-        tseed_transfer_t transfer = ask(house, paths[i]);
+        tseed_transfer_t transfer = ask(fixture, paths[i]);
 
-        fetch(house, &transfer);
+        fetch(fixture, &transfer);
         assert_picture(&transfer);
         assert_int_equal(transfer.sent, 1);
         assert_string_equal(transfer.content_type, i == 1 ? "" : "image/png");
@@ -27,10 +27,10 @@ static void test_fetcher__brings_a_picture(void **state)
 
 static void test_fetcher__unpacks_gzip(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/gzip");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/gzip");
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_OK);
     assert_int_equal(transfer.length, 280);
     for (int i = 0; i < 40; i++) {
@@ -74,18 +74,18 @@ static const bad_answer_t bad_answers[] = {
 
 static void test_fetcher__says_what_was_wrong(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (size_t i = 0; i < sizeof(bad_answers) / sizeof(bad_answers[0]); i++) {
-        tseed_transfer_t transfer = ask(house, bad_answers[i].path);
+        tseed_transfer_t transfer = ask(fixture, bad_answers[i].path);
         const char *named = strstr(bad_answers[i].cause, "%s");
         const char *cause = bad_answers[i].cause;
 
         if (named) {
-            cause = apr_psprintf(house->pool, "%.*s%s%s", (int)(named - cause), cause,
-                                 house->authority, named + 2);
+            cause = apr_psprintf(fixture->pool, "%.*s%s%s", (int)(named - cause), cause,
+                                 fixture->authority, named + 2);
         }
-        fetch(house, &transfer);
+        fetch(fixture, &transfer);
         assert_string_equal(transfer.cause, cause);
         assert_int_equal(transfer.result,
                          bad_answers[i].is_away ? TSEED_FETCH_AWAY : TSEED_FETCH_FAILED);
@@ -97,10 +97,10 @@ static void test_fetcher__says_what_was_wrong(void **state)
 
 static void test_fetcher__refuses_broken_compression(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/bad-gzip");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/bad-gzip");
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
     assert_non_null(strstr(transfer.cause, "failed request to 127.0.0.1:"));
     free(transfer.body);
@@ -108,10 +108,10 @@ static void test_fetcher__refuses_broken_compression(void **state)
 
 static void test_fetcher__redirects_to_http_only(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/to-ftp");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/to-ftp");
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
     assert_non_null(strstr(transfer.cause, "ftp"));
     free(transfer.body);
@@ -119,10 +119,10 @@ static void test_fetcher__redirects_to_http_only(void **state)
 
 static void test_fetcher__takes_the_longest_answer_allowed(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/longest");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/longest");
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_OK);
     assert_int_equal(transfer.length, MOST);
     assert_true(transfer.capacity <= MOST);
@@ -131,24 +131,24 @@ static void test_fetcher__takes_the_longest_answer_allowed(void **state)
 
 static void test_fetcher__keeps_a_body_for_the_next_use(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/longest");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/longest");
     const unsigned char *body;
     size_t capacity;
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     body = transfer.body;
     capacity = transfer.capacity;
-    transfer.url = ask(house, "/picture").url;
-    fetch(house, &transfer);
+    transfer.url = ask(fixture, "/picture").url;
+    fetch(fixture, &transfer);
     assert_picture(&transfer);
     assert_ptr_equal(transfer.body, body);
     assert_int_equal(transfer.capacity, capacity);
-    transfer.url = ask(house, "/404").url;
-    fetch(house, &transfer);
+    transfer.url = ask(fixture, "/404").url;
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
-    transfer.url = ask(house, "/picture").url;
-    fetch(house, &transfer);
+    transfer.url = ask(fixture, "/picture").url;
+    fetch(fixture, &transfer);
     assert_picture(&transfer);
     free(transfer.body);
 }
@@ -157,16 +157,16 @@ static void test_fetcher__keeps_a_body_for_the_next_use(void **state)
 
 static void test_fetcher__says_who_refused(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/picture");
     int port;
     int silent = server_bind(&port); /* bound, but nobody listens */
 
-    transfer.url = apr_psprintf(house->pool, "http://127.0.0.1:%d/wms?token=secret", port);
-    fetch(house, &transfer);
+    transfer.url = apr_psprintf(fixture->pool, "http://127.0.0.1:%d/wms?token=secret", port);
+    fetch(fixture, &transfer);
     close(silent);
     assert_string_equal(transfer.cause,
-                        apr_psprintf(house->pool, "connection refused by 127.0.0.1:%d", port));
+                        apr_psprintf(fixture->pool, "connection refused by 127.0.0.1:%d", port));
     assert_int_equal(transfer.result, TSEED_FETCH_AWAY);
     assert_int_equal(transfer.sent, 0);
     assert_int_equal(transfer.http_status, 0);
@@ -174,15 +174,15 @@ static void test_fetcher__says_who_refused(void **state)
 
 /* Fetches until the cause is the expected one: "`what` within TIMEOUT s`rest`". A machine that is
  * too busy to get as far as that within the timeout is given twice the time. */
-static void fetch_within(house_t *house, apr_interval_time_t *timeout, tseed_transfer_t *transfer,
-                         const char *what, const char *rest)
+static void fetch_within(fixture_t *fixture, apr_interval_time_t *timeout,
+                         tseed_transfer_t *transfer, const char *what, const char *rest)
 {
     char cause[100];
 
     for (;; *timeout *= 2) {
         snprintf(cause, sizeof(cause), "%s within %g s%s", what,
                  (double)*timeout / APR_USEC_PER_SEC, rest);
-        fetch(house, transfer);
+        fetch(fixture, transfer);
         if (strcmp(transfer->cause, cause) == 0 || *timeout > NEVER / 10) {
             break;
         }
@@ -192,16 +192,17 @@ static void fetch_within(house_t *house, apr_interval_time_t *timeout, tseed_tra
 
 static void test_fetcher__gives_up_on_a_silent_upstream(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/hang");
-    tseed_transfer_t half = ask(house, "/half");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/hang");
+    tseed_transfer_t half = ask(fixture, "/half");
     apr_time_t begin = tseed_clock_monotonic();
 
-    house->upstream.timeout = 300 * 1000;
-    fetch_within(house, &house->upstream.timeout, &transfer, "no answer", "");
+    fixture->upstream.timeout = 300 * 1000;
+    fetch_within(fixture, &fixture->upstream.timeout, &transfer, "no answer", "");
     assert_true(tseed_clock_monotonic() - begin >= 290 * 1000);
     assert_int_equal(transfer.sent, 1);
-    fetch_within(house, &house->upstream.timeout, &half, "answer not complete", ", 7 bytes came");
+    fetch_within(fixture, &fixture->upstream.timeout, &half, "answer not complete",
+                 ", 7 bytes came");
     assert_int_equal(half.http_status, 200);
     free(half.body);
 }
@@ -209,8 +210,8 @@ static void test_fetcher__gives_up_on_a_silent_upstream(void **state)
 /* A listener whose queue is full lets the next one's SYN go unanswered. */
 static void test_fetcher__gives_up_on_connecting(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/picture");
     struct sockaddr_in address = {.sin_family = AF_INET};
     int port, clients[8];
     int listener = server_bind(&port);
@@ -222,72 +223,72 @@ static void test_fetcher__gives_up_on_connecting(void **state)
         clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         connect(clients[i], (struct sockaddr *)&address, sizeof(address));
     }
-    house->upstream.connect_timeout = 200 * 1000;
-    transfer.url = apr_psprintf(house->pool, "http://127.0.0.1:%d/", port);
-    fetch(house, &transfer);
+    fixture->upstream.connect_timeout = 200 * 1000;
+    transfer.url = apr_psprintf(fixture->pool, "http://127.0.0.1:%d/", port);
+    fetch(fixture, &transfer);
     for (int i = 0; i < 8; i++) {
         close(clients[i]);
     }
     close(listener);
     assert_string_equal(
         transfer.cause,
-        apr_psprintf(house->pool, "no connection to 127.0.0.1:%d within 0.2 s", port));
+        apr_psprintf(fixture->pool, "no connection to 127.0.0.1:%d within 0.2 s", port));
     assert_int_equal(transfer.sent, 0);
 }
 
 static void test_fetcher__names_what_tls_lacks(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t plain = ask(house, "/picture");
-    tseed_transfer_t authority = ask(house, "/picture");
-    tseed_upstream_t other = house->upstream;
+    fixture_t *fixture = *state;
+    tseed_transfer_t plain = ask(fixture, "/picture");
+    tseed_transfer_t authority = ask(fixture, "/picture");
+    tseed_upstream_t other = fixture->upstream;
 
-    plain.url = authority.url = apr_psprintf(house->pool, "https://%s/", house->authority);
-    fetch(house, &plain);
-    assert_non_null(strstr(plain.cause,
-                           apr_pstrcat(house->pool, "no TLS with ", house->authority, ": ", NULL)));
+    plain.url = authority.url = apr_psprintf(fixture->pool, "https://%s/", fixture->authority);
+    fetch(fixture, &plain);
+    assert_non_null(strstr(
+        plain.cause, apr_pstrcat(fixture->pool, "no TLS with ", fixture->authority, ": ", NULL)));
     assert_int_equal(plain.sent, 0);
     other.ca = "/nowhere/ca.pem";
     authority.upstream = &other;
-    fetch(house, &authority);
-    assert_string_equal(
-        authority.cause,
-        apr_pstrcat(house->pool, "unreadable file of ca= for TLS with ", house->authority, NULL));
+    fetch(fixture, &authority);
+    assert_string_equal(authority.cause,
+                        apr_pstrcat(fixture->pool, "unreadable file of ca= for TLS with ",
+                                    fixture->authority, NULL));
 }
 
 static void test_fetcher__names_a_proxy_that_refused(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/picture");
     int port;
     int silent = server_bind(&port);
 
-    house->upstream.proxy = apr_psprintf(house->pool, "http://me:secret@127.0.0.1:%d", port);
-    fetch(house, &transfer);
+    fixture->upstream.proxy = apr_psprintf(fixture->pool, "http://me:secret@127.0.0.1:%d", port);
+    fetch(fixture, &transfer);
     close(silent);
     assert_string_equal(
         transfer.cause,
-        apr_psprintf(house->pool, "connection refused by the proxy 127.0.0.1:%d", port));
+        apr_psprintf(fixture->pool, "connection refused by the proxy 127.0.0.1:%d", port));
 }
 
 /* ---- what is sent ---- */
 
-static const char *echo(house_t *house, const char *path)
+static const char *echo(fixture_t *fixture, const char *path)
 {
-    tseed_transfer_t transfer = ask(house, path);
+    tseed_transfer_t transfer = ask(fixture, path);
     const char *request;
 
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_string_equal(transfer.cause, "");
-    request = apr_pstrmemdup(house->pool, (char *)transfer.body, transfer.length);
+    request = apr_pstrmemdup(fixture->pool, (char *)transfer.body, transfer.length);
     free(transfer.body);
     return request;
 }
 
 static void test_fetcher__introduces_itself(void **state)
 {
-    house_t *house = *state;
-    const char *request = echo(house, "/echo?LAYERS=a%20b");
+    fixture_t *fixture = *state;
+    const char *request = echo(fixture, "/echo?LAYERS=a%20b");
 
     assert_ptr_equal(strstr(request, "GET /echo?LAYERS=a%20b HTTP/1.1\r\n"), request);
     assert_non_null(strstr(request, "\r\nUser-Agent: mod_tileseed"));
@@ -297,15 +298,15 @@ static void test_fetcher__introduces_itself(void **state)
 
 static void test_fetcher__sends_headers_and_credentials(void **state)
 {
-    house_t *house = *state;
-    apr_array_header_t *headers = apr_array_make(house->pool, 2, sizeof(const char *));
+    fixture_t *fixture = *state;
+    apr_array_header_t *headers = apr_array_make(fixture->pool, 2, sizeof(const char *));
     const char *request;
 
     APR_ARRAY_PUSH(headers, const char *) = "X-Key: one";
     APR_ARRAY_PUSH(headers, const char *) = "X-Other: two";
-    house->upstream.headers = headers;
-    house->upstream.credentials = "Aladdin:open sesame"; /* RFC 7617's own example */
-    request = echo(house, "/echo");
+    fixture->upstream.headers = headers;
+    fixture->upstream.credentials = "Aladdin:open sesame"; /* RFC 7617's own example */
+    request = echo(fixture, "/echo");
     assert_non_null(strstr(request, "\r\nX-Key: one\r\n"));
     assert_non_null(strstr(request, "\r\nX-Other: two\r\n"));
     assert_non_null(strstr(request, "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"));
@@ -313,12 +314,12 @@ static void test_fetcher__sends_headers_and_credentials(void **state)
 
 static void test_fetcher__asks_a_proxy(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "");
 
-    house->upstream.proxy = apr_pstrcat(house->pool, "http://", house->authority, NULL);
+    fixture->upstream.proxy = apr_pstrcat(fixture->pool, "http://", fixture->authority, NULL);
     transfer.url = "http://tiles.example/any";
-    fetch(house, &transfer);
+    fetch(fixture, &transfer);
     assert_int_equal(transfer.result, TSEED_FETCH_OK);
     assert_memory_equal(transfer.body, "GET http://tiles.example/any HTTP/1.1\r\n", 39);
     free(transfer.body);
@@ -328,68 +329,68 @@ static void test_fetcher__asks_a_proxy(void **state)
 
 static void test_fetcher__keeps_connections_and_their_limit(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[40];
 
-    house->upstream.connections = 3;
+    fixture->upstream.connections = 3;
     for (int i = 0; i < 40; i++) {
-        transfers[i] = ask(house, "/gate?x");
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        transfers[i] = ask(fixture, "/gate?x");
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    wait_until_equal(&house->server.busy, 3);
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 40));
+    wait_until_equal(&fixture->server.busy, 3);
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 40));
     for (int i = 0; i < 40; i++) {
         assert_picture(&transfers[i]);
         free(transfers[i].body);
     }
-    assert_int_equal(house->server.requests, 40);
-    assert_int_equal(house->server.busiest, 3);
-    assert_int_equal(house->server.connections, 3);
+    assert_int_equal(fixture->server.requests, 40);
+    assert_int_equal(fixture->server.busiest, 3);
+    assert_int_equal(fixture->server.connections, 3);
 }
 
 static void test_fetcher__limits_each_upstream_by_itself(void **state)
 {
-    house_t *house = *state;
-    tseed_upstream_t other = house->upstream;
+    fixture_t *fixture = *state;
+    tseed_upstream_t other = fixture->upstream;
     tseed_transfer_t transfers[8];
 
-    house->upstream.connections = 2;
+    fixture->upstream.connections = 2;
     other.connections = 1;
     for (int i = 0; i < 8; i++) {
-        transfers[i] = ask(house, "/gate?x");
-        transfers[i].upstream = i % 2 ? &other : &house->upstream;
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        transfers[i] = ask(fixture, "/gate?x");
+        transfers[i].upstream = i % 2 ? &other : &fixture->upstream;
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    wait_until_equal(&house->server.busy, 3);
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 8));
-    assert_int_equal(house->server.busiest, 3);
+    wait_until_equal(&fixture->server.busy, 3);
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 8));
+    assert_int_equal(fixture->server.busiest, 3);
     for (int i = 0; i < 8; i++) {
         free(transfers[i].body);
     }
 }
 
 /* The notes that requests to /gate have left, in order of arrival. */
-static const char *order_of(house_t *house)
+static const char *order_of(fixture_t *fixture)
 {
     const char *order;
 
-    pthread_mutex_lock(&house->server.lock);
-    order = apr_pstrmemdup(house->pool, house->server.order, (size_t)house->server.noted);
-    pthread_mutex_unlock(&house->server.lock);
+    pthread_mutex_lock(&fixture->server.lock);
+    order = apr_pstrmemdup(fixture->pool, fixture->server.order, (size_t)fixture->server.noted);
+    pthread_mutex_unlock(&fixture->server.lock);
     return order;
 }
 
 /* The fetcher takes in what is handed to it in order: what comes back here was last. */
-static void wait_until_taken_in(house_t *house)
+static void wait_until_taken_in(fixture_t *fixture)
 {
     static tseed_upstream_t other; /* outlives the fetcher */
-    tseed_transfer_t last = ask(house, "/picture");
+    tseed_transfer_t last = ask(fixture, "/picture");
 
-    other = house->upstream;
+    other = fixture->upstream;
     last.upstream = &other;
-    fetch(house, &last);
+    fetch(fixture, &last);
     free(last.body);
 }
 
@@ -397,22 +398,22 @@ static void wait_until_taken_in(house_t *house)
 static void test_fetcher__serves_owners_in_turn(void **state)
 {
     static const char owners[] = "zAAAAABBC";
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[9];
 
-    house->upstream.connections = 1;
+    fixture->upstream.connections = 1;
     for (int i = 0; i < 9; i++) {
-        transfers[i] = ask(house, apr_psprintf(house->pool, "/gate?%c", owners[i]));
+        transfers[i] = ask(fixture, apr_psprintf(fixture->pool, "/gate?%c", owners[i]));
         transfers[i].owner = strchr(owners, owners[i]);
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
         if (i == 0) {
-            wait_until_equal(&house->server.busy, 1);
+            wait_until_equal(&fixture->server.busy, 1);
         }
     }
-    wait_until_taken_in(house);
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 10));
-    assert_string_equal(order_of(house), "zABCABAAA");
+    wait_until_taken_in(fixture);
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 10));
+    assert_string_equal(order_of(fixture), "zABCABAAA");
     for (int i = 0; i < 9; i++) {
         free(transfers[i].body);
     }
@@ -421,25 +422,25 @@ static void test_fetcher__serves_owners_in_turn(void **state)
 /* The first and B come back at once with one transfer each, A with three. */
 static void test_fetcher__lets_nobody_overtake_by_coming_back(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t first = ask(house, "/gate?z"), transfers[4];
+    fixture_t *fixture = *state;
+    tseed_transfer_t first = ask(fixture, "/gate?z"), transfers[4];
     int a = 0;
 
-    house->upstream.connections = 1;
+    fixture->upstream.connections = 1;
     first.owner = &first;
-    tseed_fetcher_submit(house->fetcher, &first);
-    wait_until_equal(&house->server.busy, 1);
+    tseed_fetcher_submit(fixture->fetcher, &first);
+    wait_until_equal(&fixture->server.busy, 1);
     for (int i = 0; i < 4; i++) {
-        transfers[i] = ask(house, i < 3 ? "/gate?A" : "/gate?B");
+        transfers[i] = ask(fixture, i < 3 ? "/gate?A" : "/gate?B");
         transfers[i].owner = i < 3 ? &transfers[0] : &transfers[3];
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    wait_until_taken_in(house);
-    hand_in_again(house, 20);
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 26));
+    wait_until_taken_in(fixture);
+    hand_in_again(fixture, 20);
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 26));
     for (int i = 1; i < 9; i++) {
-        a += order_of(house)[i] == 'A';
+        a += order_of(fixture)[i] == 'A';
     }
     assert_in_range(a, 2, 5); /* of eight; in order of arrival it would get six */
     for (int i = 0; i < 4; i++) {
@@ -450,34 +451,34 @@ static void test_fetcher__lets_nobody_overtake_by_coming_back(void **state)
 
 /* ---- an upstream that is away ---- */
 
-static int outlook_since(house_t *house, tseed_outlook_t *outlook)
+static int outlook_since(fixture_t *fixture, tseed_outlook_t *outlook)
 {
-    tseed_fetcher_outlook(house->fetcher, outlook, &house->upstream);
+    tseed_fetcher_outlook(fixture->fetcher, outlook, &fixture->upstream);
     return outlook->since != 0;
 }
 
-static void check_refused(house_t *house, tseed_outlook_t *outlook, tseed_transfer_t *refused)
+static void check_refused(fixture_t *fixture, tseed_outlook_t *outlook, tseed_transfer_t *refused)
 {
-    fetch(house, refused);
+    fetch(fixture, refused);
     assert_int_equal(refused->result, TSEED_FETCH_AWAY);
-    assert_true(outlook_since(house, outlook));
+    assert_true(outlook_since(fixture, outlook));
     assert_int_equal(outlook->next, refused->ended + refused->retry_after);
 }
 
 /* RFC 9110, 10.2.3: seconds or a date. Nobody is sent there before, whoever the owner is. */
 static void test_fetcher__obeys_retry_after(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t refused = ask(house, "/retry-seconds"), next = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t refused = ask(fixture, "/retry-seconds"), next = ask(fixture, "/picture");
     tseed_outlook_t outlook;
 
-    check_refused(house, &outlook, &refused);
+    check_refused(fixture, &outlook, &refused);
     assert_int_equal(refused.retry_after, APR_USEC_PER_SEC);
     next.owner = &next;
-    fetch(house, &next);
+    fetch(fixture, &next);
     assert_picture(&next);
     assert_true(next.ended >= outlook.next);
-    assert_false(outlook_since(house, &outlook));
+    assert_false(outlook_since(fixture, &outlook));
     assert_true(outlook.heard >= outlook.next);
     free(refused.body);
     free(next.body);
@@ -486,12 +487,12 @@ static void test_fetcher__obeys_retry_after(void **state)
 /* Both clocks are read in whole seconds, and the answer takes a while to come. */
 static void test_fetcher__reads_retry_after_as_a_date(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t refused = ask(house, "/retry-date");
+    fixture_t *fixture = *state;
+    tseed_transfer_t refused = ask(fixture, "/retry-date");
     tseed_outlook_t outlook;
     time_t begin = time(NULL), lasted;
 
-    check_refused(house, &outlook, &refused);
+    check_refused(fixture, &outlook, &refused);
     lasted = time(NULL) - begin;
     assert_in_range(refused.retry_after, (MINUTES * 60 - lasted) * APR_USEC_PER_SEC,
                     MINUTES * 60 * APR_USEC_PER_SEC);
@@ -502,18 +503,18 @@ static void test_fetcher__reads_retry_after_as_a_date(void **state)
  * the last one was late. */
 static void test_fetcher__holds_the_rate_for_all_owners(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[20];
     apr_time_t begin = tseed_clock_monotonic();
 
-    house->upstream.interval = APR_USEC_PER_SEC / 100;
-    house->upstream.connections = 16;
+    fixture->upstream.interval = APR_USEC_PER_SEC / 100;
+    fixture->upstream.connections = 16;
     for (int i = 0; i < 20; i++) {
-        transfers[i] = ask(house, "/picture");
+        transfers[i] = ask(fixture, "/picture");
         transfers[i].owner = &transfers[i % 2];
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    assert_true(waits_for(house, 20));
+    assert_true(waits_for(fixture, 20));
     assert_true(tseed_clock_monotonic() - begin >= 18 * (APR_USEC_PER_SEC / 100));
     for (int i = 0; i < 20; i++) {
         assert_picture(&transfers[i]);
@@ -523,32 +524,33 @@ static void test_fetcher__holds_the_rate_for_all_owners(void **state)
 
 /* Has one good answer followed by three bad ones, without a pause in which a probe would be sent.
  */
-static void submit_before_bad_ones(house_t *house, tseed_transfer_t *good, tseed_transfer_t bad[3])
+static void submit_before_bad_ones(fixture_t *fixture, tseed_transfer_t *good,
+                                   tseed_transfer_t bad[3])
 {
-    house->upstream.connections = 1;
-    tseed_fetcher_submit(house->fetcher, good);
+    fixture->upstream.connections = 1;
+    tseed_fetcher_submit(fixture->fetcher, good);
     for (int i = 0; i < 3; i++) {
-        bad[i] = ask(house, "/503");
-        tseed_fetcher_submit(house->fetcher, &bad[i]);
+        bad[i] = ask(fixture, "/503");
+        tseed_fetcher_submit(fixture->fetcher, &bad[i]);
     }
-    wait_until_taken_in(house);
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 5));
+    wait_until_taken_in(fixture);
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 5));
 }
 
 /* Where there was no picture yet, an answer that was none is asked again, not what fails always. */
 static void test_fetcher__probes_with_what_was_no_picture(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t missing = ask(house, "/404-gate?m"), bad[4];
+    fixture_t *fixture = *state;
+    tseed_transfer_t missing = ask(fixture, "/404-gate?m"), bad[4];
     tseed_outlook_t outlook;
 
-    submit_before_bad_ones(house, &missing, bad);
-    assert_true(outlook_since(house, &outlook));
-    bad[3] = ask(house, "/503");
-    fetch(house, &bad[3]);
-    assert_false(outlook_since(house, &outlook));
-    assert_int_equal(house->server.requests, 7); /* one of them the probe */
+    submit_before_bad_ones(fixture, &missing, bad);
+    assert_true(outlook_since(fixture, &outlook));
+    bad[3] = ask(fixture, "/503");
+    fetch(fixture, &bad[3]);
+    assert_false(outlook_since(fixture, &outlook));
+    assert_int_equal(fixture->server.requests, 7); /* one of them the probe */
     for (int i = 0; i < 4; i++) {
         free(bad[i].body);
     }
@@ -557,20 +559,20 @@ static void test_fetcher__probes_with_what_was_no_picture(void **state)
 
 static void test_fetcher__gives_up_without_a_first_byte(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t silent = ask(house, "/hang"), half = ask(house, "/half");
-    apr_interval_time_t *first = &house->upstream.first_byte_timeout;
+    fixture_t *fixture = *state;
+    tseed_transfer_t silent = ask(fixture, "/hang"), half = ask(fixture, "/half");
+    apr_interval_time_t *first = &fixture->upstream.first_byte_timeout;
 
     *first = 200 * 1000;
-    fetch_within(house, first, &silent, "no answer", "");
+    fetch_within(fixture, first, &silent, "no answer", "");
     assert_int_equal(silent.result, TSEED_FETCH_AWAY);
-    wait_until_equal(&house->server.gone, house->server.requests);
-    house->upstream.timeout = 400 * 1000; /* what has begun has more time */
-    fetch(house, &half);
+    wait_until_equal(&fixture->server.gone, fixture->server.requests);
+    fixture->upstream.timeout = 400 * 1000; /* what has begun has more time */
+    fetch(fixture, &half);
     while (!half.length && *first < NEVER / 10) { /* the machine is too busy for the first byte */
         *first *= 2;
-        house->upstream.timeout = 2 * *first;
-        fetch(house, &half);
+        fixture->upstream.timeout = 2 * *first;
+        fetch(fixture, &half);
     }
     assert_non_null(strstr(half.cause, "answer not complete within"));
     assert_non_null(strstr(half.cause, " s, 7 bytes came"));
@@ -581,19 +583,19 @@ static void test_fetcher__gives_up_without_a_first_byte(void **state)
  * answered before, and what waits is not touched. */
 static void test_fetcher__probes_with_what_was_answered(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t good = ask(house, "/gate?g"), bad[3], waiting = ask(house, "/404");
+    fixture_t *fixture = *state;
+    tseed_transfer_t good = ask(fixture, "/gate?g"), bad[3], waiting = ask(fixture, "/404");
     tseed_outlook_t outlook;
 
-    submit_before_bad_ones(house, &good, bad);
-    assert_true(outlook_since(house, &outlook));
+    submit_before_bad_ones(fixture, &good, bad);
+    assert_true(outlook_since(fixture, &outlook));
     assert_string_equal(outlook.cause, "503 Service Unavailable");
     assert_true(outlook.next > bad[2].ended);
-    fetch(house, &waiting);
+    fetch(fixture, &waiting);
     assert_int_equal(waiting.http_status, 404);
     assert_true(waiting.ended >= outlook.next);
-    assert_false(outlook_since(house, &outlook));
-    assert_int_equal(house->server.requests, 7); /* one of them the probe */
+    assert_false(outlook_since(fixture, &outlook));
+    assert_int_equal(fixture->server.requests, 7); /* one of them the probe */
     for (int i = 0; i < 3; i++) {
         free(bad[i].body);
     }
@@ -604,16 +606,16 @@ static void test_fetcher__probes_with_what_was_answered(void **state)
 /* One answer like that may be the request's own fault; the fetcher finds out by itself. */
 static void test_fetcher__asks_when_in_doubt(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t good = ask(house, "/picture"), bad = ask(house, "/503");
+    fixture_t *fixture = *state;
+    tseed_transfer_t good = ask(fixture, "/picture"), bad = ask(fixture, "/503");
     tseed_outlook_t outlook;
 
-    fetch(house, &good);
-    fetch(house, &bad);
-    wait_until_equal(&house->server.requests, 3);
+    fetch(fixture, &good);
+    fetch(fixture, &bad);
+    wait_until_equal(&fixture->server.requests, 3);
     do {
         usleep(1000);
-        tseed_fetcher_outlook(house->fetcher, &outlook, &house->upstream);
+        tseed_fetcher_outlook(fixture->fetcher, &outlook, &fixture->upstream);
     } while (outlook.heard <= bad.ended && tseed_clock_monotonic() < bad.ended + NEVER);
     assert_true(outlook.heard > bad.ended);
     free(good.body);
@@ -633,18 +635,18 @@ static void assert_cancelled(const tseed_transfer_t *transfer, int sent)
 /* Under way and waiting for a turn. */
 static void test_fetcher__cancels_at_once_while_the_upstream_hangs(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[4];
 
-    house->upstream.connections = 2;
+    fixture->upstream.connections = 2;
     for (int i = 0; i < 4; i++) {
-        transfers[i] = ask(house, "/hang");
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        transfers[i] = ask(fixture, "/hang");
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    wait_until_equal(&house->server.busy, 2);
-    tseed_fetcher_cancel(house->fetcher, house);
-    assert_true(waits_for(house, 4));         /* far less than the timeouts of the upstream */
-    wait_until_equal(&house->server.gone, 2); /* the sockets are closed */
+    wait_until_equal(&fixture->server.busy, 2);
+    tseed_fetcher_cancel(fixture->fetcher, fixture);
+    assert_true(waits_for(fixture, 4));         /* far less than the timeouts of the upstream */
+    wait_until_equal(&fixture->server.gone, 2); /* the sockets are closed */
     for (int i = 0; i < 4; i++) {
         assert_cancelled(&transfers[i], i < 2);
     }
@@ -652,18 +654,18 @@ static void test_fetcher__cancels_at_once_while_the_upstream_hangs(void **state)
 
 static void test_fetcher__cancels_one_owner_only(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t hanging = ask(house, "/hang"), waiting = ask(house, "/picture");
-    tseed_transfer_t other = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t hanging = ask(fixture, "/hang"), waiting = ask(fixture, "/picture");
+    tseed_transfer_t other = ask(fixture, "/picture");
 
-    house->upstream.connections = 1;
+    fixture->upstream.connections = 1;
     other.owner = &other;
-    tseed_fetcher_submit(house->fetcher, &hanging);
-    wait_until_equal(&house->server.busy, 1);
-    tseed_fetcher_submit(house->fetcher, &waiting);
-    tseed_fetcher_submit(house->fetcher, &other);
-    tseed_fetcher_cancel(house->fetcher, house);
-    assert_true(waits_for(house, 3));
+    tseed_fetcher_submit(fixture->fetcher, &hanging);
+    wait_until_equal(&fixture->server.busy, 1);
+    tseed_fetcher_submit(fixture->fetcher, &waiting);
+    tseed_fetcher_submit(fixture->fetcher, &other);
+    tseed_fetcher_cancel(fixture->fetcher, fixture);
+    assert_true(waits_for(fixture, 3));
     assert_cancelled(&hanging, 1);
     assert_cancelled(&waiting, 0);
     assert_picture(&other); /* it has got the place that became free */
@@ -672,13 +674,13 @@ static void test_fetcher__cancels_one_owner_only(void **state)
 
 static void test_fetcher__spares_what_comes_after_a_cancel(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t before = ask(house, "/hang"), after = ask(house, "/picture");
+    fixture_t *fixture = *state;
+    tseed_transfer_t before = ask(fixture, "/hang"), after = ask(fixture, "/picture");
 
-    tseed_fetcher_submit(house->fetcher, &before);
-    tseed_fetcher_cancel(house->fetcher, house);
-    tseed_fetcher_submit(house->fetcher, &after);
-    assert_true(waits_for(house, 2));
+    tseed_fetcher_submit(fixture->fetcher, &before);
+    tseed_fetcher_cancel(fixture->fetcher, fixture);
+    tseed_fetcher_submit(fixture->fetcher, &after);
+    assert_true(waits_for(fixture, 2));
     assert_int_equal(before.result, TSEED_FETCH_CANCELLED);
     assert_picture(&after);
     free(after.body);
@@ -687,44 +689,44 @@ static void test_fetcher__spares_what_comes_after_a_cancel(void **state)
 /* More often than it takes to call the upstream away. */
 static void test_fetcher__orphans_make_way(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_outlook_t outlook;
 
-    house->upstream.connections = 1;
+    fixture->upstream.connections = 1;
     for (int i = 0; i < 4; i++) {
-        tseed_transfer_t orphan = ask(house, "/hang"), other = ask(house, "/picture");
+        tseed_transfer_t orphan = ask(fixture, "/hang"), other = ask(fixture, "/picture");
 
-        tseed_fetcher_submit(house->fetcher, &orphan);
-        wait_until_equal(&house->server.requests, 2 * i + 1);
-        tseed_fetcher_orphan(house->fetcher, &orphan);
-        tseed_fetcher_submit(house->fetcher, &other);
-        assert_true(waits_for(house, 2 * i + 2));
-        assert_ptr_equal(house->back[2 * i], &orphan);
+        tseed_fetcher_submit(fixture->fetcher, &orphan);
+        wait_until_equal(&fixture->server.requests, 2 * i + 1);
+        tseed_fetcher_orphan(fixture->fetcher, &orphan);
+        tseed_fetcher_submit(fixture->fetcher, &other);
+        assert_true(waits_for(fixture, 2 * i + 2));
+        assert_ptr_equal(fixture->back[2 * i], &orphan);
         assert_cancelled(&orphan, 1);
         assert_picture(&other);
-        wait_until_equal(&house->server.gone, i + 1);
+        wait_until_equal(&fixture->server.gone, i + 1);
         free(other.body);
     }
-    tseed_fetcher_outlook(house->fetcher, &outlook, &house->upstream);
+    tseed_fetcher_outlook(fixture->fetcher, &outlook, &fixture->upstream);
     assert_true(outlook.since == 0);
 }
 
 /* Somebody waits for it again before it is in the way. */
 static void test_fetcher__adopted_orphans_go_on(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t adopted = ask(house, "/gate?a"), waiting = ask(house, "/gate?w");
+    fixture_t *fixture = *state;
+    tseed_transfer_t adopted = ask(fixture, "/gate?a"), waiting = ask(fixture, "/gate?w");
 
-    house->upstream.connections = 1;
-    tseed_fetcher_submit(house->fetcher, &adopted);
-    wait_until_equal(&house->server.busy, 1);
-    tseed_fetcher_orphan(house->fetcher, &adopted);
-    tseed_fetcher_adopt(house->fetcher, &adopted);
-    tseed_fetcher_submit(house->fetcher, &waiting);
-    wait_until_taken_in(house);
+    fixture->upstream.connections = 1;
+    tseed_fetcher_submit(fixture->fetcher, &adopted);
+    wait_until_equal(&fixture->server.busy, 1);
+    tseed_fetcher_orphan(fixture->fetcher, &adopted);
+    tseed_fetcher_adopt(fixture->fetcher, &adopted);
+    tseed_fetcher_submit(fixture->fetcher, &waiting);
+    wait_until_taken_in(fixture);
     usleep(500000); /* it would have been cancelled by now */
-    server_open_gate(&house->server);
-    assert_true(waits_for(house, 3));
+    server_open_gate(&fixture->server);
+    assert_true(waits_for(fixture, 3));
     assert_picture(&adopted);
     assert_picture(&waiting);
     free(adopted.body);
@@ -733,32 +735,32 @@ static void test_fetcher__adopted_orphans_go_on(void **state)
 
 static void test_fetcher__forgets_what_an_earlier_use_left(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t transfer = ask(house, "/404"), hanging = ask(house, "/hang");
+    fixture_t *fixture = *state;
+    tseed_transfer_t transfer = ask(fixture, "/404"), hanging = ask(fixture, "/hang");
 
-    house->upstream.connections = 1;
-    fetch(house, &transfer);
-    tseed_fetcher_submit(house->fetcher, &hanging);
-    tseed_fetcher_submit(house->fetcher, &transfer);
-    tseed_fetcher_cancel(house->fetcher, house);
-    assert_true(waits_for(house, 3));
+    fixture->upstream.connections = 1;
+    fetch(fixture, &transfer);
+    tseed_fetcher_submit(fixture->fetcher, &hanging);
+    tseed_fetcher_submit(fixture->fetcher, &transfer);
+    tseed_fetcher_cancel(fixture->fetcher, fixture);
+    assert_true(waits_for(fixture, 3));
     assert_cancelled(&transfer, 0);
     free(transfer.body);
 }
 
 static void test_fetcher__hands_all_back_at_its_end(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[6];
 
     for (int i = 0; i < 6; i++) {
-        transfers[i] = ask(house, "/hang");
+        transfers[i] = ask(fixture, "/hang");
         transfers[i].owner = &transfers[i];
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    tseed_fetcher_destroy(house->fetcher);
-    house->fetcher = NULL;
-    assert_int_equal(house->count, 6);
+    tseed_fetcher_destroy(fixture->fetcher);
+    fixture->fetcher = NULL;
+    assert_int_equal(fixture->count, 6);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(transfers[i].result, TSEED_FETCH_CANCELLED);
     }
@@ -767,7 +769,7 @@ static void test_fetcher__hands_all_back_at_its_end(void **state)
 /* ---- many ---- */
 
 typedef struct {
-    house_t *house;
+    fixture_t *fixture;
     tseed_transfer_t transfers[50];
 } crowd_t;
 
@@ -776,9 +778,9 @@ static void *submit_and_cancel(void *baton)
     crowd_t *crowd = baton;
 
     for (int i = 0; i < 50; i++) {
-        tseed_fetcher_submit(crowd->house->fetcher, &crowd->transfers[i]);
+        tseed_fetcher_submit(crowd->fixture->fetcher, &crowd->transfers[i]);
         if (i % 10 == 9) {
-            tseed_fetcher_cancel(crowd->house->fetcher, crowd);
+            tseed_fetcher_cancel(crowd->fixture->fetcher, crowd);
         }
     }
     return NULL;
@@ -788,15 +790,15 @@ static void *submit_and_cancel(void *baton)
  */
 static void test_fetcher__takes_letters_from_many_threads(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     crowd_t crowds[4];
     pthread_t threads[4];
 
     for (int i = 0; i < 200; i++) {
         tseed_transfer_t *transfer = &crowds[i / 50].transfers[i % 50];
 
-        crowds[i / 50].house = house;
-        *transfer = ask(house, "/picture");
+        crowds[i / 50].fixture = fixture;
+        *transfer = ask(fixture, "/picture");
         transfer->owner = i % 5 ? (const void *)&crowds[i / 50] : transfer;
     }
     for (int t = 0; t < 4; t++) {
@@ -805,7 +807,7 @@ static void test_fetcher__takes_letters_from_many_threads(void **state)
     for (int t = 0; t < 4; t++) {
         pthread_join(threads[t], NULL);
     }
-    assert_true(waits_for(house, 200));
+    assert_true(waits_for(fixture, 200));
     for (int i = 0; i < 200; i++) {
         tseed_transfer_t *transfer = &crowds[i / 50].transfers[i % 50];
 
@@ -814,9 +816,9 @@ static void test_fetcher__takes_letters_from_many_threads(void **state)
         }
         free(transfer->body);
     }
-    tseed_fetcher_destroy(house->fetcher);
-    house->fetcher = NULL;
-    assert_int_equal(house->count, 200);
+    tseed_fetcher_destroy(fixture->fetcher);
+    fixture->fetcher = NULL;
+    assert_int_equal(fixture->count, 200);
 }
 
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
@@ -832,25 +834,25 @@ static int64_t memory_in_use(void)
 /* Eight transfers that are handed in again and again by `done` itself. */
 static void test_fetcher__does_not_grow(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t transfers[8];
     int64_t before;
 
-    hand_in_again(house, MANY / 10 - 8);
+    hand_in_again(fixture, MANY / 10 - 8);
     for (int i = 0; i < 8; i++) {
-        transfers[i] = ask(house, "/picture");
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        transfers[i] = ask(fixture, "/picture");
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    assert_true(waits_for(house, MANY / 10));
+    assert_true(waits_for(fixture, MANY / 10));
     before = memory_in_use();
-    hand_in_again(house, MANY * 9 / 10 - 8);
+    hand_in_again(fixture, MANY * 9 / 10 - 8);
     for (int i = 0; i < 8; i++) {
-        tseed_fetcher_submit(house->fetcher, &transfers[i]);
+        tseed_fetcher_submit(fixture->fetcher, &transfers[i]);
     }
-    assert_true(waits_for(house, MANY));
+    assert_true(waits_for(fixture, MANY));
     assert_in_range(memory_in_use() - before + 32768, 0, 65536);
-    assert_int_equal(house->server.requests, MANY);
-    assert_int_equal(house->server.connections, 4);
+    assert_int_equal(fixture->server.requests, MANY);
+    assert_int_equal(fixture->server.connections, 4);
     for (int i = 0; i < 8; i++) {
         free(transfers[i].body);
     }
@@ -898,5 +900,5 @@ int main(void)
         TEST(does_not_grow),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_fetchers, teardown_group);
 }

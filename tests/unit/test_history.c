@@ -24,36 +24,37 @@ typedef struct {
     apr_pool_t *pool;
     char dir[64];
     tseed_state_t *state;
-} home_t;
+} fixture_t;
 
 static int setup(void **data)
 {
-    home_t *home = calloc(1, sizeof(*home));
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
 
-    apr_pool_create(&home->pool, NULL);
-    strcpy(home->dir, "/tmp/tileseed-history-XXXXXX");
-    *data = home;
-    return mkdtemp(home->dir) ? tseed_state_open(&home->state, home->dir, NULL, NULL, home->pool)
-                              : -1;
+    apr_pool_create(&fixture->pool, NULL);
+    strcpy(fixture->dir, "/tmp/tileseed-history-XXXXXX");
+    *data = fixture;
+    return mkdtemp(fixture->dir)
+               ? tseed_state_open(&fixture->state, fixture->dir, NULL, NULL, fixture->pool)
+               : -1;
 }
 
 static int teardown(void **data)
 {
-    home_t *home = *data;
-    int rv = system(apr_pstrcat(home->pool, "rm -r ", home->dir, NULL));
+    fixture_t *fixture = *data;
+    int rv = system(apr_pstrcat(fixture->pool, "rm -r ", fixture->dir, NULL));
 
-    apr_pool_destroy(home->pool);
-    free(home);
+    apr_pool_destroy(fixture->pool);
+    free(fixture);
     return rv;
 }
 
-static tseed_task_t task_of(const home_t *home, const char *layer)
+static tseed_task_t task_of(const fixture_t *fixture, const char *layer)
 {
     return (tseed_task_t){.type = TSEED_SEED,
                           .layer = layer,
                           .gridset = "EPSG:4326",
                           .format = "image/png",
-                          .parameters = apr_table_make(home->pool, 1),
+                          .parameters = apr_table_make(fixture->pool, 1),
                           .bounds = {-180, -90, 180, 90},
                           .has_area = 1,
                           .zoom_stop = 4,
@@ -69,45 +70,45 @@ static tseed_task_t task_of(const home_t *home, const char *layer)
                           .created = 1};
 }
 
-static int64_t insert(const home_t *home, const char *layer)
+static int64_t insert(const fixture_t *fixture, const char *layer)
 {
-    tseed_task_t task = task_of(home, layer);
+    tseed_task_t task = task_of(fixture, layer);
 
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
     return task.id;
 }
 
-static void end(const home_t *home, int64_t id, tseed_task_state_t ending)
+static void end(const fixture_t *fixture, int64_t id, tseed_task_state_t ending)
 {
     tseed_progress_t progress = {.state = ending, .made = 5, .finished = 9};
     int won;
 
-    assert_int_equal(tseed_state_task_finish(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_finish(fixture->state, id, &progress, &won), APR_SUCCESS);
     assert_true(won);
 }
 
 /* ---- lists of tasks ---- */
 
 /* The ids that a query finds, as text. */
-static const char *found(const home_t *home, const char *text, const char *layers)
+static const char *found(const fixture_t *fixture, const char *text, const char *layers)
 {
     tseed_task_query_t query;
     apr_array_header_t *records, *only = NULL;
     const char *ids = "";
     char *rest;
 
-    assert_null(tseed_task_query_read(&query, text, home->pool));
+    assert_null(tseed_task_query_read(&query, text, fixture->pool));
     if (layers) {
-        only = apr_array_make(home->pool, 2, sizeof(const char *));
-        for (char *name = apr_strtok(apr_pstrdup(home->pool, layers), " ", &rest); name;
+        only = apr_array_make(fixture->pool, 2, sizeof(const char *));
+        for (char *name = apr_strtok(apr_pstrdup(fixture->pool, layers), " ", &rest); name;
              name = apr_strtok(NULL, " ", &rest)) {
             APR_ARRAY_PUSH(only, const char *) = name;
         }
     }
-    assert_int_equal(tseed_state_find(home->state, &records, &query, only, home->pool),
+    assert_int_equal(tseed_state_find(fixture->state, &records, &query, only, fixture->pool),
                      APR_SUCCESS);
     for (int i = 0; i < records->nelts; i++) {
-        ids = apr_psprintf(home->pool, "%s%s%" APR_INT64_T_FMT, ids, *ids ? " " : "",
+        ids = apr_psprintf(fixture->pool, "%s%s%" APR_INT64_T_FMT, ids, *ids ? " " : "",
                            APR_ARRAY_IDX(records, i, tseed_task_record_t).task->id);
     }
     return ids;
@@ -116,43 +117,43 @@ static const char *found(const home_t *home, const char *text, const char *layer
 static void test_history__finds_tasks_newest_first(void **data)
 {
     static const char *const layers[] = {"a", "b", "a", "c", "a", "b"};
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     int won;
 
-    assert_string_equal(found(home, NULL, NULL), "");
+    assert_string_equal(found(fixture, NULL, NULL), "");
     for (int i = 0; i < 6; i++) {
-        assert_int_equal(insert(home, layers[i]), i + 1);
+        assert_int_equal(insert(fixture, layers[i]), i + 1);
     }
-    end(home, 1, TSEED_DONE);
-    end(home, 2, TSEED_ABORTED);
-    assert_int_equal(tseed_state_task_claim(home->state, 3, 5, &won), APR_SUCCESS);
+    end(fixture, 1, TSEED_DONE);
+    end(fixture, 2, TSEED_ABORTED);
+    assert_int_equal(tseed_state_task_claim(fixture->state, 3, 5, &won), APR_SUCCESS);
 
-    assert_string_equal(found(home, NULL, NULL), "6 5 4 3 2 1");
-    assert_string_equal(found(home, "limit=2", NULL), "6 5");
-    assert_string_equal(found(home, "limit=2&before=5", NULL), "4 3");
-    assert_string_equal(found(home, "before=1", NULL), "");
-    assert_string_equal(found(home, "state=done", NULL), "1");
-    assert_string_equal(found(home, "state=done,aborted", NULL), "2 1");
-    assert_string_equal(found(home, "state=running", NULL), "3");
-    assert_string_equal(found(home, "state=pending&limit=2", NULL), "6 5");
-    assert_string_equal(found(home, NULL, "a"), "5 3 1");
-    assert_string_equal(found(home, "limit=3", "c a"), "5 4 3");
-    assert_string_equal(found(home, "before=5&state=pending,aborted", "c b a"), "4 2");
-    assert_string_equal(found(home, NULL, "nowhere"), "");
-    assert_string_equal(found(home, NULL, ""), "");
+    assert_string_equal(found(fixture, NULL, NULL), "6 5 4 3 2 1");
+    assert_string_equal(found(fixture, "limit=2", NULL), "6 5");
+    assert_string_equal(found(fixture, "limit=2&before=5", NULL), "4 3");
+    assert_string_equal(found(fixture, "before=1", NULL), "");
+    assert_string_equal(found(fixture, "state=done", NULL), "1");
+    assert_string_equal(found(fixture, "state=done,aborted", NULL), "2 1");
+    assert_string_equal(found(fixture, "state=running", NULL), "3");
+    assert_string_equal(found(fixture, "state=pending&limit=2", NULL), "6 5");
+    assert_string_equal(found(fixture, NULL, "a"), "5 3 1");
+    assert_string_equal(found(fixture, "limit=3", "c a"), "5 4 3");
+    assert_string_equal(found(fixture, "before=5&state=pending,aborted", "c b a"), "4 2");
+    assert_string_equal(found(fixture, NULL, "nowhere"), "");
+    assert_string_equal(found(fixture, NULL, ""), "");
 }
 
 static void test_history__a_record_is_what_was_recorded(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, "topp:states");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, "topp:states");
     tseed_task_query_t query;
     apr_array_header_t *records;
     const tseed_task_record_t *record;
 
-    end(home, id, TSEED_ABORTED);
-    assert_null(tseed_task_query_read(&query, NULL, home->pool));
-    assert_int_equal(tseed_state_find(home->state, &records, &query, NULL, home->pool),
+    end(fixture, id, TSEED_ABORTED);
+    assert_null(tseed_task_query_read(&query, NULL, fixture->pool));
+    assert_int_equal(tseed_state_find(fixture->state, &records, &query, NULL, fixture->pool),
                      APR_SUCCESS);
     record = &APR_ARRAY_IDX(records, 0, tseed_task_record_t);
     assert_string_equal(record->task->layer, "topp:states");
@@ -164,25 +165,25 @@ static void test_history__a_record_is_what_was_recorded(void **data)
 
 static void test_history__terminates_one_task(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_termination_t what = {.mask = 3, .reason = "by alice", .now = 77};
     apr_array_header_t *terminated;
 
-    insert(home, "a");
-    what.task = insert(home, "a");
-    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+    insert(fixture, "a");
+    what.task = insert(fixture, "a");
+    assert_int_equal(tseed_state_terminate(fixture->state, &terminated, &what, fixture->pool),
                      APR_SUCCESS);
     assert_int_equal(terminated->nelts, 1);
     assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).id, 2);
-    assert_string_equal(found(home, "state=pending", NULL), "1");
-    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+    assert_string_equal(found(fixture, "state=pending", NULL), "1");
+    assert_int_equal(tseed_state_terminate(fixture->state, &terminated, &what, fixture->pool),
                      APR_SUCCESS);
     assert_int_equal(terminated->nelts, 0);
 }
 
 /* ---- failures ---- */
 
-static void give_up(const home_t *home, int64_t task, int z, int64_t x, int64_t y)
+static void give_up(const fixture_t *fixture, int64_t task, int z, int64_t x, int64_t y)
 {
     tseed_failure_t failure = {.task = task,
                                .z = z,
@@ -193,25 +194,25 @@ static void give_up(const home_t *home, int64_t task, int z, int64_t x, int64_t 
                                .attempts = 3,
                                .time = 5};
 
-    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
 }
 
 static void test_history__pages_through_failures_in_order(void **data)
 {
     static const int64_t places[][3] = {{0, 0, 0}, {3, 4, 0}, {3, 4, 8}, {3, 8, 0}, {21, 1, 1}};
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_failure_query_t query = {.limit = 2, .z = -1};
     apr_array_header_t *failures;
     int64_t total;
     int seen = 0;
 
     for (int i = 4; i >= 0; i--) {
-        give_up(home, 7, (int)places[i][0], places[i][1], places[i][2]);
+        give_up(fixture, 7, (int)places[i][0], places[i][1], places[i][2]);
     }
-    give_up(home, 8, 1, 0, 0);
+    give_up(fixture, 8, 1, 0, 0);
     do {
         assert_int_equal(
-            tseed_state_failures(home->state, &failures, &total, 7, &query, home->pool),
+            tseed_state_failures(fixture->state, &failures, &total, 7, &query, fixture->pool),
             APR_SUCCESS);
         assert_int_equal(total, 5);
         for (int i = 0; i < failures->nelts; i++, seen++) {
@@ -234,9 +235,9 @@ static void test_history__pages_through_failures_in_order(void **data)
 /* ---- retry ---- */
 
 /* A grid set of EPSG:4326: 2 x 1 tiles at level 0. */
-static const tseed_positions_t *positions_of(const home_t *home, const tseed_bounds_t *bounds)
+static const tseed_positions_t *positions_of(const fixture_t *fixture, const tseed_bounds_t *bounds)
 {
-    tseed_positions_t *positions = apr_palloc(home->pool, sizeof(*positions));
+    tseed_positions_t *positions = apr_palloc(fixture->pool, sizeof(*positions));
 
     tseed_positions_init(positions, tseed_gridset_builtin("EPSG:4326"), bounds,
                          &(tseed_shape_t){0, 4, 4, 4});
@@ -244,117 +245,124 @@ static const tseed_positions_t *positions_of(const home_t *home, const tseed_bou
 }
 
 /* A retry of a task; its metatiles as text. */
-static const char *retried(const home_t *home, tseed_task_t *task, const tseed_bounds_t *bounds)
+static const char *retried(const fixture_t *fixture, tseed_task_t *task,
+                           const tseed_bounds_t *bounds)
 {
     apr_array_header_t *list;
     const char *text = "";
 
-    assert_int_equal(tseed_state_task_retry(home->state, task, positions_of(home, bounds), MOST),
+    assert_int_equal(
+        tseed_state_task_retry(fixture->state, task, positions_of(fixture, bounds), MOST),
+        APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(fixture->state, &list, task->id, fixture->pool),
                      APR_SUCCESS);
-    assert_int_equal(tseed_state_metatiles(home->state, &list, task->id, home->pool), APR_SUCCESS);
     for (int i = 0; i < list->nelts; i++) {
         const tseed_tile_t *first = &APR_ARRAY_IDX(list, i, tseed_tile_t);
 
-        text = apr_psprintf(home->pool, "%s%s%d/%d/%d", text, i ? " " : "", first->z, (int)first->x,
-                            (int)first->y);
+        text = apr_psprintf(fixture->pool, "%s%s%d/%d/%d", text, i ? " " : "", first->z,
+                            (int)first->x, (int)first->y);
     }
     return text;
 }
 
 static void test_history__a_retry_lists_what_failed_in_its_task(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a"), *loaded;
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a"), *loaded;
     tseed_progress_t progress;
     /* level 4 has 32 x 16 tiles of 11.25 degrees: of columns 12 to 15 the bounds leave 13 to 15,
      * of rows 8 to 11 they leave 8 */
     const tseed_bounds_t bounds = {-33.75, 0, 180, 11.25};
 
-    task.retry_of = insert(home, "a");
-    give_up(home, task.retry_of, 4, 16, 8);
-    give_up(home, task.retry_of, 4, 12, 8);
-    give_up(home, task.retry_of, 0, 0, 0);
-    give_up(home, task.retry_of, 4, 16, 0); /* nothing of it is wanted */
-    give_up(home, insert(home, "a"), 4, 28, 8);
-    assert_string_equal(retried(home, &task, &bounds), "0/0/0 4/12/8 4/16/8");
+    task.retry_of = insert(fixture, "a");
+    give_up(fixture, task.retry_of, 4, 16, 8);
+    give_up(fixture, task.retry_of, 4, 12, 8);
+    give_up(fixture, task.retry_of, 0, 0, 0);
+    give_up(fixture, task.retry_of, 4, 16, 0); /* nothing of it is wanted */
+    give_up(fixture, insert(fixture, "a"), 4, 28, 8);
+    assert_string_equal(retried(fixture, &task, &bounds), "0/0/0 4/12/8 4/16/8");
     assert_int_equal(task.tiles_total, 2 + 3 + 4);
-    assert_int_equal(tseed_state_task_get(home->state, &loaded, &progress, task.id, home->pool),
-                     APR_SUCCESS);
+    assert_int_equal(
+        tseed_state_task_get(fixture->state, &loaded, &progress, task.id, fixture->pool),
+        APR_SUCCESS);
     assert_int_equal(loaded->retry_of, task.retry_of);
     assert_int_equal(loaded->tiles_total, 9);
     assert_int_equal(progress.state, TSEED_PENDING);
 
     /* what fails of it is its own */
-    give_up(home, task.id, 4, 12, 8);
+    give_up(fixture, task.id, 4, 12, 8);
     task.retry_of = task.id;
-    assert_string_equal(retried(home, &task, &bounds), "4/12/8");
+    assert_string_equal(retried(fixture, &task, &bounds), "4/12/8");
     assert_int_equal(task.tiles_total, 3);
 }
 
 static void test_history__a_retry_may_be_long(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
-    const tseed_positions_t *positions = positions_of(home, &task.bounds);
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    const tseed_positions_t *positions = positions_of(fixture, &task.bounds);
     apr_array_header_t *list;
 
-    task.retry_of = insert(home, "a");
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    task.retry_of = insert(fixture, "a");
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
     for (int i = 0; i < 2000; i++) {
-        give_up(home, task.retry_of, 4, i, 0); /* not aligned: there are not so many in the world */
+        give_up(fixture, task.retry_of, 4, i,
+                0); /* not aligned: there are not so many in the world */
     }
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_SUCCESS);
-    assert_int_equal(tseed_state_metatiles(home->state, &list, task.id, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_retry(fixture->state, &task, positions, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(fixture->state, &list, task.id, fixture->pool),
+                     APR_SUCCESS);
     assert_int_equal(list->nelts, 32);
     assert_int_equal(task.tiles_total, 32 * 16);
 }
 
 static void test_history__nothing_failed_is_nothing_to_retry(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
-    const tseed_positions_t *positions = positions_of(home, &task.bounds);
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    const tseed_positions_t *positions = positions_of(fixture, &task.bounds);
 
-    task.retry_of = insert(home, "a");
-    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_NOTFOUND);
-    give_up(home, task.retry_of, 4, 0, 0);
-    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, 1), APR_EAGAIN);
-    assert_string_equal(found(home, NULL, NULL), "1");
-    assert_int_equal(tseed_state_task_retry(home->state, &task, positions, MOST), APR_SUCCESS);
+    task.retry_of = insert(fixture, "a");
+    assert_int_equal(tseed_state_task_retry(fixture->state, &task, positions, MOST), APR_NOTFOUND);
+    give_up(fixture, task.retry_of, 4, 0, 0);
+    assert_int_equal(tseed_state_task_retry(fixture->state, &task, positions, 1), APR_EAGAIN);
+    assert_string_equal(found(fixture, NULL, NULL), "1");
+    assert_int_equal(tseed_state_task_retry(fixture->state, &task, positions, MOST), APR_SUCCESS);
     assert_int_equal(task.id, 2); /* a refused one takes no id */
 }
 
 static void test_history__a_retry_is_forgotten_with_its_list(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
     apr_array_header_t *list;
 
-    task.retry_of = insert(home, "a");
-    give_up(home, task.retry_of, 4, 0, 0);
-    assert_string_equal(retried(home, &task, &task.bounds), "4/0/0");
-    end(home, task.id, TSEED_DONE);
-    assert_int_equal(tseed_state_prune(home->state, 0, 0), APR_SUCCESS);
-    assert_int_equal(tseed_state_metatiles(home->state, &list, task.id, home->pool), APR_SUCCESS);
+    task.retry_of = insert(fixture, "a");
+    give_up(fixture, task.retry_of, 4, 0, 0);
+    assert_string_equal(retried(fixture, &task, &task.bounds), "4/0/0");
+    end(fixture, task.id, TSEED_DONE);
+    assert_int_equal(tseed_state_prune(fixture->state, 0, 0), APR_SUCCESS);
+    assert_int_equal(tseed_state_metatiles(fixture->state, &list, task.id, fixture->pool),
+                     APR_SUCCESS);
     assert_int_equal(list->nelts, 0);
-    assert_string_equal(found(home, NULL, NULL), "1");
+    assert_string_equal(found(fixture, NULL, NULL), "1");
 }
 
 /* ---- measurements ---- */
 
 static void test_history__measurements_add_up_by_tile_set_and_level(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     const tseed_measure_t one = {1, 16, 1000.5, 62500.25, 0.125, 0.0009765625, 0, 0};
     const tseed_measure_t two = {3, 40, 3e12, 1e20, 2, 1, 64, 0.5};
     tseed_measure_t measures[TSEED_LEVELS_MAX];
 
-    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 3, &one), APR_SUCCESS);
-    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 3, &two), APR_SUCCESS);
-    assert_int_equal(tseed_state_measure_add(home->state, "a/b", 21, &one), APR_SUCCESS);
-    assert_int_equal(tseed_state_measure_add(home->state, "a/c", 4, &one), APR_SUCCESS);
-    assert_int_equal(tseed_state_measures(home->state, measures, "a/b"), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(fixture->state, "a/b", 3, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(fixture->state, "a/b", 3, &two), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(fixture->state, "a/b", 21, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measure_add(fixture->state, "a/c", 4, &one), APR_SUCCESS);
+    assert_int_equal(tseed_state_measures(fixture->state, measures, "a/b"), APR_SUCCESS);
     assert_int_equal(measures[3].metatiles, 4);
     assert_int_equal(measures[3].tiles, 56);
     assert_float_equal(measures[3].bytes, 3000000001000.5, 0.01);
@@ -365,7 +373,7 @@ static void test_history__measurements_add_up_by_tile_set_and_level(void **data)
     assert_float_equal(measures[3].looking, 0.5, 1e-12);
     assert_int_equal(measures[21].tiles, 16);
     assert_int_equal(measures[4].tiles, 0);
-    assert_int_equal(tseed_state_measures(home->state, measures, "a"), APR_SUCCESS);
+    assert_int_equal(tseed_state_measures(fixture->state, measures, "a"), APR_SUCCESS);
     assert_int_equal(measures[3].tiles, 0);
 }
 
@@ -374,16 +382,16 @@ static void test_history__measurements_add_up_by_tile_set_and_level(void **data)
 #define DAY (APR_INT64_C(86400) * APR_USEC_PER_SEC)
 
 /* What a client's request becomes; the task is a copy. */
-static tseed_acceptance_t accepted(const home_t *home, tseed_task_t task, const char *key,
+static tseed_acceptance_t accepted(const fixture_t *fixture, tseed_task_t task, const char *key,
                                    const char *digest, int lenient)
 {
-    tseed_acceptance_t acceptance = {.task = apr_pmemdup(home->pool, &task, sizeof(task)),
+    tseed_acceptance_t acceptance = {.task = apr_pmemdup(fixture->pool, &task, sizeof(task)),
                                      .most = MOST,
                                      .key = key,
                                      .digest = digest,
                                      .lenient = lenient};
 
-    assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_SUCCESS);
+    assert_int_equal(tseed_state_accept(fixture->state, &acceptance), APR_SUCCESS);
     return acceptance;
 }
 
@@ -396,71 +404,71 @@ static void assert_accepted(tseed_acceptance_t acceptance, tseed_outcome_of_requ
 
 static void test_history__a_key_is_kept_for_a_day(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
 
     task.created = 3 * DAY;
-    assert_accepted(accepted(home, task, "k", "d", 0), TSEED_ACCEPTED, 1);
-    assert_accepted(accepted(home, task, "k", "d", 0), TSEED_REPEATED, 1);
-    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_DIFFERS, 1);
-    assert_accepted(accepted(home, task, "l", "d", 0), TSEED_ACCEPTED, 2);
+    assert_accepted(accepted(fixture, task, "k", "d", 0), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(fixture, task, "k", "d", 0), TSEED_REPEATED, 1);
+    assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_DIFFERS, 1);
+    assert_accepted(accepted(fixture, task, "l", "d", 0), TSEED_ACCEPTED, 2);
     task.requested_by = "alice";
-    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 3);
-    assert_accepted(accepted(home, task, NULL, NULL, 0), TSEED_ACCEPTED, 4);
+    assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_ACCEPTED, 3);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 0), TSEED_ACCEPTED, 4);
 
-    end(home, 3, TSEED_DONE);
-    assert_int_equal(tseed_state_prune(home->state, 0, 0), APR_SUCCESS);
+    end(fixture, 3, TSEED_DONE);
+    assert_int_equal(tseed_state_prune(fixture->state, 0, 0), APR_SUCCESS);
     task.created += DAY;
-    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_REPEATED, 3);
+    assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_REPEATED, 3);
     task.created += 1;
-    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 5);
-    assert_string_equal(found(home, NULL, NULL), "5 4 2 1");
+    assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_ACCEPTED, 5);
+    assert_string_equal(found(fixture, NULL, NULL), "5 4 2 1");
 }
 
 static void test_history__a_key_of_a_refused_request_is_free(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
     tseed_acceptance_t acceptance = {.task = &task, .most = 0, .key = "k", .digest = "d"};
 
-    assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_EAGAIN);
-    assert_accepted(accepted(home, task, "k", "e", 0), TSEED_ACCEPTED, 1);
+    assert_int_equal(tseed_state_accept(fixture->state, &acceptance), APR_EAGAIN);
+    assert_accepted(accepted(fixture, task, "k", "e", 0), TSEED_ACCEPTED, 1);
 }
 
 static void test_history__a_retry_has_a_key_as_well(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
     tseed_acceptance_t acceptance = {.task = &task,
-                                     .retry = positions_of(home, &task.bounds),
+                                     .retry = positions_of(fixture, &task.bounds),
                                      .most = MOST,
                                      .key = "k",
                                      .digest = "d"};
 
-    task.retry_of = insert(home, "a");
-    give_up(home, task.retry_of, 4, 0, 0);
+    task.retry_of = insert(fixture, "a");
+    give_up(fixture, task.retry_of, 4, 0, 0);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(tseed_state_accept(home->state, &acceptance), APR_SUCCESS);
+        assert_int_equal(tseed_state_accept(fixture->state, &acceptance), APR_SUCCESS);
         assert_accepted(acceptance, i ? TSEED_REPEATED : TSEED_ACCEPTED, 2);
     }
 }
 
 static void test_history__a_pending_task_covers_what_is_within(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a"), less = task, more = task, other;
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a"), less = task, more = task, other;
     int won;
 
     less.zoom_start = 2;
     less.bounds = (tseed_bounds_t){-180, 0, 10, 90};
     more.zoom_stop = 5;
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_COVERED, 1);
-    assert_accepted(accepted(home, less, NULL, NULL, 1), TSEED_COVERED, 1);
-    assert_accepted(accepted(home, less, NULL, NULL, 0), TSEED_ACCEPTED, 2);
-    assert_accepted(accepted(home, more, NULL, NULL, 1), TSEED_ACCEPTED, 3);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_COVERED, 1);
+    assert_accepted(accepted(fixture, less, NULL, NULL, 1), TSEED_COVERED, 1);
+    assert_accepted(accepted(fixture, less, NULL, NULL, 0), TSEED_ACCEPTED, 2);
+    assert_accepted(accepted(fixture, more, NULL, NULL, 1), TSEED_ACCEPTED, 3);
     for (int i = 0; i < 6; i++) {
-        apr_table_t *parameters = apr_table_make(home->pool, 1);
+        apr_table_t *parameters = apr_table_make(fixture->pool, 1);
 
         apr_table_set(parameters, "STYLES", "x");
         other = task;
@@ -470,27 +478,27 @@ static void test_history__a_pending_task_covers_what_is_within(void **data)
         other.layer = i == 3 ? "b" : task.layer;
         other.parameters = i == 4 ? parameters : task.parameters;
         other.store_print = i == 5 ? "another" : task.store_print;
-        assert_accepted(accepted(home, other, NULL, NULL, 1), TSEED_ACCEPTED, 4 + i);
+        assert_accepted(accepted(fixture, other, NULL, NULL, 1), TSEED_ACCEPTED, 4 + i);
     }
     /* running ones may have passed what is wanted, ended ones are over */
-    assert_int_equal(tseed_state_task_claim(home->state, 1, 5, &won), APR_SUCCESS);
-    end(home, 3, TSEED_DONE);
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 10);
-    assert_accepted(accepted(home, less, "k", "d", 1), TSEED_COVERED, 2);
-    assert_accepted(accepted(home, less, "k", "d", 1), TSEED_REPEATED, 2);
+    assert_int_equal(tseed_state_task_claim(fixture->state, 1, 5, &won), APR_SUCCESS);
+    end(fixture, 3, TSEED_DONE);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_ACCEPTED, 10);
+    assert_accepted(accepted(fixture, less, "k", "d", 1), TSEED_COVERED, 2);
+    assert_accepted(accepted(fixture, less, "k", "d", 1), TSEED_REPEATED, 2);
 }
 
 static void test_history__a_truncate_between_uncovers(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a"), truncate = task;
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a"), truncate = task;
 
     truncate.type = TSEED_TRUNCATE;
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
-    assert_accepted(accepted(home, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 2);
-    assert_accepted(accepted(home, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 3);
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_ACCEPTED, 4);
-    assert_accepted(accepted(home, task, NULL, NULL, 1), TSEED_COVERED, 4);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_ACCEPTED, 1);
+    assert_accepted(accepted(fixture, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 2);
+    assert_accepted(accepted(fixture, truncate, NULL, NULL, 1), TSEED_ACCEPTED, 3);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_ACCEPTED, 4);
+    assert_accepted(accepted(fixture, task, NULL, NULL, 1), TSEED_COVERED, 4);
 }
 
 static int group_setup(void **data)

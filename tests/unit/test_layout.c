@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Layouts against the files that GeoWebCache, MapCache and MapProxy make, and back again. */
-#include "store_fixture.h"
+#include "tileset_fixture.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #include "pool_fixture.h"
 
 /* The tile's file is `expected`, and that file is the tile. */
-static void assert_path(const fixture_t *fixture, int z, int64_t x, int64_t y, const char *expected)
+static void assert_path(const tileset_fixture_t *fixture, int z, int64_t x, int64_t y,
+                        const char *expected)
 {
     const tseed_pattern_t *pattern = tseed_layout_compile(&fixture->tileset, pool);
     const char *path = tseed_store_path(&fixture->tileset, z, x, y, pool);
@@ -29,15 +30,15 @@ static void assert_path(const fixture_t *fixture, int z, int64_t x, int64_t y, c
 }
 
 /* EPSG:4326 has two columns at level 0. */
-static void use_4326(fixture_t *fixture)
+static void use_4326(tileset_fixture_t *fixture)
 {
-    fixture_gridset(fixture, "EPSG:4326", 22, 2);
+    tileset_fixture_gridset(fixture, "EPSG:4326", 22, 2);
 }
 
 /* Rows as the examples of MapCache and MapProxy count them, from the edge that the layout counts
  * from. */
-static void assert_row_path(const fixture_t *fixture, int from_top, int z, int64_t x, int64_t row,
-                            const char *expected)
+static void assert_row_path(const tileset_fixture_t *fixture, int from_top, int z, int64_t x,
+                            int64_t row, const char *expected)
 {
     int64_t rows = fixture->gridset.rows[z];
 
@@ -46,10 +47,10 @@ static void assert_row_path(const fixture_t *fixture, int from_top, int z, int64
 
 static void test_layout__geowebcache_default(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
     assert_path(&f, 12, 1000, 1002, "topp_states/EPSG_900913_12/007_007/0001000_0001002.png");
     assert_path(&f, 18, 137520, 171000,
                 "topp_states/EPSG_900913_18/0134_0166/00137520_00171000.png");
@@ -65,10 +66,10 @@ static void test_layout__geowebcache_default(void **state)
 
 static void test_layout__geowebcache_hash(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
     use_4326(&f);
     f.tileset.hash = "f0023dc7bc347fee7a3a04dc797f2223f74e3448";
     assert_path(&f, 10, 100, 100,
@@ -102,10 +103,10 @@ static void test_layout__geowebcache_surplus_zero(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fixture_t f;
+        tileset_fixture_t f;
         const char *path;
 
-        fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
+        tileset_fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
         path = strrchr(tseed_store_path(&f.tileset, rows[i].z, rows[i].x, 0, pool), '/') + 1;
         assert_int_equal(strncmp(path, rows[i].name, strlen(rows[i].name)), 0);
         assert_int_equal(path[strlen(rows[i].name)], '_');
@@ -115,10 +116,10 @@ static void test_layout__geowebcache_surplus_zero(void **state)
 /* The halves of LAYOUTS: 2 << z / 2, and the digits that go with them. */
 static void test_layout__geowebcache_blocks(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_GEOWEBCACHE);
     assert_path(&f, 5, 31, 8, "topp_states/EPSG_900913_05/3_1/31_08.png");
     assert_path(&f, 11, 2047, 64, "topp_states/EPSG_900913_11/31_01/2047_0064.png");
     assert_path(&f, 17, 131071, 512, "topp_states/EPSG_900913_17/255_001/131071_000512.png");
@@ -128,13 +129,13 @@ static void test_layout__geowebcache_blocks(void **state)
 
 static void test_layout__slippy_and_tms(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_TMS);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TMS);
     use_4326(&f);
     assert_path(&f, 2, 0, 0, "topp_states/EPSG_4326/2/0/0.png");
-    fixture_init(&f, "/t", TSEED_LAYOUT_XYZ);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_XYZ);
     use_4326(&f);
     assert_path(&f, 2, 0, 0, "topp_states/EPSG_4326/2/0/3.png");
     f.tileset.hash = "ed5fe8dc461f38ece6b67eb7f6e02562283b4b2c";
@@ -144,13 +145,13 @@ static void test_layout__slippy_and_tms(void **state)
 
 static void test_layout__tilecache(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_TILECACHE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TILECACHE);
     assert_row_path(&f, 0, 17, 70406, 90100,
                     "topp_states/EPSG_900913/17/000/070/406/000/090/100.png");
-    fixture_gridset(&f, "g", 31, 4);
+    tileset_fixture_gridset(&f, "g", 31, 4);
     assert_row_path(&f, 0, 2, 3, 3, "topp_states/g/02/000/000/003/000/000/003.png");
     assert_row_path(&f, 0, 30, 1073741824, 1073741823,
                     "topp_states/g/30/1073/741/824/1073/741/823.png");
@@ -160,10 +161,10 @@ static void test_layout__tilecache(void **state)
 
 static void test_layout__arcgis(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_ARCGIS);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_ARCGIS);
     assert_row_path(&f, 1, 17, 70406, 90100, "topp_states/EPSG_900913/L17/R00015ff4/C00011306.png");
     assert_row_path(&f, 1, 17, 70406, 42987, "topp_states/EPSG_900913/L17/R0000a7eb/C00011306.png");
 }
@@ -172,10 +173,10 @@ static void test_layout__arcgis(void **state)
  * 0. The next two are MapProxy's and Bing's own examples. */
 static void test_layout__quadkey(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_QUADKEY);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_QUADKEY);
     assert_row_path(&f, 1, 2, 3, 0, "topp_states/EPSG_900913/11.png");
     assert_row_path(&f, 1, 3, 3, 5, "topp_states/EPSG_900913/213.png");
     assert_row_path(&f, 1, 1, 1, 1, "topp_states/EPSG_900913/3.png");
@@ -183,10 +184,10 @@ static void test_layout__quadkey(void **state)
 
 static void test_layout__template(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_TEMPLATE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TEMPLATE);
     f.layer.store.path_template = "{ext}/{x}/by-{-y}/{z}~{y}.{hash}";
     assert_path(&f, 3, 5, 1, "png/5/by-1/3~6.default");
     f.tileset.hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
@@ -210,9 +211,9 @@ static void test_layout__names_stay_below_the_root(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        fixture_t f;
+        tileset_fixture_t f;
 
-        fixture_init(&f, "/t", TSEED_LAYOUT_XYZ);
+        tileset_fixture_init(&f, "/t", TSEED_LAYOUT_XYZ);
         f.layer.name = names[i][0];
         f.gridset.name = names[i][0];
         assert_path(&f, 1, 1, 0, apr_psprintf(pool, "%s/%s/1/1/1.png", names[i][1], names[i][1]));
@@ -229,9 +230,9 @@ static void test_layout__every_path_leads_back(void **state)
     (void)state;
     srandom(1);
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout <= TSEED_LAYOUT_TEMPLATE; layout++) {
-        fixture_t f;
+        tileset_fixture_t f;
 
-        fixture_init(&f, "/t", (tseed_layout_t)layout);
+        tileset_fixture_init(&f, "/t", (tseed_layout_t)layout);
         f.layer.store.path_template = "{x}/{y}/{z}.{ext}";
         for (int i = 0; i < 500; i++) {
             int z = (int)random_below(31);
@@ -276,11 +277,11 @@ static void test_layout__other_names_are_no_tiles(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fixture_t f;
+        tileset_fixture_t f;
         int z;
         int64_t x, y;
 
-        fixture_init(&f, "/t", rows[i].layout);
+        tileset_fixture_init(&f, "/t", rows[i].layout);
         if (tseed_layout_tile(&z, &x, &y, tseed_layout_compile(&f.tileset, pool), rows[i].path)) {
             fail_msg("%s is no tile, but %d/%ld/%ld was found", rows[i].path, z, (long)x, (long)y);
         }
@@ -352,7 +353,7 @@ static void test_layout__check_root(void **state)
 }
 
 /* A layer with one grid set, one format and no parameter, to which a test adds. */
-static void complete(fixture_t *fixture, const char *path_template)
+static void complete(tileset_fixture_t *fixture, const char *path_template)
 {
     tseed_layer_t *layer = &fixture->layer;
 
@@ -366,10 +367,10 @@ static void complete(fixture_t *fixture, const char *path_template)
 
 static void test_layout__check_layer_keeps_tile_sets_apart(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_TEMPLATE);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_TEMPLATE);
     complete(&f, "{z}/{x}/{y}.png");
     assert_null(tseed_store_check_layer(&f.layer, pool));
     APR_ARRAY_PUSH(f.layer.subsets, tseed_subset_t) = f.subset;
@@ -386,10 +387,10 @@ static void test_layout__check_layer_keeps_tile_sets_apart(void **state)
 
 static void test_layout__check_layer_quadkey_needs_a_square_of_two(void **state)
 {
-    fixture_t f;
+    tileset_fixture_t f;
 
     (void)state;
-    fixture_init(&f, "/t", TSEED_LAYOUT_QUADKEY);
+    tileset_fixture_init(&f, "/t", TSEED_LAYOUT_QUADKEY);
     complete(&f, "{quadkey}");
     assert_null(tseed_store_check_layer(&f.layer, pool));
     use_4326(&f);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "layer/tseed_page.h"
-#include "states_fixture.h"
+#include "layers_fixture.h"
 
 #include "pool_fixture.h" /* its pool is the name of parameters above */
 
@@ -28,7 +28,7 @@ static uint64_t print_of(tseed_layer_t *layer, const char *styles)
 
 static void test_page__a_tile_set_in_another_store_has_another_print(void **state)
 {
-    tseed_catalog_t *catalog = states_catalog(pool);
+    tseed_catalog_t *catalog = layers_catalog(pool);
     tseed_layer_t *layer = APR_ARRAY_IDX(catalog->order, 0, tseed_layer_t *);
     uint64_t plain = print_of(layer, ""), population = print_of(layer, "population");
 

@@ -10,27 +10,17 @@
 
 #include "malformed_fixture.h"
 #include "protocol/tseed_quota_config.h"
-#include "states_fixture.h"
+#include "layers_fixture.h"
+#include "pool_fixture.h"
 
-static apr_pool_t *pool;
 static tseed_catalog_t *catalog;
 static tseed_quota_change_t change;
 
-static int setup_group(void **state)
+static int setup_catalog(void **state)
 {
-    (void)state;
-    apr_initialize();
+    setup_group(state);
     tseed_document_init();
-    apr_pool_create(&pool, NULL);
-    catalog = states_catalog(pool);
-    return 0;
-}
-
-static int teardown_group(void **state)
-{
-    (void)state;
-    apr_pool_destroy(pool);
-    apr_terminate();
+    catalog = layers_catalog(pool);
     return 0;
 }
 
@@ -389,5 +379,5 @@ int main(void)
         cmocka_unit_test_setup(test_quota_config__a_part_of_the_layers_changes_nothing_else, setup),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, setup_catalog, teardown_group);
 }

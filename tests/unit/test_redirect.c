@@ -120,29 +120,29 @@ typedef struct {
     tseed_fetcher_t *fetcher;
     tseed_upstream_t upstream;
     sem_t came;
-} house_t;
+} fixture_t;
 
 static void came(void *baton, tseed_transfer_t *transfer)
 {
-    house_t *house = baton;
+    fixture_t *fixture = baton;
 
     (void)transfer;
-    sem_post(&house->came);
+    sem_post(&fixture->came);
 }
 
 static int setup(void **state)
 {
-    house_t *house = calloc(1, sizeof(*house));
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
     apr_array_header_t *headers;
 
     apr_initialize();
-    apr_pool_create(&house->pool, NULL);
-    sem_init(&house->came, 0, 0);
-    server_start(&house->server, script);
-    server_start(&house->other, script);
-    headers = apr_array_make(house->pool, 1, sizeof(const char *));
+    apr_pool_create(&fixture->pool, NULL);
+    sem_init(&fixture->came, 0, 0);
+    server_start(&fixture->server, script);
+    server_start(&fixture->other, script);
+    headers = apr_array_make(fixture->pool, 1, sizeof(const char *));
     APR_ARRAY_PUSH(headers, const char *) = "X-Key: sesame";
-    house->upstream = (tseed_upstream_t){
+    fixture->upstream = (tseed_upstream_t){
         .name = "test",
         .connections = 1,
         .timeout = 200 * APR_USEC_PER_SEC,
@@ -150,62 +150,62 @@ static int setup(void **state)
         .connect_timeout = 200 * APR_USEC_PER_SEC,
         .credentials = "Aladdin:open sesame",
         .headers = headers,
-        .redirects = apr_array_make(house->pool, 1, sizeof(const char *)),
+        .redirects = apr_array_make(fixture->pool, 1, sizeof(const char *)),
     };
-    *state = house;
-    return tseed_fetcher_create(&house->fetcher, came, house, house->pool);
+    *state = fixture;
+    return tseed_fetcher_create(&fixture->fetcher, came, fixture, fixture->pool);
 }
 
 static int teardown(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
-    tseed_fetcher_destroy(house->fetcher);
-    server_stop(&house->server);
-    server_stop(&house->other);
-    sem_destroy(&house->came);
-    apr_pool_destroy(house->pool);
-    free(house);
+    tseed_fetcher_destroy(fixture->fetcher);
+    server_stop(&fixture->server);
+    server_stop(&fixture->other);
+    sem_destroy(&fixture->came);
+    apr_pool_destroy(fixture->pool);
+    free(fixture);
     return 0;
 }
 
-static void allow(house_t *house, const char *host)
+static void allow(fixture_t *fixture, const char *host)
 {
-    APR_ARRAY_PUSH((apr_array_header_t *)house->upstream.redirects, const char *) = host;
+    APR_ARRAY_PUSH((apr_array_header_t *)fixture->upstream.redirects, const char *) = host;
 }
 
-/* What comes of asking the first server, as `host`, for `path`; in the house's pool. */
-static tseed_transfer_t fetch(house_t *house, const char *host, const char *path)
+/* What comes of asking the first server, as `host`, for `path`; in its pool. */
+static tseed_transfer_t fetch(fixture_t *fixture, const char *host, const char *path)
 {
     tseed_transfer_t transfer = {
-        .url = apr_psprintf(house->pool, "http://%s:%d%s", host, house->server.port, path),
-        .upstream = &house->upstream,
-        .owner = house,
+        .url = apr_psprintf(fixture->pool, "http://%s:%d%s", host, fixture->server.port, path),
+        .upstream = &fixture->upstream,
+        .owner = fixture,
         .most = 100000,
     };
     unsigned char *body;
 
-    tseed_fetcher_submit(house->fetcher, &transfer);
-    while (sem_wait(&house->came) != 0) {
+    tseed_fetcher_submit(fixture->fetcher, &transfer);
+    while (sem_wait(&fixture->came) != 0) {
     }
-    body = (unsigned char *)apr_pstrmemdup(house->pool, (char *)transfer.body, transfer.length);
+    body = (unsigned char *)apr_pstrmemdup(fixture->pool, (char *)transfer.body, transfer.length);
     free(transfer.body);
     transfer.body = body;
     return transfer;
 }
 
-static const char *path_to(house_t *house, int port, const char *host, const char *path)
+static const char *path_to(fixture_t *fixture, int port, const char *host, const char *path)
 {
-    return apr_psprintf(house->pool, "/to/%d/%s%s", port, host, path);
+    return apr_psprintf(fixture->pool, "/to/%d/%s%s", port, host, path);
 }
 
 /* ---- origins ---- */
 
 static void test_redirect__tells_its_own_origin_who_we_are(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t answer =
-        fetch(house, "127.0.0.1", path_to(house, house->server.port, "127.0.0.1", "/echo"));
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->server.port, "127.0.0.1", "/echo"));
     const char *request = (char *)answer.body;
 
     assert_string_equal(answer.cause, "");
@@ -213,18 +213,18 @@ static void test_redirect__tells_its_own_origin_who_we_are(void **state)
     assert_non_null(strstr(request, "GET /echo "));
     assert_non_null(strstr(request, "\r\nX-Key: sesame\r\n"));
     assert_non_null(strstr(request, "\r\nAuthorization: Basic "));
-    assert_int_equal(atomic_load(&house->server.connections), 1);
+    assert_int_equal(atomic_load(&fixture->server.connections), 1);
 }
 
 static void test_redirect__tells_no_other_origin(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     const char *const hosts[] = {"127.0.0.1", "inside.test"};
 
-    allow(house, "INSIDE.test");
+    allow(fixture, "INSIDE.test");
     for (size_t i = 0; i < 2; i++) {
         tseed_transfer_t answer =
-            fetch(house, "127.0.0.1", path_to(house, house->other.port, hosts[i], "/echo"));
+            fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, hosts[i], "/echo"));
         const char *request = (char *)answer.body;
 
         assert_string_equal(answer.cause, "");
@@ -238,10 +238,10 @@ static void test_redirect__tells_no_other_origin(void **state)
 /* Nor when it leads back: who has been elsewhere may have been told where to go. */
 static void test_redirect__tells_nobody_on_the_way_back(void **state)
 {
-    house_t *house = *state;
-    const char *back = path_to(house, house->server.port, "127.0.0.1", "/echo");
+    fixture_t *fixture = *state;
+    const char *back = path_to(fixture, fixture->server.port, "127.0.0.1", "/echo");
     tseed_transfer_t answer =
-        fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", back));
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "127.0.0.1", back));
 
     assert_non_null(strstr((char *)answer.body, "GET /echo "));
     assert_null(strstr((char *)answer.body, "X-Key"));
@@ -249,27 +249,30 @@ static void test_redirect__tells_nobody_on_the_way_back(void **state)
 
 static void test_redirect__goes_to_no_host_that_is_not_named(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t answer;
 
-    allow(house, "another.test");
-    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "inside.test", "/echo"));
+    allow(fixture, "another.test");
+    answer =
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "inside.test", "/echo"));
     assert_int_equal(answer.result, TSEED_FETCH_FAILED);
     assert_int_equal(answer.http_status, 302);
-    assert_string_equal(answer.cause, apr_psprintf(house->pool,
+    assert_string_equal(answer.cause, apr_psprintf(fixture->pool,
                                                    "redirected to another host, which redirect= of "
                                                    "TileSeedUpstream does not name: inside.test:%d",
-                                                   house->other.port));
-    allow(house, TSEED_REDIRECT_ANY);
-    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "inside.test", "/echo"));
+                                                   fixture->other.port));
+    allow(fixture, TSEED_REDIRECT_ANY);
+    answer =
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "inside.test", "/echo"));
     assert_string_equal(answer.cause, "");
 }
 
 static void test_redirect__takes_no_credentials_from_an_upstream(void **state)
 {
-    house_t *house = *state;
-    tseed_transfer_t answer = fetch(
-        house, "127.0.0.1", path_to(house, house->other.port, "me:secret@127.0.0.1", "/echo"));
+    fixture_t *fixture = *state;
+    tseed_transfer_t answer =
+        fetch(fixture, "127.0.0.1",
+              path_to(fixture, fixture->other.port, "me:secret@127.0.0.1", "/echo"));
 
     assert_string_equal(answer.cause, "");
     assert_null(strstr((char *)answer.body, "Authorization"));
@@ -277,82 +280,85 @@ static void test_redirect__takes_no_credentials_from_an_upstream(void **state)
 
 static void test_redirect__repeats_no_words_from_elsewhere(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t answer;
 
-    answer = fetch(house, "127.0.0.1", "/as/500");
+    answer = fetch(fixture, "127.0.0.1", "/as/500");
     assert_string_equal(answer.cause, "500 Internal Server Error: token of the inside");
-    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", "/as/500"));
-    assert_string_equal(answer.cause, apr_psprintf(house->pool,
+    answer =
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "127.0.0.1", "/as/500"));
+    assert_string_equal(answer.cause, apr_psprintf(fixture->pool,
                                                    "500 Internal Server Error, redirected to "
                                                    "127.0.0.1:%d",
-                                                   house->other.port));
-    answer = fetch(house, "127.0.0.1", path_to(house, house->other.port, "127.0.0.1", "/as/200"));
-    assert_string_equal(
-        answer.cause,
-        apr_psprintf(house->pool, "200 with text, redirected to 127.0.0.1:%d", house->other.port));
-    assert_string_equal(tseed_transfer_words(&answer, house->pool), "");
+                                                   fixture->other.port));
+    answer =
+        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "127.0.0.1", "/as/200"));
+    assert_string_equal(answer.cause,
+                        apr_psprintf(fixture->pool, "200 with text, redirected to 127.0.0.1:%d",
+                                     fixture->other.port));
+    assert_string_equal(tseed_transfer_words(&answer, fixture->pool), "");
 }
 
 /* ---- addresses ---- */
 
-static void assert_closed(house_t *house, const char *from, const char *to)
+static void assert_closed(fixture_t *fixture, const char *from, const char *to)
 {
-    tseed_transfer_t answer = fetch(house, from, path_to(house, house->other.port, to, "/echo"));
+    tseed_transfer_t answer =
+        fetch(fixture, from, path_to(fixture, fixture->other.port, to, "/echo"));
 
     assert_string_equal(answer.cause,
-                        apr_psprintf(house->pool,
+                        apr_psprintf(fixture->pool,
                                      "redirected from a public address to one that is not, of "
                                      "%s:%d",
-                                     to, house->other.port));
+                                     to, fixture->other.port));
     assert_int_equal(answer.result, TSEED_FETCH_FAILED);
-    assert_int_equal(atomic_load(&house->other.requests), 0);
+    assert_int_equal(atomic_load(&fixture->other.requests), 0);
 }
 
 static void test_redirect__leads_from_no_public_address_inside(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     tseed_transfer_t answer;
 
-    allow(house, TSEED_REDIRECT_ANY);
-    assert_closed(house, PUBLIC, "127.0.0.1");
-    assert_closed(house, "outside.test", "inside.test");
-    answer = fetch(house, PUBLIC, path_to(house, house->other.port, "outside.test", "/echo"));
+    allow(fixture, TSEED_REDIRECT_ANY);
+    assert_closed(fixture, PUBLIC, "127.0.0.1");
+    assert_closed(fixture, "outside.test", "inside.test");
+    answer = fetch(fixture, PUBLIC, path_to(fixture, fixture->other.port, "outside.test", "/echo"));
     assert_string_equal(answer.cause, "");
 }
 
 /* A connection that somebody else has left open is no way in. */
 static void test_redirect__takes_no_open_connection_inside(void **state)
 {
-    house_t *house = *state;
-    tseed_upstream_t inside = house->upstream;
+    fixture_t *fixture = *state;
+    tseed_upstream_t inside = fixture->upstream;
     tseed_transfer_t transfer = {
-        .url = apr_psprintf(house->pool, "http://inside.test:%d/echo", house->other.port),
+        .url = apr_psprintf(fixture->pool, "http://inside.test:%d/echo", fixture->other.port),
         .upstream = &inside,
-        .owner = house,
+        .owner = fixture,
         .most = 100000,
     };
 
-    tseed_fetcher_submit(house->fetcher, &transfer);
-    while (sem_wait(&house->came) != 0) {
+    tseed_fetcher_submit(fixture->fetcher, &transfer);
+    while (sem_wait(&fixture->came) != 0) {
     }
     assert_int_equal(transfer.result, TSEED_FETCH_OK);
     free(transfer.body);
-    atomic_store(&house->other.requests, 0);
-    allow(house, TSEED_REDIRECT_ANY);
-    assert_closed(house, PUBLIC, "inside.test");
+    atomic_store(&fixture->other.requests, 0);
+    allow(fixture, TSEED_REDIRECT_ANY);
+    assert_closed(fixture, PUBLIC, "inside.test");
 }
 
 static void test_redirect__remembers_who_has_sent_us(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     const char *on;
 
-    allow(house, TSEED_REDIRECT_ANY);
-    on = path_to(house, house->other.port, "127.0.0.1", "/echo");
-    on = path_to(house, house->server.port, PUBLIC, on);
-    assert_int_equal(fetch(house, "127.0.0.1", on).result, TSEED_FETCH_FAILED);
-    assert_int_equal(atomic_load(&house->other.requests), 0);
+    allow(fixture, TSEED_REDIRECT_ANY);
+    on = path_to(fixture, fixture->other.port, "127.0.0.1", "/echo");
+    on = path_to(fixture, fixture->server.port, PUBLIC, on);
+    assert_int_equal(fetch(fixture, "127.0.0.1", on).result, TSEED_FETCH_FAILED);
+    assert_int_equal(atomic_load(&fixture->other.requests), 0);
 }
 
 static void test_redirect__knows_which_addresses_are_public(void **state)

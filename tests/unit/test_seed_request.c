@@ -10,7 +10,7 @@
 
 #include "malformed_fixture.h"
 #include "protocol/tseed_seed_request.h"
-#include "states_fixture.h"
+#include "layers_fixture.h"
 
 #include "document_fixture.h" /* its pool is the name of parameters above */
 
@@ -22,7 +22,7 @@ static tseed_tileset_t tileset;
 static int setup(void **state)
 {
     (void)state;
-    catalog = states_catalog(pool);
+    catalog = layers_catalog(pool);
     return 0;
 }
 
@@ -304,7 +304,7 @@ static void test_seed_request__an_accepted_task_finds_its_tile_set(void **state)
     assert_null(submit_members("<parameters><entry><string>STYLES</string><string>outline</string>"
                                "</entry></parameters><format>image/jpeg</format>"));
     accepted = tileset;
-    catalog = states_catalog(pool);
+    catalog = layers_catalog(pool);
     assert_null(tseed_task_tileset(&tileset, &task, catalog, pool));
     assert_string_equal(tileset.key, accepted.key);
     assert_ptr_equal(tileset.layer, layer_of("topp:states"));
@@ -387,7 +387,7 @@ static void test_seed_request__an_added_filter_stops_a_task(void **state)
 {
     (void)state;
     assert_null(accept_and_ask(""));
-    states_add_filter(layer_of("topp:states"), "TIME", pool);
+    layers_add_filter(layer_of("topp:states"), "TIME", pool);
     assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
                         "layer topp:states has got the parameter TIME since the task was "
                         "accepted: send the request again");

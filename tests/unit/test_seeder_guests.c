@@ -11,7 +11,7 @@
 /* ---- requests for tiles that are not there ---- */
 
 typedef struct {
-    house_t *house;
+    fixture_t *fixture;
     const char *layer;
     tseed_tile_t tile;
     const char *style; /* NULL: the default one */
@@ -37,7 +37,7 @@ static void *ask(void *data)
     if (guest->style) {
         apr_table_setn((apr_table_t *)question.parameters, "STYLES", guest->style);
     }
-    tseed_miss_ask(&guest->reply, &guest->file, guest->house->miss_socket[1], &question, &vigil);
+    tseed_miss_ask(&guest->reply, &guest->file, guest->fixture->miss_socket[1], &question, &vigil);
     apr_pool_destroy(pool);
     return NULL;
 }
@@ -47,9 +47,9 @@ static void guest_begin(guest_t *guest)
     assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
 }
 
-static void guest_send(guest_t *guest, house_t *house, int z, int64_t x, int64_t y)
+static void guest_send(guest_t *guest, fixture_t *fixture, int z, int64_t x, int64_t y)
 {
-    *guest = (guest_t){.house = house, .layer = "topp:states", .tile = {z, x, y}, .socket = -1};
+    *guest = (guest_t){.fixture = fixture, .layer = "topp:states", .tile = {z, x, y}, .socket = -1};
     guest_begin(guest);
 }
 
@@ -61,44 +61,44 @@ static int guest_hear(guest_t *guest)
 
 static void test_seeder_guests__guests_of_one_metatile_share_a_fetch(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     int64_t before = upstream->requests;
     guest_t guests[4];
 
     upstream->mood = SLOW;
     for (int i = 0; i < 4; i++) {
-        guest_send(&guests[i], house, 3, 4 + i, 5);
+        guest_send(&guests[i], fixture, 3, 4 + i, 5);
     }
     for (int i = 0; i < 4; i++) {
         assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
         assert_int_equal(guests[i].file, -1);
     }
     assert_int_equal(upstream->requests - before, 1);
-    assert_int_equal(files(house), 16); /* the metatile, not the tile */
+    assert_int_equal(files(fixture), 16); /* the metatile, not the tile */
 }
 
 static void test_seeder_guests__guest_of_a_present_tile_costs_no_fetch(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     guest_t guest;
     int64_t before;
 
-    wait_end(house, post(house, "seed", 2, 1));
+    wait_end(fixture, post(fixture, "seed", 2, 1));
     before = upstream->requests;
-    guest_send(&guest, house, 2, 1, 1);
+    guest_send(&guest, fixture, 2, 1, 1);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
     assert_int_equal(upstream->requests, before);
 }
 
 static void test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     unsigned char signature[8];
     guest_t guest;
-    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+    FILE *file = fopen(apr_pstrcat(fixture->pool, fixture->dir, "/cache", NULL), "w");
 
     fclose(file); /* a file where the cache should be */
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
     assert_int_equal(pread(guest.file, signature, 8, 0), 8);
     assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
@@ -108,14 +108,14 @@ static void test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest(vo
 /* Whoever comes when the work at the metatile has begun already gets his tile as well. */
 static void test_seeder_guests__late_guests_are_passed_their_tiles(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     guest_t guests[WAITERS];
-    FILE *file = fopen(apr_pstrcat(house->pool, house->dir, "/cache", NULL), "w");
+    FILE *file = fopen(apr_pstrcat(fixture->pool, fixture->dir, "/cache", NULL), "w");
 
     fclose(file); /* a file where the cache should be */
     for (int round = 0; round < 40; round++) {
         for (int i = 0; i < WAITERS; i++) {
-            guest_send(&guests[i], house, 5, 4 + i % 4, 8 + i / 4 % 4);
+            guest_send(&guests[i], fixture, 5, 4 + i % 4, 8 + i / 4 % 4);
             apr_sleep(500);
         }
         for (int i = 0; i < WAITERS; i++) {
@@ -127,11 +127,11 @@ static void test_seeder_guests__late_guests_are_passed_their_tiles(void **state)
 
 static void test_seeder_guests__guest_hears_why_the_upstream_fails(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     guest_t guest;
 
     upstream->mood = EXCEPTION;
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
     assert_non_null(strstr(guest.reply.cause, "no such layer"));
     assert_true(guest.reply.retry_after > 0);
@@ -139,16 +139,16 @@ static void test_seeder_guests__guest_hears_why_the_upstream_fails(void **state)
 
 static void test_seeder_guests__guests_beyond_the_limit_are_turned_away(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     guest_t guests[WAITERS], one_more;
     int64_t before = upstream->requests;
 
     upstream->mood = HANGS;
     for (int i = 0; i < WAITERS; i++) {
-        guest_send(&guests[i], house, 9, 8 * i, 0);
+        guest_send(&guests[i], fixture, 9, 8 * i, 0);
     }
     AWAIT(upstream->requests - before == WAITERS);
-    guest_send(&one_more, house, 9, 0, 0);
+    guest_send(&one_more, fixture, 9, 0, 0);
     assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
     assert_true(one_more.reply.retry_after > 0);
     upstream->mood = FINE;
@@ -157,17 +157,17 @@ static void test_seeder_guests__guests_beyond_the_limit_are_turned_away(void **s
     }
 }
 
-static void asks_again_after(house_t *house, int signal_number)
+static void asks_again_after(fixture_t *fixture, int signal_number)
 {
     int64_t before = upstream->requests;
     guest_t guest;
 
     upstream->mood = HANGS;
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     AWAIT(upstream->requests > before);
-    seeder_stop(house, signal_number);
+    seeder_stop(fixture, signal_number);
     upstream->mood = FINE;
-    seeder_start(house);
+    seeder_start(fixture);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
 }
 
@@ -184,31 +184,31 @@ static void test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next(void **s
 /* What the upstream gave before a truncate is passed to nobody and not stored after it. */
 static void test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     int64_t before = upstream->requests;
     uint64_t sum;
     guest_t guest;
 
     upstream->mood = HANGS;
-    guest_send(&guest, house, 3, 4, 5);
+    guest_send(&guest, fixture, 3, 4, 5);
     AWAIT(upstream->requests > before);
     upstream->tint = 1;
-    assert_int_equal(wait_end(house, post(house, "truncate", 4, 1)).state, TSEED_DONE);
+    assert_int_equal(wait_end(fixture, post(fixture, "truncate", 4, 1)).state, TSEED_DONE);
     upstream->mood = FINE;
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
     assert_int_equal(upstream->requests, before + 2);
-    sum = sum_of_files(house);
-    wait_end(house, post(house, "truncate", 4, 1));
-    guest_send(&guest, house, 3, 4, 5);
+    sum = sum_of_files(fixture);
+    wait_end(fixture, post(fixture, "truncate", 4, 1));
+    guest_send(&guest, fixture, 3, 4, 5);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    assert_true(sum == sum_of_files(house));
+    assert_true(sum == sum_of_files(fixture));
 }
 
 /* ---- who goes away ---- */
 
 /* The ends of as many connections as there are places; all places are taken by their guests, whom
  * the upstream lets wait. */
-static void fill_places(house_t *house, guest_t *guests, int *clients)
+static void fill_places(fixture_t *fixture, guest_t *guests, int *clients)
 {
     int64_t before = upstream->requests;
 
@@ -219,7 +219,7 @@ static void fill_places(house_t *house, guest_t *guests, int *clients)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
         clients[i] = ends[1];
         guests[i] = (guest_t){
-            .house = house, .layer = "topp:states", .tile = {9, 8 * i, 0}, .socket = ends[0]};
+            .fixture = fixture, .layer = "topp:states", .tile = {9, 8 * i, 0}, .socket = ends[0]};
         guest_begin(&guests[i]);
     }
     AWAIT(upstream->requests - before == WAITERS);
@@ -227,12 +227,12 @@ static void fill_places(house_t *house, guest_t *guests, int *clients)
 
 static void test_seeder_guests__clients_that_go_give_their_places_back(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     guest_t guests[WAITERS], next;
     int clients[WAITERS];
 
-    fill_places(house, guests, clients);
-    guest_send(&next, house, 9, 0, 0);
+    fill_places(fixture, guests, clients);
+    guest_send(&next, fixture, 9, 0, 0);
     assert_int_equal(guest_hear(&next), TSEED_MISS_BUSY);
     assert_non_null(strstr(next.reply.cause, "TileSeedMissWaiters"));
     for (int i = 0; i < WAITERS; i++) {
@@ -243,7 +243,7 @@ static void test_seeder_guests__clients_that_go_give_their_places_back(void **st
         close(guests[i].socket);
     }
     do { /* the seeder hears of it a moment later */
-        guest_send(&next, house, 9, 0, 0);
+        guest_send(&next, fixture, 9, 0, 0);
         apr_sleep(100000);
         upstream->mood = FINE;
         upstream->mood = guest_hear(&next) == TSEED_MISS_BUSY ? HANGS : FINE;
@@ -252,58 +252,58 @@ static void test_seeder_guests__clients_that_go_give_their_places_back(void **st
 }
 
 /* Waits until the seeder has gone through its loop once more: it then knows what came before. */
-static void pass_loop(house_t *house)
+static void pass_loop(fixture_t *fixture)
 {
-    ring(house);
-    AWAIT(tseed_board_applied(house->board) == tseed_board_committed(house->board));
+    ring(fixture);
+    AWAIT(tseed_board_applied(fixture->board) == tseed_board_committed(fixture->board));
 }
 
 /* What waits for a connection to the upstream is not asked for when its client has gone. */
 static void test_seeder_guests__what_has_not_begun_is_called_off(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     int64_t before = upstream->requests;
     guest_t first, second;
     int ends[2];
 
-    ((tseed_upstream_t *)house->layer->source.addresses[0].upstream)->connections = 1;
-    seeder_stop(house, SIGTERM);
-    seeder_start(house);
+    ((tseed_upstream_t *)fixture->layer->source.addresses[0].upstream)->connections = 1;
+    seeder_stop(fixture, SIGTERM);
+    seeder_start(fixture);
     upstream->mood = HANGS;
-    guest_send(&first, house, 9, 0, 0);
+    guest_send(&first, fixture, 9, 0, 0);
     AWAIT(upstream->requests == before + 1);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    second =
-        (guest_t){.house = house, .layer = "topp:states", .tile = {9, 64, 0}, .socket = ends[0]};
+    second = (guest_t){
+        .fixture = fixture, .layer = "topp:states", .tile = {9, 64, 0}, .socket = ends[0]};
     guest_begin(&second);
     apr_sleep(200000); /* it waits for its turn now, or has not even come: either is right */
     close(ends[1]);
     assert_int_equal(guest_hear(&second), TSEED_MISS_BUSY);
     close(ends[0]);
-    pass_loop(house); /* the seeder has read the question, */
-    pass_loop(house); /* and knows that nobody waits for its answer */
+    pass_loop(fixture); /* the seeder has read the question, */
+    pass_loop(fixture); /* and knows that nobody waits for its answer */
     upstream->mood = FINE;
     assert_int_equal(guest_hear(&first), TSEED_MISS_STORED);
-    wait_end(house, post(house, "seed", 0, 1));
+    wait_end(fixture, post(fixture, "seed", 0, 1));
     assert_int_equal(upstream->requests, before + 2); /* the first, and the seed's */
 }
 
 /* One layer has no more places than it leaves free. */
 static void test_seeder_guests__a_layer_leaves_places_to_others(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     int64_t before = upstream->requests;
     guest_t guests[WAITERS], other;
 
-    house->settings.miss_of_layer = 0;
-    seeder_stop(house, SIGTERM);
-    seeder_start(house);
+    fixture->settings.miss_of_layer = 0;
+    seeder_stop(fixture, SIGTERM);
+    seeder_start(fixture);
     upstream->mood = HANGS;
     for (int i = 0; i < WAITERS; i++) {
-        guest_send(&guests[i], house, 9, 8 * i, 0);
+        guest_send(&guests[i], fixture, 9, 8 * i, 0);
     }
     AWAIT(upstream->requests - before == WAITERS / 2);
-    other = (guest_t){.house = house, .layer = "roads", .tile = {9, 0, 0}, .socket = -1};
+    other = (guest_t){.fixture = fixture, .layer = "roads", .tile = {9, 0, 0}, .socket = -1};
     guest_begin(&other);
     AWAIT(upstream->requests - before == WAITERS / 2 + 1);
     upstream->mood = FINE;
@@ -316,12 +316,12 @@ static void test_seeder_guests__a_layer_leaves_places_to_others(void **state)
     }
 }
 
-static int is_stored(house_t *house, int z, int64_t x, int64_t y)
+static int is_stored(fixture_t *fixture, int z, int64_t x, int64_t y)
 {
     guest_t guest;
     int outcome;
 
-    guest_send(&guest, house, z, x, y);
+    guest_send(&guest, fixture, z, x, y);
     outcome = guest_hear(&guest);
     if (guest.file >= 0) {
         close(guest.file);
@@ -332,15 +332,15 @@ static int is_stored(house_t *house, int z, int64_t x, int64_t y)
 /* ---- a database that fails ---- */
 
 /* Keeps the database from being written until it is closed. */
-static apr_dbd_t *lock_database(house_t *house, const apr_dbd_driver_t **driver)
+static apr_dbd_t *lock_database(fixture_t *fixture, const apr_dbd_driver_t **driver)
 {
-    const char *path = apr_pstrcat(house->pool, house->dir, "/tileseed.db", NULL);
+    const char *path = apr_pstrcat(fixture->pool, fixture->dir, "/tileseed.db", NULL);
     apr_dbd_t *database;
     int rows;
 
-    assert_int_equal(apr_dbd_init(house->pool), APR_SUCCESS);
-    assert_int_equal(apr_dbd_get_driver(house->pool, "sqlite3", driver), APR_SUCCESS);
-    assert_int_equal(apr_dbd_open(*driver, house->pool, path, &database), APR_SUCCESS);
+    assert_int_equal(apr_dbd_init(fixture->pool), APR_SUCCESS);
+    assert_int_equal(apr_dbd_get_driver(fixture->pool, "sqlite3", driver), APR_SUCCESS);
+    assert_int_equal(apr_dbd_open(*driver, fixture->pool, path, &database), APR_SUCCESS);
     AWAIT(apr_dbd_query(*driver, database, &rows, "BEGIN IMMEDIATE") == 0);
     return database;
 }
@@ -348,23 +348,26 @@ static apr_dbd_t *lock_database(house_t *house, const apr_dbd_driver_t **driver)
 /* A tile set that is not in the books can't be entered: the guest hears why. */
 static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
 {
-    house_t *house = *state;
-    tseed_filter_t *filter = apr_array_push(house->layer->filters);
+    fixture_t *fixture = *state;
+    tseed_filter_t *filter = apr_array_push(fixture->layer->filters);
     const apr_dbd_driver_t *driver;
     apr_dbd_t *database;
     guest_t guest;
 
     filter->name = "STYLES";
     filter->default_value = "";
-    filter->values = apr_array_make(house->pool, 1, sizeof(char *));
+    filter->values = apr_array_make(fixture->pool, 1, sizeof(char *));
     APR_ARRAY_PUSH(filter->values, const char *) = "dark";
-    seeder_stop(house, SIGTERM);
-    seeder_start(house);
-    guest_send(&guest, house, 5, 7, 9);
+    seeder_stop(fixture, SIGTERM);
+    seeder_start(fixture);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    database = lock_database(house, &driver);
-    guest = (guest_t){
-        .house = house, .layer = "topp:states", .style = "dark", .tile = {5, 7, 9}, .socket = -1};
+    database = lock_database(fixture, &driver);
+    guest = (guest_t){.fixture = fixture,
+                      .layer = "topp:states",
+                      .style = "dark",
+                      .tile = {5, 7, 9},
+                      .socket = -1};
     guest_begin(&guest);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
     assert_non_null(strstr(guest.reply.cause, "state database"));
@@ -374,57 +377,58 @@ static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
 /* A page that is new can't be marked: the picture is passed on as with a full store. */
 static void test_seeder_guests__a_locked_database_passes_tiles_through(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     const apr_dbd_driver_t *driver;
     apr_dbd_t *database;
     guest_t guest;
 
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    database = lock_database(house, &driver);
-    guest_send(&guest, house, 9, 500, 500);
+    database = lock_database(fixture, &driver);
+    guest_send(&guest, fixture, 9, 500, 500);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
     close(guest.file);
     apr_dbd_close(driver, database);
-    AWAIT(is_stored(house, 9, 500, 500));
+    AWAIT(is_stored(fixture, 9, 500, 500));
 }
 
 /* ---- after a crash ---- */
 
 /* Pages of level 17; as many as a seeder could have been at work in, when they are marked. */
-static void add_pages(house_t *house, int pages, int marked)
+static void add_pages(fixture_t *fixture, int pages, int marked)
 {
-    assert_true(sql(house, apr_psprintf(house->pool,
-                                        "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION "
-                                        "ALL SELECT i + 1 FROM n WHERE i < %d) SELECT (SELECT "
-                                        "MIN(id) FROM tileset), 17, i / 500, i %% 500, 1, 1, 100, "
-                                        "4096, 0, 0, %d FROM n",
-                                        pages - 1, marked)));
+    assert_true(
+        sql(fixture, apr_psprintf(fixture->pool,
+                                  "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION "
+                                  "ALL SELECT i + 1 FROM n WHERE i < %d) SELECT (SELECT "
+                                  "MIN(id) FROM tileset), 17, i / 500, i %% 500, 1, 1, 100, "
+                                  "4096, 0, 0, %d FROM n",
+                                  pages - 1, marked)));
 }
 
 /* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives.
  */
 static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     apr_time_t begun, beat, last = 0, silence = 0;
     guest_t guest;
 
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    seeder_stop(house, SIGTERM);
-    add_pages(house, MARKED, 1);
+    seeder_stop(fixture, SIGTERM);
+    add_pages(fixture, MARKED, 1);
     begun = tseed_clock_monotonic();
-    seeder_start(house);
-    guest_send(&guest, house, 5, 3, 3);
+    seeder_start(fixture);
+    guest_send(&guest, fixture, 5, 3, 3);
     assert_int_not_equal(guest_hear(&guest), TSEED_MISS_BUSY);
     if (guest.file >= 0) {
         close(guest.file);
     }
     print_message("first answer after %d ms\n",
                   (int)apr_time_as_msec(tseed_clock_monotonic() - begun));
-    while (!is_stored(house, 5, 3, 3)) {
-        tseed_board_seeder(house->board, NULL, NULL, &beat);
+    while (!is_stored(fixture, 5, 3, 3)) {
+        tseed_board_seeder(fixture->board, NULL, NULL, &beat);
         silence = last && beat - last > silence ? beat - last : silence;
         last = beat;
         assert_true(tseed_clock_monotonic() - begun < PATIENCE);
@@ -438,12 +442,12 @@ static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
 /* ---- large books ---- */
 
 /* Some of so many pages. */
-static int shows_reading(house_t *house, int64_t id, int64_t pages)
+static int shows_reading(fixture_t *fixture, int64_t id, int64_t pages)
 {
     int64_t read = 0, expected = 0;
     tseed_row_t row;
 
-    return tseed_board_find(house->board, id, &row) &&
+    return tseed_board_find(fixture->board, id, &row) &&
            sscanf(row.progress.reason,
                   "waits until the books of the disk usage are read: %" SCNd64 " of %" SCNd64
                   " pages so far",
@@ -451,95 +455,96 @@ static int shows_reading(house_t *house, int64_t id, int64_t pages)
            read > 0 && read < expected && expected == pages;
 }
 
-static int64_t pages_of(house_t *house)
+static int64_t pages_of(fixture_t *fixture)
 {
     apr_array_header_t *records;
     int64_t pages = 0;
 
-    assert_int_equal(tseed_books_tilesets(house->state, &records, house->pool), APR_SUCCESS);
+    assert_int_equal(tseed_books_tilesets(fixture->state, &records, fixture->pool), APR_SUCCESS);
     for (int i = 0; i < records->nelts; i++) {
         pages += APR_ARRAY_IDX(records, i, tseed_tileset_record_t).pages;
     }
     return pages;
 }
 
-static void add_known(house_t *house, int pages)
+static void add_known(fixture_t *fixture, int pages)
 {
-    add_pages(house, pages, 0);
-    assert_true(sql(house, apr_psprintf(house->pool,
-                                        "UPDATE tileset SET pages = pages + %d, names = names + %d"
-                                        " WHERE id = (SELECT MIN(id) FROM tileset)",
-                                        pages, pages)));
+    add_pages(fixture, pages, 0);
+    assert_true(
+        sql(fixture, apr_psprintf(fixture->pool,
+                                  "UPDATE tileset SET pages = pages + %d, names = names + %d"
+                                  " WHERE id = (SELECT MIN(id) FROM tileset)",
+                                  pages, pages)));
 }
 
 /* A tile is asked for and passed on while pages are read; a task is taken in, says what it waits
  * for, and may be terminated; a seeder that leaves in the midst of it has changed no book. */
 static void test_seeder_guests__books_are_read_beside_the_work(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
     int64_t waiting, pages;
     guest_t guest;
 
-    guest_send(&guest, house, 5, 7, 9);
+    guest_send(&guest, fixture, 5, 7, 9);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    seeder_stop(house, SIGTERM);
-    pages = pages_of(house) + READ;
-    add_known(house, READ);
-    waiting = post(house, "seed", 2, 2);
-    seeder_start(house);
-    guest_send(&guest, house, 5, 3, 3);
-    AWAIT(shows_reading(house, waiting, pages));
+    seeder_stop(fixture, SIGTERM);
+    pages = pages_of(fixture) + READ;
+    add_known(fixture, READ);
+    waiting = post(fixture, "seed", 2, 2);
+    seeder_start(fixture);
+    guest_send(&guest, fixture, 5, 3, 3);
+    AWAIT(shows_reading(fixture, waiting, pages));
     assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
     close(guest.file);
-    seeder_stop(house, SIGTERM);
-    assert_int_equal(pages_of(house), pages);
-    assert_int_equal(progress_of(house, waiting).state, TSEED_PENDING);
-    seeder_start(house);
-    assert_int_equal(wait_end(house, waiting).state, TSEED_DONE);
-    guest_send(&guest, house, 5, 3, 3);
+    seeder_stop(fixture, SIGTERM);
+    assert_int_equal(pages_of(fixture), pages);
+    assert_int_equal(progress_of(fixture, waiting).state, TSEED_PENDING);
+    seeder_start(fixture);
+    assert_int_equal(wait_end(fixture, waiting).state, TSEED_DONE);
+    guest_send(&guest, fixture, 5, 3, 3);
     assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
-    seeder_stop(house, SIGTERM);
-    assert_int_equal(pages_of(house), pages + 3); /* of levels 0 to 2 */
+    seeder_stop(fixture, SIGTERM);
+    assert_int_equal(pages_of(fixture), pages + 3); /* of levels 0 to 2 */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_one_metatile_share_a_fetch,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guest_of_a_present_tile_costs_no_fetch,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(
-            test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest, house_setup,
-            house_teardown),
+            test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest, fixture_setup,
+            fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__late_guests_are_passed_their_tiles,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guest_hears_why_the_upstream_fails,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guests_beyond_the_limit_are_turned_away,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_killed_seeder_ask_the_next,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(
-            test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale, house_setup,
-            house_teardown),
+            test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale, fixture_setup,
+            fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__a_locked_database_passes_tiles_through,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__many_marked_pages_hold_up_nobody,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__books_are_read_beside_the_work,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__what_has_not_begun_is_called_off,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__a_layer_leaves_places_to_others,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_guests__a_database_that_fails_is_called_so,
-                                        house_setup, house_teardown),
+                                        fixture_setup, fixture_teardown),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, upstream_setup, upstream_teardown);
 }

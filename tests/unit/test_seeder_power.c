@@ -31,7 +31,7 @@ typedef struct {
 } act_t;
 
 typedef struct {
-    house_t *house;
+    fixture_t *fixture;
     char folder[64];
     act_t acts[8];
     int count;
@@ -42,63 +42,63 @@ typedef struct {
 
 /* ---- living ---- */
 
-static void start(house_t *house, int is_synced)
+static void start(fixture_t *fixture, int is_synced)
 {
-    house->settings.sync = is_synced;
-    house->settings.stop_timeout = PATIENT * APR_USEC_PER_SEC;
+    fixture->settings.sync = is_synced;
+    fixture->settings.stop_timeout = PATIENT * APR_USEC_PER_SEC;
     power_store_hurry(HASTE);
-    seeder_start(house);
+    seeder_start(fixture);
     power_store_hurry(1);
 }
 
-static int is_working(const house_t *house)
+static int is_working(const fixture_t *fixture)
 {
     int64_t pid;
     uint64_t epoch;
     apr_time_t beat;
 
-    return tseed_board_seeder(house->board, &pid, &epoch, &beat) == TSEED_SEEDER_WORKING &&
-           pid == house->seeder;
+    return tseed_board_seeder(fixture->board, &pid, &epoch, &beat) == TSEED_SEEDER_WORKING &&
+           pid == fixture->seeder;
 }
 
 /* Who is told to end before it listens is killed, between a call and its note maybe. */
-static void restart(house_t *house, int is_synced)
+static void restart(fixture_t *fixture, int is_synced)
 {
-    AWAIT(is_working(house));
-    assert_int_equal(seeder_stop(house, SIGTERM), 0);
-    start(house, is_synced);
+    AWAIT(is_working(fixture));
+    assert_int_equal(seeder_stop(fixture, SIGTERM), 0);
+    start(fixture, is_synced);
 }
 
 static act_t *act(life_t *life, int is_other, const char *type)
 {
-    house_t *house = life->house;
+    fixture_t *fixture = life->fixture;
     act_t *made = &life->acts[life->count++];
 
     made->is_other = is_other;
-    made->body = is_other ? apr_psprintf(house->pool, WORLD_BODY, type)
-                          : apr_psprintf(house->pool, STRIP_BODY, type);
+    made->body = is_other ? apr_psprintf(fixture->pool, WORLD_BODY, type)
+                          : apr_psprintf(fixture->pool, STRIP_BODY, type);
     made->posted = power_store_notes();
     made->replaced = made->removed = SIZE_MAX;
-    made->id = post_document(house, is_other ? house->other : house->layer, made->body);
+    made->id = post_document(fixture, is_other ? fixture->other : fixture->layer, made->body);
     return made;
 }
 
 static void finish(life_t *life, const act_t *made)
 {
-    assert_int_equal(wait_end(life->house, made->id).state, TSEED_DONE);
+    assert_int_equal(wait_end(life->fixture, made->id).state, TSEED_DONE);
 }
 
 static void begin_life(life_t *life, int is_synced)
 {
-    const tseed_address_t *address = &life->house->layer->source.addresses[0];
+    const tseed_address_t *address = &life->fixture->layer->source.addresses[0];
 
-    for (int i = 0; i < 2; i++, address = &life->house->other->source.addresses[0]) {
+    for (int i = 0; i < 2; i++, address = &life->fixture->other->source.addresses[0]) {
         tseed_upstream_t *server = (tseed_upstream_t *)address->upstream;
 
         server->timeout = server->connect_timeout = server->first_byte_timeout =
             PATIENT * APR_USEC_PER_SEC;
     }
-    restart(life->house, is_synced);
+    restart(life->fixture, is_synced);
     life->from = power_store_notes();
 }
 
@@ -116,8 +116,8 @@ static void live(life_t *life)
     begin_life(life, 1);
     upstream->mood = SLOW;
     seed = act(life, 0, "seed");
-    wait_processed(life->house, seed->id, 600);
-    restart(life->house, 1);
+    wait_processed(life->fixture, seed->id, 600);
+    restart(life->fixture, 1);
     finish(life, seed);
     upstream->mood = UNIFORM;
     world = act(life, 1, "seed");
@@ -128,8 +128,8 @@ static void live(life_t *life)
     finish(life, act(life, 0, "reseed"));
     world->removed = power_store_notes();
     finish(life, act(life, 1, "truncate"));
-    assert_int_equal(seeder_stop(life->house, SIGTERM), 0);
-    life->house->seeder = 0;
+    assert_int_equal(seeder_stop(life->fixture, SIGTERM), 0);
+    life->fixture->seeder = 0;
     power_store_stop();
 }
 
@@ -152,10 +152,10 @@ typedef struct {
 static void resolve(look_t *look, const act_t *of)
 {
     tseed_seed_document_t document;
-    house_t *house = look->life->house;
+    fixture_t *fixture = look->life->fixture;
     tseed_shape_t shape;
 
-    look->layer = of->is_other ? *house->other : *house->layer;
+    look->layer = of->is_other ? *fixture->other : *fixture->layer;
     look->layer.store.root = apr_pstrcat(look->pool, look->life->folder, "/cache", NULL);
     assert_null(tseed_seed_document_read(&document, TSEED_BODY_JSON, of->body, strlen(of->body),
                                          look->pool));
@@ -363,7 +363,7 @@ static ino_t inode_of(const char *path)
 static void keep_inode(const look_t *look)
 {
     const char *database = apr_pstrcat(look->pool, look->life->folder, "/tileseed.db", NULL);
-    const char *original = apr_pstrcat(look->pool, look->life->house->dir, "/tileseed.db", NULL);
+    const char *original = apr_pstrcat(look->pool, look->life->fixture->dir, "/tileseed.db", NULL);
     tseed_mark_t mark;
 
     assert_int_equal(tseed_mark_load(&mark, database, look->pool), APR_SUCCESS);
@@ -422,12 +422,12 @@ static const char *first_fault(life_t *life, int cuts, int ignores_syncfs, look_
         look_t look = {.life = life, .cut = &cut};
 
         cut.ignores_syncfs = ignores_syncfs;
-        apr_pool_create(&look.pool, life->house->pool);
+        apr_pool_create(&look.pool, life->fixture->pool);
         fault = fault_of(&look);
-        fault =
-            fault ? apr_psprintf(life->house->pool, "cut %d of %d (%" APR_UINT64_T_HEX_FMT "): %s",
-                                 (int)cut.at, (int)power_store_notes(), cut.dice, fault)
-                  : NULL;
+        fault = fault ? apr_psprintf(life->fixture->pool,
+                                     "cut %d of %d (%" APR_UINT64_T_HEX_FMT "): %s", (int)cut.at,
+                                     (int)power_store_notes(), cut.dice, fault)
+                      : NULL;
         apr_pool_destroy(look.pool);
         seen->made += look.made;
         seen->pages += look.pages;
@@ -440,15 +440,15 @@ static const char *first_fault(life_t *life, int cuts, int ignores_syncfs, look_
 static int setup(void **state)
 {
     life_t *life = calloc(1, sizeof(*life));
-    void *house;
+    void *fixture;
 
     life->dice = (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid();
     strcpy(life->folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/tileseed-cut-XXXXXX"
                                                        : "/tmp/tileseed-cut-XXXXXX");
     assert_non_null(mkdtemp(life->folder));
     power_store_start();
-    house_setup(&house);
-    life->house = house;
+    fixture_setup(&fixture);
+    life->fixture = fixture;
     *state = life;
     return 0;
 }
@@ -456,10 +456,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     life_t *life = *state;
-    void *house = life->house;
+    void *fixture = life->fixture;
 
     power_store_stop();
-    house_teardown(&house);
+    fixture_teardown(&fixture);
     nftw(life->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(life);
     return 0;
@@ -472,8 +472,8 @@ static void assert_notes_are_whole(const life_t *life)
 {
     const power_cut_t none = {.at = power_store_notes(), .keeps_all = 1};
     const char *command =
-        apr_psprintf(life->house->pool, "[ \"$(" LISTING ")\" = \"$(" LISTING ")\" ]",
-                     life->house->dir, life->folder);
+        apr_psprintf(life->fixture->pool, "[ \"$(" LISTING ")\" = \"$(" LISTING ")\" ]",
+                     life->fixture->dir, life->folder);
 
     empty(life);
     power_store_restore(life->folder, &none);
@@ -521,5 +521,5 @@ int main(void)
         TEST(finds_a_seeder_that_does_not_sync),
     };
 
-    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+    return cmocka_run_group_tests(tests, upstream_setup, upstream_teardown);
 }

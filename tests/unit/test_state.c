@@ -22,53 +22,53 @@
 #include "protocol/tseed_answer.h"
 #include "state/tseed_state.h"
 
-#include "state_home.h"
+#include "state_fixture.h"
 
-static void get(const home_t *home, int64_t id, tseed_progress_t *progress)
+static void get(const fixture_t *fixture, int64_t id, tseed_progress_t *progress)
 {
     tseed_task_t *task;
 
-    assert_int_equal(tseed_state_task_get(home->state, &task, progress, id, home->pool),
+    assert_int_equal(tseed_state_task_get(fixture->state, &task, progress, id, fixture->pool),
                      APR_SUCCESS);
     assert_int_equal(task->id, id);
 }
 
-static int is_there(const home_t *home, int64_t id)
+static int is_there(const fixture_t *fixture, int64_t id)
 {
     tseed_task_t *task;
     tseed_progress_t progress;
 
-    return tseed_state_task_get(home->state, &task, &progress, id, home->pool) == APR_SUCCESS;
+    return tseed_state_task_get(fixture->state, &task, &progress, id, fixture->pool) == APR_SUCCESS;
 }
 
-static int claim(const home_t *home, int64_t id)
+static int claim(const fixture_t *fixture, int64_t id)
 {
     int won;
 
-    assert_int_equal(tseed_state_task_claim(home->state, id, 5, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_claim(fixture->state, id, 5, &won), APR_SUCCESS);
     return won;
 }
 
-static int finish(const home_t *home, int64_t id, apr_time_t when)
+static int finish(const fixture_t *fixture, int64_t id, apr_time_t when)
 {
     tseed_progress_t progress = {.state = TSEED_DONE, .made = 100, .finished = when};
     int won;
 
-    assert_int_equal(tseed_state_task_finish(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_finish(fixture->state, id, &progress, &won), APR_SUCCESS);
     return won;
 }
 
-static apr_array_header_t *terminate(const home_t *home, const char *layer, unsigned mask)
+static apr_array_header_t *terminate(const fixture_t *fixture, const char *layer, unsigned mask)
 {
     apr_array_header_t *terminated, *layers = NULL;
     tseed_termination_t what = {.mask = mask, .reason = "by alice", .now = 77};
 
     if (layer) {
-        layers = apr_array_make(home->pool, 1, sizeof(const char *));
+        layers = apr_array_make(fixture->pool, 1, sizeof(const char *));
         APR_ARRAY_PUSH(layers, const char *) = layer;
     }
     what.layers = layers;
-    assert_int_equal(tseed_state_terminate(home->state, &terminated, &what, home->pool),
+    assert_int_equal(tseed_state_terminate(fixture->state, &terminated, &what, fixture->pool),
                      APR_SUCCESS);
     return terminated;
 }
@@ -77,12 +77,12 @@ static apr_array_header_t *terminate(const home_t *home, const char *layer, unsi
 
 static void test_state__gives_a_task_back_as_it_was(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     const char *nasty =
         "x'); DROP TABLE task; --\"%s %lld ? $1 \\ \xc3\xa9\xe2\x82\xac\xf0\x9f\x97\xba";
-    tseed_task_t task = task_of(home, nasty), *back;
+    tseed_task_t task = task_of(fixture, nasty), *back;
     tseed_progress_t progress, fresh = {0};
-    apr_table_t *parameters = apr_table_make(home->pool, 2);
+    apr_table_t *parameters = apr_table_make(fixture->pool, 2);
 
     apr_table_set(parameters, "CQL_FILTER", "name = 'O''Brien' AND \"a\" > 1");
     apr_table_set(parameters, "STYLES", nasty);
@@ -99,9 +99,9 @@ static void test_state__gives_a_task_back_as_it_was(void **data)
     task.failure_limit = -1;
     task.tiles_total = 9223372036854775807;
     task.created = 1795255200123456;
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
 
-    assert_int_equal(tseed_state_task_get(home->state, &back, &progress, task.id, home->pool),
+    assert_int_equal(tseed_state_task_get(fixture->state, &back, &progress, task.id, fixture->pool),
                      APR_SUCCESS);
     assert_memory_equal(&progress, &fresh, sizeof(fresh));
     assert_int_equal(back->id, 1);
@@ -129,13 +129,13 @@ static void test_state__gives_a_task_back_as_it_was(void **data)
     assert_int_equal(back->failure_limit, -1);
     assert_int_equal(back->tiles_total, 9223372036854775807);
     assert_int_equal(back->created, 1795255200123456);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 1);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 1);
 }
 
 static void test_state__gives_progress_back_as_it_was(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
     tseed_progress_t there, progress = {.state = TSEED_RUNNING,
                                         .made = INT64_MAX,
                                         .skipped = 2,
@@ -153,33 +153,34 @@ static void test_state__gives_progress_back_as_it_was(void **data)
     progress.window[5] = 0x0123456789abcdef;
     progress.window[TSEED_WINDOW / 64 - 1] = 0x10;
     memset(progress.reason, 'r', TSEED_REASON_SIZE - 1);
-    assert_true(claim(home, id));
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_true(claim(fixture, id));
+    assert_int_equal(tseed_state_task_checkpoint(fixture->state, id, &progress, &won), APR_SUCCESS);
     assert_true(won);
-    get(home, id, &there);
+    get(fixture, id, &there);
     assert_memory_equal(&there, &progress, sizeof(progress));
 
     memset(progress.window, 0, sizeof(progress.window));
     progress.window[0] = 0x4000000000000000;
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
-    assert_int_equal(number(home, "SELECT passed = '4' FROM task"), 1);
-    get(home, id, &there);
+    assert_int_equal(tseed_state_task_checkpoint(fixture->state, id, &progress, &won), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT passed = '4' FROM task"), 1);
+    get(fixture, id, &there);
     assert_memory_equal(&there, &progress, sizeof(progress));
 }
 
 static void test_state__is_one_file_when_it_is_settled(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "any");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "any");
     tseed_state_t *other;
-    const char *log = apr_pstrcat(home->pool, home->dir, "/tileseed.db-wal", NULL);
+    const char *log = apr_pstrcat(fixture->pool, fixture->dir, "/tileseed.db-wal", NULL);
     struct stat info;
 
-    assert_int_equal(tseed_state_open(&other, home->dir, NULL, NULL, home->pool), APR_SUCCESS);
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_open(&other, fixture->dir, NULL, NULL, fixture->pool),
+                     APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
     assert_int_equal(stat(log, &info), 0);
     assert_true(info.st_size > 0);
-    tseed_state_settle(home->state);
+    tseed_state_settle(fixture->state);
     assert_int_equal(stat(log, &info), 0); /* another process may have it open */
     assert_int_equal(info.st_size, 0);
     assert_int_equal(tseed_state_task_insert(other, &task, MOST), APR_SUCCESS);
@@ -189,29 +190,29 @@ static void test_state__is_one_file_when_it_is_settled(void **data)
 
 static void test_state__says_when_there_is_no_such_task(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_task_t *task;
     tseed_progress_t progress;
     int won;
 
-    assert_int_equal(tseed_state_task_get(home->state, &task, &progress, 1, home->pool),
+    assert_int_equal(tseed_state_task_get(fixture->state, &task, &progress, 1, fixture->pool),
                      APR_NOTFOUND);
-    assert_int_equal(tseed_state_task_checkpoint(home->state, 1, &(tseed_progress_t){0}, &won),
+    assert_int_equal(tseed_state_task_checkpoint(fixture->state, 1, &(tseed_progress_t){0}, &won),
                      APR_SUCCESS);
     assert_false(won);
 }
 
 static void test_state__bounds_unfinished_tasks(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
-    int64_t first = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    int64_t first = insert(fixture, fixture->state, "a");
 
-    insert(home, home->state, "a");
-    assert_int_equal(tseed_state_task_insert(home->state, &task, 2), APR_EAGAIN);
+    insert(fixture, fixture->state, "a");
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, 2), APR_EAGAIN);
     assert_int_equal(task.id, 0);
-    assert_true(finish(home, first, 9));
-    assert_int_equal(tseed_state_task_insert(home->state, &task, 2), APR_SUCCESS);
+    assert_true(finish(fixture, first, 9));
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, 2), APR_SUCCESS);
     assert_int_equal(task.id, 3);
 }
 
@@ -219,37 +220,38 @@ static void test_state__bounds_unfinished_tasks(void **data)
 
 static void test_state__moves_a_task_from_state_to_state_once(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
     tseed_progress_t progress;
 
-    assert_true(claim(home, id));
-    assert_true(claim(home, id)); /* its answer may have been lost; the seeder alone claims */
-    get(home, id, &progress);
+    assert_true(claim(fixture, id));
+    assert_true(claim(fixture, id)); /* its answer may have been lost; the seeder alone claims */
+    get(fixture, id, &progress);
     assert_int_equal(progress.state, TSEED_RUNNING);
     assert_int_equal(progress.started, 5);
-    assert_true(finish(home, id, 9));
-    assert_false(finish(home, id, 10));
-    assert_false(claim(home, id));
-    get(home, id, &progress);
+    assert_true(finish(fixture, id, 9));
+    assert_false(finish(fixture, id, 10));
+    assert_false(claim(fixture, id));
+    get(fixture, id, &progress);
     assert_int_equal(progress.state, TSEED_DONE);
     assert_int_equal(progress.finished, 9);
     assert_int_equal(progress.made, 100);
-    assert_int_equal(terminate(home, NULL, 3)->nelts, 0);
+    assert_int_equal(terminate(fixture, NULL, 3)->nelts, 0);
 }
 
 static void test_state__terminates_by_layer_and_state(void **data)
 {
-    home_t *home = *data;
-    int64_t running = insert(home, home->state, "a"), pending = insert(home, home->state, "a");
-    int64_t other = insert(home, home->state, "b");
+    fixture_t *fixture = *data;
+    int64_t running = insert(fixture, fixture->state, "a"),
+            pending = insert(fixture, fixture->state, "a");
+    int64_t other = insert(fixture, fixture->state, "b");
     apr_array_header_t *terminated;
     const tseed_terminated_t *one;
     tseed_progress_t progress;
 
-    assert_true(claim(home, running));
-    assert_int_equal(terminate(home, "c", 3)->nelts, 0);
-    terminated = terminate(home, "a", 1 << TSEED_PENDING);
+    assert_true(claim(fixture, running));
+    assert_int_equal(terminate(fixture, "c", 3)->nelts, 0);
+    terminated = terminate(fixture, "a", 1 << TSEED_PENDING);
     assert_int_equal(terminated->nelts, 1);
     one = &APR_ARRAY_IDX(terminated, 0, tseed_terminated_t);
     assert_int_equal(one->id, pending);
@@ -258,12 +260,12 @@ static void test_state__terminates_by_layer_and_state(void **data)
     assert_int_equal(one->before, TSEED_PENDING);
     assert_int_equal(one->confirmed, 0);
 
-    terminated = terminate(home, NULL, 3);
+    terminated = terminate(fixture, NULL, 3);
     assert_int_equal(terminated->nelts, 2);
     assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).id, running);
     assert_int_equal(APR_ARRAY_IDX(terminated, 0, tseed_terminated_t).before, TSEED_RUNNING);
     assert_int_equal(APR_ARRAY_IDX(terminated, 1, tseed_terminated_t).id, other);
-    get(home, running, &progress);
+    get(fixture, running, &progress);
     assert_int_equal(progress.state, TSEED_ABORTED);
     assert_int_equal(progress.finished, 77);
     assert_string_equal(progress.reason, "by alice");
@@ -272,162 +274,164 @@ static void test_state__terminates_by_layer_and_state(void **data)
 /* The clock was set back after the task was accepted (1000), or had begun (2000). */
 static void test_state__no_time_is_before_an_earlier_one(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
     tseed_progress_t progress;
     int won;
 
     task.created = 1000;
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
-    assert_true(claim(home, task.id)); /* at 5 */
-    get(home, task.id, &progress);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_true(claim(fixture, task.id)); /* at 5 */
+    get(fixture, task.id, &progress);
     assert_int_equal(progress.started, 1000);
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
-    assert_int_equal(tseed_state_task_claim(home->state, task.id, 2000, &won), APR_SUCCESS);
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
-    assert_int_equal(terminate(home, NULL, 3)->nelts, 3); /* at 77 */
-    get(home, task.id - 2, &progress);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_claim(fixture->state, task.id, 2000, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(terminate(fixture, NULL, 3)->nelts, 3); /* at 77 */
+    get(fixture, task.id - 2, &progress);
     assert_int_equal(progress.finished, 1000);
-    get(home, task.id - 1, &progress);
+    get(fixture, task.id - 1, &progress);
     assert_int_equal(progress.finished, 2000);
-    get(home, task.id, &progress);
+    get(fixture, task.id, &progress);
     assert_int_equal(progress.finished, 1000);
 }
 
 static void test_state__a_termination_wins_over_what_the_seeder_does_later(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
     tseed_progress_t there,
         progress = {.state = TSEED_RUNNING, .made = 42, .low = 3, .reason = "upstream away"};
     apr_array_header_t *ids;
     int won;
 
-    assert_true(claim(home, id));
-    assert_int_equal(terminate(home, NULL, 3)->nelts, 1);
-    assert_false(claim(home, id));
-    assert_false(finish(home, id, 99));
-    assert_int_equal(tseed_state_task_checkpoint(home->state, id, &progress, &won), APR_SUCCESS);
+    assert_true(claim(fixture, id));
+    assert_int_equal(terminate(fixture, NULL, 3)->nelts, 1);
+    assert_false(claim(fixture, id));
+    assert_false(finish(fixture, id, 99));
+    assert_int_equal(tseed_state_task_checkpoint(fixture->state, id, &progress, &won), APR_SUCCESS);
     assert_false(won);
-    get(home, id, &there);
+    get(fixture, id, &there);
     assert_int_equal(there.made, 0);
 
-    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     assert_int_equal(ids->nelts, 1);
     assert_int_equal(APR_ARRAY_IDX(ids, 0, int64_t), id);
-    assert_int_equal(tseed_state_task_confirm(home->state, id, &progress), APR_SUCCESS);
-    get(home, id, &there);
+    assert_int_equal(tseed_state_task_confirm(fixture->state, id, &progress), APR_SUCCESS);
+    get(fixture, id, &there);
     assert_int_equal(there.state, TSEED_ABORTED);
     assert_int_equal(there.made, 42);
     assert_int_equal(there.finished, 77);
     assert_string_equal(there.reason, "by alice");
-    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     assert_int_equal(ids->nelts, 0);
 }
 
 static void test_state__a_pending_task_is_confirmed_without_counters(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
     apr_array_header_t *ids;
 
-    terminate(home, NULL, 3);
-    assert_int_equal(tseed_state_task_confirm(home->state, id, NULL), APR_SUCCESS);
-    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    terminate(fixture, NULL, 3);
+    assert_int_equal(tseed_state_task_confirm(fixture->state, id, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     assert_int_equal(ids->nelts, 0);
 }
 
 static void test_state__recovers_unfinished_tasks_in_order(void **data)
 {
-    home_t *home = *data;
-    int64_t running = insert(home, home->state, "a"), ended = insert(home, home->state, "a");
-    int64_t pending = insert(home, home->state, "b");
+    fixture_t *fixture = *data;
+    int64_t running = insert(fixture, fixture->state, "a"),
+            ended = insert(fixture, fixture->state, "a");
+    int64_t pending = insert(fixture, fixture->state, "b");
     apr_array_header_t *tasks, *ids;
     tseed_progress_t progress;
 
-    claim(home, running);
-    claim(home, ended);
-    finish(home, ended, 9);
-    insert(home, home->state, "c");
-    terminate(home, "c", 3);
-    assert_int_equal(tseed_state_recover(home->state, &tasks, home->pool), APR_SUCCESS);
+    claim(fixture, running);
+    claim(fixture, ended);
+    finish(fixture, ended, 9);
+    insert(fixture, fixture->state, "c");
+    terminate(fixture, "c", 3);
+    assert_int_equal(tseed_state_recover(fixture->state, &tasks, fixture->pool), APR_SUCCESS);
     assert_int_equal(tasks->nelts, 2);
     assert_int_equal(APR_ARRAY_IDX(tasks, 0, tseed_task_t *)->id, running);
     assert_int_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->id, pending);
     assert_string_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->layer, "b");
-    get(home, running, &progress);
+    get(fixture, running, &progress);
     assert_int_equal(progress.state, TSEED_PENDING);
     assert_int_equal(progress.started, 5);
-    assert_int_equal(tseed_state_terminations(home->state, &ids, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     assert_int_equal(ids->nelts, 1); /* which is confirmed with its last counts */
 }
 
 static void test_state__finds_new_tasks_however_many(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     apr_array_header_t *tasks, *rows;
 
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
     for (int i = 0; i < 1300; i++) {
-        insert(home, home->state, i % 2 ? "odd" : "even");
+        insert(fixture, fixture->state, i % 2 ? "odd" : "even");
     }
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    assert_int_equal(tseed_state_new_tasks(home->state, &tasks, 10, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_new_tasks(fixture->state, &tasks, 10, fixture->pool), APR_SUCCESS);
     assert_int_equal(tasks->nelts, 1290);
-    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_list(fixture->state, &rows, NULL, fixture->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 1300);
     for (int i = 0; i < 1290; i++) {
         assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_t *)->id, 11 + i);
         assert_int_equal(APR_ARRAY_IDX(rows, i, tseed_status_row_t).id, 1 + i);
     }
-    assert_int_equal(tseed_state_list(home->state, &rows, "odd", home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_list(fixture->state, &rows, "odd", fixture->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 650);
 }
 
 static void test_state__lists_what_is_unfinished(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
     tseed_progress_t progress = {.made = 1, .skipped = 2, .removed = 3, .failed = 4};
     apr_array_header_t *rows;
     const tseed_status_row_t *row;
     int has;
     int won;
 
-    claim(home, id);
-    tseed_state_task_checkpoint(home->state, id, &progress, &won);
-    assert_int_equal(tseed_state_list(home->state, &rows, "a", home->pool), APR_SUCCESS);
+    claim(fixture, id);
+    tseed_state_task_checkpoint(fixture->state, id, &progress, &won);
+    assert_int_equal(tseed_state_list(fixture->state, &rows, "a", fixture->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 1);
     row = &APR_ARRAY_IDX(rows, 0, tseed_status_row_t);
     assert_int_equal(row->total, 100);
     assert_int_equal(row->processed, 10);
     assert_int_equal(row->state, TSEED_RUNNING);
-    assert_int_equal(tseed_state_has_tasks(home->state, &has, "a"), APR_SUCCESS);
+    assert_int_equal(tseed_state_has_tasks(fixture->state, &has, "a"), APR_SUCCESS);
     assert_true(has);
 
-    finish(home, id, 9);
-    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    finish(fixture, id, 9);
+    assert_int_equal(tseed_state_list(fixture->state, &rows, NULL, fixture->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 0);
-    assert_int_equal(tseed_state_has_tasks(home->state, &has, "a"), APR_SUCCESS);
+    assert_int_equal(tseed_state_has_tasks(fixture->state, &has, "a"), APR_SUCCESS);
     assert_false(has);
 }
 
 static void test_state__a_transaction_is_all_or_nothing(void **data)
 {
-    home_t *home = *data;
-    int64_t first = insert(home, home->state, "a"), second = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t first = insert(fixture, fixture->state, "a"),
+            second = insert(fixture, fixture->state, "a");
     tseed_progress_t progress;
 
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    claim(home, first);
-    claim(home, second);
-    tseed_state_rollback(home->state);
-    get(home, second, &progress);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    claim(fixture, first);
+    claim(fixture, second);
+    tseed_state_rollback(fixture->state);
+    get(fixture, second, &progress);
     assert_int_equal(progress.state, TSEED_PENDING);
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    claim(home, first);
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    get(home, first, &progress);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    claim(fixture, first);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    get(fixture, first, &progress);
     assert_int_equal(progress.state, TSEED_RUNNING);
 }
 
@@ -435,18 +439,21 @@ static void test_state__a_transaction_is_all_or_nothing(void **data)
 
 static void test_state__replaces_the_quota_one_version_after_the_other(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     const char *saved, *directive;
     int64_t version;
 
-    assert_int_equal(tseed_state_quota_get(home->state, &saved, &directive, &version, home->pool),
-                     APR_NOTFOUND);
-    assert_int_equal(tseed_state_quota_set(home->state, "{\"a\":'1'}", "on 5GiB", 0), APR_SUCCESS);
-    assert_int_equal(tseed_state_quota_set(home->state, "late", "on 5GiB", 0), APR_EAGAIN);
-    assert_int_equal(tseed_state_quota_set(home->state, "second", "on 6GiB", 1), APR_SUCCESS);
-    assert_int_equal(tseed_state_quota_set(home->state, "late", "on 5GiB", 1), APR_EAGAIN);
-    assert_int_equal(tseed_state_quota_get(home->state, &saved, &directive, &version, home->pool),
+    assert_int_equal(
+        tseed_state_quota_get(fixture->state, &saved, &directive, &version, fixture->pool),
+        APR_NOTFOUND);
+    assert_int_equal(tseed_state_quota_set(fixture->state, "{\"a\":'1'}", "on 5GiB", 0),
                      APR_SUCCESS);
+    assert_int_equal(tseed_state_quota_set(fixture->state, "late", "on 5GiB", 0), APR_EAGAIN);
+    assert_int_equal(tseed_state_quota_set(fixture->state, "second", "on 6GiB", 1), APR_SUCCESS);
+    assert_int_equal(tseed_state_quota_set(fixture->state, "late", "on 5GiB", 1), APR_EAGAIN);
+    assert_int_equal(
+        tseed_state_quota_get(fixture->state, &saved, &directive, &version, fixture->pool),
+        APR_SUCCESS);
     assert_string_equal(saved, "second");
     assert_string_equal(directive, "on 6GiB");
     assert_int_equal(version, 2);
@@ -454,7 +461,7 @@ static void test_state__replaces_the_quota_one_version_after_the_other(void **da
 
 static void test_state__a_second_failure_of_a_metatile_replaces_the_first(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_failure_t failure = {.task = 1,
                                .z = 20,
                                .x = 1048575,
@@ -464,105 +471,108 @@ static void test_state__a_second_failure_of_a_metatile_replaces_the_first(void *
                                .attempts = 1,
                                .time = 5};
 
-    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
     failure.attempts = 3;
-    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
     failure.x++;
-    assert_int_equal(tseed_state_failure_add(home->state, &failure), APR_SUCCESS);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM failure"), 2);
-    assert_int_equal(number(home, "SELECT attempts FROM failure WHERE x = 1048575 AND"
-                                  " y = 9007199254740993 AND cause = 'it''s \"gone\"'"),
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"), 2);
+    assert_int_equal(number(fixture, "SELECT attempts FROM failure WHERE x = 1048575 AND"
+                                     " y = 9007199254740993 AND cause = 'it''s \"gone\"'"),
                      3);
 }
 
 static void test_state__forgets_finished_tasks_by_number_and_age(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_failure_t failure = {.task = 1, .cause = "c"};
-    int64_t unfinished = insert(home, home->state, "a");
+    int64_t unfinished = insert(fixture, fixture->state, "a");
 
     for (int i = 0; i < 10; i++) {
-        finish(home, insert(home, home->state, "a"), 100 + i);
+        finish(fixture, insert(fixture, fixture->state, "a"), 100 + i);
     }
     failure.task = unfinished + 1;
-    tseed_state_failure_add(home->state, &failure);
+    tseed_state_failure_add(fixture->state, &failure);
     failure.task = unfinished + 10;
-    tseed_state_failure_add(home->state, &failure);
-    insert(home, home->state, "killed");
-    terminate(home, "killed", 3);
+    tseed_state_failure_add(fixture->state, &failure);
+    insert(fixture, fixture->state, "killed");
+    terminate(fixture, "killed", 3);
 
-    assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 12);
-    assert_int_equal(tseed_state_prune(home->state, 5, 0), APR_SUCCESS);
-    assert_false(is_there(home, unfinished + 6)); /* the terminated one is the newest of five */
-    assert_true(is_there(home, unfinished + 7));
-    assert_true(is_there(home, unfinished));
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM failure"), 1);
-    assert_int_equal(tseed_state_prune(home->state, 100, 109), APR_SUCCESS);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE state = 2"), 1);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task WHERE kill_pending = 1"), 1);
+    assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 12);
+    assert_int_equal(tseed_state_prune(fixture->state, 5, 0), APR_SUCCESS);
+    assert_false(is_there(fixture, unfinished + 6)); /* the terminated one is the newest of five */
+    assert_true(is_there(fixture, unfinished + 7));
+    assert_true(is_there(fixture, unfinished));
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"), 1);
+    assert_int_equal(tseed_state_prune(fixture->state, 100, 109), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task WHERE state = 2"), 1);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task WHERE kill_pending = 1"), 1);
 }
 
 static void test_state__forgets_a_few_hundred_at_a_time(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
 
-    execute(home, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-                  " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
-                  " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
-                  " '', 0, 0, 0, ''"
-                  " FROM n");
-    assert_int_equal(tseed_state_prune(home->state, 100, 0), APR_SUCCESS);
-    assert_in_range(number(home, "SELECT COUNT(*) FROM task"), 1100, 1900);
+    execute(fixture,
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+            " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
+            " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
+            " '', 0, 0, 0, ''"
+            " FROM n");
+    assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
+    assert_in_range(number(fixture, "SELECT COUNT(*) FROM task"), 1100, 1900);
     for (int i = 0; i < 10; i++) {
-        tseed_state_prune(home->state, 100, 0);
+        tseed_state_prune(fixture->state, 100, 0);
     }
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 100);
-    assert_int_equal(number(home, "SELECT MIN(id) FROM task"), 1901);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 100);
+    assert_int_equal(number(fixture, "SELECT MIN(id) FROM task"), 1901);
 }
 
 /* How SQLite means to find the rows of a statement. */
-static const char *plan_of(const home_t *home, tseed_sql_t sql)
+static const char *plan_of(const fixture_t *fixture, tseed_sql_t sql)
 {
-    const tseed_database_t *db = &home->state->db;
-    char *text = apr_pstrcat(home->pool, "EXPLAIN QUERY PLAN ", tseed_statements[sql], NULL);
+    const tseed_database_t *db = &fixture->state->db;
+    char *text = apr_pstrcat(fixture->pool, "EXPLAIN QUERY PLAN ", tseed_statements[sql], NULL);
     apr_dbd_results_t *results = NULL;
     apr_dbd_row_t *row = NULL;
 
     for (char *parameter; (parameter = strchr(text, '%')) != NULL;) {
         memcpy(parameter, parameter[1] == 's' ? "''" : "1   ", parameter[1] == 's' ? 2 : 4);
     }
-    assert_int_equal(apr_dbd_select(db->driver, home->pool, db->handle, &results, text, 0), 0);
-    assert_int_equal(apr_dbd_get_row(db->driver, home->pool, results, &row, -1), 0);
+    assert_int_equal(apr_dbd_select(db->driver, fixture->pool, db->handle, &results, text, 0), 0);
+    assert_int_equal(apr_dbd_get_row(db->driver, fixture->pool, results, &row, -1), 0);
     return apr_dbd_get_entry(db->driver, row, 3);
 }
 
 static void test_state__finds_unfinished_tasks_by_index(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
 
-    assert_non_null(strstr(plan_of(home, TSEED_SQL_TASKS_COUNT), "INDEX task_state (state=?)"));
-    assert_non_null(strstr(plan_of(home, TSEED_SQL_ROWS_AFTER), "INDEX task_state (state=? AND"));
-    assert_non_null(strstr(plan_of(home, TSEED_SQL_TASKS_AFTER), "INDEX task_state (state=? AND"));
-    assert_non_null(strstr(plan_of(home, TSEED_SQL_LAYER_HAS), "INDEX task_state (state=?)"));
-    assert_non_null(strstr(plan_of(home, TSEED_SQL_TERMINATED), "INDEX task_kill_pending"));
+    assert_non_null(strstr(plan_of(fixture, TSEED_SQL_TASKS_COUNT), "INDEX task_state (state=?)"));
+    assert_non_null(
+        strstr(plan_of(fixture, TSEED_SQL_ROWS_AFTER), "INDEX task_state (state=? AND"));
+    assert_non_null(
+        strstr(plan_of(fixture, TSEED_SQL_TASKS_AFTER), "INDEX task_state (state=? AND"));
+    assert_non_null(strstr(plan_of(fixture, TSEED_SQL_LAYER_HAS), "INDEX task_state (state=?)"));
+    assert_non_null(strstr(plan_of(fixture, TSEED_SQL_TERMINATED), "INDEX task_kill_pending"));
 }
 
 /* ---- several processes ---- */
 
 static void test_state__four_writers_get_ids_of_their_own(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     pid_t writers[4];
 
-    tseed_state_close(home->state); /* no connection crosses a fork */
+    tseed_state_close(fixture->state); /* no connection crosses a fork */
     for (int i = 0; i < 4; i++) {
         writers[i] = fork();
         if (writers[i] == 0) {
             tseed_state_t *mine;
-            tseed_task_t task = task_of(home, "a");
+            tseed_task_t task = task_of(fixture, "a");
             int64_t last = 0;
-            int wrong = tseed_state_open(&mine, home->dir, "sqlite3", "", home->pool);
+            int wrong = tseed_state_open(&mine, fixture->dir, "sqlite3", "", fixture->pool);
 
             for (int n = 0; !wrong && n < 50; n++) {
                 wrong = tseed_state_task_insert(mine, &task, MOST) || task.id <= last;
@@ -577,19 +587,19 @@ static void test_state__four_writers_get_ids_of_their_own(void **data)
         assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
         assert_int_equal(status, 0);
     }
-    home->state = state_open(home);
-    assert_int_equal(number(home, "SELECT COUNT(*) FROM task"), 200);
-    assert_int_equal(number(home, "SELECT MAX(id) FROM task"), 200);
+    fixture->state = state_open(fixture);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 200);
+    assert_int_equal(number(fixture, "SELECT MAX(id) FROM task"), 200);
 }
 
 /* Inserts until it is killed; says each id once it is recorded. */
-static void insert_and_say(const home_t *home, int out)
+static void insert_and_say(const fixture_t *fixture, int out)
 {
     tseed_state_t *mine;
 
-    if (tseed_state_open(&mine, home->dir, "sqlite3", NULL, home->pool) == APR_SUCCESS) {
+    if (tseed_state_open(&mine, fixture->dir, "sqlite3", NULL, fixture->pool) == APR_SUCCESS) {
         for (;;) {
-            tseed_task_t task = task_of(home, "a");
+            tseed_task_t task = task_of(fixture, "a");
 
             if (tseed_state_task_insert(mine, &task, INT64_MAX) != APR_SUCCESS ||
                 write(out, &task.id, sizeof(task.id)) != sizeof(task.id)) {
@@ -602,11 +612,11 @@ static void insert_and_say(const home_t *home, int out)
 
 static void test_state__what_a_killed_process_recorded_is_there(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     unsigned seed = 20260102;
     int64_t id, last = 0;
 
-    tseed_state_close(home->state);
+    tseed_state_close(fixture->state);
     for (int round = 0; round < 8; round++) {
         int ends[2], status;
         pid_t writer;
@@ -614,7 +624,7 @@ static void test_state__what_a_killed_process_recorded_is_there(void **data)
         assert_int_equal(pipe(ends), 0);
         writer = fork();
         if (writer == 0) {
-            insert_and_say(home, ends[1]);
+            insert_and_say(fixture, ends[1]);
         }
         close(ends[1]);
         assert_int_equal(read(ends[0], &id, sizeof(id)), sizeof(id)); /* it is at work */
@@ -622,41 +632,41 @@ static void test_state__what_a_killed_process_recorded_is_there(void **data)
         kill(writer, SIGKILL);
         waitpid(writer, &status, 0);
         assert_true(WIFSIGNALED(status));
-        home->state = state_open(home);
+        fixture->state = state_open(fixture);
         do {
             assert_true(id > last);
-            assert_true(is_there(home, id));
+            assert_true(is_there(fixture, id));
             last = id;
         } while (read(ends[0], &id, sizeof(id)) == sizeof(id));
-        assert_int_equal(number(home, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
-        tseed_state_close(home->state);
+        assert_int_equal(number(fixture, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
+        tseed_state_close(fixture->state);
         close(ends[0]);
     }
-    home->state = state_open(home);
+    fixture->state = state_open(fixture);
 }
 
 static void test_state__says_busy_when_another_process_holds_the_lock(void **data)
 {
-    home_t *home = *data;
-    tseed_state_t *other = state_open(home);
-    tseed_task_t task = task_of(home, "a");
+    fixture_t *fixture = *data;
+    tseed_state_t *other = state_open(fixture);
+    tseed_task_t task = task_of(fixture, "a");
     apr_array_header_t *rows;
 
     assert_int_equal(tseed_state_begin(other), APR_SUCCESS);
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), EBUSY);
-    assert_non_null(strstr(tseed_state_error(home->state), "locked"));
-    assert_int_equal(tseed_state_list(home->state, &rows, NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), EBUSY);
+    assert_non_null(strstr(tseed_state_error(fixture->state), "locked"));
+    assert_int_equal(tseed_state_list(fixture->state, &rows, NULL, fixture->pool), APR_SUCCESS);
     tseed_state_rollback(other);
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
 }
 
 /* Holds what SQLite holds after a crash while it looks through the log: the index file's locks to
  * write, to checkpoint and to recover, and its share of the switch (os_unix.c and wal.c). */
-static pid_t hold_as_in_recovery(const home_t *home, unsigned microseconds)
+static pid_t hold_as_in_recovery(const fixture_t *fixture, unsigned microseconds)
 {
     struct flock locks = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 3};
     struct flock share = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 128, .l_len = 1};
-    const char *path = apr_pstrcat(home->pool, home->dir, "/tileseed.db-shm", NULL);
+    const char *path = apr_pstrcat(fixture->pool, fixture->dir, "/tileseed.db-shm", NULL);
     int ends[2];
     pid_t holder;
     char held = 0;
@@ -679,13 +689,13 @@ static pid_t hold_as_in_recovery(const home_t *home, unsigned microseconds)
 
 static void test_state__waits_for_the_recovery_of_another(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     pid_t holder;
     int status;
 
-    tseed_state_close(home->state);
-    holder = hold_as_in_recovery(home, 20000);
-    home->state = state_open(home);
+    tseed_state_close(fixture->state);
+    holder = hold_as_in_recovery(fixture, 20000);
+    fixture->state = state_open(fixture);
     waitpid(holder, &status, 0);
     assert_int_equal(status, 0);
 }
@@ -694,170 +704,171 @@ static void test_state__waits_for_the_recovery_of_another(void **data)
 
 static void test_state__keeps_its_files_to_itself(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     static const char *const names[] = {"tileseed.db", "tileseed.db-wal", "tileseed.ids"};
     struct stat file;
 
-    insert(home, home->state, "a");
+    insert(fixture, fixture->state, "a");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        assert_int_equal(stat(path_in(home, names[i]), &file), 0);
+        assert_int_equal(stat(path_in(fixture, names[i]), &file), 0);
         assert_int_equal(file.st_mode & 0777, 0600);
     }
-    assert_int_equal(number(home, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(home, "SELECT value FROM meta WHERE name = 'schema_version'"), 8);
+    assert_int_equal(number(fixture, "PRAGMA synchronous"), 2); /* FULL */
+    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 8);
 }
 
 static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)
 {
-    home_t *home = *data;
-    int64_t before = insert(home, home->state, "a"), after;
+    fixture_t *fixture = *data;
+    int64_t before = insert(fixture, fixture->state, "a"), after;
 
-    unlink(path_in(home, "tileseed.db"));
-    after = insert(home, home->state, "b");
+    unlink(path_in(fixture, "tileseed.db"));
+    after = insert(fixture, fixture->state, "b");
     assert_true(after > before);
-    tseed_state_close(home->state);
-    home->state = state_open(home);
-    assert_true(is_there(home, after));
-    assert_false(is_there(home, before));
+    tseed_state_close(fixture->state);
+    fixture->state = state_open(fixture);
+    assert_true(is_there(fixture, after));
+    assert_false(is_there(fixture, before));
 }
 
 static void test_state__a_replaced_file_is_noticed_by_everybody(void **data)
 {
-    home_t *home = *data;
-    tseed_state_t *other = state_open(home);
+    fixture_t *fixture = *data;
+    tseed_state_t *other = state_open(fixture);
     int64_t id;
 
-    insert(home, home->state, "a");
-    rename(path_in(home, "tileseed.db"), path_in(home, "elsewhere.db"));
-    rename(path_in(home, "tileseed.db-wal"), path_in(home, "elsewhere.db-wal"));
-    id = insert(home, other, "b");
-    assert_true(is_there(home, id));
+    insert(fixture, fixture->state, "a");
+    rename(path_in(fixture, "tileseed.db"), path_in(fixture, "elsewhere.db"));
+    rename(path_in(fixture, "tileseed.db-wal"), path_in(fixture, "elsewhere.db-wal"));
+    id = insert(fixture, other, "b");
+    assert_true(is_there(fixture, id));
 }
 
 /* Two processes have the log open when it goes, a third one comes afterwards. */
 static void test_state__a_removed_log_is_no_loss(void **data)
 {
-    home_t *home = *data;
-    tseed_state_t *other = state_open(home);
-    int64_t before = insert(home, other, "a"), after, last;
+    fixture_t *fixture = *data;
+    tseed_state_t *other = state_open(fixture);
+    int64_t before = insert(fixture, other, "a"), after, last;
 
-    assert_int_equal(unlink(path_in(home, "tileseed.db-wal")), 0);
-    after = insert(home, home->state, "b");
+    assert_int_equal(unlink(path_in(fixture, "tileseed.db-wal")), 0);
+    after = insert(fixture, fixture->state, "b");
     assert_non_null(strstr(last_line, "tileseed.db-wal was removed"));
-    assert_true(is_there(home, before));
-    last = insert(home, other, "c");
+    assert_true(is_there(fixture, before));
+    last = insert(fixture, other, "c");
     tseed_state_close(other);
-    tseed_state_close(home->state);
-    home->state = state_open(home);
-    assert_true(is_there(home, before));
-    assert_true(is_there(home, after));
-    assert_true(is_there(home, last));
+    tseed_state_close(fixture->state);
+    fixture->state = state_open(fixture);
+    assert_true(is_there(fixture, before));
+    assert_true(is_there(fixture, after));
+    assert_true(is_there(fixture, last));
 }
 
 static void test_state__a_transaction_finds_what_the_removed_log_held(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
 
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    claim(home, id);
-    assert_int_equal(unlink(path_in(home, "tileseed.db-wal")), 0);
-    assert_int_not_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    assert_true(claim(home, id));
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    claim(fixture, id);
+    assert_int_equal(unlink(path_in(fixture, "tileseed.db-wal")), 0);
+    assert_int_not_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_true(claim(fixture, id));
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
 }
 
 static void test_state__a_transaction_on_a_removed_file_fails(void **data)
 {
-    home_t *home = *data;
-    int64_t id = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t id = insert(fixture, fixture->state, "a");
 
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    claim(home, id);
-    unlink(path_in(home, "tileseed.db"));
-    assert_int_not_equal(tseed_state_commit(home->state), APR_SUCCESS);
-    assert_non_null(strstr(tseed_state_error(home->state), "replaced or removed"));
-    assert_int_equal(tseed_state_begin(home->state), APR_SUCCESS);
-    assert_int_equal(tseed_state_commit(home->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    claim(fixture, id);
+    unlink(path_in(fixture, "tileseed.db"));
+    assert_int_not_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_non_null(strstr(tseed_state_error(fixture->state), "replaced or removed"));
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
 }
 
 static void test_state__a_backup_gives_no_id_twice(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     int64_t last;
 
-    insert(home, home->state, "a");
-    execute(home, apr_psprintf(home->pool, "VACUUM INTO '%s'", path_in(home, "backup.db")));
+    insert(fixture, fixture->state, "a");
+    execute(fixture,
+            apr_psprintf(fixture->pool, "VACUUM INTO '%s'", path_in(fixture, "backup.db")));
     for (int i = 0; i < 5; i++) {
-        last = insert(home, home->state, "a");
+        last = insert(fixture, fixture->state, "a");
     }
-    tseed_state_close(home->state);
-    assert_int_equal(rename(path_in(home, "backup.db"), path_in(home, "tileseed.db")), 0);
-    home->state = state_open(home);
-    assert_true(insert(home, home->state, "a") > last);
+    tseed_state_close(fixture->state);
+    assert_int_equal(rename(path_in(fixture, "backup.db"), path_in(fixture, "tileseed.db")), 0);
+    fixture->state = state_open(fixture);
+    assert_true(insert(fixture, fixture->state, "a") > last);
 }
 
 static void test_state__ids_survive_the_loss_of_the_mark(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
 
-    assert_int_equal(insert(home, home->state, "a"), 1);
-    tseed_state_close(home->state);
-    unlink(path_in(home, "tileseed.ids"));
-    home->state = state_open(home);
-    assert_int_equal(insert(home, home->state, "a"), 2);
+    assert_int_equal(insert(fixture, fixture->state, "a"), 1);
+    tseed_state_close(fixture->state);
+    unlink(path_in(fixture, "tileseed.ids"));
+    fixture->state = state_open(fixture);
+    assert_int_equal(insert(fixture, fixture->state, "a"), 2);
 }
 
 static void test_state__ids_go_on_when_all_files_are_gone(void **data)
 {
-    home_t *home = *data;
-    int64_t before = insert(home, home->state, "a");
+    fixture_t *fixture = *data;
+    int64_t before = insert(fixture, fixture->state, "a");
 
-    unlink(path_in(home, "tileseed.db"));
-    unlink(path_in(home, "tileseed.ids"));
-    assert_true(insert(home, home->state, "a") > before);
+    unlink(path_in(fixture, "tileseed.db"));
+    unlink(path_in(fixture, "tileseed.ids"));
+    assert_true(insert(fixture, fixture->state, "a") > before);
 }
 
 static void test_state__says_that_the_mark_cannot_be_read(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_state_t *state;
 
-    tseed_state_close(home->state);
-    unlink(path_in(home, "tileseed.ids"));
-    mkdir(path_in(home, "tileseed.ids"), 0700);
-    assert_int_equal(tseed_state_open(&state, home->dir, NULL, NULL, home->pool), EISDIR);
+    tseed_state_close(fixture->state);
+    unlink(path_in(fixture, "tileseed.ids"));
+    mkdir(path_in(fixture, "tileseed.ids"), 0700);
+    assert_int_equal(tseed_state_open(&state, fixture->dir, NULL, NULL, fixture->pool), EISDIR);
     assert_non_null(strstr(last_line, "tileseed.ids beside"));
-    rmdir(path_in(home, "tileseed.ids"));
-    home->state = state_open(home);
+    rmdir(path_in(fixture, "tileseed.ids"));
+    fixture->state = state_open(fixture);
 }
 
 static void test_state__ids_pass_the_mark(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     FILE *file;
     long long mark = 0;
 
-    execute(home, "UPDATE meta SET value = 999 WHERE name = 'task_id'");
-    assert_int_equal(insert(home, home->state, "a"), 1000);
-    assert_int_equal(insert(home, home->state, "a"), 1001);
-    file = fopen(path_in(home, "tileseed.ids"), "r");
+    execute(fixture, "UPDATE meta SET value = 999 WHERE name = 'task_id'");
+    assert_int_equal(insert(fixture, fixture->state, "a"), 1000);
+    assert_int_equal(insert(fixture, fixture->state, "a"), 1001);
+    file = fopen(path_in(fixture, "tileseed.ids"), "r");
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%lld", &mark), 1);
     fclose(file);
     assert_true(mark >= 1001);
 }
 
-static char *contents(const home_t *home, const char *name, apr_size_t *length)
+static char *contents(const fixture_t *fixture, const char *name, apr_size_t *length)
 {
     struct stat file;
-    int descriptor = open(path_in(home, name), O_RDONLY);
+    int descriptor = open(path_in(fixture, name), O_RDONLY);
     char *bytes;
 
     assert_int_equal(fstat(descriptor, &file), 0);
     *length = (apr_size_t)file.st_size;
-    bytes = apr_palloc(home->pool, *length);
+    bytes = apr_palloc(fixture->pool, *length);
     assert_int_equal(read(descriptor, bytes, *length), file.st_size);
     close(descriptor);
     return bytes;
@@ -865,76 +876,77 @@ static char *contents(const home_t *home, const char *name, apr_size_t *length)
 
 static void test_state__a_newer_schema_is_refused_and_left_alone(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_state_t *state;
     apr_size_t length, length_after;
     const char *before, *after;
 
-    insert(home, home->state, "a");
-    execute(home, "UPDATE meta SET value = 4711 WHERE name = 'schema_version'");
-    tseed_state_close(home->state);
-    before = contents(home, "tileseed.db", &length);
-    assert_int_not_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool),
+    insert(fixture, fixture->state, "a");
+    execute(fixture, "UPDATE meta SET value = 4711 WHERE name = 'schema_version'");
+    tseed_state_close(fixture->state);
+    before = contents(fixture, "tileseed.db", &length);
+    assert_int_not_equal(tseed_state_open(&state, fixture->dir, "sqlite3", NULL, fixture->pool),
                          APR_SUCCESS);
     assert_null(state);
     assert_non_null(strstr(last_line, "schema version 4711 of a newer mod_tileseed"));
-    after = contents(home, "tileseed.db", &length_after);
+    after = contents(fixture, "tileseed.db", &length_after);
     assert_int_equal(length_after, length);
     assert_memory_equal(after, before, length);
-    assert_int_equal(count_files(home, "tileseed.db*"), 1);
+    assert_int_equal(count_files(fixture, "tileseed.db*"), 1);
 }
 
 static void test_state__a_full_disk_is_told_apart_and_gets_over(void **data)
 {
-    home_t *home = *data;
-    tseed_task_t task = task_of(home, apr_pstrcat(home->pool, "layer", NULL));
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, apr_pstrcat(fixture->pool, "layer", NULL));
     apr_status_t rv = APR_SUCCESS;
-    char *big = apr_palloc(home->pool, 5000);
+    char *big = apr_palloc(fixture->pool, 5000);
 
     memset(big, 'b', 4999);
     big[4999] = '\0';
     task.requested_by = big;
-    number(home, apr_psprintf(home->pool, "PRAGMA max_page_count = %d",
-                              (int)number(home, "PRAGMA page_count") + 10));
+    number(fixture, apr_psprintf(fixture->pool, "PRAGMA max_page_count = %d",
+                                 (int)number(fixture, "PRAGMA page_count") + 10));
     for (int i = 0; rv == APR_SUCCESS && i < 50; i++) {
-        rv = tseed_state_task_insert(home->state, &task, MOST);
+        rv = tseed_state_task_insert(fixture->state, &task, MOST);
     }
     assert_true(APR_STATUS_IS_ENOSPC(rv));
     assert_int_equal(task.id, 0);
-    assert_non_null(strstr(tseed_state_error(home->state), "full"));
-    number(home, "PRAGMA max_page_count = 100000");
-    assert_int_equal(tseed_state_task_insert(home->state, &task, MOST), APR_SUCCESS);
-    assert_int_equal(number(home, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
+    assert_non_null(strstr(tseed_state_error(fixture->state), "full"));
+    number(fixture, "PRAGMA max_page_count = 100000");
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) = MAX(id) FROM task"), 1);
 }
 
 static void test_state__says_what_is_wrong_with_driver_and_directory(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_state_t *state;
 
-    assert_int_not_equal(tseed_state_open(&state, home->dir, "oracle", NULL, home->pool),
+    assert_int_not_equal(tseed_state_open(&state, fixture->dir, "oracle", NULL, fixture->pool),
                          APR_SUCCESS);
     assert_null(state);
     assert_non_null(strstr(last_line, "driver oracle is not supported, sqlite3 is"));
-    assert_int_not_equal(tseed_state_open(&state, path_in(home, "missing"), NULL, NULL, home->pool),
-                         APR_SUCCESS);
+    assert_int_not_equal(
+        tseed_state_open(&state, path_in(fixture, "missing"), NULL, NULL, fixture->pool),
+        APR_SUCCESS);
     assert_null(state);
     assert_non_null(strstr(last_line, "missing/tileseed.db"));
 }
 
 static void test_state__takes_another_file_if_told(void **data)
 {
-    home_t *home = *data;
+    fixture_t *fixture = *data;
     tseed_state_t *state;
 
-    assert_int_equal(tseed_state_open(&state, home->dir, "sqlite3", "other.db", home->pool),
+    assert_int_equal(tseed_state_open(&state, fixture->dir, "sqlite3", "other.db", fixture->pool),
                      APR_SUCCESS);
-    assert_int_equal(count_files(home, "other.db"), 1);
+    assert_int_equal(count_files(fixture, "other.db"), 1);
     tseed_state_close(state);
-    assert_int_equal(
-        tseed_state_open(&state, "/nowhere", "sqlite3", path_in(home, "third.db"), home->pool),
-        APR_SUCCESS);
-    assert_int_equal(count_files(home, "third.db"), 1);
+    assert_int_equal(tseed_state_open(&state, "/nowhere", "sqlite3", path_in(fixture, "third.db"),
+                                      fixture->pool),
+                     APR_SUCCESS);
+    assert_int_equal(count_files(fixture, "third.db"), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_state__##name, setup, teardown)

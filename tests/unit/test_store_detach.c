@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Levels that are renamed away and purged: at once, wholly, and nothing of anybody else's. */
-#include "store_books.h"
+#include "store_effects_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,10 +10,10 @@
 
 static const tseed_range_t all = {4, 0, 0, 15, 15};
 
-static apr_status_t detach(house_t *house, tseed_range_t range, int64_t expected)
+static apr_status_t detach(fixture_t *fixture, tseed_range_t range, int64_t expected)
 {
     tseed_remnant_t remnant = {.print = 0xfeed, .task = 7, .usage = {0, 3, 2, 1}};
-    apr_status_t rv = tseed_store_detach(&remnant, house->store, &range, NULL);
+    apr_status_t rv = tseed_store_detach(&remnant, fixture->store, &range, NULL);
 
     if (rv == APR_SUCCESS) {
         assert_int_equal(remnant.usage.names, expected);
@@ -21,20 +21,20 @@ static apr_status_t detach(house_t *house, tseed_range_t range, int64_t expected
     return rv;
 }
 
-static int64_t purge(house_t *house, unsigned part, unsigned parts)
+static int64_t purge(fixture_t *fixture, unsigned part, unsigned parts)
 {
     _Atomic int64_t removed = 0;
 
-    assert_int_equal(tseed_store_purge(&removed, house->f.layer.store.root, part, parts, NULL),
+    assert_int_equal(tseed_store_purge(&removed, fixture->made.layer.store.root, part, parts, NULL),
                      APR_SUCCESS);
     return removed;
 }
 
-static int64_t count(house_t *house)
+static int64_t count(fixture_t *fixture)
 {
     tseed_effect_t sum;
 
-    assert_int_equal(tseed_store_count(&sum, house->store, &all, 0), APR_SUCCESS);
+    assert_int_equal(tseed_store_count(&sum, fixture->store, &all, 0), APR_SUCCESS);
     return sum.names;
 }
 
@@ -45,10 +45,10 @@ static int is_there(const char *path)
     return lstat(path, &st) == 0;
 }
 
-static void fill(house_t *house)
+static void fill(fixture_t *fixture)
 {
     for (int64_t i = 0; i < 256; i++) {
-        put(house, i % 16, i / 16, 10);
+        put(fixture, i % 16, i / 16, 10);
     }
 }
 
@@ -57,41 +57,44 @@ static void test_detach__hides_a_level_and_purge_removes_it(void **state)
     static const tseed_layout_t layouts[] = {TSEED_LAYOUT_GEOWEBCACHE, TSEED_LAYOUT_XYZ,
                                              TSEED_LAYOUT_TMS, TSEED_LAYOUT_ARCGIS,
                                              TSEED_LAYOUT_TILECACHE};
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
         tseed_effect_t effect;
 
-        open_books(state, layouts[i]);
-        fill(house);
+        open_store_by_blocks(state, layouts[i]);
+        fill(fixture);
         assert_int_equal(
-            tseed_store_put(&effect, house->store, &(tseed_tile_t){5, 1, 1}, "other", 5, NULL), 0);
-        assert_int_equal(detach(house, all, 256), APR_SUCCESS);
-        assert_int_equal(count(house), 0);
-        assert_true(is_there(full(house, ".tileseed/removed/4-000000000000feed-7-256-3-2-1-0")));
-        assert_int_equal(purge(house, 0, 1), 256);
-        assert_false(is_there(full(house, ".tileseed")));
-        assert_true(is_there(tile(house, 5, 1, 1)));
-        assert_int_equal(detach(house, (tseed_range_t){5, 0, 0, 31, 31}, 1), APR_SUCCESS);
-        assert_int_equal(purge(house, 0, 1), 1);
-        assert_int_equal(rmdir(house->f.layer.store.root), 0);
+            tseed_store_put(&effect, fixture->store, &(tseed_tile_t){5, 1, 1}, "other", 5, NULL),
+            0);
+        assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
+        assert_int_equal(count(fixture), 0);
+        assert_true(is_there(full(fixture, ".tileseed/removed/4-000000000000feed-7-256-3-2-1-0")));
+        assert_int_equal(purge(fixture, 0, 1), 256);
+        assert_false(is_there(full(fixture, ".tileseed")));
+        assert_true(is_there(tile(fixture, 5, 1, 1)));
+        assert_int_equal(detach(fixture, (tseed_range_t){5, 0, 0, 31, 31}, 1), APR_SUCCESS);
+        assert_int_equal(purge(fixture, 0, 1), 1);
+        assert_int_equal(rmdir(fixture->made.layer.store.root), 0);
     }
 }
 
 /* Whoever comes later reads from the name what went away with it. */
 static void test_detach__leaves_a_note(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     const tseed_remnant_t *remnant;
     apr_array_header_t *remnants;
-    const char *foreign = full(house, ".tileseed/removed/4-0");
+    const char *foreign = full(fixture, ".tileseed/removed/4-0");
 
-    assert_int_equal(tseed_remnant_list(&remnants, house->f.layer.store.root, house->pool), 0);
+    assert_int_equal(tseed_remnant_list(&remnants, fixture->made.layer.store.root, fixture->pool),
+                     0);
     assert_int_equal(remnants->nelts, 0);
-    fill(house);
-    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    fill(fixture);
+    assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
     assert_int_equal(mkdir(foreign, 0755), 0);
-    assert_int_equal(tseed_remnant_list(&remnants, house->f.layer.store.root, house->pool), 0);
+    assert_int_equal(tseed_remnant_list(&remnants, fixture->made.layer.store.root, fixture->pool),
+                     0);
     assert_int_equal(remnants->nelts, 1);
     remnant = &APR_ARRAY_IDX(remnants, 0, tseed_remnant_t);
     assert_int_equal(remnant->z, 4);
@@ -102,80 +105,80 @@ static void test_detach__leaves_a_note(void **state)
 
 static void test_detach__twice_before_a_purge(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_GEOWEBCACHE);
 
     for (int i = 0; i < 3; i++) {
-        fill(house);
-        assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+        fill(fixture);
+        assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
     }
-    assert_int_equal(purge(house, 0, 1), 768);
-    fill(house);
-    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
-    assert_int_equal(purge(house, 0, 1), 256);
+    assert_int_equal(purge(fixture, 0, 1), 768);
+    fill(fixture);
+    assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
+    assert_int_equal(purge(fixture, 0, 1), 256);
 }
 
 static void test_detach__nothing_is_success(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
 
-    assert_int_equal(detach(house, all, 0), APR_SUCCESS);
-    assert_int_equal(purge(house, 0, 1), 0);
-    mkdir(house->f.layer.store.root, 0755);
-    assert_int_equal(detach(house, all, 0), APR_SUCCESS);
-    assert_int_equal(purge(house, 0, 1), 0);
+    assert_int_equal(detach(fixture, all, 0), APR_SUCCESS);
+    assert_int_equal(purge(fixture, 0, 1), 0);
+    mkdir(fixture->made.layer.store.root, 0755);
+    assert_int_equal(detach(fixture, all, 0), APR_SUCCESS);
+    assert_int_equal(purge(fixture, 0, 1), 0);
 }
 
 static void test_detach__not_where_levels_share_a_directory(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_QUADKEY);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_QUADKEY);
 
-    fill(house);
-    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
-    nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    house->f.layer.store.path_template = "{x}/{z}/{y}.{ext}";
-    open_books(state, TSEED_LAYOUT_TEMPLATE);
-    fill(house);
-    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
-    assert_int_equal(count(house), 256);
+    fill(fixture);
+    assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
+    nftw(fixture->made.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    fixture->made.layer.store.path_template = "{x}/{z}/{y}.{ext}";
+    open_store_by_blocks(state, TSEED_LAYOUT_TEMPLATE);
+    fill(fixture);
+    assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
+    assert_int_equal(count(fixture), 256);
 }
 
 /* What a removal of the range would leave alone keeps the directory in its place. */
 static void test_detach__not_with_anything_else_in_it(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     const char *level = "topp_states/EPSG_900913/4";
     const char *const foreign[] = {"/3/readme.txt", "/3/16.png", "/readme.txt", "/3/1.jpeg", "/16"};
 
-    fill(house);
+    fill(fixture);
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
-        const char *path = full(house, apr_pstrcat(house->pool, level, foreign[i], NULL));
+        const char *path = full(fixture, apr_pstrcat(fixture->pool, level, foreign[i], NULL));
 
         assert_int_equal(close(open(path, O_CREAT | O_WRONLY, 0644)), 0);
-        assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+        assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
         assert_int_equal(unlink(path), 0);
     }
-    assert_int_equal(mkdir(full(house, "topp_states/EPSG_900913/4/3/16.png"), 0755), 0);
-    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
-    assert_int_equal(rmdir(full(house, "topp_states/EPSG_900913/4/3/16.png")), 0);
-    assert_int_equal(detach(house, (tseed_range_t){4, 0, 0, 15, 14}, 0), APR_ENOTIMPL);
-    assert_int_equal(count(house), 256);
-    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    assert_int_equal(mkdir(full(fixture, "topp_states/EPSG_900913/4/3/16.png"), 0755), 0);
+    assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
+    assert_int_equal(rmdir(full(fixture, "topp_states/EPSG_900913/4/3/16.png")), 0);
+    assert_int_equal(detach(fixture, (tseed_range_t){4, 0, 0, 15, 14}, 0), APR_ENOTIMPL);
+    assert_int_equal(count(fixture), 256);
+    assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
 }
 
 static void test_detach__not_through_a_link(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
-    const char *level = full(house, "topp_states/EPSG_900913/4");
-    const char *away = apr_pstrcat(house->pool, house->top, "/away", NULL);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    const char *level = full(fixture, "topp_states/EPSG_900913/4");
+    const char *away = apr_pstrcat(fixture->pool, fixture->top, "/away", NULL);
 
-    put(house, 1, 1, 10);
+    put(fixture, 1, 1, 10);
     assert_int_equal(rename(level, away), 0);
     assert_int_equal(symlink(away, level), 0);
-    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
     assert_int_equal(unlink(level), 0);
     assert_int_equal(mkdir(level, 0755), 0);
-    assert_int_equal(symlink(away, apr_pstrcat(house->pool, level, "/1", NULL)), 0);
-    assert_int_equal(detach(house, all, 0), APR_ENOTIMPL);
+    assert_int_equal(symlink(away, apr_pstrcat(fixture->pool, level, "/1", NULL)), 0);
+    assert_int_equal(detach(fixture, all, 0), APR_ENOTIMPL);
 }
 
 /* Somebody who puts a tile when so many names of a survey have been examined. */
@@ -197,12 +200,12 @@ static int intrude(void *baton)
     return 0;
 }
 
-/* A view of the house's tile set with other names, in that layout. */
-static tseed_store_t *neighbour(house_t *house, fixture_t *f, const char *root)
+/* The store of a tile set with other names, in that layout. */
+static tseed_store_t *neighbour(fixture_t *fixture, tileset_fixture_t *f, const char *root)
 {
     tseed_store_t *view;
 
-    *f = house->f;
+    *f = fixture->made;
     f->tileset.layer = &f->layer;
     f->tileset.subset = &f->subset;
     f->subset.gridset = &f->gridset;
@@ -210,8 +213,8 @@ static tseed_store_t *neighbour(house_t *house, fixture_t *f, const char *root)
     f->layer.store.root = root;
     f->format.mime = "image/jpeg";
     f->format.extension = "jpeg";
-    f->layer.name = house->f.layer.store.path_template ? "other" : f->layer.name;
-    assert_int_equal(tseed_store_open(&view, &f->tileset, 1, house->pool), 0);
+    f->layer.name = fixture->made.layer.store.path_template ? "other" : f->layer.name;
+    assert_int_equal(tseed_store_open(&view, &f->tileset, 1, fixture->pool), 0);
     return view;
 }
 
@@ -234,23 +237,23 @@ static int is_present(tseed_store_t *view, const tseed_tile_t *tile)
 }
 
 /* Others put their tiles where the survey has passed, whatever way leads them there. */
-static void spare_what_came(house_t *house, const char *root)
+static void spare_what_came(fixture_t *fixture, const char *root)
 {
-    fixture_t other;
-    intruder_t intruder = {.view = neighbour(house, &other, root)};
+    tileset_fixture_t other;
+    intruder_t intruder = {.view = neighbour(fixture, &other, root)};
     const tseed_stop_t stop = {intrude, &intruder};
     const tseed_witness_t nobody = {ignore, NULL, NULL};
     tseed_remnant_t remnant = {0};
 
-    fill(house);
-    assert_int_equal(tseed_store_detach(&remnant, house->store, &all, &stop), APR_SUCCESS);
+    fill(fixture);
+    assert_int_equal(tseed_store_detach(&remnant, fixture->store, &all, &stop), APR_SUCCESS);
     for (intruder.when = intruder.asked; intruder.when > 0; intruder.when -= 50) {
-        fill(house);
+        fill(fixture);
         intruder.asked = 0;
         intruder.tile = (tseed_tile_t){4, intruder.when % 16, 3};
-        assert_int_equal(tseed_store_detach(&remnant, house->store, &all, &stop), APR_ENOTIMPL);
+        assert_int_equal(tseed_store_detach(&remnant, fixture->store, &all, &stop), APR_ENOTIMPL);
         assert_true(is_present(intruder.view, &intruder.tile));
-        assert_int_equal(count(house), 256);
+        assert_int_equal(count(fixture), 256);
         assert_int_equal(tseed_store_remove(intruder.view, &all, &nobody, NULL), APR_SUCCESS);
         rmdir(root); /* as long as it is a directory in the level's */
     }
@@ -260,63 +263,64 @@ static void test_detach__spares_what_came_meanwhile(void **state)
 {
     static const tseed_layout_t layouts[] = {TSEED_LAYOUT_GEOWEBCACHE, TSEED_LAYOUT_XYZ,
                                              TSEED_LAYOUT_TMS, TSEED_LAYOUT_ARCGIS};
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-        open_books(state, layouts[i]);
-        spare_what_came(house, house->f.layer.store.root);
+        open_store_by_blocks(state, layouts[i]);
+        spare_what_came(fixture, fixture->made.layer.store.root);
     }
 }
 
 /* By a root that is a link, and by one that lies in the level's directory. */
 static void test_detach__spares_what_came_another_way(void **state)
 {
-    house_t *house = *state;
-    const char *link = apr_pstrcat(house->pool, house->top, "/link", NULL);
+    fixture_t *fixture = *state;
+    const char *link = apr_pstrcat(fixture->pool, fixture->top, "/link", NULL);
 
-    house->f.layer.store.path_template = "{z}/{x}/{layer}/{y}.{ext}";
-    open_books(state, TSEED_LAYOUT_TEMPLATE);
-    spare_what_came(house, house->f.layer.store.root);
-    assert_int_equal(symlink(house->f.layer.store.root, link), 0);
-    spare_what_came(house, link);
-    spare_what_came(house, apr_pstrcat(house->pool, house->f.layer.store.root, "/4/below", NULL));
+    fixture->made.layer.store.path_template = "{z}/{x}/{layer}/{y}.{ext}";
+    open_store_by_blocks(state, TSEED_LAYOUT_TEMPLATE);
+    spare_what_came(fixture, fixture->made.layer.store.root);
+    assert_int_equal(symlink(fixture->made.layer.store.root, link), 0);
+    spare_what_came(fixture, link);
+    spare_what_came(fixture,
+                    apr_pstrcat(fixture->pool, fixture->made.layer.store.root, "/4/below", NULL));
     assert_int_equal(unlink(link), 0);
 }
 
 /* Views remember directories. What they write must not go where it would be purged. */
 static void test_detach__other_views_do_not_write_into_it(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
-    tseed_store_t *other = house->store;
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    tseed_store_t *other = fixture->store;
     tseed_effect_t effect;
     uint64_t bits;
 
-    put(house, 1, 1, 10);
+    put(fixture, 1, 1, 10);
     assert_int_equal(tseed_store_link(&effect, other, &(tseed_tile_t){4, 1, 2}, "sea", 3, NULL),
                      APR_NOTFOUND);
-    open_books(state, TSEED_LAYOUT_XYZ);
-    assert_int_equal(detach(house, all, 1), APR_SUCCESS);
+    open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    assert_int_equal(detach(fixture, all, 1), APR_SUCCESS);
     assert_int_equal(tseed_store_present(other, &(tseed_range_t){4, 1, 1, 1, 1}, &bits, 1),
                      APR_SUCCESS);
     assert_int_equal(bits, 0);
-    house->store = other;
-    assert_effect(put(house, 1, 1, 20), 1, 1, 20, 512);
-    assert_effect(uniform(house, 1, 2, "sea"), 1, 1, 3, 512);
-    assert_int_equal(purge(house, 0, 1), 1);
-    assert_int_equal(count(house), 2);
+    fixture->store = other;
+    assert_effect(put(fixture, 1, 1, 20), 1, 1, 20, 512);
+    assert_effect(uniform(fixture, 1, 2, "sea"), 1, 1, 3, 512);
+    assert_int_equal(purge(fixture, 0, 1), 1);
+    assert_int_equal(count(fixture), 2);
 }
 
 /* The sum stays right: masters of tiles that were purged go with the next sweep. */
 static void test_detach__shared_files_are_swept_after_the_purge(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
 
-    uniform(house, 1, 1, "sea");
-    uniform(house, 1, 2, "sea");
-    assert_int_equal(detach(house, all, 2), APR_SUCCESS);
-    assert_effect(sweep(house), 0, 0, 0, 0);
-    assert_int_equal(purge(house, 0, 1), 2);
-    assert_effect(sweep(house), 0, -1, -3, -512);
+    uniform(fixture, 1, 1, "sea");
+    uniform(fixture, 1, 2, "sea");
+    assert_int_equal(detach(fixture, all, 2), APR_SUCCESS);
+    assert_effect(sweep(fixture), 0, 0, 0, 0);
+    assert_int_equal(purge(fixture, 0, 1), 2);
+    assert_effect(sweep(fixture), 0, -1, -3, -512);
 }
 
 static int third(void *baton)
@@ -326,28 +330,28 @@ static int third(void *baton)
 
 static void test_detach__a_stopped_purge_is_resumed(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     _Atomic int64_t removed = 0;
     tseed_remnant_t remnant = {0};
     int asked = 0;
 
-    fill(house);
+    fill(fixture);
     assert_int_equal(
-        tseed_store_detach(&remnant, house->store, &all, &(tseed_stop_t){third, &asked}),
+        tseed_store_detach(&remnant, fixture->store, &all, &(tseed_stop_t){third, &asked}),
         APR_EINTR);
-    assert_int_equal(count(house), 256);
-    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    assert_int_equal(count(fixture), 256);
+    assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
     asked = 0;
-    assert_int_equal(tseed_store_purge(&removed, house->f.layer.store.root, 0, 1,
+    assert_int_equal(tseed_store_purge(&removed, fixture->made.layer.store.root, 0, 1,
                                        &(tseed_stop_t){third, &asked}),
                      APR_EINTR);
     assert_true(removed > 0 && removed < 256);
-    assert_int_equal(removed + purge(house, 0, 1), 256);
-    assert_false(is_there(full(house, ".tileseed")));
+    assert_int_equal(removed + purge(fixture, 0, 1), 256);
+    assert_false(is_there(full(fixture, ".tileseed")));
 }
 
 typedef struct {
-    house_t *house;
+    fixture_t *fixture;
     unsigned part;
     int64_t removed;
 } part_t;
@@ -356,21 +360,21 @@ static void *purge_part(void *data)
 {
     part_t *part = data;
 
-    part->removed = purge(part->house, part->part, 3);
+    part->removed = purge(part->fixture, part->part, 3);
     return NULL;
 }
 
 static void test_detach__threads_share_a_purge(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     part_t parts[3];
     pthread_t ids[3];
     int64_t sum = 0;
 
-    fill(house);
-    assert_int_equal(detach(house, all, 256), APR_SUCCESS);
+    fill(fixture);
+    assert_int_equal(detach(fixture, all, 256), APR_SUCCESS);
     for (unsigned i = 0; i < 3; i++) {
-        parts[i] = (part_t){house, i, 0};
+        parts[i] = (part_t){fixture, i, 0};
         assert_int_equal(pthread_create(&ids[i], NULL, purge_part, &parts[i]), 0);
     }
     for (int i = 0; i < 3; i++) {
@@ -378,11 +382,11 @@ static void test_detach__threads_share_a_purge(void **state)
         sum += parts[i].removed;
     }
     assert_int_equal(sum, 256);
-    assert_false(is_there(full(house, ".tileseed")));
+    assert_false(is_there(full(fixture, ".tileseed")));
 }
 
 typedef struct {
-    house_t *house;
+    fixture_t *fixture;
     _Atomic int enough;
 } purger_t;
 
@@ -391,7 +395,7 @@ static void *purge_on_and_on(void *data)
     purger_t *purger = data;
 
     while (!purger->enough) {
-        purge(purger->house, 0, 1);
+        purge(purger->fixture, 0, 1);
     }
     return NULL;
 }
@@ -399,37 +403,37 @@ static void *purge_on_and_on(void *data)
 /* A purge that comes to its end takes the directory away in which the next level is to go. */
 static void test_detach__while_others_are_purged(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
-    purger_t purger = {.house = house};
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    purger_t purger = {.fixture = fixture};
     pthread_t id;
 
     assert_int_equal(pthread_create(&id, NULL, purge_on_and_on, &purger), 0);
     for (int i = 0; i < 300; i++) {
-        put(house, 1, 1, 10);
-        assert_int_equal(detach(house, all, 1), APR_SUCCESS);
+        put(fixture, 1, 1, 10);
+        assert_int_equal(detach(fixture, all, 1), APR_SUCCESS);
     }
     purger.enough = 1;
     pthread_join(id, NULL);
-    assert_int_equal(count(house), 0);
+    assert_int_equal(count(fixture), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOUSE_TEST(test_detach__hides_a_level_and_purge_removes_it),
-        HOUSE_TEST(test_detach__leaves_a_note),
-        HOUSE_TEST(test_detach__twice_before_a_purge),
-        HOUSE_TEST(test_detach__nothing_is_success),
-        HOUSE_TEST(test_detach__not_where_levels_share_a_directory),
-        HOUSE_TEST(test_detach__not_with_anything_else_in_it),
-        HOUSE_TEST(test_detach__not_through_a_link),
-        HOUSE_TEST(test_detach__spares_what_came_meanwhile),
-        HOUSE_TEST(test_detach__spares_what_came_another_way),
-        HOUSE_TEST(test_detach__other_views_do_not_write_into_it),
-        HOUSE_TEST(test_detach__shared_files_are_swept_after_the_purge),
-        HOUSE_TEST(test_detach__a_stopped_purge_is_resumed),
-        HOUSE_TEST(test_detach__threads_share_a_purge),
-        HOUSE_TEST(test_detach__while_others_are_purged),
+        STORE_TEST(test_detach__hides_a_level_and_purge_removes_it),
+        STORE_TEST(test_detach__leaves_a_note),
+        STORE_TEST(test_detach__twice_before_a_purge),
+        STORE_TEST(test_detach__nothing_is_success),
+        STORE_TEST(test_detach__not_where_levels_share_a_directory),
+        STORE_TEST(test_detach__not_with_anything_else_in_it),
+        STORE_TEST(test_detach__not_through_a_link),
+        STORE_TEST(test_detach__spares_what_came_meanwhile),
+        STORE_TEST(test_detach__spares_what_came_another_way),
+        STORE_TEST(test_detach__other_views_do_not_write_into_it),
+        STORE_TEST(test_detach__shared_files_are_swept_after_the_purge),
+        STORE_TEST(test_detach__a_stopped_purge_is_resumed),
+        STORE_TEST(test_detach__threads_share_a_purge),
+        STORE_TEST(test_detach__while_others_are_purged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What the store says it has changed is what a walk of the disk finds changed. */
-#include "store_books.h"
+#include "store_effects_fixture.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,55 +9,55 @@
 
 static void test_store__put_counts_what_it_replaces(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
-    const char *other = apr_pstrcat(house->pool, house->top, "/other", NULL);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    const char *other = apr_pstrcat(fixture->pool, fixture->top, "/other", NULL);
 
-    assert_effect(put(house, 1, 2, 700), 1, 1, 700, 1024);
-    assert_effect(put(house, 1, 2, 512), 0, 0, -188, -512);
-    assert_effect(put(house, 1, 2, 0), 0, 0, -512, -512);
-    assert_effect(put(house, 1, 3, 1), 1, 1, 1, 512);
-    assert_int_equal(link(tile(house, 4, 1, 3), other), 0);
-    assert_effect(put(house, 1, 3, 2), 0, 0, 1, 0);
+    assert_effect(put(fixture, 1, 2, 700), 1, 1, 700, 1024);
+    assert_effect(put(fixture, 1, 2, 512), 0, 0, -188, -512);
+    assert_effect(put(fixture, 1, 2, 0), 0, 0, -512, -512);
+    assert_effect(put(fixture, 1, 3, 1), 1, 1, 1, 512);
+    assert_int_equal(link(tile(fixture, 4, 1, 3), other), 0);
+    assert_effect(put(fixture, 1, 3, 2), 0, 0, 1, 0);
 }
 
 static void test_store__put_counts_a_symbolic_link_as_a_name(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
 
-    put(house, 1, 2, 700);
-    assert_int_equal(symlink("2.png", tile(house, 4, 1, 3)), 0);
-    assert_effect(put(house, 1, 3, 3), 0, 1, 3, 512);
+    put(fixture, 1, 2, 700);
+    assert_int_equal(symlink("2.png", tile(fixture, 4, 1, 3)), 0);
+    assert_effect(put(fixture, 1, 3, 3), 0, 1, 3, 512);
 }
 
 static void test_store__put_that_fails_or_stops_has_no_effect(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     tseed_effect_t effect;
 
-    put(house, 1, 2, 700);
-    mkdir(tile(house, 4, 1, 3), 0755);
+    put(fixture, 1, 2, 700);
+    mkdir(tile(fixture, 4, 1, 3), 0755);
     assert_int_not_equal(
-        tseed_store_put(&effect, house->store, &(tseed_tile_t){4, 1, 3}, "x", 1, NULL), 0);
+        tseed_store_put(&effect, fixture->store, &(tseed_tile_t){4, 1, 3}, "x", 1, NULL), 0);
     assert_effect(effect, 0, 0, 0, 0);
 }
 
 static void test_store__allocation_is_rounded_up(void **state)
 {
-    house_t *house = open_house(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store(state, TSEED_LAYOUT_XYZ);
 
-    assert_int_equal(tseed_store_allocation(house->store, 4097), 4097);
-    tseed_store_block_set(house->store, 4096);
-    assert_int_equal(tseed_store_allocation(house->store, 0), 0);
-    assert_int_equal(tseed_store_allocation(house->store, 1), 4096);
-    assert_int_equal(tseed_store_allocation(house->store, 4096), 4096);
-    assert_int_equal(tseed_store_allocation(house->store, 4097), 8192);
+    assert_int_equal(tseed_store_allocation(fixture->store, 4097), 4097);
+    tseed_store_block_set(fixture->store, 4096);
+    assert_int_equal(tseed_store_allocation(fixture->store, 0), 0);
+    assert_int_equal(tseed_store_allocation(fixture->store, 1), 4096);
+    assert_int_equal(tseed_store_allocation(fixture->store, 4096), 4096);
+    assert_int_equal(tseed_store_allocation(fixture->store, 4097), 8192);
 }
 
-static tseed_effect_t count(house_t *house, tseed_range_t range)
+static tseed_effect_t count(fixture_t *fixture, tseed_range_t range)
 {
     tseed_effect_t sum;
 
-    assert_int_equal(tseed_store_count(&sum, house->store, &range, 0), APR_SUCCESS);
+    assert_int_equal(tseed_store_count(&sum, fixture->store, &range, 0), APR_SUCCESS);
     return sum;
 }
 
@@ -67,49 +67,49 @@ static void add_up(void *baton, const tseed_tile_t *tile, const tseed_effect_t *
     tseed_effect_add(baton, effect);
 }
 
-static tseed_effect_t remove_range(house_t *house, tseed_range_t range)
+static tseed_effect_t remove_range(fixture_t *fixture, tseed_range_t range)
 {
     tseed_effect_t sum = {0};
 
     assert_int_equal(
-        tseed_store_remove(house->store, &range, &(tseed_witness_t){add_up, &sum, NULL}, NULL),
+        tseed_store_remove(fixture->store, &range, &(tseed_witness_t){add_up, &sum, NULL}, NULL),
         APR_SUCCESS);
     return sum;
 }
 
 static void test_store__remove_tells_what_each_tile_was_worth(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
 
-    put(house, 1, 2, 700);
-    put(house, 1, 3, 0);
-    uniform(house, 2, 2, "sea");
-    assert_int_equal(symlink("2.png", tile(house, 4, 2, 3)), 0);
-    assert_effect(remove_range(house, (tseed_range_t){4, 1, 2, 1, 2}), -1, -1, -700, -1024);
-    assert_effect(remove_range(house, (tseed_range_t){4, 1, 3, 1, 3}), -1, -1, 0, 0);
-    assert_effect(remove_range(house, (tseed_range_t){4, 2, 2, 2, 3}), -2, 0, 0, 0);
-    assert_effect(sweep(house), 0, -1, -3, -512);
+    put(fixture, 1, 2, 700);
+    put(fixture, 1, 3, 0);
+    uniform(fixture, 2, 2, "sea");
+    assert_int_equal(symlink("2.png", tile(fixture, 4, 2, 3)), 0);
+    assert_effect(remove_range(fixture, (tseed_range_t){4, 1, 2, 1, 2}), -1, -1, -700, -1024);
+    assert_effect(remove_range(fixture, (tseed_range_t){4, 1, 3, 1, 3}), -1, -1, 0, 0);
+    assert_effect(remove_range(fixture, (tseed_range_t){4, 2, 2, 2, 3}), -2, 0, 0, 0);
+    assert_effect(sweep(fixture), 0, -1, -3, -512);
 }
 
 /* Names outside, such as those of a backup made of hard links, change nothing: what is below the
  * root is removed and counted by its own names. */
 static void test_store__names_elsewhere_change_nothing(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     tseed_range_t range = {4, 1, 1, 1, 4};
 
-    put(house, 1, 1, 700);
-    put(house, 1, 2, 100);
-    uniform(house, 1, 3, "sea");
+    put(fixture, 1, 1, 700);
+    put(fixture, 1, 2, 100);
+    uniform(fixture, 1, 3, "sea");
     for (int64_t y = 1; y <= 3; y++) {
-        assert_int_equal(link(tile(house, 4, 1, y),
-                              apr_psprintf(house->pool, "%s/backup%d", house->top, (int)y)),
+        assert_int_equal(link(tile(fixture, 4, 1, y),
+                              apr_psprintf(fixture->pool, "%s/backup%d", fixture->top, (int)y)),
                          0);
     }
-    assert_effect(count(house, range), 3, 2, 800, 1024 + 512);
-    uniform(house, 1, 4, "land");
-    assert_effect(count(house, range), 4, 2, 800, 1024 + 512);
-    assert_effect(remove_range(house, range), -4, -2, -800, -1024 - 512);
+    assert_effect(count(fixture, range), 3, 2, 800, 1024 + 512);
+    uniform(fixture, 1, 4, "land");
+    assert_effect(count(fixture, range), 4, 2, 800, 1024 + 512);
+    assert_effect(remove_range(fixture, range), -4, -2, -800, -1024 - 512);
 }
 
 static tseed_range_t random_range(void)
@@ -120,47 +120,47 @@ static tseed_range_t random_range(void)
 }
 
 /* One random step, as tasks and clean-ups make them. */
-static tseed_effect_t step(house_t *house)
+static tseed_effect_t step(fixture_t *fixture)
 {
     static const char *const contents[] = {"sea", "land", "ice"};
     int64_t x = rand() % 16, y = rand() % 8;
 
     switch (rand() % 8) {
     case 0:
-        return remove_range(house, random_range());
+        return remove_range(fixture, random_range());
     case 1:
-        return sweep(house);
+        return sweep(fixture);
     case 2:
     case 3:
-        return uniform(house, x, y, contents[rand() % 3]);
+        return uniform(fixture, x, y, contents[rand() % 3]);
     default:
-        return put(house, x, y, (size_t)rand() % 2000);
+        return put(fixture, x, y, (size_t)rand() % 2000);
     }
 }
 
 /* The sum of all effects is what is there, and so is the sum over pages and shared files. */
 static void test_store__effects_add_up(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     srand(4);
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
         tseed_effect_t sum = {0}, counted, part;
 
-        open_books(state, (tseed_layout_t)layout);
+        open_store_by_blocks(state, (tseed_layout_t)layout);
         for (int i = 0; i < 1000; i++) {
-            tseed_effect_t effect = step(house);
+            tseed_effect_t effect = step(fixture);
 
             tseed_effect_add(&sum, &effect);
         }
-        assert_survey(house, &sum);
-        assert_int_equal(tseed_store_shared_count(&counted, house->store), APR_SUCCESS);
-        part = count(house, (tseed_range_t){4, 0, 0, 15, 3});
+        assert_survey(fixture, &sum);
+        assert_int_equal(tseed_store_shared_count(&counted, fixture->store), APR_SUCCESS);
+        part = count(fixture, (tseed_range_t){4, 0, 0, 15, 3});
         tseed_effect_add(&counted, &part);
-        part = count(house, (tseed_range_t){4, 0, 4, 15, 15});
+        part = count(fixture, (tseed_range_t){4, 0, 4, 15, 15});
         tseed_effect_add(&counted, &part);
-        assert_survey(house, &counted);
-        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        assert_survey(fixture, &counted);
+        nftw(fixture->made.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
 }
 
@@ -168,22 +168,23 @@ static void test_store__effects_add_up(void **state)
 static void test_store__count_spares_young_leftovers_of_others(void **state)
 {
     const struct timespec old[2] = {{1000000, 0}, {1000000, 0}};
-    house_t *house;
+    fixture_t *fixture;
     const char *own, *young, *left;
     tseed_effect_t sum;
 
     tseed_store_instance_set("own");
-    house = open_books(state, TSEED_LAYOUT_QUADKEY);
-    own = full(house, "topp_states/EPSG_900913/.tseed-own-255.tmp");
-    young = full(house, "topp_states/EPSG_900913/.tseed-other-255.tmp");
-    left = full(house, "topp_states/EPSG_900913/.tseed-other-254.tmp");
-    assert_int_equal(tseed_store_put(&sum, house->store, &(tseed_tile_t){6, 0, 0}, "t", 1, NULL),
+    fixture = open_store_by_blocks(state, TSEED_LAYOUT_QUADKEY);
+    own = full(fixture, "topp_states/EPSG_900913/.tseed-own-255.tmp");
+    young = full(fixture, "topp_states/EPSG_900913/.tseed-other-255.tmp");
+    left = full(fixture, "topp_states/EPSG_900913/.tseed-other-254.tmp");
+    assert_int_equal(tseed_store_put(&sum, fixture->store, &(tseed_tile_t){6, 0, 0}, "t", 1, NULL),
                      0);
-    assert_int_equal(link(tile(house, 6, 0, 0), own), 0);
+    assert_int_equal(link(tile(fixture, 6, 0, 0), own), 0);
     close(creat(young, 0600));
     close(creat(left, 0600));
     assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
-    assert_int_equal(tseed_store_count(&sum, house->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
+    assert_int_equal(tseed_store_count(&sum, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1),
+                     0);
     assert_int_not_equal(access(own, F_OK), 0);
     assert_int_equal(access(young, F_OK), 0);
     assert_int_not_equal(access(left, F_OK), 0);
@@ -194,46 +195,46 @@ static void test_store__count_spares_young_leftovers_of_others(void **state)
 static void test_store__count_drops_leftovers_when_asked(void **state)
 {
     for (int large = 0; large < 2; large++) {
-        house_t *house = open_books(state, TSEED_LAYOUT_QUADKEY);
-        const char *left = full(house, "topp_states/EPSG_900913/.tseed-255.tmp");
+        fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_QUADKEY);
+        const char *left = full(fixture, "topp_states/EPSG_900913/.tseed-255.tmp");
         tseed_effect_t sum;
 
         for (int i = 0; i < (large ? 1500 : 1); i++) {
-            assert_int_equal(tseed_store_put(&sum, house->store, &(tseed_tile_t){6, i % 64, i / 64},
-                                             "t", 1, NULL),
+            assert_int_equal(tseed_store_put(&sum, fixture->store,
+                                             &(tseed_tile_t){6, i % 64, i / 64}, "t", 1, NULL),
                              0);
         }
-        assert_int_equal(link(tile(house, 6, 0, 0), left), 0);
-        assert_int_equal(count(house, (tseed_range_t){6, 0, 0, 1, 0}).names, 1 + large);
+        assert_int_equal(link(tile(fixture, 6, 0, 0), left), 0);
+        assert_int_equal(count(fixture, (tseed_range_t){6, 0, 0, 1, 0}).names, 1 + large);
         assert_int_equal(access(left, F_OK), 0);
-        assert_int_equal(tseed_store_count(&sum, house->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1),
-                         0);
+        assert_int_equal(
+            tseed_store_count(&sum, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
         assert_int_not_equal(access(left, F_OK), 0);
     }
 }
 
 static void test_store__walk_finds_every_tile(void **state)
 {
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout < TSEED_LAYOUT_TEMPLATE; layout++) {
         tseed_effect_t sum = {0}, found_sum = {0}, effect;
 
-        open_books(state, (tseed_layout_t)layout);
+        open_store_by_blocks(state, (tseed_layout_t)layout);
         for (int i = 0; i < 200; i++) {
-            effect = put(house, rand() % 16, rand() % 16, (size_t)i);
+            effect = put(fixture, rand() % 16, rand() % 16, (size_t)i);
             tseed_effect_add(&sum, &effect);
         }
         for (int z = 3; z <= 5; z += 2) {
-            assert_int_equal(tseed_store_put(&effect, house->store, &(tseed_tile_t){z, 1, 1},
+            assert_int_equal(tseed_store_put(&effect, fixture->store, &(tseed_tile_t){z, 1, 1},
                                              "other level", 11, NULL),
                              0);
         }
-        assert_int_equal(tseed_store_walk(house->store, 4, 4,
+        assert_int_equal(tseed_store_walk(fixture->store, 4, 4,
                                           &(tseed_witness_t){add_up, &found_sum, NULL}, NULL),
                          APR_SUCCESS);
         assert_effect(found_sum, sum.names, sum.files, sum.bytes, sum.allocated);
-        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        nftw(fixture->made.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
 }
 
@@ -251,32 +252,32 @@ static int from_third(void *baton)
 
 static void test_store__walk_goes_through_levels_and_stops(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_XYZ);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     int tiles = 0;
 
     for (int z = 2; z <= 9; z++) {
         tseed_effect_t effect;
 
         assert_int_equal(
-            tseed_store_put(&effect, house->store, &(tseed_tile_t){z, 1, 1}, "t", 1, NULL), 0);
+            tseed_store_put(&effect, fixture->store, &(tseed_tile_t){z, 1, 1}, "t", 1, NULL), 0);
     }
     assert_int_equal(
-        tseed_store_walk(house->store, 3, 8, &(tseed_witness_t){count_tile, &tiles, NULL}, NULL),
+        tseed_store_walk(fixture->store, 3, 8, &(tseed_witness_t){count_tile, &tiles, NULL}, NULL),
         0);
     assert_int_equal(tiles, 6);
     tiles = 0;
-    assert_int_equal(tseed_store_walk(house->store, 0, 30,
+    assert_int_equal(tseed_store_walk(fixture->store, 0, 30,
                                       &(tseed_witness_t){count_tile, &tiles, NULL},
                                       &(tseed_stop_t){from_third, &tiles}),
                      APR_EINTR);
     assert_int_equal(tiles, 3);
 }
 
-static apr_array_header_t *hashes_of(house_t *house, apr_status_t expected)
+static apr_array_header_t *hashes_of(fixture_t *fixture, apr_status_t expected)
 {
     apr_array_header_t *hashes;
 
-    assert_int_equal(tseed_store_hashes(&hashes, &house->f.tileset, house->pool), expected);
+    assert_int_equal(tseed_store_hashes(&hashes, &fixture->made.tileset, fixture->pool), expected);
     return hashes;
 }
 
@@ -284,7 +285,7 @@ static apr_array_header_t *hashes_of(house_t *house, apr_status_t expected)
  * grid set is another matter, and 39 digits are no hash. */
 static void test_store__hashes_of_a_cache_that_was_found(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_GEOWEBCACHE);
     static const char *const names[] = {
         "",
         "/topp_states",
@@ -296,12 +297,13 @@ static void test_store__hashes_of_a_cache_that_was_found(void **state)
         "/topp_states/EPSG_900913_12_ed5fe8dc461f38ece6b67eb7f6e02562283b4b2"};
     apr_array_header_t *hashes;
 
-    assert_int_equal(hashes_of(house, APR_SUCCESS)->nelts, 0);
+    assert_int_equal(hashes_of(fixture, APR_SUCCESS)->nelts, 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         assert_int_equal(
-            mkdir(apr_pstrcat(house->pool, house->f.layer.store.root, names[i], NULL), 0755), 0);
+            mkdir(apr_pstrcat(fixture->pool, fixture->made.layer.store.root, names[i], NULL), 0755),
+            0);
     }
-    hashes = hashes_of(house, APR_SUCCESS);
+    hashes = hashes_of(fixture, APR_SUCCESS);
     assert_int_equal(hashes->nelts, 1);
     assert_string_equal(APR_ARRAY_IDX(hashes, 0, const char *),
                         "f0023dc7bc347fee7a3a04dc797f2223f74e3448");
@@ -312,64 +314,64 @@ static void test_store__hashes_of_every_layout(void **state)
     static const char *const templates[] = {"{layer}/{hash}/{z}/{x}/{y}.{ext}",
                                             "{z}/{hash}/{x}/{y}.{ext}"};
     static const char *const hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
-    house_t *house = *state;
+    fixture_t *fixture = *state;
 
     for (int layout = TSEED_LAYOUT_GEOWEBCACHE; layout <= TSEED_LAYOUT_TEMPLATE; layout++) {
-        house->f.layer.store.path_template = templates[0];
-        house->f.tileset.hash = hash;
-        open_books(state, (tseed_layout_t)layout);
-        put(house, 1, 1, 1);
-        house->f.tileset.hash = NULL;
-        assert_int_equal(hashes_of(house, APR_SUCCESS)->nelts, 1);
-        nftw(house->f.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        fixture->made.layer.store.path_template = templates[0];
+        fixture->made.tileset.hash = hash;
+        open_store_by_blocks(state, (tseed_layout_t)layout);
+        put(fixture, 1, 1, 1);
+        fixture->made.tileset.hash = NULL;
+        assert_int_equal(hashes_of(fixture, APR_SUCCESS)->nelts, 1);
+        nftw(fixture->made.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     }
-    house->f.layer.store.path_template = templates[1];
-    hashes_of(house, APR_ENOTIMPL);
+    fixture->made.layer.store.path_template = templates[1];
+    hashes_of(fixture, APR_ENOTIMPL);
 }
 
-static const char *file_about(house_t *house, const char *name)
+static const char *file_about(fixture_t *fixture, const char *name)
 {
     static const char *const hash = "7510004a12f49fdd49a2ba366e9c4594be7e4358";
-    const char *folder = full(house, name), *path;
+    const char *folder = full(fixture, name), *path;
     FILE *file;
 
-    mkdir(house->f.layer.store.root, 0755);
+    mkdir(fixture->made.layer.store.root, 0755);
     mkdir(folder, 0755);
-    path = apr_pstrcat(house->pool, folder, "/parameters-", hash, ".properties", NULL);
+    path = apr_pstrcat(fixture->pool, folder, "/parameters-", hash, ".properties", NULL);
     file = fopen(path, "w");
     assert_true(file && fputs(name, file) >= 0 && fclose(file) == 0);
-    return tseed_store_hash_file(&house->f.tileset, hash, house->pool);
+    return tseed_store_hash_file(&fixture->made.tileset, hash, fixture->pool);
 }
 
 /* The layer's directory goes before one of its unchanged name. */
 static void test_store__file_about_a_hash(void **state)
 {
-    house_t *house = open_books(state, TSEED_LAYOUT_GEOWEBCACHE);
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_GEOWEBCACHE);
 
-    assert_null(file_about(house, "roads"));
-    assert_string_equal(file_about(house, "topp:states"), "topp:states");
-    assert_string_equal(file_about(house, "topp_states"), "topp_states");
-    house->f.layer.store.layout = TSEED_LAYOUT_XYZ;
-    assert_null(file_about(house, "topp_states"));
+    assert_null(file_about(fixture, "roads"));
+    assert_string_equal(file_about(fixture, "topp:states"), "topp:states");
+    assert_string_equal(file_about(fixture, "topp_states"), "topp_states");
+    fixture->made.layer.store.layout = TSEED_LAYOUT_XYZ;
+    assert_null(file_about(fixture, "topp_states"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        HOUSE_TEST(test_store__put_counts_what_it_replaces),
-        HOUSE_TEST(test_store__put_counts_a_symbolic_link_as_a_name),
-        HOUSE_TEST(test_store__put_that_fails_or_stops_has_no_effect),
-        HOUSE_TEST(test_store__allocation_is_rounded_up),
-        HOUSE_TEST(test_store__remove_tells_what_each_tile_was_worth),
-        HOUSE_TEST(test_store__names_elsewhere_change_nothing),
-        HOUSE_TEST(test_store__effects_add_up),
-        HOUSE_TEST(test_store__count_drops_leftovers_when_asked),
-        HOUSE_TEST(test_store__count_spares_young_leftovers_of_others),
-        HOUSE_TEST(test_store__walk_finds_every_tile),
-        HOUSE_TEST(test_store__hashes_of_a_cache_that_was_found),
-        HOUSE_TEST(test_store__hashes_of_every_layout),
-        HOUSE_TEST(test_store__file_about_a_hash),
-        HOUSE_TEST(test_store__walk_goes_through_levels_and_stops),
+        STORE_TEST(test_store__put_counts_what_it_replaces),
+        STORE_TEST(test_store__put_counts_a_symbolic_link_as_a_name),
+        STORE_TEST(test_store__put_that_fails_or_stops_has_no_effect),
+        STORE_TEST(test_store__allocation_is_rounded_up),
+        STORE_TEST(test_store__remove_tells_what_each_tile_was_worth),
+        STORE_TEST(test_store__names_elsewhere_change_nothing),
+        STORE_TEST(test_store__effects_add_up),
+        STORE_TEST(test_store__count_drops_leftovers_when_asked),
+        STORE_TEST(test_store__count_spares_young_leftovers_of_others),
+        STORE_TEST(test_store__walk_finds_every_tile),
+        STORE_TEST(test_store__hashes_of_a_cache_that_was_found),
+        STORE_TEST(test_store__hashes_of_every_layout),
+        STORE_TEST(test_store__file_about_a_hash),
+        STORE_TEST(test_store__walk_goes_through_levels_and_stops),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

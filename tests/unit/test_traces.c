@@ -1,43 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Traces: at any instant what they say tells what was done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include <apr_general.h>
-
-#include "board/tseed_board_layout.h"
+#include "board_fixture.h"
 #include "board/tseed_traces.h"
-
-static apr_pool_t *pool;
-static tseed_board_t *board;
-
-static int setup(void **state)
-{
-    size_t size = (tseed_board_size(4, 2) + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, size);
-
-    (void)state;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    memset(memory, 0, size);
-    board = tseed_board_init(memory, 4, 2, pool);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    free(board->segment);
-    apr_pool_destroy(pool);
-    apr_terminate();
-    return 0;
-}
 
 static unsigned begin(int64_t task, int64_t position)
 {

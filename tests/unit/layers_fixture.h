@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The two layers that tests of requests speak of; tests/data/malformed.json says the same. */
-#ifndef STATES_FIXTURE_H
-#define STATES_FIXTURE_H
+#ifndef LAYERS_FIXTURE_H
+#define LAYERS_FIXTURE_H
 
 #include <apr_general.h>
 #include <apr_strings.h>
@@ -10,7 +10,7 @@
 
 #include "layer/tseed_tileset.h"
 
-static inline void states_add_grid(tseed_layer_t *layer, const char *name, int first, int last)
+static inline void layers_add_grid(tseed_layer_t *layer, const char *name, int first, int last)
 {
     const tseed_gridset_t *gridset = tseed_gridset_builtin(name);
     tseed_subset_t *subset = apr_array_push(layer->subsets);
@@ -18,8 +18,8 @@ static inline void states_add_grid(tseed_layer_t *layer, const char *name, int f
     *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name};
 }
 
-static inline tseed_layer_t *states_layer(tseed_catalog_t *catalog, const char *name,
-                                          apr_pool_t *pool)
+static inline tseed_layer_t *layers_add(tseed_catalog_t *catalog, const char *name,
+                                        apr_pool_t *pool)
 {
     tseed_layer_t *layer = apr_pcalloc(pool, sizeof(*layer));
 
@@ -38,7 +38,7 @@ static inline tseed_layer_t *states_layer(tseed_catalog_t *catalog, const char *
     return layer;
 }
 
-static inline tseed_filter_t *states_add_filter(tseed_layer_t *layer, const char *name,
+static inline tseed_filter_t *layers_add_filter(tseed_layer_t *layer, const char *name,
                                                 apr_pool_t *pool)
 {
     tseed_filter_t *filter = apr_array_push(layer->filters);
@@ -51,20 +51,20 @@ static inline tseed_filter_t *states_add_filter(tseed_layer_t *layer, const char
     return filter;
 }
 
-static inline tseed_catalog_t *states_catalog(apr_pool_t *pool)
+static inline tseed_catalog_t *layers_catalog(apr_pool_t *pool)
 {
     tseed_catalog_t *catalog = tseed_catalog_create(pool);
-    tseed_layer_t *states = states_layer(catalog, "topp:states", pool);
-    tseed_layer_t *roads = states_layer(catalog, "roads", pool);
-    tseed_filter_t *styles = states_add_filter(states, "STYLES", pool);
+    tseed_layer_t *states = layers_add(catalog, "topp:states", pool);
+    tseed_layer_t *roads = layers_add(catalog, "roads", pool);
+    tseed_filter_t *styles = layers_add_filter(states, "STYLES", pool);
 
-    states_add_grid(states, "EPSG:4326", 0, 21);
-    states_add_grid(states, "EPSG:900913", 2, 20);
+    layers_add_grid(states, "EPSG:4326", 0, 21);
+    layers_add_grid(states, "EPSG:900913", 2, 20);
     tseed_format_init(apr_array_push(states->formats), "image/jpeg", pool);
     APR_ARRAY_PUSH(styles->values, const char *) = "population";
     APR_ARRAY_PUSH(styles->values, const char *) = "outline";
-    states_add_grid(roads, "EPSG:900913", 0, 30);
-    states_add_grid(roads, "EPSG:3857", 0, 30);
+    layers_add_grid(roads, "EPSG:900913", 0, 30);
+    layers_add_grid(roads, "EPSG:3857", 0, 30);
     return catalog;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A store's effects against a walk of the disk. */
-#ifndef STORE_BOOKS_H
-#define STORE_BOOKS_H
+#ifndef STORE_EFFECTS_FIXTURE_H
+#define STORE_EFFECTS_FIXTURE_H
 
 #include <string.h>
 #include <sys/stat.h>
 
-#include "store_house.h"
+#include "store_fixture.h"
 
 #define BLOCK 512
 
@@ -20,13 +20,13 @@ static inline void assert_effect(tseed_effect_t effect, int64_t names, int64_t f
     assert_int_equal(effect.allocated, allocated);
 }
 
-static inline tseed_effect_t put(house_t *house, int64_t x, int64_t y, size_t length)
+static inline tseed_effect_t put(fixture_t *fixture, int64_t x, int64_t y, size_t length)
 {
     static const char content[4096];
     tseed_effect_t effect;
 
     assert_int_equal(
-        tseed_store_put(&effect, house->store, &(tseed_tile_t){4, x, y}, content, length, NULL),
+        tseed_store_put(&effect, fixture->store, &(tseed_tile_t){4, x, y}, content, length, NULL),
         APR_SUCCESS);
     return effect;
 }
@@ -48,19 +48,19 @@ static inline apr_status_t uniform_of(tseed_effect_t *sum, tseed_store_t *store,
     return rv;
 }
 
-static inline tseed_effect_t uniform(house_t *house, int64_t x, int64_t y, const char *content)
+static inline tseed_effect_t uniform(fixture_t *fixture, int64_t x, int64_t y, const char *content)
 {
     tseed_effect_t sum = {0};
 
-    assert_int_equal(uniform_of(&sum, house->store, (tseed_tile_t){4, x, y}, content), 0);
+    assert_int_equal(uniform_of(&sum, fixture->store, (tseed_tile_t){4, x, y}, content), 0);
     return sum;
 }
 
-static inline tseed_effect_t sweep(house_t *house)
+static inline tseed_effect_t sweep(fixture_t *fixture)
 {
     tseed_effect_t effect;
 
-    assert_int_equal(tseed_store_shared_sweep(&effect, house->store), APR_SUCCESS);
+    assert_int_equal(tseed_store_shared_sweep(&effect, fixture->store), APR_SUCCESS);
     return effect;
 }
 
@@ -94,20 +94,20 @@ static inline int survey_entry(const char *path, const struct stat *st, int kind
     return 0;
 }
 
-static inline void assert_survey(const house_t *house, const tseed_effect_t *sum)
+static inline void assert_survey(const fixture_t *fixture, const tseed_effect_t *sum)
 {
     found = (tseed_effect_t){0};
-    inodes = apr_array_make(house->pool, 16, sizeof(ino_t));
-    nftw(house->f.layer.store.root, survey_entry, 16, FTW_PHYS);
+    inodes = apr_array_make(fixture->pool, 16, sizeof(ino_t));
+    nftw(fixture->made.layer.store.root, survey_entry, 16, FTW_PHYS);
     assert_effect(*sum, found.names, found.files, found.bytes, found.allocated);
 }
 
-static inline house_t *open_books(void **state, tseed_layout_t layout)
+static inline fixture_t *open_store_by_blocks(void **state, tseed_layout_t layout)
 {
-    house_t *house = open_house(state, layout);
+    fixture_t *fixture = open_store(state, layout);
 
-    tseed_store_block_set(house->store, BLOCK);
-    return house;
+    tseed_store_block_set(fixture->store, BLOCK);
+    return fixture;
 }
 
 #endif

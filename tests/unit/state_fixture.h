@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A state directory of a test's own, and what tests do in it. */
-#ifndef STATE_HOME_H
-#define STATE_HOME_H
+#ifndef STATE_FIXTURE_H
+#define STATE_FIXTURE_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ typedef struct {
     apr_pool_t *pool;
     char dir[64];
     tseed_state_t *state;
-} home_t;
+} fixture_t;
 
 static char last_line[2048];
 
@@ -42,48 +42,49 @@ static inline void keep_line(void *baton, tseed_log_level_t level, apr_status_t 
     }
 }
 
-static inline tseed_state_t *state_open(const home_t *home)
+static inline tseed_state_t *state_open(const fixture_t *fixture)
 {
     tseed_state_t *state;
 
-    assert_int_equal(tseed_state_open(&state, home->dir, "sqlite3", NULL, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_open(&state, fixture->dir, "sqlite3", NULL, fixture->pool),
+                     APR_SUCCESS);
     return state;
 }
 
 static inline int setup(void **data)
 {
-    home_t *home = calloc(1, sizeof(*home));
+    fixture_t *fixture = calloc(1, sizeof(*fixture));
 
-    apr_pool_create(&home->pool, NULL);
-    strcpy(home->dir, "/tmp/tileseed-state-XXXXXX");
-    if (!mkdtemp(home->dir)) {
+    apr_pool_create(&fixture->pool, NULL);
+    strcpy(fixture->dir, "/tmp/tileseed-state-XXXXXX");
+    if (!mkdtemp(fixture->dir)) {
         return -1;
     }
     last_line[0] = '\0';
-    home->state = state_open(home);
-    *data = home;
+    fixture->state = state_open(fixture);
+    *data = fixture;
     return 0;
 }
 
 static inline int teardown(void **data)
 {
-    home_t *home = *data;
-    char *command = apr_pstrcat(home->pool, "rm -r ", home->dir, NULL);
+    fixture_t *fixture = *data;
+    char *command = apr_pstrcat(fixture->pool, "rm -r ", fixture->dir, NULL);
     int rv = system(command);
 
-    apr_pool_destroy(home->pool);
-    free(home);
+    apr_pool_destroy(fixture->pool);
+    free(fixture);
     return rv;
 }
 
-static inline const char *path_in(const home_t *home, const char *name)
+static inline const char *path_in(const fixture_t *fixture, const char *name)
 {
-    return apr_pstrcat(home->pool, home->dir, "/", name, NULL);
+    return apr_pstrcat(fixture->pool, fixture->dir, "/", name, NULL);
 }
 
-static inline tseed_task_t task_of(const home_t *home, const char *layer)
+static inline tseed_task_t task_of(const fixture_t *fixture, const char *layer)
 {
-    apr_table_t *parameters = apr_table_make(home->pool, 2);
+    apr_table_t *parameters = apr_table_make(fixture->pool, 2);
 
     apr_table_set(parameters, "STYLES", "");
     return (tseed_task_t){.type = TSEED_SEED,
@@ -105,9 +106,9 @@ static inline tseed_task_t task_of(const home_t *home, const char *layer)
                           .created = 1};
 }
 
-static inline int64_t insert(const home_t *home, tseed_state_t *state, const char *layer)
+static inline int64_t insert(const fixture_t *fixture, tseed_state_t *state, const char *layer)
 {
-    tseed_task_t task = task_of(home, layer);
+    tseed_task_t task = task_of(fixture, layer);
 
     if (tseed_state_task_insert(state, &task, MOST) != APR_SUCCESS) {
         fail_msg("%s", tseed_state_error(state));
@@ -116,26 +117,27 @@ static inline int64_t insert(const home_t *home, tseed_state_t *state, const cha
 }
 
 /* What an operator asks with a tool of the database's own. */
-static inline int64_t number(const home_t *home, const char *sql)
+static inline int64_t number(const fixture_t *fixture, const char *sql)
 {
     const char *answer;
 
-    assert_int_equal(tseed_database_ask(&home->state->db, &answer, sql, home->pool), APR_SUCCESS);
+    assert_int_equal(tseed_database_ask(&fixture->state->db, &answer, sql, fixture->pool),
+                     APR_SUCCESS);
     assert_non_null(answer);
     return apr_atoi64(answer);
 }
 
-static inline void execute(const home_t *home, const char *sql)
+static inline void execute(const fixture_t *fixture, const char *sql)
 {
-    if (tseed_database_execute(&home->state->db, sql) != APR_SUCCESS) {
-        fail_msg("%s", tseed_state_error(home->state));
+    if (tseed_database_execute(&fixture->state->db, sql) != APR_SUCCESS) {
+        fail_msg("%s", tseed_state_error(fixture->state));
     }
 }
 
-static inline int count_files(const home_t *home, const char *pattern)
+static inline int count_files(const fixture_t *fixture, const char *pattern)
 {
     glob_t found;
-    int count = glob(path_in(home, pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+    int count = glob(path_in(fixture, pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
 
     globfree(&found);
     return count;
