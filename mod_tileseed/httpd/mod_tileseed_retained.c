@@ -59,10 +59,13 @@ int tseed_retained_doorbell(server_rec *server)
     return retained_get(server)->doorbell;
 }
 
+/* The name that earlier builds gave the socket: a graceful restart into this build finds theirs. */
+#define MISS_SOCKET_KEY "mod_tileseed-hatch"
+
 int tseed_retained_miss_socket(int end, int most, server_rec *server)
 {
-    const int is_first = ap_retained_data_get("mod_tileseed-hatch") == NULL;
-    retained_miss_socket_t *retained = record_get("mod_tileseed-hatch", sizeof(*retained));
+    const int is_first = ap_retained_data_get(MISS_SOCKET_KEY) == NULL;
+    retained_miss_socket_t *retained = record_get(MISS_SOCKET_KEY, sizeof(*retained));
 
     if (is_first) {
         apr_status_t rv = tseed_miss_open(retained->ends, most);

@@ -88,7 +88,7 @@ static tseed_run_t *create(tseed_background_t *background, const tseed_names_t *
     run->booked = booked;
     tseed_tileset_find(&run->tileset, background->context->catalog, names, pool);
     run->task = task_of(&run->tileset, pool);
-    run->is_standing = 1;
+    run->is_background = 1;
     run->slot = -1;
     run->views =
         apr_pcalloc(pool, (size_t)background->context->settings->workers * sizeof(*run->views));

@@ -34,7 +34,7 @@ void tseed_failures_say(tseed_run_t *run, apr_time_t now)
 {
     char who[40] = "requested tiles";
 
-    if (!run->is_standing) {
+    if (!run->is_background) {
         apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
     }
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,

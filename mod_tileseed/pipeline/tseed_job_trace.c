@@ -14,7 +14,7 @@ void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;
 
-    if (job->trace == 0 && !run->is_standing && run->task->type == TSEED_SEED) {
+    if (job->trace == 0 && !run->is_background && run->task->type == TSEED_SEED) {
         job->trace = tseed_trace_begin(board, run->task->id, job->position, job->present);
     }
 }

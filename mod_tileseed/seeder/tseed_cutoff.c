@@ -30,7 +30,7 @@ static void send_back(tseed_misses_t *misses, tseed_run_t *run)
 
         if (!job->is_stale) {
             tseed_queue_put(&run->ready, job);
-        } else if (run->is_standing) {
+        } else if (run->is_background) {
             tseed_misses_fetch_again(misses, job);
         } else {
             tseed_queue_put(&run->wanted, job);

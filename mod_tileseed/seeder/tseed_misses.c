@@ -106,8 +106,8 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
     }
 }
 
-/* The waiters get what they came for; it is stored when the janitor has made room, or has not for a
- * second, which is the last try. */
+/* The waiters get their tiles, unstored. The job waits until an eviction has made room, for a
+ * second at most, and tries once more to store the tiles. */
 static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
 {
     const tseed_reply_t reply = busy("there is no room for it");

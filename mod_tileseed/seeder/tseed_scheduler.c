@@ -156,7 +156,7 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
 static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tseed_run_t *holder)
 {
     int was_dirty = run->dirty;
-    const char *who = holder->is_standing
+    const char *who = holder->is_background
                           ? "requested tiles"
                           : apr_psprintf(scheduler->uses.context->scratch, "task %" APR_INT64_T_FMT,
                                          holder->task->id);

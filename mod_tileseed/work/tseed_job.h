@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A job: one metatile on its way through the house. It is malloc'd, used again, and belongs to
- * exactly one thread at a time: the main thread gives it to a worker or to the fetcher, and gets it
- * back through the mailbox.
+/* A job: one metatile (or one page, or one level) under way. A job is malloc'd, used again, and
+ * belongs to exactly one thread at a time: the main thread gives the job to a worker or to the
+ * fetcher, and gets the job back through the mailbox.
  *
  *      seed      CHECK (worker) -> FETCH (fetcher) -> CUT (worker)
+ *                CHECK: all tiles are there, and the job is done
  *      reseed                      FETCH           -> CUT
- *      truncate  REMOVE (worker), one job a level
- *      page      COUNT (worker); REMOVE (worker) to make room
- *      tile set  COUNT_SHARED, SWEEP (worker)
+ *                CUT: the answer is a digest only and tiles lack -> FETCH
+ *      miss      CHECK -> FETCH -> CUT, as a seed's; CUT again when room has come
+ *      all these FETCH: the answer is no picture -> FETCH after a while, or given up
+ *                CUT: the store or the quota refuses -> CUT after a while
+ *      truncate  REMOVE (worker), one job a level; again while there is more than a tally takes
+ *      eviction  REMOVE (worker), one job a page
+ *      count     COUNT (worker), one job a page; COUNT_SHARED, SWEEP (worker), one job a tile set
  */
 #ifndef TSEED_JOB_H
 #define TSEED_JOB_H

@@ -194,7 +194,7 @@ static int changes_or_counts(const tseed_job_t *job)
  * so; what another has removed there and not yet brought back would be booked twice. */
 static int takes_all(const tseed_job_t *job)
 {
-    return job->is_whole || (job->stage == TSEED_STAGE_REMOVE && job->run->is_standing);
+    return job->is_whole || (job->stage == TSEED_STAGE_REMOVE && job->run->is_background);
 }
 
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job)

@@ -48,11 +48,11 @@ typedef struct tseed_run_t {
     struct tseed_run_t *next_run;
     const char *gone;        /* why the task can't go on, or NULL */
     const char *warning;     /* what its upstream lacks; in the seeder's pool; NULL: nothing */
-    int is_standing;         /* of no task; see tseed_standing.c */
-    tseed_flight_t *flights; /* of a standing run: what requests wait for, */
-    tseed_flight_t *failed;  /* and what they need not ask for just now */
-    int is_walked;           /* of a standing run: a walk goes through the tile set */
-    apr_time_t used;         /* monotonic; a standing run: when it was last asked for */
+    int is_background;       /* the run has no task; the members up to `used` are for it alone */
+    tseed_flight_t *flights; /* metatiles that requests wait for */
+    tseed_flight_t *failed;  /* metatiles that failed and need not be asked for just now */
+    int is_walked;           /* a walk goes through the tile set */
+    apr_time_t used;         /* monotonic: when the run was last asked for */
     uint64_t recipe;         /* tseed_origins.c; 0: not looked up yet */
     tseed_phase_t phase;
     tseed_progress_t progress;

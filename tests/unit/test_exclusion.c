@@ -9,7 +9,7 @@
 
 #include "work/tseed_run.h"
 
-static tseed_run_t of_task, of_none = {.is_standing = 1};
+static tseed_run_t of_task, of_none = {.is_background = 1};
 
 static tseed_job_t job_of(tseed_run_t *run, tseed_stage_t stage, int at_work)
 {

@@ -57,7 +57,7 @@ static void make_runs(void)
     seed = truncation = background = (tseed_run_t){.task = &task};
     seed.next_run = &truncation;
     runs = (tseed_runs_t){.tasks = &seed, .background = &background};
-    background.is_standing = 1;
+    background.is_background = 1;
     seed.booked = truncation.booked = background.booked = enter(1, 1);
 }
 
