@@ -132,12 +132,13 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
                         'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
     document = done(httpd, 'world', zoomStop=3, threadCount=4)
     assert counts(document) == (sum(2 << 2 * z for z in range(4)), 0, 0, 0)
+    wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
     asked = spoken(plain_httpd)
     assert set(asked) == {('HTTP/2.0', '200')}
-    assert document['upstreamRequests'] == len(asked)
     number = begin(httpd, 'world', type='reseed', threadCount=4)
     wait_until(lambda: task(httpd, number)['tilesMade'])
     assert f'[{number}: world, RESEED, RUNNING]' in terminate(httpd)
     after = len(spoken(plain_httpd))
     assert counts(done(httpd, 'world', zoomStop=3, type='reseed')) == counts(document)
-    assert len(spoken(plain_httpd)) <= after + len(asked) + 4       # what was under way at the end
+    # at the end each connection had a request under way, and one before it that was not logged yet
+    assert len(spoken(plain_httpd)) <= after + len(asked) + 2 * 4
