@@ -13,15 +13,7 @@
 #define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
 
 struct tseed_dispatch_t {
-    const tseed_context_t *context;
-    const tseed_session_t *session;
-    const tseed_runs_t *runs;
-    const tseed_cache_t *cache;
-    const tseed_marks_t *marks;
-    tseed_jobs_t *jobs;
-    tseed_failures_t *failures;
-    tseed_stages_t *stages;
-    tseed_holds_t *holds;
+    tseed_dispatch_uses_t uses;
     tseed_client_t tasks, background;
 };
 
@@ -35,24 +27,24 @@ static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_run_holder(dispatch->runs->tasks, run, &metatile) ||
-        tseed_run_holder(dispatch->runs->background, run, &metatile)) {
+    if (tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
+        tseed_run_holder(dispatch->uses.runs->background, run, &metatile)) {
         return 0;
     }
-    job = tseed_jobs_get(dispatch->jobs, tseed_stages_client(dispatch->stages));
+    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
     job->position = position;
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
-    tseed_holds_hold(dispatch->holds, job);
-    if (tseed_board_crashes_at(dispatch->context->board, run->task->id, position) >=
+    tseed_holds_hold(dispatch->uses.holds, job);
+    if (tseed_board_crashes_at(dispatch->uses.context->board, run->task->id, position) >=
         CRASHES_OF_METATILE) {
         apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        tseed_failures_give_up(dispatch->failures, job);
+        tseed_failures_give_up(dispatch->uses.failures, job);
     } else if (run->task->type == TSEED_SEED) {
-        tseed_stages_work(dispatch->stages, job, TSEED_STAGE_CHECK);
+        tseed_stages_work(dispatch->uses.stages, job, TSEED_STAGE_CHECK);
     } else {
-        tseed_stages_fetch(dispatch->stages, job);
+        tseed_stages_fetch(dispatch->uses.stages, job);
     }
     return 1;
 }
@@ -75,15 +67,15 @@ static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
     if (run->jobs || position < 0) {
         return 0;
     }
-    job = tseed_jobs_get(dispatch->jobs, tseed_stages_client(dispatch->stages));
+    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
     run->next = position + 1;
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
-    tseed_job_trace_begin_level(dispatch->context->board, job);
-    tseed_holds_mark_level(dispatch->holds, job);
+    tseed_job_trace_begin_level(dispatch->uses.context->board, job);
+    tseed_holds_mark_level(dispatch->uses.holds, job);
     tseed_queue_put(&run->ready, job);
     return 1;
 }
@@ -93,10 +85,10 @@ static int may_remove(const tseed_dispatch_t *dispatch)
 {
     int working = 0;
 
-    for (const tseed_run_t *run = dispatch->runs->tasks; run; run = run->next_run) {
+    for (const tseed_run_t *run = dispatch->uses.runs->tasks; run; run = run->next_run) {
         working += run->task->type == TSEED_TRUNCATE ? run->working : 0;
     }
-    return working == 0 || working < dispatch->context->settings->workers - 1;
+    return working == 0 || working < dispatch->uses.context->settings->workers - 1;
 }
 
 static int may_cut(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
@@ -105,13 +97,14 @@ static int may_cut(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
         return 0;
     }
     return run->ready.count > 0 && run->working < run->threads &&
-           run->working - run->checking < ANSWERS_OF_WORKER * dispatch->context->settings->workers;
+           run->working - run->checking <
+               ANSWERS_OF_WORKER * dispatch->uses.context->settings->workers;
 }
 
 /* Another task of the tile set puts or removes tiles as well: nothing is renamed away from it. */
 static int is_alone(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
 {
-    for (const tseed_run_t *other = dispatch->runs->tasks; other; other = other->next_run) {
+    for (const tseed_run_t *other = dispatch->uses.runs->tasks; other; other = other->next_run) {
         if (other != run && other->booked == run->booked) {
             return 0;
         }
@@ -126,7 +119,7 @@ static void describe(const tseed_dispatch_t *dispatch, tseed_job_t *job)
 
     job->remnant.print = run->booked->record.print;
     job->remnant.task = run->task->id;
-    tseed_book_level(&job->remnant.usage, dispatch->cache->book, run->booked,
+    tseed_book_level(&job->remnant.usage, dispatch->uses.cache->book, run->booked,
                      job->metatile.wanted.z);
 }
 
@@ -137,11 +130,11 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         job->is_whole = job->is_whole && is_alone(dispatch, run);
-        if (tseed_holds_may_work(dispatch->holds, job)) {
+        if (tseed_holds_may_work(dispatch->uses.holds, job)) {
             if (job->is_whole) {
                 describe(dispatch, job);
             }
-            tseed_stages_work(dispatch->stages, job, job->stage);
+            tseed_stages_work(dispatch->uses.stages, job, job->stage);
             return 1;
         }
         tseed_queue_put(&run->ready, job);
@@ -179,7 +172,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
         return begin_level(dispatch, run);
     }
     if (run->wanted.count > 0 && may_fetch(run)) {
-        tseed_stages_fetch(dispatch->stages, tseed_queue_take(&run->wanted));
+        tseed_stages_fetch(dispatch->uses.stages, tseed_queue_take(&run->wanted));
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
@@ -197,7 +190,7 @@ static void feed_tasks(void *module)
 
     do {
         begun = 0;
-        for (tseed_run_t *run = dispatch->runs->tasks; run; run = run->next_run) {
+        for (tseed_run_t *run = dispatch->uses.runs->tasks; run; run = run->next_run) {
             if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
                 begun += feed_run(dispatch, run);
             }
@@ -218,8 +211,8 @@ static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t
 static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&
-           (dispatch->marks->is_recounting || dispatch->cache->is_loading ||
-            dispatch->session->trouble);
+           (dispatch->uses.marks->is_recounting || dispatch->uses.cache->is_loading ||
+            dispatch->uses.session->trouble);
 }
 
 static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)
@@ -227,11 +220,11 @@ static void work_off(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t no
     for (int waiting = run->ready.count; waiting > 0; waiting--) {
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
-        if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->holds, job)) {
-            tseed_stages_work(dispatch->stages, job, job->stage);
+        if (!lacks_room(run, job, now) && tseed_holds_may_work(dispatch->uses.holds, job)) {
+            tseed_stages_work(dispatch->uses.stages, job, job->stage);
         } else if (must_pass(dispatch, job)) {
             job->is_unstored = 1;
-            tseed_stages_work(dispatch->stages, job, job->stage);
+            tseed_stages_work(dispatch->uses.stages, job, job->stage);
         } else {
             tseed_queue_put(&run->ready, job);
         }
@@ -243,7 +236,7 @@ static void feed_background(void *module)
     tseed_dispatch_t *dispatch = module;
     const apr_time_t now = tseed_clock_monotonic();
 
-    for (tseed_run_t *run = dispatch->runs->background; run; run = run->next_run) {
+    for (tseed_run_t *run = dispatch->uses.runs->background; run; run = run->next_run) {
         work_off(dispatch, run, now);
     }
 }
@@ -252,15 +245,7 @@ tseed_dispatch_t *tseed_dispatch_create(const tseed_dispatch_uses_t *uses)
 {
     tseed_dispatch_t *dispatch = apr_pcalloc(uses->context->pool, sizeof(*dispatch));
 
-    dispatch->context = uses->context;
-    dispatch->session = uses->session;
-    dispatch->runs = uses->runs;
-    dispatch->cache = uses->cache;
-    dispatch->marks = uses->marks;
-    dispatch->jobs = uses->jobs;
-    dispatch->failures = uses->failures;
-    dispatch->stages = uses->stages;
-    dispatch->holds = uses->holds;
+    dispatch->uses = *uses;
     dispatch->tasks = (tseed_client_t){.module = dispatch, .feed = feed_tasks};
     dispatch->background = (tseed_client_t){.module = dispatch, .feed = feed_background};
     return dispatch;

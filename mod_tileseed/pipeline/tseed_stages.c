@@ -21,16 +21,7 @@
 #define PACES            20
 
 struct tseed_stages_t {
-    const tseed_context_t *context;
-    tseed_session_t *session;
-    const tseed_runs_t *runs;
-    tseed_jobs_t *jobs;
-    tseed_failures_t *failures;
-    tseed_retry_t *retry;
-    tseed_quota_wait_t *quota_wait;
-    tseed_holds_t *holds;
-    tseed_origins_t *origins;
-    const tseed_display_t *display;
+    tseed_stages_uses_t uses;
     tseed_client_t client;
 };
 
@@ -43,13 +34,13 @@ void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t s
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
     if (stage == TSEED_STAGE_CUT) {
-        tseed_holds_pin(stages->holds, job);
-        tseed_job_trace_begin(stages->context->board, job);
+        tseed_holds_pin(stages->uses.holds, job);
+        tseed_job_trace_begin(stages->uses.context->board, job);
     }
-    if (tseed_workers_push(stages->context->workers, job) != APR_SUCCESS) {
+    if (tseed_workers_push(stages->uses.context->workers, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
-        tseed_mailbox_put(stages->context->mailbox, &job->letter);
+        tseed_mailbox_put(stages->uses.context->mailbox, &job->letter);
     }
 }
 
@@ -58,7 +49,7 @@ static void set_url(tseed_stages_t *stages, tseed_job_t *job, int address)
     tseed_ask_t ask = {.tileset = &job->run->tileset,
                        .whole = &job->metatile.whole,
                        .gutter = job->run->task->gutter};
-    const char *url = tseed_source_url(&ask, address, stages->context->scratch);
+    const char *url = tseed_source_url(&ask, address, stages->uses.context->scratch);
     size_t size = strlen(url) + 1;
 
     job->width = ask.width;
@@ -79,7 +70,7 @@ static int64_t pixels_of(const tseed_job_t *job)
 void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
-    int address = tseed_upstreams_choose(stages->context->fetcher, job);
+    int address = tseed_upstreams_choose(stages->uses.context->fetcher, job);
 
     if (job->is_stale) { /* what was made of the last answer is out of date as well */
         memset(job->written, 0, sizeof(job->written));
@@ -87,7 +78,7 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
         job->is_stale = 0;
     }
     set_url(stages, job, address);
-    tseed_origins_ask(stages->origins, job);
+    tseed_origins_ask(stages->uses.origins, job);
     job->stage = TSEED_STAGE_FETCH;
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -97,7 +88,7 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
     job->transfer.most = ANSWER_BYTES_MAX;
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
-    tseed_fetcher_submit(stages->context->fetcher, &job->transfer);
+    tseed_fetcher_submit(stages->uses.context->fetcher, &job->transfer);
 }
 
 /* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
@@ -155,9 +146,9 @@ static void finish(tseed_stages_t *stages, tseed_job_t *job)
         run->pauses = 0;
         tseed_run_remind(run);
     }
-    tseed_jobs_put_back(stages->jobs, job);
-    tseed_display_run(stages->display, run);
-    tseed_trace_end(stages->context->board, trace);
+    tseed_jobs_put_back(stages->uses.jobs, job);
+    tseed_display_run(stages->uses.display, run);
+    tseed_trace_end(stages->uses.context->board, trace);
 }
 
 /* The store can't be written: the task keeps what it has fetched, says why and tries again by and
@@ -178,7 +169,7 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
                   "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
                   "can't be used; the task goes on by itself when it can",
                   run->task->id, run->task->layer,
-                  tseed_store_obstacle(&run->tileset, &tile, stages->context->scratch),
+                  tseed_store_obstacle(&run->tileset, &tile, stages->uses.context->scratch),
                   run->tileset.layer->store.root);
     }
     if (now >= run->pause_until) {
@@ -192,7 +183,7 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
                        "paused: the store of layer %s can't be used: %s; the error log says where",
                        tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
-    tseed_display_run(stages->display, run);
+    tseed_display_run(stages->uses.display, run);
 }
 
 /* ---- stages ---- */
@@ -201,7 +192,7 @@ static void checked(tseed_stages_t *stages, tseed_job_t *job)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
-    tseed_job_trace_recall(stages->context->board, job);
+    tseed_job_trace_recall(stages->uses.context->board, job);
     if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
         tseed_queue_put(&job->run->wanted, job);
     } else {
@@ -258,8 +249,8 @@ static void discard(tseed_stages_t *stages, tseed_job_t *job)
         count_skipped(job);
         run->progress.bytes += job->bytes;
     }
-    tseed_jobs_put_back(stages->jobs, job);
-    tseed_display_run(stages->display, run);
+    tseed_jobs_put_back(stages->uses.jobs, job);
+    tseed_display_run(stages->uses.display, run);
 }
 
 static void fetched(tseed_stages_t *stages, tseed_job_t *job)
@@ -276,7 +267,7 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
         tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        tseed_retry_put(stages->retry, job, tseed_clock_monotonic());
+        tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
     }
 }
 
@@ -310,15 +301,15 @@ static void wait_for_store(tseed_stages_t *stages, tseed_job_t *job)
 /* Likewise, but for a tile that is larger than the whole quota. */
 static void wait_for_room(tseed_stages_t *stages, tseed_job_t *job)
 {
-    const char *cause = tseed_quota_wait_refuse(stages->quota_wait, job);
+    const char *cause = tseed_quota_wait_refuse(stages->uses.quota_wait, job);
 
     if (cause) {
         apr_cpystrn(job->cause, cause, sizeof(job->cause));
-        tseed_failures_give_up(stages->failures, job);
+        tseed_failures_give_up(stages->uses.failures, job);
         return;
     }
     tseed_queue_put(queue_again(job), job);
-    tseed_quota_wait_put(stages->quota_wait, job);
+    tseed_quota_wait_put(stages->uses.quota_wait, job);
 }
 
 static void worked(tseed_stages_t *stages, tseed_job_t *job)
@@ -328,14 +319,14 @@ static void worked(tseed_stages_t *stages, tseed_job_t *job)
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage != TSEED_STAGE_CHECK) {
-        tseed_holds_book(stages->holds, job);
+        tseed_holds_book(stages->uses.holds, job);
     }
     if (job->outcome == TSEED_JOB_OK) {
         work_done(stages, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
         discard(stages, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
-        tseed_retry_put(stages->retry, job, tseed_clock_monotonic());
+        tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
     } else if (job->outcome == TSEED_JOB_NO_BODY) {
         job->must_fetch = 1;
         tseed_queue_put(&run->wanted, job);
@@ -370,7 +361,7 @@ void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run)
         run->phase = TSEED_RUN_DRAINING;
     }
     atomic_store(&run->stopped, 1);
-    tseed_fetcher_cancel(stages->context->fetcher, run);
+    tseed_fetcher_cancel(stages->uses.context->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
         discard(stages, job);
     }
@@ -395,7 +386,7 @@ void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run)
         }
     }
     if (run->phase == TSEED_RUN_ENDING) {
-        stages->session->must_record = 1;
+        stages->uses.session->must_record = 1;
     }
 }
 
@@ -423,7 +414,7 @@ static void take_pace(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
         run->paces += run->paces < PACES;
         run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
     }
-    tseed_display_run(stages->display, run);
+    tseed_display_run(stages->uses.display, run);
     run->dirty = was_dirty;
     run->paced_at = now;
     run->paced_tiles = processed;
@@ -433,11 +424,11 @@ void tseed_stages_tick(void *module, apr_time_t now)
 {
     tseed_stages_t *stages = module;
 
-    for (tseed_run_t *run = stages->runs->tasks; run; run = run->next_run) {
+    for (tseed_run_t *run = stages->uses.runs->tasks; run; run = run->next_run) {
         take_pace(stages, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
-            tseed_display_run(stages->display, run);
+            tseed_display_run(stages->uses.display, run);
         }
         tseed_failures_summarise(run, now);
     }
@@ -447,16 +438,7 @@ tseed_stages_t *tseed_stages_create(const tseed_stages_uses_t *uses)
 {
     tseed_stages_t *stages = apr_pcalloc(uses->context->pool, sizeof(*stages));
 
-    stages->context = uses->context;
-    stages->session = uses->session;
-    stages->runs = uses->runs;
-    stages->jobs = uses->jobs;
-    stages->failures = uses->failures;
-    stages->retry = uses->retry;
-    stages->quota_wait = uses->quota_wait;
-    stages->holds = uses->holds;
-    stages->origins = uses->origins;
-    stages->display = uses->display;
+    stages->uses = *uses;
     stages->client = (tseed_client_t){.module = stages, .take = take, .tick = tseed_stages_tick};
     return stages;
 }
