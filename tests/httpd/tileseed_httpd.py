@@ -37,6 +37,7 @@ PORTS = range(10000, 32000)     # below those of clients, see ip_local_port_rang
 START_TIMEOUT = 60
 STOP_TIMEOUT = 60
 LEAVE_TIMEOUT = 30
+LAST_LINES = 40     # of the error log, told with a complaint: who died, and of what
 
 # A line is expected when it is no worse than a notice, or one of these.
 HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] ')
@@ -492,5 +493,6 @@ class Httpd:
         """Stops, removes the folder, and fails when something is wrong."""
         self.stop()
         found = self.complaints()
+        last = self.error_log().splitlines()[-LAST_LINES:]
         shutil.rmtree(self.root, ignore_errors=True)
-        assert not found, '\n'.join(found)
+        assert not found, '\n'.join([*found, 'the end of the error log:', *last])
