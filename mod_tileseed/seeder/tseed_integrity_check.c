@@ -19,7 +19,8 @@ struct tseed_integrity_check_t {
     const tseed_context_t *context;
     tseed_session_t *session;
     int is_begun; /* or is not needed */
-    pid_t pid;    /* of the process that looks; 0: there is none */
+    pid_t pid;    /* of the process that stands by or looks; 0: there is none */
+    int word;     /* a pipe to that process: a byte says "look", the end says "leave" */
 };
 
 tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *context,
@@ -57,22 +58,52 @@ static int look_through(const tseed_integrity_check_t *check)
     return is_damaged ? DAMAGED : SOUND;
 }
 
-void tseed_integrity_check_begin(tseed_integrity_check_t *check)
+/* Waits until the seeder knows. Returns whether the database is to be looked through. */
+static int is_told_to_look(int word)
+{
+    char byte;
+
+    return read(word, &byte, 1) == 1;
+}
+
+void tseed_integrity_check_stand_by(tseed_integrity_check_t *check)
 {
     const pid_t parent = getpid();
+    int ends[2];
 
-    if (check->is_begun) {
-        return;
-    }
-    check->is_begun = 1;
-    if (unlink(mark_path(check)) == 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0) {
         return;
     }
     check->pid = fork();
     if (check->pid == 0) {
+        close(ends[1]);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         prctl(PR_SET_NAME, "tileseed-check");
-        _exit(getppid() == parent ? look_through(check) : UNKNOWN);
+        _exit(getppid() == parent && is_told_to_look(ends[0]) ? look_through(check) : UNKNOWN);
+    }
+    close(ends[0]);
+    check->word = ends[1];
+}
+
+void tseed_integrity_check_dismiss(tseed_integrity_check_t *check)
+{
+    if (check->pid > 0) {
+        close(check->word);
+        waitpid(check->pid, NULL, 0);
+        check->pid = 0;
+    }
+}
+
+void tseed_integrity_check_begin(tseed_integrity_check_t *check)
+{
+    if (check->is_begun) {
+        return;
+    }
+    check->is_begun = 1;
+    if (unlink(mark_path(check)) == 0 || check->pid <= 0 || write(check->word, "", 1) != 1) {
+        tseed_integrity_check_dismiss(check);
+    } else {
+        close(check->word);
     }
 }
 

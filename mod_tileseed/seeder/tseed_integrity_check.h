@@ -3,10 +3,13 @@
 /* The integrity check: after a seeder that did not end well the whole state database is looked
  * through, beside the work. The check takes as long as the disk needs; nobody waits for it.
  *
- * A process of its own does the check, forked before the seeder opens the database. A thread did
- * not do: the main thread stood still in the database as long as the thread was looking. Damage
- * shows while the database is used as well; the check finds damage that nobody has met yet. The
- * seeder then replaces the file, as it does when it meets damage itself. Main thread only.
+ * A process of its own does the check. A thread did not do: the main thread stood still in the
+ * database as long as the thread was looking. The process is forked before the seeder has threads,
+ * because a fork keeps each lock that another thread held, malloc's among them. The process stands
+ * by until the seeder knows whether a check is needed.
+ *
+ * Damage shows while the database is used as well; the check finds damage that nobody has met yet.
+ * The seeder then replaces the file, as it does when it meets damage itself. Main thread only.
  */
 #ifndef TSEED_INTEGRITY_CHECK_H
 #define TSEED_INTEGRITY_CHECK_H
@@ -20,9 +23,15 @@ typedef struct tseed_integrity_check_t tseed_integrity_check_t;
 tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *context,
                                                       tseed_session_t *session);
 
-/* Begins to look through the state database, once, unless the last seeder has said that it ended
- * well. Under the lock of the state directory, before the database is opened. */
+/* Forks the process that stands by. Without the process nothing is looked through. Once, before
+ * there is any thread. */
+void tseed_integrity_check_stand_by(tseed_integrity_check_t *check);
+/* Has the process look through the state database, unless the last seeder has said that it ended
+ * well; then the process leaves. The second call does nothing. Under the lock of the state
+ * directory, before the database is opened. */
 void tseed_integrity_check_begin(tseed_integrity_check_t *check);
+/* Has a process that stands by leave, and waits for its end. */
+void tseed_integrity_check_dismiss(tseed_integrity_check_t *check);
 /* Replaces the database if the process has found damage. Once a tick. */
 void tseed_integrity_check_tick(tseed_integrity_check_t *check);
 /* Says that this seeder ends well: the last thing that is written. */

@@ -461,6 +461,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
 
     tseed_store_calendar_set(&seeder->parts->context->calendar);
     prepare_process();
+    tseed_integrity_check_stand_by(seeder->parts->integrity_check);
     tseed_board_seeder_begin(seeder->parts->context->board, getpid(), tseed_clock_monotonic());
     rv = start_threads(seeder);
     if (rv != APR_SUCCESS) {
@@ -469,6 +470,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     }
     pulse = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);
     if (begin(seeder)) {
+        tseed_integrity_check_dismiss(seeder->parts->integrity_check);
         return TSEED_EXIT_STOPPED;
     }
     tseed_capabilities_check_begin(seeder->parts->capabilities_check);

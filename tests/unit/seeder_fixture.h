@@ -247,26 +247,8 @@ static inline void leave(int status)
     _exit(status);
 }
 
-/* The checkup of the database is a fork of a process with threads. The allocator of gcc 12's
- * sanitizers keeps its locks as they are in such a fork, and the fork may wait for a thread that it
- * has not. The mark of a sound end tells the seeder that no checkup is needed. */
-static inline void keep_checkup_away(const fixture_t *fixture)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    FILE *mark =
-        fopen(apr_pstrcat(fixture->pool, fixture->settings.state_dir, "/ended-well", NULL), "w");
-
-    if (mark) {
-        fclose(mark);
-    }
-#else
-    (void)fixture;
-#endif
-}
-
 static inline void seeder_start(fixture_t *fixture)
 {
-    keep_checkup_away(fixture);
     fixture->seeder = fork();
     if (fixture->seeder == 0) {
         apr_pool_t *pool;
