@@ -19,7 +19,7 @@ struct tseed_outage_t {
 
 static int needs_upstream(const tseed_run_t *run)
 {
-    return run->phase == TSEED_RUN_GOING && (run->fetching > 0 || run->parked);
+    return run->phase == TSEED_RUN_GOING && (run->fetching > 0 || run->to_retry);
 }
 
 static const char *name_of(const tseed_run_t *run, int address)

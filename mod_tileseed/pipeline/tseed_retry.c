@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Retries: jobs wait in their run's list `parked`, by the time that they are due. */
+/* Retries: jobs wait in their run's list `to_retry`, by the time that they are due. */
 #include "pipeline/tseed_retry.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void wait_to_retry(tseed_job_t *job, apr_time_t now)
 {
     tseed_run_t *run = job->run;
     apr_interval_time_t asked = run->task->retry_wait;
-    tseed_job_t **link = &run->parked;
+    tseed_job_t **link = &run->to_retry;
 
     tseed_jobs_forget_answer(&job->transfer);
     job->due = now + (asked > 0 ? asked : tseed_retry_back_off(job->tries));
@@ -87,10 +87,10 @@ static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 void tseed_retry_release(tseed_retry_t *retry, apr_time_t now)
 {
     for (tseed_run_t *run = retry->runs->tasks; run; run = run->next_run) {
-        while (run->phase == TSEED_RUN_GOING && run->parked && run->parked->due <= now) {
-            tseed_job_t *job = run->parked;
+        while (run->phase == TSEED_RUN_GOING && run->to_retry && run->to_retry->due <= now) {
+            tseed_job_t *job = run->to_retry;
 
-            run->parked = job->next;
+            run->to_retry = job->next;
             leave(retry, job, now);
         }
     }
@@ -110,8 +110,8 @@ static apr_time_t next_due(const void *module)
     apr_time_t due = INT64_MAX;
 
     for (const tseed_run_t *run = retry->runs->tasks; run; run = run->next_run) {
-        if (run->phase == TSEED_RUN_GOING && run->parked && run->parked->due < due) {
-            due = run->parked->due;
+        if (run->phase == TSEED_RUN_GOING && run->to_retry && run->to_retry->due < due) {
+            due = run->to_retry->due;
         }
     }
     return due;

@@ -365,8 +365,8 @@ void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run)
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
         discard(stages, job);
     }
-    while ((job = run->parked)) {
-        run->parked = job->next;
+    while ((job = run->to_retry)) {
+        run->to_retry = job->next;
         discard(stages, job);
     }
     tseed_stages_settle(stages, run);

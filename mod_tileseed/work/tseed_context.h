@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The context: what every module of the seeder's main thread has at hand. The loop makes the
- * context before it makes any module, and alone changes it. Main thread only, but for the mailbox.
- */
+ * context before it makes any module. Only the loop changes the context. Main thread only; other
+ * threads use the mailbox, through pointers of their own. */
 #ifndef TSEED_CONTEXT_H
 #define TSEED_CONTEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A thread that beats until it is told to stop through a pipe's end. */
+/* A thread that beats until an eventfd stops it, or its time is over. */
 #include "work/tseed_heartbeat.h"
 
 #include <poll.h>
@@ -22,16 +22,16 @@ struct tseed_heartbeat_t {
 
 static void *beat(void *data)
 {
-    const tseed_heartbeat_t *pulse = data;
-    struct pollfd over = {.fd = pulse->over, .events = POLLIN};
+    const tseed_heartbeat_t *heartbeat = data;
+    struct pollfd over = {.fd = heartbeat->over, .events = POLLIN};
 
     for (;;) {
         const apr_time_t now = tseed_clock_monotonic();
 
-        if (now > pulse->until) {
+        if (now > heartbeat->until) {
             return NULL;
         }
-        tseed_board_heartbeat(pulse->board, now);
+        tseed_board_heartbeat(heartbeat->board, now);
         if (poll(&over, 1, BEAT_MILLIS) > 0) {
             return NULL;
         }
@@ -40,31 +40,31 @@ static void *beat(void *data)
 
 tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most)
 {
-    tseed_heartbeat_t *pulse = calloc(1, sizeof(*pulse));
+    tseed_heartbeat_t *heartbeat = calloc(1, sizeof(*heartbeat));
 
-    if (!pulse) {
+    if (!heartbeat) {
         return NULL;
     }
-    pulse->board = board;
-    pulse->until = tseed_clock_monotonic() + most;
-    pulse->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (pulse->over < 0 || pthread_create(&pulse->thread, NULL, beat, pulse) != 0) {
-        close(pulse->over);
-        free(pulse);
+    heartbeat->board = board;
+    heartbeat->until = tseed_clock_monotonic() + most;
+    heartbeat->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (heartbeat->over < 0 || pthread_create(&heartbeat->thread, NULL, beat, heartbeat) != 0) {
+        close(heartbeat->over);
+        free(heartbeat);
         return NULL;
     }
-    return pulse;
+    return heartbeat;
 }
 
-void tseed_heartbeat_end(tseed_heartbeat_t *pulse)
+void tseed_heartbeat_end(tseed_heartbeat_t *heartbeat)
 {
     static const uint64_t one = 1;
 
-    if (pulse) {
-        while (write(pulse->over, &one, sizeof(one)) < 0) {
+    if (heartbeat) {
+        while (write(heartbeat->over, &one, sizeof(one)) < 0) {
         }
-        pthread_join(pulse->thread, NULL);
-        close(pulse->over);
-        free(pulse);
+        pthread_join(heartbeat->thread, NULL);
+        close(heartbeat->over);
+        free(heartbeat);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The pulse: the seeder's heartbeat while its main thread does one long thing, such as reading a
- * database from a slow disk. Trust has an end: when it takes too long after all, the seeder counts
- * as hung. */
+/* A thread that beats for the seeder while its main thread does one long thing, such as reading a
+ * database from a slow disk. It beats for a limited time. When the main thread takes longer, the
+ * seeder counts as hung. */
 #ifndef TSEED_HEARTBEAT_H
 #define TSEED_HEARTBEAT_H
 
@@ -13,11 +13,11 @@
 
 typedef struct tseed_heartbeat_t tseed_heartbeat_t;
 
-/* Begins to beat on the board, for `most` at the longest; the pulse lives until it is ended. NULL:
- * there is no thread for it, the main thread's own beats must do. Main thread. */
+/* Begins to beat on the board, for `most` at the longest. The heartbeat lives until it is ended.
+ * NULL: there is no thread for it, and the main thread must beat itself. Main thread. */
 tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most);
 
-/* Ends it, and returns when it does not beat any more. NULL is fine. */
-void tseed_heartbeat_end(tseed_heartbeat_t *pulse);
+/* Ends a heartbeat, and returns when its thread has ended. NULL is fine. Main thread. */
+void tseed_heartbeat_end(tseed_heartbeat_t *heartbeat);
 
 #endif

@@ -54,7 +54,8 @@ typedef enum {
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
 
-/* Tiles that somebody waits for: what can't be stored is encoded into files without a name. */
+/* Tiles that requests wait for and that can't be stored: they are encoded into files without a
+ * name. */
 #define TSEED_UNSTORED_MOST 32
 typedef struct {
     int count;
@@ -64,8 +65,8 @@ typedef struct {
 
 struct tseed_job_t;
 
-/* Something was counted for whoever has asked for it, with that difference to the books; NULL: it
- * can't be counted now. Main thread. */
+/* Takes the result of a count, the difference to the book. NULL: the count can't be done now. Main
+ * thread. */
 typedef void tseed_report_t(void *module, const tseed_effect_t *difference);
 
 typedef struct tseed_job_t {
@@ -79,7 +80,8 @@ typedef struct tseed_job_t {
     int tries;         /* all that failed */
     int in_doubt;      /* the last one counts if the upstream answers anything else meanwhile */
     apr_time_t first_failed; /* monotonic */
-    apr_time_t due;          /* monotonic; while it is parked, or a request's waits for room */
+    apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
+                              * requests may have room at last; 0: neither */
     tseed_stage_t stage;
     int at_work;     /* with a worker */
     int holds;       /* pages of the books, */
@@ -127,9 +129,10 @@ typedef struct tseed_job_t {
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
 
-/* Whether `other`, under way in the same tiles, keeps `job` from being given to a worker: only one
- * kind of work goes on there at a time, an eviction and a truncate one after the other, and who
- * waits to remove or to count is let go first. */
+/* Whether `other`, a job under way in the same tiles, keeps `job` from being given to a worker.
+ * Only one kind of work goes on in a tile at a time. Two removals go on together only if neither
+ * removes everything. A CUT also lets jobs go first that wait to remove tiles or to count shared
+ * files. */
 int tseed_job_excludes(const tseed_job_t *other, const tseed_job_t *job);
 
 /* How many of the wanted tiles CHECK has found. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Jobs in their store: what a worker changes there is charged before, and noted for the book. */
+/* What jobs do in a store: a change is charged before it is made, and noted for the book
+ * afterwards. */
 #include "work/tseed_job_store.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Jobs in their store: what a worker changes there is charged before, and noted for the book.
- * The worker that has the job calls these. */
+/* What jobs do in a store. A change is charged before it is made, and noted for the book
+ * afterwards. The worker that has the job calls these. */
 #ifndef TSEED_JOB_STORE_H
 #define TSEED_JOB_STORE_H
 
@@ -19,9 +19,9 @@ void tseed_job_no_store(tseed_job_t *job, tseed_store_t *store, apr_status_t rv)
 /* Finds which wanted tiles exist. */
 void tseed_job_check(tseed_store_t *store, tseed_job_t *job);
 
-/* Gives back what was charged for a change and not needed. What the change has freed is given back
- * when the change is booked: until then the book has it still, and would be beyond the limit if
- * others had it as well. */
+/* Gives back the part of a charge that the change did not need. Bytes and files that the change has
+ * freed are given back when the change is booked. Until then the book still has them: if another
+ * write took them now, the book would exceed the limit. */
 void tseed_job_settle(tseed_job_t *job, int64_t allocated, int files, const tseed_effect_t *effect);
 
 /* Notes the effect of a change of one tile. */

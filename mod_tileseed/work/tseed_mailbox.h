@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The main thread's mailbox.
  *
- * A thread that has done its work for the main thread posts a letter. The letter names the function
- * that takes it, so the main thread hands out its mail without knowing what it is about. The letter
- * is embedded in what it is about, and costs nothing.
+ * A thread that has finished work for the main thread posts a letter. The letter names the function
+ * that takes the letter, so the mailbox knows none of its users. A letter is embedded in the struct
+ * that it is about: to post a letter allocates nothing.
  */
 #ifndef TSEED_MAILBOX_H
 #define TSEED_MAILBOX_H

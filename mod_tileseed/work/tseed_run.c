@@ -78,7 +78,7 @@ int tseed_run_is_through(const tseed_run_t *run)
     return run->progress.low >= tseed_run_count(run);
 }
 
-/* The cause is not known of losses before this seeder's time alone. */
+/* The cause is unknown only if all losses are of an earlier seeder. */
 static void say_losses(tseed_run_t *run, const char *what, int64_t count)
 {
     const char *cause = run->loss_cause;
@@ -101,7 +101,7 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
     }
 }
 
-/* What a seeder before this one removed is not known. */
+/* Nobody knows what an earlier seeder removed. */
 static void say_expired(tseed_run_t *run)
 {
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
@@ -110,7 +110,7 @@ static void say_expired(tseed_run_t *run)
                    run->expired, run->expired == 1 ? "" : "s");
 }
 
-/* Before what else there is to say. */
+/* Puts the doubt before the reason that the run has already. */
 static void say_doubt(tseed_run_t *run)
 {
     char before[TSEED_REASON_SIZE];
@@ -190,8 +190,9 @@ static int changes_or_counts(const tseed_job_t *job)
     return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH;
 }
 
-/* A REMOVE that leaves nothing: of a level, or of a page for the quota. Its end makes the books say
- * so; what another has removed there and not yet brought back would be booked twice. */
+/* A REMOVE that leaves nothing of a level, or of a page for the quota. Its end sets the page or
+ * level to empty in the book. Removals of another job that has not come back yet would be booked
+ * twice. */
 static int takes_all(const tseed_job_t *job)
 {
     return job->is_whole || (job->stage == TSEED_STAGE_REMOVE && job->run->is_background);

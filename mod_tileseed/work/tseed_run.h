@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A run: a task that owns a seeding thread, with its sequence of metatiles and what is under way of
- * it. */
+/* A run: a task that owns a seeding thread, with its sequence of metatiles and its jobs under way.
+ */
 #ifndef TSEED_RUN_H
 #define TSEED_RUN_H
 
@@ -67,7 +67,7 @@ typedef struct tseed_run_t {
     double pixel_bytes;      /* and what each of them may take */
     tseed_queue_t wanted;    /* checked, to be fetched */
     tseed_queue_t ready;     /* fetched, to be cut */
-    tseed_job_t *parked;     /* to be fetched again, by the time they are due */
+    tseed_job_t *to_retry;   /* to be fetched again, by the time when they are due */
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
                               * upstream is not known to be away */
     int is_hushed;           /* the upstream is there, but does not answer */
@@ -126,28 +126,30 @@ int64_t tseed_run_peek(const tseed_run_t *run);
 /* Whether every position is finished. */
 int tseed_run_is_through(const tseed_run_t *run);
 
-/* Tiles of a page have gone for the disk quota: the runs of a list that write there remember it. */
+/* Notes that the disk quota has removed `tiles` tiles of a page, in each run of a list that writes
+ * to the page. */
 void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
                       const tseed_range_t *page, int64_t tiles);
 
-/* Sets how a run that is through has ended, and the reason: ABORTED if nothing was made of what was
- * wanted, else DONE; what it waited for on the way is over. */
+/* Sets how a run that is through has ended, and the reason. ABORTED: metatiles failed, and no tile
+ * was made or found unchanged. DONE otherwise. */
 void tseed_run_conclude(tseed_run_t *run);
 
-/* Notes that the file system has failed to write what the run has made: the system drops that and
- * reports it once, so the next sync succeeds. How the run ends, or has ended, says so. */
+/* Notes that the file system has failed to write files of the run. The kernel drops such data and
+ * reports the failure once, so the next sync succeeds. The reason of the run's end tells of the
+ * failure, also when the end is set already. */
 void tseed_run_doubt(tseed_run_t *run);
 
-/* Puts a job under way and takes it off again. */
+/* Enters a job into the run's list of jobs under way, and takes it out again. */
 void tseed_run_job_add(tseed_run_t *run, tseed_job_t *job);
 void tseed_run_job_remove(tseed_run_t *run, tseed_job_t *job);
 
-/* The one of these runs, another one of the same tile set, that is at work on the metatile: then
- * `run` waits for it, and finds its tiles there. NULL: there is none. */
+/* Finds a run that is at work on the metatile: one of `runs`, not `run` itself, in the same tile
+ * set. `run` then waits for that run, and finds its tiles there. NULL: there is none. */
 const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *run,
                                     const tseed_metatile_t *metatile);
 
-/* Gives the reason of a run that has no other: what its upstream lacks, or none. */
+/* Sets the reason of a run to what its upstream lacks, or to none. */
 void tseed_run_remind(tseed_run_t *run);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A tally: what a worker has changed or found on disk, page by page, until the main thread books
- * it. It belongs to one thread at a time, as the job does that carries it. Zeroed is empty.
- */
+/* A tally: what a thread has changed or found on disk, page by page, until the main thread books
+ * it. A tally belongs to the same thread as the job or walk that carries it. Zeroed is empty. */
 #ifndef TSEED_TALLY_H
 #define TSEED_TALLY_H
 
 #include "layer/tseed_page.h"
 #include "tiling/tseed_range.h"
 
-/* Whoever fills a tally takes a break when it is full. */
+/* Most pages in a tally. The thread that fills a tally takes a break when the tally is full. */
 #define TSEED_TALLY_MOST 4096
 
 typedef struct {
@@ -34,7 +33,7 @@ static inline int tseed_tally_is_full(const tseed_tally_t *tally)
     return tally->count >= TSEED_TALLY_MOST;
 }
 
-/* Adds an effect to a page's. */
+/* Adds an effect to the effect of a page. */
 void tseed_tally_add(tseed_tally_t *tally, const tseed_page_t *page, const tseed_effect_t *effect);
 
 /* The lines, one after the other, in no order: *cursor is 0 at first. NULL behind the last. */

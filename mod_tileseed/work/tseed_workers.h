@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The workers: an APR thread pool that looks, cuts, encodes, stores and removes.
  *
- * A job is pushed by the main thread and comes back through the mailbox with its outcome. Each
- * worker has what is expensive to make (a cutter with its buffers, a scratch pool with its own
- * allocator) and a number that names its temporary files, its view of a run's store and its record
- * on the board. Workers are never cancelled or joined: a run's `stopped` makes them leave at the
- * next file, and the process ends with _exit.
+ * The main thread pushes a job. The job comes back through the mailbox with its outcome. Each
+ * worker has a cutter with its buffers and a scratch pool with its own allocator, because these are
+ * expensive to make. Each worker has a number. The number names its temporary files, its view of a
+ * run's store and its record on the board. Workers are never cancelled or joined: a run's `stopped`
+ * makes them leave at the next file, and the process ends with _exit.
  */
 #ifndef TSEED_WORKERS_H
 #define TSEED_WORKERS_H

@@ -126,11 +126,11 @@ static void test_retry__an_answer_that_is_no_picture_is_an_attempt(void **state)
     for (int attempt = 1; attempt <= 2; attempt++) {
         tseed_retry_put(retry, job, NOW);
         assert_int_equal(job->attempts, attempt);
-        assert_ptr_equal(run.parked, job);
-        run.parked = NULL;
+        assert_ptr_equal(run.to_retry, job);
+        run.to_retry = NULL;
     }
     tseed_retry_put(retry, job, NOW); /* two retries are allowed */
-    assert_null(run.parked);
+    assert_null(run.to_retry);
     assert_int_equal(tseed_failures_first(failures)->position, 5);
     assert_int_equal(tseed_failures_first(failures)->record.attempts, 3);
     assert_int_equal(tseed_failures_first(failures)->failed, 1);
@@ -151,7 +151,7 @@ static void test_retry__comes_back_when_it_is_due(void **state)
     assert_int_equal(run.wanted.count, 0);
     tseed_retry_release(retry, NOW + IN_ORDER);
     assert_ptr_equal(tseed_queue_take(&run.wanted), job);
-    assert_null(run.parked);
+    assert_null(run.to_retry);
     assert_true(tseed_retry_client(retry)->due(retry) == INT64_MAX);
     end(job);
 }
@@ -251,7 +251,7 @@ static void test_retry__a_run_that_drains_gets_nothing_back(void **state)
     tseed_retry_put(retry, job, NOW);
     run.phase = TSEED_RUN_DRAINING;
     tseed_retry_release(retry, NOW + GIVE_UP);
-    assert_ptr_equal(run.parked, job);
+    assert_ptr_equal(run.to_retry, job);
     assert_true(tseed_retry_client(retry)->due(retry) == INT64_MAX);
     end(job);
 }
