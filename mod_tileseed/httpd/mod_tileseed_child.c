@@ -15,7 +15,7 @@
 
 #include "mod_tileseed.h"
 
-#define PATIENCE (2 * APR_USEC_PER_SEC)
+#define LOCK_TIMEOUT (2 * APR_USEC_PER_SEC)
 
 APLOG_USE_MODULE(tileseed);
 
@@ -43,7 +43,7 @@ void tseed_child_init(const tseed_settings_t *settings, server_rec *server)
 
 tseed_state_t *tseed_child_acquire(apr_status_t *rv)
 {
-    *rv = child.lock ? apr_thread_mutex_timedlock(child.lock, PATIENCE) : APR_ENOLOCK;
+    *rv = child.lock ? apr_thread_mutex_timedlock(child.lock, LOCK_TIMEOUT) : APR_ENOLOCK;
     if (*rv != APR_SUCCESS) {
         return NULL;
     }

@@ -18,8 +18,8 @@
 #include "protocol/tseed_seed_request.h"
 #include "store/tseed_store.h"
 
-#define LOOKS    2048                   /* metatiles */
-#define PATIENCE (3 * APR_USEC_PER_SEC) /* with a slow disk */
+#define LOOKS          2048                   /* metatiles */
+#define SURVEY_TIMEOUT (3 * APR_USEC_PER_SEC) /* with a slow disk */
 
 /* Tiles of a metatile, at most. */
 #define WORDS (1024 / 64)
@@ -63,7 +63,8 @@ static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
                         const tseed_tileset_t *tileset, const tseed_positions_t *positions,
                         apr_pool_t *pool)
 {
-    survey_t survey = {.positions = positions, .deadline = tseed_clock_monotonic() + PATIENCE};
+    survey_t survey = {.positions = positions,
+                       .deadline = tseed_clock_monotonic() + SURVEY_TIMEOUT};
     const int64_t most =
         positions->count <= LOOKS ? LOOKS : LOOKS / (task->zoom_stop - task->zoom_start + 1);
 

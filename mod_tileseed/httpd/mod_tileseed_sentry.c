@@ -20,8 +20,8 @@
 #include "base/tseed_clock.h"
 #include "mod_tileseed_supervise.h"
 
-#define SEEDER_PATIENCE  (5 * APR_USEC_PER_SEC) /* a restart of the seeder takes far less */
-#define PROCESS_PATIENCE (2 * APR_USEC_PER_SEC) /* httpd starts processes once a second */
+#define SEEDER_TIMEOUT  (5 * APR_USEC_PER_SEC) /* a restart of the seeder takes far less */
+#define PROCESS_TIMEOUT (2 * APR_USEC_PER_SEC) /* httpd starts processes once a second */
 
 static int is_ending(void)
 {
@@ -57,12 +57,12 @@ static int seeder_is_there(void)
 }
 
 /* Whether something has been so for longer than that. */
-static int lasts(apr_time_t *since, int is_so, apr_interval_time_t patience)
+static int lasts(apr_time_t *since, int is_so, apr_interval_time_t limit)
 {
     apr_time_t now = tseed_clock_monotonic();
 
     *since = !is_so ? 0 : *since ? *since : now;
-    return *since && now - *since >= patience;
+    return *since && now - *since >= limit;
 }
 
 static const char *look(void *baton)
@@ -72,10 +72,10 @@ static const char *look(void *baton)
     if (sentry->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
         return "the client has gone";
     }
-    if (lasts(&sentry->seeder_missed, !seeder_is_there(), SEEDER_PATIENCE)) {
+    if (lasts(&sentry->seeder_missed, !seeder_is_there(), SEEDER_TIMEOUT)) {
         return "the seeder is not at work";
     }
-    if (lasts(&sentry->alone, is_ending() && !others_serve(), PROCESS_PATIENCE)) {
+    if (lasts(&sentry->alone, is_ending() && !others_serve(), PROCESS_TIMEOUT)) {
         return "this process of httpd is ending";
     }
     return NULL;

@@ -345,7 +345,7 @@ static apr_time_t last_sign(const supervisor_t *supervisor, apr_time_t now, int 
 
 /* How long it may be silent at a look, so that it is replaced within the timeout: the next look is
  * counted in, but a short timeout is not made shorter than half. */
-static apr_interval_time_t patience_of(const supervisor_t *supervisor)
+static apr_interval_time_t longest_silence(const supervisor_t *supervisor)
 {
     apr_interval_time_t timeout = supervisor->setup.settings->hang_timeout;
 
@@ -357,7 +357,7 @@ static void judge(supervisor_t *supervisor, apr_time_t now)
     int has_begun;
     apr_interval_time_t silence = now - last_sign(supervisor, now, &has_begun);
 
-    if (silence <= patience_of(supervisor)) {
+    if (silence <= longest_silence(supervisor)) {
         return;
     }
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,

@@ -15,32 +15,32 @@
 #define ANSWER_BYTES_MAX (16 << 20)
 
 /* One service; in the context's pool. */
-typedef struct inquiry_t {
+typedef struct request_t {
     tseed_letter_t letter;
     tseed_transfer_t transfer;
     const tseed_address_t *address;
     const char *url;
     int waits; /* for the upstream to answer others */
-    struct inquiry_t *next;
-} inquiry_t;
+    struct request_t *next;
+} request_t;
 
 struct tseed_capabilities_check_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
     const tseed_display_t *display;
     tseed_client_t client;
-    inquiry_t *inquiries;
+    request_t *requests;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
 };
 
-static void submit(tseed_capabilities_check_t *check, inquiry_t *inquiry)
+static void submit(tseed_capabilities_check_t *check, request_t *request)
 {
-    tseed_transfer_t *transfer = &inquiry->transfer;
+    tseed_transfer_t *transfer = &request->transfer;
 
-    inquiry->waits = 0;
-    transfer->url = inquiry->url;
-    transfer->upstream = inquiry->address->upstream;
-    transfer->owner = inquiry;
+    request->waits = 0;
+    transfer->url = request->url;
+    transfer->upstream = request->address->upstream;
+    transfer->owner = request;
     transfer->most = ANSWER_BYTES_MAX;
     transfer->may_go_elsewhere = 1; /* it is never worth a probe */
     tseed_fetcher_submit(check->context->fetcher, transfer);
@@ -54,7 +54,7 @@ static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *p
 
 /* ---- answers ---- */
 
-static void compare(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
+static void compare(tseed_capabilities_check_t *check, const request_t *request,
                     const tseed_capabilities_t *offered, const tseed_layer_t *layer)
 {
     apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, check->context->scratch);
@@ -64,7 +64,7 @@ static void compare(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
         return;
     }
     sentence = apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
-                            inquiry->address->upstream->name,
+                            request->address->upstream->name,
                             apr_array_pstrcat(check->context->scratch, lacks, ';'));
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
     apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
@@ -75,7 +75,7 @@ static void compare(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
     }
 }
 
-static void compare_all(tseed_capabilities_check_t *check, const inquiry_t *inquiry,
+static void compare_all(tseed_capabilities_check_t *check, const request_t *request,
                         const tseed_capabilities_t *offered)
 {
     const apr_array_header_t *layers = check->context->catalog->order;
@@ -84,9 +84,9 @@ static void compare_all(tseed_capabilities_check_t *check, const inquiry_t *inqu
         const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
 
         for (int k = 0; layer->source.kind == TSEED_SOURCE_WMS && k < layer->source.count; k++) {
-            if (layer->source.addresses[k].upstream == inquiry->address->upstream &&
-                strcmp(url_of(layer, k, check->context->scratch), inquiry->url) == 0) {
-                compare(check, inquiry, offered, layer);
+            if (layer->source.addresses[k].upstream == request->address->upstream &&
+                strcmp(url_of(layer, k, check->context->scratch), request->url) == 0) {
+                compare(check, request, offered, layer);
             }
         }
     }
@@ -107,21 +107,21 @@ static void show_warnings(tseed_capabilities_check_t *check)
 static void take(void *module, void *about)
 {
     tseed_capabilities_check_t *check = module;
-    inquiry_t *inquiry = about;
-    tseed_transfer_t *transfer = &inquiry->transfer;
+    request_t *request = about;
+    tseed_transfer_t *transfer = &request->transfer;
     const tseed_capabilities_t *offered = NULL;
 
     if (transfer->http_status == 200 && transfer->length > 0) {
         offered =
             tseed_capabilities_read(transfer->body, transfer->length, check->context->scratch);
     }
-    inquiry->waits = transfer->result == TSEED_FETCH_AWAY;
+    request->waits = transfer->result == TSEED_FETCH_AWAY;
     if (offered) {
-        compare_all(check, inquiry, offered);
+        compare_all(check, request, offered);
         show_warnings(check);
     } else {
         tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the upstream %s does not say what it offers: %s",
-                  inquiry->address->upstream->name, transfer->cause);
+                  request->address->upstream->name, transfer->cause);
     }
     tseed_jobs_forget_answer(transfer);
 }
@@ -131,23 +131,23 @@ static void take(void *module, void *about)
 static void begin(tseed_capabilities_check_t *check, const tseed_layer_t *layer, int address)
 {
     const char *url = url_of(layer, address, check->context->pool);
-    inquiry_t *inquiry = check->inquiries;
+    request_t *request = check->requests;
 
-    while (inquiry && (strcmp(inquiry->url, url) != 0 ||
-                       inquiry->address->upstream != layer->source.addresses[address].upstream)) {
-        inquiry = inquiry->next;
+    while (request && (strcmp(request->url, url) != 0 ||
+                       request->address->upstream != layer->source.addresses[address].upstream)) {
+        request = request->next;
     }
-    if (inquiry) {
+    if (request) {
         return;
     }
-    inquiry = apr_pcalloc(check->context->pool, sizeof(*inquiry));
-    inquiry->letter = (tseed_letter_t){.take = take, .module = check, .about = inquiry};
-    inquiry->transfer.baton = &inquiry->letter;
-    inquiry->address = &layer->source.addresses[address];
-    inquiry->url = url;
-    inquiry->next = check->inquiries;
-    check->inquiries = inquiry;
-    submit(check, inquiry);
+    request = apr_pcalloc(check->context->pool, sizeof(*request));
+    request->letter = (tseed_letter_t){.take = take, .module = check, .about = request};
+    request->transfer.baton = &request->letter;
+    request->address = &layer->source.addresses[address];
+    request->url = url;
+    request->next = check->requests;
+    check->requests = request;
+    submit(check, request);
 }
 
 void tseed_capabilities_check_begin(tseed_capabilities_check_t *check)
@@ -168,13 +168,13 @@ static void tick(void *module, apr_time_t now)
     tseed_capabilities_check_t *check = module;
 
     (void)now;
-    for (inquiry_t *inquiry = check->inquiries; inquiry; inquiry = inquiry->next) {
+    for (request_t *request = check->requests; request; request = request->next) {
         tseed_outlook_t outlook;
 
-        if (inquiry->waits) {
-            tseed_fetcher_outlook(check->context->fetcher, &outlook, inquiry->address->upstream);
-            if (!outlook.since && outlook.heard > inquiry->transfer.ended) {
-                submit(check, inquiry);
+        if (request->waits) {
+            tseed_fetcher_outlook(check->context->fetcher, &outlook, request->address->upstream);
+            if (!outlook.since && outlook.heard > request->transfer.ended) {
+                submit(check, request);
             }
         }
     }

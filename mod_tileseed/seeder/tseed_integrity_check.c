@@ -121,15 +121,15 @@ static int has_found_damage(tseed_integrity_check_t *check)
 
 void tseed_integrity_check_tick(tseed_integrity_check_t *check)
 {
-    tseed_heartbeat_t *pulse;
+    tseed_heartbeat_t *heartbeat;
     apr_status_t rv;
 
     if (!has_found_damage(check)) {
         return;
     }
-    pulse = tseed_heartbeat_begin(check->context->board, TSEED_LONGEST_STEP);
+    heartbeat = tseed_heartbeat_begin(check->context->board, TSEED_LONGEST_STEP);
     rv = tseed_state_check(check->session->state);
-    tseed_heartbeat_end(pulse);
+    tseed_heartbeat_end(heartbeat);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(check->session, rv, "replace the damaged state database");
     }

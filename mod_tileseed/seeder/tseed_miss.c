@@ -245,7 +245,7 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
 {
     errand_t errand = {.miss_socket = miss_socket,
                        .vigil = vigil,
-                       .until = tseed_clock_monotonic() + TSEED_MISS_PATIENCE};
+                       .until = tseed_clock_monotonic() + TSEED_MISS_TIMEOUT};
     wait_t wait = write_letter(&errand.letter, question) ? CLOSED : OVER;
 
     *tile = -1;

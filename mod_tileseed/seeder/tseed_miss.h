@@ -20,7 +20,7 @@
 #include "tiling/tseed_range.h"
 
 /* How long a child waits for an answer. */
-#define TSEED_MISS_PATIENCE (30 * APR_USEC_PER_SEC)
+#define TSEED_MISS_TIMEOUT (30 * APR_USEC_PER_SEC)
 /* How long the seeder lets it wait: the child is to hear why it was in vain. */
 #define TSEED_MISS_SECONDS 27
 
@@ -62,7 +62,7 @@ typedef struct {
  * descriptor left. */
 apr_status_t tseed_miss_open(int ends[2], int most);
 
-/* Child, any thread: asks and waits, for TSEED_MISS_PATIENCE at most; a seeder that ends without an
+/* Child, any thread: asks and waits, for TSEED_MISS_TIMEOUT at most; a seeder that ends without an
  * answer is followed by another, which is asked again. *tile is a descriptor with PASSED, to be
  * closed by the caller, -1 otherwise. What goes wrong on the way is BUSY. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,

@@ -24,7 +24,7 @@
 #define TICK              APR_USEC_PER_SEC
 #define PRUNE_EVERY       60                     /* ticks */
 #define VALIDATE_EVERY    10                     /* ticks */
-#define LOCK_PATIENCE     (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
+#define LOCK_TIMEOUT      (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
 #define LOCK_RETRY_MILLIS 100
 #define SYNC_MOST         (2 * APR_USEC_PER_SEC) /* at the end */
 
@@ -187,14 +187,14 @@ static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_st
 /* Begins, however long it takes. Returns nonzero when it is time to leave. */
 static int begin(seeder_t *seeder)
 {
-    apr_time_t patience =
-        tseed_clock_monotonic() + seeder->parts->context->settings->stop_timeout + LOCK_PATIENCE;
+    apr_time_t deadline =
+        tseed_clock_monotonic() + seeder->parts->context->settings->stop_timeout + LOCK_TIMEOUT;
     tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
     apr_status_t rv;
 
     while ((rv = try_to_begin(seeder, &obstacle)) != APR_SUCCESS) {
         /* the last seeder may just be leaving */
-        int is_young = tseed_clock_monotonic() < patience;
+        int is_young = tseed_clock_monotonic() < deadline;
         int early = obstacle == TSEED_SEEDER_LOCKED_OUT && is_young;
 
         if (!early && obstacle != said) {
@@ -455,7 +455,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         .parts = tseed_parts_create(setup, pool),
         .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
     };
-    tseed_heartbeat_t *pulse;
+    tseed_heartbeat_t *heartbeat;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
@@ -468,7 +468,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
-    pulse = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);
+    heartbeat = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);
     if (begin(seeder)) {
         tseed_integrity_check_dismiss(seeder->parts->integrity_check);
         return TSEED_EXIT_STOPPED;
@@ -478,7 +478,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_root_claim_begin(seeder->parts->cache->cleaner);
     tseed_free_space_begin(seeder->parts->free_space);
     tseed_syncer_begin(seeder->parts->syncer);
-    tseed_heartbeat_end(pulse);
+    tseed_heartbeat_end(heartbeat);
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING);
     exit_code = loop(seeder);
     stop(seeder);

@@ -18,8 +18,8 @@
 
 #include "base/tseed_text.h"
 
-#define LOCK_PATIENCE 200   /* tries … */
-#define LOCK_PAUSE    10000 /* … and microseconds between them */
+#define LOCK_TRIES 200   /* tries … */
+#define LOCK_PAUSE 10000 /* … and microseconds between them */
 
 static const char *directory_of(const char *path, apr_pool_t *pool)
 {
@@ -51,7 +51,7 @@ apr_status_t tseed_file_lock(int *lock, const char *path, apr_pool_t *pool)
         return errno;
     }
     for (int tries = 0; flock(*lock, LOCK_EX | LOCK_NB) != 0; tries++) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_PATIENCE) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || tries == LOCK_TRIES) {
             apr_status_t rv = errno == EWOULDBLOCK ? EBUSY : errno;
 
             close(*lock);

@@ -193,7 +193,7 @@ static apr_status_t look_for_tilesets(int *there, tseed_page_loader_t *loader)
 
 static apr_status_t end(tseed_page_loader_t *loader)
 {
-    tseed_heartbeat_t *pulse;
+    tseed_heartbeat_t *heartbeat;
     int there;
     apr_status_t rv = look_for_tilesets(&there, loader);
 
@@ -208,9 +208,9 @@ static apr_status_t end(tseed_page_loader_t *loader)
                   loader->context->settings->state_dir);
         return APR_SUCCESS;
     }
-    pulse = tseed_heartbeat_begin(loader->context->board, TSEED_LONGEST_STEP);
+    heartbeat = tseed_heartbeat_begin(loader->context->board, TSEED_LONGEST_STEP);
     rv = forget_answers(loader, loader->doubts);
-    tseed_heartbeat_end(pulse);
+    tseed_heartbeat_end(heartbeat);
     if (rv != APR_SUCCESS) {
         return rv;
     }

@@ -15,7 +15,7 @@ from rig import Result, cpu_of, peak_of
 from seeding import seeder_of
 from tileseed_httpd import MPMS, Httpd, wait_until
 
-PATIENCE = 600                  # seconds after which a run has failed
+TIMEOUT = 600                   # seconds after which a run has failed
 
 TILESEED = string.Template('''
 TileSeedStateDir "@ROOT@/state"
@@ -100,7 +100,7 @@ class Tileseed:
         before, begun = cpu_of(self.pid), time.time()
         number = self.post(**members)
         while not self.is_idle():
-            if time.time() - begun > PATIENCE:
+            if time.time() - begun > TIMEOUT:
                 raise RuntimeError('the task does not end')
             time.sleep(.1)
         cpu = cpu_of(self.pid) - before

@@ -38,7 +38,7 @@ GOOD = [Fault('gzip'), Fault('old'), Fault('unbounded'), Fault('delay', 0.05)]
 SLOW = [Fault('huge', 65 << 20), Fault('hang'), Fault('drip', 0.05), Fault('later', 1),
         Fault('until', 1)]
 SLOW_EVERY = 500        # answers
-PATIENCE = {'timeout': '1s', 'polite': 'first-byte-timeout=500ms'}
+TIMEOUTS = {'timeout': '1s', 'polite': 'first-byte-timeout=500ms'}
 MORE_KIB = 4096         # what the seeder may grow by
 HOURS = 3600            # seconds
 STALL = 120             # seconds without a request: something hangs
@@ -113,7 +113,7 @@ def soak(httpd, upstream, answers, slow_every=SLOW_EVERY):
     level = next(z for z in range(8) if 4 ** z > answers // 8)
     # each may be tried a thousand times, and none is to be given up
     httpd.start(REST + 'TileSeedRetries 1000\n'
-                + stub(upstream, connections=8, meta='1x1', **PATIENCE))
+                + stub(upstream, connections=8, meta='1x1', **TIMEOUTS))
     number = begin(httpd, 'stub', zoomStart=level, zoomStop=level, threadCount=8,
                    tileFailureRetryWaitTime=1, totalFailuresBeforeAborting=-1)
     seeder = seeder_of(httpd)

@@ -173,7 +173,7 @@ def test_what_the_upstream_lacks(httpd, upstream, source, lines, lacks):
     upstream.capabilities = CAPABILITIES
     httpd.start(REST + SMALL_GRID + layer('stub', f'TileSeedSource wms {upstream.url} {source}',
                                           *lines))
-    wait_until(lambda: upstream.inquiries == 1)
+    wait_until(lambda: upstream.capabilities_requests == 1)
     name = upstream.url.split('/')[2]
     said = lacks and f'the upstream {name} does not offer {lacks}'
     if lacks:
@@ -182,7 +182,7 @@ def test_what_the_upstream_lacks(httpd, upstream, source, lines, lacks):
     assert document['reason'] == said
     assert document['tilesFailed'] == 0
     assert httpd.error_log().count("layer 'stub': the upstream") == (1 if lacks else 0)
-    assert upstream.inquiries == 1
+    assert upstream.capabilities_requests == 1
 
 
 @one_mpm
@@ -193,7 +193,7 @@ def test_an_upstream_that_is_away_is_asked_later(httpd, upstream):
     upstream.refuse_capabilities = 1
     upstream.capabilities = CAPABILITIES
     start(httpd, f'wms {upstream.url} layers=none')
-    wait_until(lambda: upstream.inquiries == 1)
+    wait_until(lambda: upstream.capabilities_requests == 1)
     assert done(httpd, 'stub', zoomStop=1)['reason'] is None
     wait_until(lambda: 'does not offer' in httpd.error_log())
-    assert upstream.inquiries == 2
+    assert upstream.capabilities_requests == 2

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Politeness towards an upstream, and patience with one that is away."""
+"""Politeness towards an upstream, and what tasks do while one is away."""
 import contextlib
 import re
 import sqlite3
@@ -177,7 +177,7 @@ def test_an_upstream_that_says_nothing_is_named(httpd, upstream):
 
 
 @one_mpm
-def test_patience_ends(httpd, upstream):
+def test_an_upstream_away_for_too_long_ends_the_task(httpd, upstream):
     """After TileSeedGiveUp the task is aborted, and says why."""
     httpd.expect(SUMMARY)
     httpd.expect(AWAY)

@@ -104,8 +104,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer_capabilities(self):
         """What the service says of itself, if it does; no part of the script."""
         owner = self.server.owner
-        owner.inquiries += 1
-        if owner.inquiries <= owner.refuse_capabilities:
+        owner.capabilities_requests += 1
+        if owner.capabilities_requests <= owner.refuse_capabilities:
             self.answer(b'later', 'text/plain', status=503)
         elif owner.capabilities:
             self.answer(owner.capabilities.encode(), 'text/xml')
@@ -329,7 +329,7 @@ class Upstream:
         self.shade = None               # of grey, instead of a picture
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
-        self.inquiries = 0
+        self.capabilities_requests = 0
         self.under_way = 0
         self.decide = lambda asked: None
         self.ended = threading.Event()

@@ -20,10 +20,10 @@
 #include "source/tseed_fetcher.h"
 #include "upstream_fixture.h"
 
-#define MOST     100000
-#define PATIENCE 200 /* seconds until a test that waits has failed */
-#define NEVER    (2 * PATIENCE * APR_USEC_PER_SEC)
-#define MINUTES  10 /* of a Retry-After */
+#define MOST         100000
+#define TEST_TIMEOUT 200 /* seconds until a test that waits has failed */
+#define NEVER        (2 * TEST_TIMEOUT * APR_USEC_PER_SEC)
+#define MINUTES      10 /* of a Retry-After */
 
 static const char gzipped[] = "\x1F\x8B\x08\x00\x00\x00\x00\x00\x02\x03\x0B\xF0\x74\x0E\x09\x0D"
                               "\x72\x0D\x18\xA5\x50\x29\x00\x45\x26\x74\x15\x18\x01\x00\x00";
@@ -301,7 +301,7 @@ static inline int waits_for(fixture_t *fixture, int count)
     int got;
 
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += PATIENCE;
+    end.tv_sec += TEST_TIMEOUT;
     pthread_mutex_lock(&fixture->lock);
     while (fixture->count < count &&
            pthread_cond_timedwait(&fixture->came, &fixture->lock, &end) == 0) {
@@ -314,7 +314,7 @@ static inline int waits_for(fixture_t *fixture, int count)
 /* Something that another thread brings about. */
 static inline void wait_until_equal(const _Atomic int *value, int expected)
 {
-    apr_time_t end = tseed_clock_monotonic() + PATIENCE * APR_USEC_PER_SEC;
+    apr_time_t end = tseed_clock_monotonic() + TEST_TIMEOUT * APR_USEC_PER_SEC;
 
     while (atomic_load(value) != expected && tseed_clock_monotonic() < end) {
         usleep(1000);

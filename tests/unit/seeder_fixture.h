@@ -44,10 +44,10 @@
 #include "state/tseed_state.h"
 #include "store/tseed_store.h"
 
-#define SLOTS    64
-#define WAITERS  8
-#define BLOCK    4096
-#define PATIENCE (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
+#define SLOTS        64
+#define WAITERS      8
+#define BLOCK        4096
+#define TEST_TIMEOUT (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
 
 /* ---- an upstream: a process that answers every GetMap with one colour ---- */
 
@@ -219,7 +219,7 @@ static inline tseed_layer_t *layer_make(fixture_t *fixture, const char *name)
     server->url = apr_psprintf(pool, "http://127.0.0.1:%d/wms", upstream_port);
     server->name = "upstream";
     server->connections = 8;
-    server->timeout = server->connect_timeout = server->first_byte_timeout = 2 * PATIENCE;
+    server->timeout = server->connect_timeout = server->first_byte_timeout = 2 * TEST_TIMEOUT;
     apr_table_setn(parameters, "LAYERS", "all");
     apr_table_setn(parameters, "VERSION", "1.1.1");
     layer->source.addresses[0] = (tseed_address_t){server->url, server};
@@ -396,7 +396,7 @@ static inline tseed_progress_t progress_of(fixture_t *fixture, int64_t id)
 /* Waits until the database says that the task has ended. */
 static inline tseed_progress_t wait_end(fixture_t *fixture, int64_t id)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    apr_time_t deadline = tseed_clock_monotonic() + TEST_TIMEOUT;
     tseed_progress_t progress = progress_of(fixture, id);
 
     while (progress.state == TSEED_PENDING || progress.state == TSEED_RUNNING) {
@@ -419,7 +419,7 @@ static inline int has_processed(fixture_t *fixture, int64_t id, int64_t least)
 
 static inline void wait_processed(fixture_t *fixture, int64_t id, int64_t least)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    apr_time_t deadline = tseed_clock_monotonic() + TEST_TIMEOUT;
 
     while (!has_processed(fixture, id, least)) {
         assert_true(tseed_clock_monotonic() < deadline);
@@ -429,7 +429,7 @@ static inline void wait_processed(fixture_t *fixture, int64_t id, int64_t least)
 
 /* Runs until a condition holds, which it does not for ever. */
 #define AWAIT(condition)                                                                           \
-    for (apr_time_t deadline = tseed_clock_monotonic() + PATIENCE; !(condition);) {                \
+    for (apr_time_t deadline = tseed_clock_monotonic() + TEST_TIMEOUT; !(condition);) {            \
         assert_true(tseed_clock_monotonic() < deadline);                                           \
         apr_sleep(1000);                                                                           \
     }

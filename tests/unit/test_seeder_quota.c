@@ -55,7 +55,7 @@ static int books_agree(fixture_t *fixture)
 
 static void await_agreement(fixture_t *fixture)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    apr_time_t deadline = tseed_clock_monotonic() + TEST_TIMEOUT;
 
     while (!books_agree(fixture)) {
         assert_true(tseed_clock_monotonic() < deadline);
@@ -67,7 +67,7 @@ static void await_agreement(fixture_t *fixture)
  * books as long as it is on the disk. */
 static void await_files(fixture_t *fixture, int64_t files)
 {
-    apr_time_t deadline = tseed_clock_monotonic() + PATIENCE;
+    apr_time_t deadline = tseed_clock_monotonic() + TEST_TIMEOUT;
 
     while (!books_agree(fixture) || disk_files != files) {
         if (tseed_clock_monotonic() > deadline) {
