@@ -39,8 +39,10 @@ STOP_TIMEOUT = 60
 LEAVE_TIMEOUT = 30
 LAST_LINES = 40     # of the error log, told with a complaint: who died, and of what
 
-# A line is expected when it is no worse than a notice, or one of these.
-HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] ')
+# A line is expected when it is no worse than a notice, or one of these. httpd notices only that a
+# child has crashed.
+HARMLESS_LEVEL = re.compile(r'^\[[^\]]+\] \[[\w-]*:(?:notice|info|debug|trace\d)\] '
+                            r'(?!.* exit signal (?:Segmentation|Abort|Bus|Illegal))')
 HARMLESS = (
     r'AH00557|AH00558',                 # the host has no name of its own
     r'AH03092|AH03093',                 # event closes its pollset before its last connections
