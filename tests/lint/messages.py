@@ -5,6 +5,7 @@ reason that it writes into a task; and what the chapter quotes is in the code.
 
 The first column of that chapter's tables quotes messages: `…` and words in capitals stand for what
 changes."""
+import functools
 import re
 
 import lint
@@ -68,13 +69,20 @@ def pattern(quotation):
                               for part in re.split(r'(…|\b[A-Z]+\b)', quotation)), re.S)
 
 
+@functools.cache
+def forms(text):
+    """A text of the code in the plural, and an expression that the text matches with any words in
+    place of what changes; None where too little stays the same."""
+    whole = re.compile('.*'.join(map(re.escape, text.split('…'))), re.S)
+    is_long = len(re.sub(r'[…\W]', '', text)) >= LEAST // 2
+    return re.sub('(?<=[a-z])…', 's', text), whole if is_long else None
+
+
 def says(text, quotation, one):
     """Whether a text of the code can be what is quoted: a part of it, with a plural or without, or
     as a whole with words in place of what changes."""
-    if one.search(text) or one.search(re.sub('(?<=[a-z])…', 's', text)):
-        return True
-    return (len(re.sub(r'[…\W]', '', text)) >= LEAST // 2 and
-            re.fullmatch('.*'.join(map(re.escape, text.split('…'))), quotation, re.S) is not None)
+    plural, whole = forms(text)
+    return bool(one.search(text) or one.search(plural) or whole and whole.fullmatch(quotation))
 
 
 def quotations(tree):
