@@ -200,10 +200,8 @@ class Run:
 
     def violations(self):
         """Everything that is wrong."""
-        sanitizers = [f'{path.name}: {path.read_text(errors="replace")}'
-                      for path in self.httpd.root.glob('sanitizer.*')]
         boards = [f'the board {words}' for words in self.boards if 'wrong' in words]
-        return self.broken + sanitizers + boards + violations(self.journal)
+        return self.broken + self.httpd.reports() + boards + violations(self.journal)
 
     def report(self):
         """What was done, as lines."""

@@ -111,7 +111,7 @@ def test_a_process_left_behind_is_a_complaint(plain_httpd):
 
 
 @one_mpm
-@pytest.mark.parametrize('name', ['core', 'sanitizer.4711'])
+@pytest.mark.parametrize('name', ['core', 'sanitizer/report.4711'])
 def test_a_trace_of_a_crash_is_a_complaint(plain_httpd, name):
     """Cores and reports of sanitizers lie in the server's folder."""
     trace = plain_httpd.path(name)

@@ -30,6 +30,7 @@ MODULES = pathlib.Path(os.environ.get('HTTPD_MODULES', '/usr/lib/apache2/modules
 MODULE = pathlib.Path(os.environ.get('TILESEED_MODULE', TOP / 'build/.libs/mod_tileseed.so'))
 MAPSERV = shutil.which('mapserv') or '/usr/lib/cgi-bin/mapserv'
 SANITIZED = bool(os.environ.get('TILESEED_SANITIZE'))
+REPORTS = 'sanitizer'                  # the folder of the sanitizers' reports
 MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
         if (MODULES / f'mod_mpm_{mpm}.so').exists()]
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
@@ -234,8 +235,8 @@ def sanitizer_environment(root):
                                 capture_output=True).stdout.strip() for name in ('asan', 'ubsan')]
     return {
         'LD_PRELOAD': ' '.join(libraries),
-        'ASAN_OPTIONS': f'detect_leaks=0:abort_on_error=0:log_path={root}/sanitizer',
-        'UBSAN_OPTIONS': f'print_stacktrace=1:log_path={root}/sanitizer',
+        'ASAN_OPTIONS': f'detect_leaks=0:abort_on_error=0:log_path={root}/{REPORTS}/report',
+        'UBSAN_OPTIONS': f'print_stacktrace=1:log_path={root}/{REPORTS}/report',
     }
 
 
@@ -248,8 +249,8 @@ class Httpd:
         self.user = ordinary_user()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix='tileseed-test-'))
         self.root.chmod(0o755)
-        if SANITIZED:
-            self.root.chmod(0o777)      # the children write sanitizer.<pid> as their own user
+        self.path(REPORTS).mkdir()
+        self.path(REPORTS).chmod(0o777)     # the children write as their own user
         self.port = free_port()
         self.process = None
         self.sessions = []
@@ -487,9 +488,13 @@ class Httpd:
         found = [f'left behind: process {pid} ({name})' for pid, name in self.leftovers.items()]
         found += [f'error log: {line}' for line in self.unexpected_lines()]
         found += [f'core dump: {path.name}' for path in self.root.glob('core*')]
-        found += [f'{path.name}:\n{path.read_text(errors="replace")}'
-                  for path in self.root.glob('sanitizer.*')]
+        found += self.reports()
         return found
+
+    def reports(self):
+        """What the sanitizers of any process have reported."""
+        return [f'{path.relative_to(self.root)}:\n{path.read_text(errors="replace")}'
+                for path in self.path(REPORTS).glob('*')]
 
     def finish(self):
         """Stops, removes the folder, and fails when something is wrong."""
