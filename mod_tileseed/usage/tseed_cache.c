@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The cache: the book out of the database and into it.
+/* The cache: loads the book from the database and saves it.
  *
- * The page loader reads the pages. What has changed is written in the transactions of the
- * checkpoint, marks of pages before their tiles.
+ * The page loader reads the pages. The transactions of the checkpoint write the changes. The mark
+ * of a page is written before a tile in the page is.
  */
 #include "usage/tseed_cache.h"
 
@@ -39,7 +39,8 @@ static tseed_chain_t chain_of(tseed_cache_t *cache, const tseed_layer_t *layer)
     return tseed_cleaner_chain(cache->cleaner, layer->name, layer->store.root);
 }
 
-/* How many tile sets of a layer the book has whose values are not listed: layer -> int *. */
+/* For each layer of the book, how many tile sets have values that the filters do not list: layer ->
+ * int *. */
 static int *open_of(const tseed_cache_t *cache, const tseed_layer_t *layer)
 {
     int *count = apr_hash_get(cache->open, layer->name, APR_HASH_KEY_STRING);
@@ -67,10 +68,11 @@ static tseed_book_tileset_t *enter(tseed_cache_t *cache, const tseed_tileset_t *
     return tseed_book_add(cache->book, record, &chain, layer->kept);
 }
 
-/* A tile set that the disk has nothing of is known at once.
+/* Enters a new tile set. If the disk has nothing of the tile set, the book knows it completely.
  *
- * What is recorded by other names (a parameter's default has changed, say) is forgotten by that:
- * its files are taken in as those of any other program. */
+ * The database may have the same print by other names, because a parameter's default has changed,
+ * say. The new row replaces that row. The files are then taken in like files of any other program.
+ */
 static apr_status_t enter_new(tseed_book_tileset_t **booked, tseed_cache_t *cache,
                               const tseed_tileset_t *tileset, uint64_t print)
 {
@@ -103,8 +105,8 @@ apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *c
 
 /* ---- at the start ---- */
 
-/* A tile set that is not configured (any more) is not ours to limit or to remove. When it comes
- * back it is counted anew: somebody may have tidied up. */
+/* Leaves a tile set alone that is not configured (any more): the seeder neither limits nor removes
+ * it. The tile set is counted anew when it comes back, because somebody may have tidied up. */
 static apr_status_t leave_aside(tseed_cache_t *cache, tseed_tileset_record_t *record)
 {
     apr_status_t rv = tseed_answers_doubt_levels(cache->session->state, record->id, UINT64_MAX);
@@ -117,7 +119,7 @@ static apr_status_t leave_aside(tseed_cache_t *cache, tseed_tileset_record_t *re
     return tseed_books_save(cache->session->state, record);
 }
 
-/* Whether nothing is known of a tile set but that somebody asked for it once. */
+/* Whether a row says only that somebody has asked for the tile set once. */
 static apr_status_t is_empty(int *empty, tseed_cache_t *cache, const tseed_tileset_t *tileset,
                              const tseed_tileset_record_t *record)
 {
@@ -135,7 +137,7 @@ static apr_status_t is_empty(int *empty, tseed_cache_t *cache, const tseed_tiles
     return rv;
 }
 
-/* Its row goes. */
+/* Deletes the rows of empty tile sets. */
 static apr_status_t drop_empty(tseed_cache_t *cache, const apr_array_header_t *prints)
 {
     apr_status_t rv = prints->nelts ? tseed_state_begin(cache->session->state) : APR_SUCCESS;
@@ -160,7 +162,7 @@ static void expect(tseed_cache_t *cache, int64_t pages)
     }
 }
 
-/* Its pages come later. */
+/* Loads a tile set without its pages. */
 static apr_status_t load_tileset(tseed_cache_t *cache, tseed_tileset_record_t *record,
                                  apr_array_header_t *empties)
 {
@@ -183,7 +185,7 @@ static apr_status_t load_tileset(tseed_cache_t *cache, tseed_tileset_record_t *r
                : APR_SUCCESS;
 }
 
-/* Every tile set with default parameters: what earlier programs have left there counts as well. */
+/* Enters every tile set with default parameters: files of earlier programs count there as well. */
 static apr_status_t enter_configured(tseed_cache_t *cache)
 {
     const apr_array_header_t *layers = cache->context->catalog->order;
@@ -220,8 +222,8 @@ static apr_status_t load_note(tseed_cache_t *cache, const char **value, const ch
     return rv;
 }
 
-/* What tells our unfinished files from those of another httpd: drawn once for a state directory, so
- * that a cache finds what its predecessor has left. */
+/* The number that tells our unfinished files from those of another httpd. It is drawn once for a
+ * state directory, so that a seeder finds files that its predecessor has left. */
 static apr_status_t load_instance(tseed_cache_t *cache)
 {
     const char *instance;
@@ -345,7 +347,7 @@ static apr_status_t write_notes(tseed_cache_t *cache)
     return rv;
 }
 
-/* Nothing has changed since they were written. */
+/* Remembers the notes as they were written: nothing has changed since. */
 static void notes_saved(tseed_cache_t *cache)
 {
     apr_cpystrn(cache->cleaner_saved, tseed_cleaner_save(cache->cleaner, cache->context->scratch),
@@ -370,8 +372,9 @@ int tseed_cache_has_changes(const tseed_cache_t *cache, tseed_save_t save)
            cleaner_has_changed(cache) || status_has_changed(cache);
 }
 
-/* The recipe may be the saved one again: what was written by the other is not known by its answers.
- * APR_NOTFOUND: another database is in the place of ours. */
+/* Saves a tile set. If its recipe has changed, all its saved origins are forgotten, even if the
+ * recipe is the saved one again: another recipe has made tiles meanwhile. APR_NOTFOUND: another
+ * database is in the place of ours. */
 static apr_status_t save_tileset(tseed_cache_t *cache, const tseed_book_tileset_t *booked)
 {
     const tseed_tileset_record_t *record = &booked->record;
@@ -395,8 +398,9 @@ static apr_status_t save_changed(tseed_cache_t *cache)
     return rv;
 }
 
-/* That one knows nothing of the books, or nothing that can be relied upon, and gets them whole:
- * each tile set before any of the pages, which are saved under its number. */
+/* Writes the whole book into a database that is in the place of ours. That database has nothing of
+ * the book, or nothing reliable. Each tile set is added before any page, because pages are saved
+ * under the number of their tile set. */
 static apr_status_t save_anew(tseed_cache_t *cache)
 {
     tseed_book_tileset_t *booked;

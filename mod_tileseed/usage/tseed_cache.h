@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The cache as the seeder knows it: the book of its pages, the quota in effect, and what clients
- * are told of both; and the way of the book out of the database and back. Main thread only. */
+/* The cache as the seeder knows it: the book of its pages, the quota in effect, and the status that
+ * clients see. Loads the book from the database and saves it there. Main thread only. */
 #ifndef TSEED_CACHE_H
 #define TSEED_CACHE_H
 
@@ -41,12 +41,12 @@ typedef struct tseed_cache_t {
 /* Makes the cache without a book, in the context's pool. */
 tseed_cache_t *tseed_cache_create(const tseed_context_t *context, const tseed_session_t *session);
 
-/* Makes the book: loads the tile sets, and enters those that are configured. The page loader loads
- * their pages later. Fails when the database does: then the caller undoes it to try again. */
+/* Makes the book: loads the tile sets, and enters the configured ones. The page loader loads their
+ * pages later. Fails when the database does: then the caller undoes the load to try again. */
 apr_status_t tseed_cache_load(tseed_cache_t *cache);
 
-/* When all tile sets are in the book: loads what else the database keeps of the cache. Fails when
- * the database does: then the caller undoes the load as well. */
+/* Loads everything else that the database keeps of the cache. Called when all tile sets are in the
+ * book. Fails when the database does: then the caller undoes the load as well. */
 apr_status_t tseed_cache_load_notes(tseed_cache_t *cache);
 
 /* Forgets the book of a load that failed. */
@@ -57,8 +57,8 @@ void tseed_cache_undo(tseed_cache_t *cache);
 apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *cache,
                                  const tseed_tileset_t *tileset);
 
-/* Whether requests for tiles may not make a tile set as well: its layer has as many by values that
- * are not listed as TileSeedMaxTileSets says. */
+/* Whether a request for a tile may not make this tile set. A tile set with values that the filters
+ * do not list is refused when its layer has TileSeedMaxTileSets of such tile sets. */
 int tseed_cache_is_full(const tseed_cache_t *cache, const tseed_tileset_t *tileset);
 
 /* Whether there is something to write: pages, or with all else tile sets and notes. */

@@ -4,11 +4,12 @@
  *
  *      progress    A run's progress is copied when a sync begins. Checkpoints write the last copy
  *                  whose sync has succeeded. The board shows the progress itself.
- *      endings     A task is DONE when a sync has succeeded that began after its last tile. If one
- *                  has failed meanwhile, what it was about is lost: the reason of the end says so.
- *      marks       A sweep takes marks of pages away only if a sync has begun since the sweep
- *                  before, and has succeeded. Marks of levels wait for one after their last job.
- *                  Pages that become empty keep their mark as long.
+ *      endings     A task is DONE when a sync that began after its last tile has succeeded. If a
+ *                  sync has failed meanwhile, tiles may be lost: the reason of the end says so.
+ *      page marks  A sweep takes a mark away only if a sync has begun since the sweep before and
+ *                  has succeeded. A page that became empty stays in the book until then.
+ *      level marks A mark goes when a sync that began after the last job of the level has
+ *                  succeeded.
  */
 #include "usage/tseed_durable.h"
 

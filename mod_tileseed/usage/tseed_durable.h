@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Durable: what is on the disk, so that the database may say so. Main thread only, but for what
- * the thread of a sync reads and writes.
+/* Durable: what is on the disk, so that the database may say so.
  *
- * upkeep/ has the file systems write what they have, and notes here what has succeeded.
+ * upkeep/ has the file systems write their data, and notes here which syncs have succeeded. Main
+ * thread only; the thread of a sync has some members of tseed_sync_t.
  */
 #ifndef TSEED_DURABLE_H
 #define TSEED_DURABLE_H
@@ -43,13 +43,13 @@ typedef struct tseed_sync_t {
     struct tseed_sync_t *next;
 } tseed_sync_t;
 
-/* Makes it in `pool`, without a file system: then nothing is synced. */
+/* Makes the record of syncs in `pool`, without a file system: then nothing is synced. */
 tseed_durable_t *tseed_durable_create(const tseed_cache_t *cache, apr_pool_t *pool);
 
 /* Enters a file system, whose memory stays the caller's and must outlive `durable`. */
 void tseed_durable_enter(tseed_durable_t *durable, tseed_sync_t *sync);
 
-/* All of them, by `next`; NULL: none. */
+/* The first file system; the others follow by `next`. NULL: none. */
 tseed_sync_t *tseed_durable_first(const tseed_durable_t *durable);
 
 /* The file system of a tile set; NULL: the file system is not synced. */
@@ -69,7 +69,7 @@ void tseed_durable_saved(const tseed_durable_t *durable, tseed_run_t *run);
 /* Whether the database may say that a run has ended. */
 int tseed_durable_may_end(const tseed_durable_t *durable, const tseed_run_t *run);
 
-/* Why the database may not say so for long already; NULL: there is no trouble. */
+/* Why the database has not been allowed to say so for long; NULL: there is no trouble. */
 const char *tseed_durable_trouble(const tseed_durable_t *durable, const tseed_run_t *run);
 
 /* Notes that a job in a marked level has ended. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Page holds: the book of the cache beside the work.
+/* Page holds: jobs hold pages of the book.
  *
- * A job holds the pages of its metatile from its beginning to its end. A worker writes its tiles
- * when the marks of these pages are durable, pages in doubt have been counted, and nobody removes
- * there. When the job comes back, its changes are booked. Marks and changes are saved in the
- * transactions of the checkpoint.
+ * A job holds the pages of its metatile from its beginning to its end. A worker writes the tiles
+ * when three things are so: the marks of these pages are durable, pages in doubt have been counted,
+ * and nobody removes there. When the job comes back, its changes are booked. The transactions of
+ * the checkpoint save marks and changes.
  *
- * A hold says no more than that the job will come here. Pages are pinned only while a worker is at
- * the job: a job that waits, above all for room, keeps nothing from being removed to make room.
- * Tiles that the job had written there before count as made, and are not made again.
+ * A hold only says that the job will write to the page. A page is pinned only while a worker is at
+ * the job. So a job that waits, for room above all, does not keep pages from being removed to make
+ * room. Tiles that the job had written there count as made, and are not made again.
  *
- * Only one kind of work at a time goes on in a page: cutting, or counting, or removing. So the
- * effects of files that are replaced or removed are exact.
+ * Only one kind of work goes on in a page at a time: cutting, counting or removing. So the effects
+ * of replaced and removed files are exact.
  */
 #include "usage/tseed_holds.h"
 
@@ -131,8 +131,9 @@ static uint64_t marked_by_others(const tseed_holds_t *holds, const tseed_book_ti
     return levels;
 }
 
-/* Takes the marks of levels away that have served: pages in doubt may be so by the mark of their
- * level alone, and no job but `job` (may be NULL) is at work there. */
+/* Takes away marks of levels that have served. A page may be in doubt by the mark of its level
+ * alone, so all marks stay while the tile set has a page in doubt. The mark of a level stays while
+ * a job other than `job` (may be NULL) is at work in the level. */
 static void unmark(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_job_t *job)
 {
     uint64_t levels = booked->in_doubt == 0 ? booked->record.doubtful : 0;

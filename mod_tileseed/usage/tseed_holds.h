@@ -33,33 +33,33 @@ tseed_holds_t *tseed_holds_create(const tseed_holds_uses_t *uses);
 /* The record of this module, to be entered among the clients. */
 tseed_client_t *tseed_holds_client(tseed_holds_t *holds);
 
-/* A job is about to go to work in the pages of its tiles: holds these pages. While the book is
- * loaded there is nothing to hold. */
+/* Holds the pages of a job's tiles, before the job goes to work in them. While the book is loaded
+ * there is nothing to hold. */
 void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job);
 
-/* A job does no more: drops its pages and the marks of its levels. */
+/* Drops the pages of a job that has ended, and the marks of its levels. */
 void tseed_holds_drop(tseed_holds_t *holds, tseed_job_t *job);
 
-/* A job goes to work in the pages that it holds, or comes back from work: in between nothing is
- * removed there for the disk quota. */
+/* Pins the pages that a job holds when the job goes to work, and unpins them when it comes back.
+ * The disk quota removes nothing from a pinned page. */
 void tseed_holds_pin(tseed_holds_t *holds, tseed_job_t *job);
 void tseed_holds_unpin(tseed_holds_t *holds, tseed_job_t *job);
 
-/* Instead of holding pages: a job is about to remove from a whole level. */
+/* Marks the level that a job is about to remove from. The job holds no pages. */
 void tseed_holds_mark_level(tseed_holds_t *holds, tseed_job_t *job);
 
 /* Whether a CUT, REMOVE or COUNT may be given to a worker now. If not, the marks say what must be
  * counted first. */
 int tseed_holds_may_work(tseed_holds_t *holds, tseed_job_t *job);
 
-/* The time of now as the book has it, in seconds since 1970. */
+/* The present time as the book has it, in seconds since 1970. */
 int64_t tseed_holds_date(const tseed_holds_t *holds);
 
 /* Books what a job has changed. */
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job);
 
-/* Once a tick, and at the end of the process: books the reads of tiles, takes marks away that have
- * served. */
+/* Books the reads of tiles, and takes marks away that have served. Once a tick, and at the end of
+ * the process. */
 void tseed_holds_tick(tseed_holds_t *holds);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Marks: work that holds have found and that upkeep does. Holds note it here and call nobody; the
- * modules of upkeep/ read the marks when they are fed. Main thread only. */
+/* Marks: work that holds have found and that upkeep does. Holds note the work here and call nobody.
+ * The modules of upkeep/ read the marks when they are fed. Main thread only. */
 #ifndef TSEED_MARKS_H
 #define TSEED_MARKS_H
 

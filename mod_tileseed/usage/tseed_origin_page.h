@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* An origin page: which answers the metatiles of one page came from. As text, each metatile whose
- * origin is known has a line:
+/* An origin page: which answers the metatiles of one page came from. In the text, each metatile
+ * with a known origin has a line:
  *
  *      33 9f86d081884c7d65
  *      36 60303ae22b998861 4c7d65159f86d081 If-None-Match: "5f3-1a2b"
  *
- * The line has the metatile's place in the page and the digest of its answer. If the upstream
- * offered a condition to ask by, the digest of the request and that header follow.
+ * The line has the place of the metatile in the page, and the digest of its answer. If the upstream
+ * offered a condition, the digest of the request and the header with the condition follow.
  *
  * Plain data on the heap, for one thread at a time. Zeroed is empty.
  */
@@ -42,7 +42,8 @@ int tseed_origin_page_forget(tseed_origin_page_t *page, int at);
 /* Forgets everything and gives the memory back. */
 void tseed_origin_page_clear(tseed_origin_page_t *page);
 
-/* The lines, in `pool`; and what can be read of such a text, put into an empty page. */
+/* Save returns the lines, in `pool`. Load puts into an empty page what can be read of such a text.
+ */
 const char *tseed_origin_page_save(const tseed_origin_page_t *page, apr_pool_t *pool);
 void tseed_origin_page_load(tseed_origin_page_t *page, const char *text);
 

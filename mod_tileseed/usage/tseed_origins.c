@@ -2,26 +2,27 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The origins: which answer of the upstream each metatile in the cache came from.
  *
- * An origin is the digest of an answer, and the condition by which the upstream offered to be asked
- * for a change. It says: all tiles of this metatile that are there were made of that answer. It
- * says no more; whether the tiles are there is looked up when it matters. It stays true by this:
+ * An origin is the digest of an answer, and the condition that the upstream offered with it: a
+ * request with that condition is answered in full only if something has changed. The origin says
+ * that all existing tiles of this metatile were made of that answer. It does not say which tiles
+ * exist. These rules keep it true:
  *
  *      who writes         One job at a time writes a metatile. When the job comes back from its
  *                         worker, the new origin replaces the old one if all tiles are of the
  *                         answer now. If the tiles may be of several answers, the origin is
  *                         forgotten.
- *      how many           The digest begins with the tiles that were wanted: a job that made but a
+ *      how many           The digest begins with the tiles that were wanted: a job that made only
  *                         part of the metatile says nothing about the rest.
- *      by which recipe    The recipe is all but the answer that decides what tiles look like. A
- *                         tile set has one recipe. A job with another recipe forgets all origins
- *                         of the tile set, so the metatiles that have an origin never overlap.
+ *      by which recipe    The recipe is everything that decides what tiles look like, except the
+ *                         answer. A tile set has one recipe. A job with another recipe forgets all
+ *                         origins of the tile set, so metatiles that have an origin never overlap.
  *      crashes            Origins are saved with the book, in one transaction, by the page of their
  *                         first tile. A page is marked before a tile in it is changed, and until
  *                         everything about it is saved. A seeder that begins forgets the origins
  *                         of marked pages, and of pages whose metatiles may reach into them.
  *
- * Origin pages are read when a metatile of theirs is about to be fetched. They are forgotten when
- * they are saved and nobody has asked for a while.
+ * An origin page is read when one of its metatiles is about to be fetched. It leaves the memory
+ * when it is saved and nobody has asked for it for a while.
  */
 #include "usage/tseed_origins.h"
 

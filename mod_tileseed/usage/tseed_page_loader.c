@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The page loader: the pages of the book out of the database, beside the work.
+/* The page loader: reads the pages of the book from the database, beside the work.
  *
  * There may be millions of pages. The tile sets are known at the start. Their pages come in
- * portions, one in each turn of the loop. Until the last page has come the book says less than the
- * disk has, so nobody believes the book and nobody writes it:
+ * portions, one portion in each turn of the loop. Until the last page has come the book has less
+ * than the disk, so nobody uses the book and nobody saves it:
  *
  *      tasks       are taken in and terminated, and begin later
  *      misses      get what the upstream gives, unstored; their jobs hold no page
@@ -12,8 +12,8 @@
  *      hits        stay on the board
  *      database    keeps what the last seeder has saved of the book
  *
- * When a dead seeder has renamed levels of a tile set away, that is booked before the loop begins:
- * all pages of such a tile set are loaded at once.
+ * A dead seeder may have renamed levels of a tile set away. All pages of such a tile set are loaded
+ * at once, and the renaming is booked before the loop begins.
  */
 #include "usage/tseed_page_loader.h"
 
@@ -107,8 +107,8 @@ apr_status_t tseed_page_loader_load(tseed_page_loader_t *loader, tseed_book_tile
 
 /* ---- answers ---- */
 
-/* Where there are many, all of their levels are forgotten: in seconds, for a reseed that has more
- * to make. */
+/* Forgets the origins of whole levels. This takes seconds where there are many pages in doubt. The
+ * next reseed has more to make then. */
 static apr_status_t forget_levels(tseed_page_loader_t *loader, const apr_array_header_t *doubts)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -139,7 +139,7 @@ static apr_status_t forget_pages(tseed_page_loader_t *loader, const apr_array_he
     return rv;
 }
 
-/* Of what pages in doubt came from nothing is known any more. */
+/* Forgets the origins of pages in doubt. */
 static apr_status_t forget_answers(tseed_page_loader_t *loader, const apr_array_header_t *doubts)
 {
     apr_status_t rv = doubts->nelts ? tseed_state_begin(loader->session->state) : APR_SUCCESS;
@@ -160,7 +160,7 @@ static apr_status_t forget_answers(tseed_page_loader_t *loader, const apr_array_
 
 /* ---- the end ---- */
 
-/* Jobs of misses that go on hold their pages from now on. */
+/* Jobs of misses that are under way hold their pages from now on. */
 static void hold_pages(tseed_page_loader_t *loader)
 {
     for (tseed_run_t *run = loader->runs->background; run; run = run->next_run) {
@@ -170,8 +170,8 @@ static void hold_pages(tseed_page_loader_t *loader)
     }
 }
 
-/* Whether the database still is the one that the tile sets came from: another one in its place has
- * had no pages to give. */
+/* Whether the database is still the database of the tile sets. If another one has taken its place,
+ * no pages were read from it. */
 static apr_status_t look_for_tilesets(int *there, tseed_page_loader_t *loader)
 {
     apr_array_header_t *records;

@@ -24,14 +24,15 @@ void tseed_page_loader_begin(tseed_page_loader_t *loader);
  * does. */
 apr_status_t tseed_page_loader_load(tseed_page_loader_t *loader, tseed_book_tileset_t *booked);
 
-/* From now on the other pages come with the turns of the loop. */
+/* Lets the other pages come with the turns of the loop. */
 void tseed_page_loader_go(tseed_page_loader_t *loader);
 
-/* Once a turn: loads the next portion. Returns whether that was the last one: the book is to be
+/* Loads the next portion, once a turn. Returns whether that was the last one: the book can be
  * believed from now on. */
 int tseed_page_loader_turn(tseed_page_loader_t *loader);
 
-/* Whether another database is in the place of the one that is read: the seeder starts anew. */
+/* Whether another database is in the place of the database that is being read: the seeder starts
+ * anew. */
 int tseed_page_loader_is_lost(const tseed_page_loader_t *loader);
 
 /* Why no task is begun, and how many pages have been read so far; in the context's scratch pool. */

@@ -6,8 +6,8 @@
 
 #include "usage/tseed_cache.h"
 
-/* Notes that a page, or the shared files of a tile set, were counted with that difference to the
- * book. A reconcile that goes on adds the difference to its result. */
+/* Notes that a page, or the shared files of a tile set, were counted, and their difference to the
+ * book. A reconcile that is under way adds the difference to its result. */
 void tseed_usage_status_counted(tseed_cache_t *cache, int is_page,
                                 const tseed_effect_t *difference);
 
