@@ -11,7 +11,8 @@
 #include "protocol/tseed_answer.h"
 
 #define IDLE (60 * APR_USEC_PER_SEC)
-/* Each idle run has files open: beyond this number the one whose last use is longest ago goes. */
+/* The most idle runs, because each has files open. Beyond that number the run that was used longest
+ * ago goes. */
 #define MOST_IDLE 32
 
 struct tseed_background_t {
@@ -101,8 +102,8 @@ static tseed_run_t *create(tseed_background_t *background, const tseed_names_t *
     return run;
 }
 
-/* The database must have a tile set that is new to the book first. While the database fails, not
- * each request tries again. */
+/* Finds a tile set in the book, or enters it in the book and the database. APR_EBUSY: the database
+ * has failed, and it is too early to try again. */
 static apr_status_t find_booked(tseed_book_tileset_t **booked, tseed_background_t *background,
                                 const tseed_tileset_t *tileset)
 {

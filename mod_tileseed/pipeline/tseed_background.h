@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Background runs: what is done in a tile set for no task. Requests wait for tiles, and pages are
- * counted or removed. Main thread only.
+/* Background runs: work in a tile set for no task. Such work makes tiles that requests wait for,
+ * and counts or removes pages. Main thread only.
  *
- * A tile set has one such run as long as there is something to do, and a minute longer unless there
- * are many. A background run has no place on the board and in the database: what is lost with the
- * seeder is begun anew by the next seeder.
+ * A tile set has one background run as long as there is work, and a minute longer unless there are
+ * many such runs. A background run has no place on the board and in the database. When the seeder
+ * dies, the next seeder begins the work anew.
  */
 #ifndef TSEED_BACKGROUND_H
 #define TSEED_BACKGROUND_H
@@ -26,7 +26,7 @@ tseed_client_t *tseed_background_client(tseed_background_t *background);
 
 /* Finds the run of a tile set, or makes it. APR_NOTFOUND: no such tile set is configured.
  * APR_ENOSPC: requests may make no more tile sets of its layer. Any other error: the database can't
- * record the tile set now, which has been logged. */
+ * record the tile set now; the error has been logged. */
 apr_status_t tseed_background_get(tseed_run_t **run, tseed_background_t *background,
                                   const tseed_names_t *names);
 

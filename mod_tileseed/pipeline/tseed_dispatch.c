@@ -80,7 +80,7 @@ static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
     return 1;
 }
 
-/* Removing may take long: it leaves a worker to others. */
+/* Removing may take long: truncates leave a worker to others. */
 static int may_remove(const tseed_dispatch_t *dispatch)
 {
     int working = 0;
@@ -101,7 +101,8 @@ static int may_cut(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
                ANSWERS_OF_WORKER * dispatch->uses.context->settings->workers;
 }
 
-/* Another task of the tile set puts or removes tiles as well: nothing is renamed away from it. */
+/* Whether no other task of the tile set is under way. Such a task puts or removes tiles as well, so
+ * nothing is renamed away from it. */
 static int is_alone(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
 {
     for (const tseed_run_t *other = dispatch->uses.runs->tasks; other; other = other->next_run) {
@@ -142,7 +143,7 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
     return 0;
 }
 
-/* Bytes of the answers that the run has, and of those on their way what they are likely to be. */
+/* Bytes of the answers that the run has, and expected bytes of the answers on their way. */
 static int64_t answers_of(const tseed_run_t *run)
 {
     double expected = (double)run->pixels_expected * run->pixel_bytes;
@@ -154,15 +155,15 @@ static int64_t answers_of(const tseed_run_t *run)
     return bytes;
 }
 
-/* One answer may wait for a worker, or for a commit, beyond what the threads are for: with a single
- * thread the upstream would wait with it. */
+/* One answer more than the run has threads may wait for a worker or for a commit. Otherwise the
+ * upstream of a run with a single thread would wait as well. */
 static int may_fetch(const tseed_run_t *run)
 {
     return run->fetching < run->threads && run->fetching + run->ready.count <= run->threads &&
            answers_of(run) < ANSWERS_BUDGET;
 }
 
-/* Begins one thing of a run, the furthest along first. Returns whether there was one. */
+/* Begins one stage of one job of a run, the latest stage first. Returns whether there was one. */
 static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
     if (may_cut(dispatch, run) && begin_ready(dispatch, run)) {
@@ -200,14 +201,14 @@ static void feed_tasks(void *module)
 
 /* ---- background runs ---- */
 
-/* What was refused once waits until there may be room. */
+/* Whether a refused job still waits until there may be room. */
 static int lacks_room(const tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
 {
     return run->short_of && now < job->due;
 }
 
-/* Whether requests get their tiles unstored: the answer can't be stored for now, for reasons that
- * have nothing to do with it. */
+/* Whether waiting requests get their tiles unstored: nothing can be stored for now, and the answer
+ * is not the reason. */
 static int must_pass(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
 {
     return job->stage == TSEED_STAGE_CUT && !job->due &&

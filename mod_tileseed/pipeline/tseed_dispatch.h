@@ -2,10 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The dispatch: which job begins next. Main thread only.
  *
- * A run has at most `threads` requests and at most `threads` worker jobs under way, so the fetch of
- * the next metatile overlaps the work on the last. Memory is bounded. Answers that wait for a
- * worker count with the requests, all but one. A worker has at most two answers. A run fetches
- * nothing more while its answers fill the run's budget of bytes.
+ * Per run: at most `threads` requests and at most `threads` worker jobs are under way, so the fetch
+ * of the next metatile overlaps the work on the last. Memory is bounded in three ways. At most
+ * `threads` + 1 answers are being fetched or wait for a worker. At most two answers per worker of
+ * the seeder are with the workers. A run fetches nothing more while its answers fill the run's
+ * budget of bytes.
  */
 #ifndef TSEED_DISPATCH_H
 #define TSEED_DISPATCH_H
@@ -32,8 +33,8 @@ typedef struct {
 /* Makes the dispatch, in context->pool. */
 tseed_dispatch_t *tseed_dispatch_create(const tseed_dispatch_uses_t *uses);
 
-/* The records of two clients, which are the module's: one begins what may begin of tasks, one job
- * of each run in turn; one begins what waits in background runs. */
+/* The records of two clients, which are the module's. The first begins jobs of tasks, one job of
+ * each run in turn. The second begins jobs that wait in background runs. */
 tseed_client_t *tseed_dispatch_tasks(tseed_dispatch_t *dispatch);
 tseed_client_t *tseed_dispatch_background(tseed_dispatch_t *dispatch);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Failures: answers of the upstream that failed, which the log tells, and metatiles that are given
- * up. A metatile that is given up is a loss. Main thread only. */
+/* Failures: the log tells of answers of the upstream that failed. A metatile that is given up is a
+ * loss. Main thread only. */
 #ifndef TSEED_FAILURES_H
 #define TSEED_FAILURES_H
 

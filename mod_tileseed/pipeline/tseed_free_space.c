@@ -40,8 +40,8 @@ static root_t *find(const tseed_free_space_t *space, const char *path)
     return root;
 }
 
-/* The account may have grown or shrunk while the measure was under way, and the result may say so
- * or not. The lesser of both values never allows for more than there is. */
+/* The account may have changed while the measure was under way, and the measured bytes may include
+ * that change or not. The lesser of both values of `used` never allows for more than there is. */
 static void settle(const tseed_free_space_t *space, root_t *root)
 {
     tseed_cleaner_t *cleaner = space->cache->cleaner;

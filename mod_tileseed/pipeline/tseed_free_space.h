@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The free space below store roots, for TileSeedMinFree. Main thread only.
  *
- * A network file system may not answer for as long as its server is away. So each root is measured
- * by a thread of its own, once a tick unless the last measure of this root is still under way. Such
- * a root keeps its last limit; other roots and the main thread go on.
+ * A network file system does not answer while its server is away. So each root has a thread of its
+ * own that measures once a tick. While such a measure is under way the root is not measured again
+ * and keeps its last limit. Other roots and the main thread go on.
  */
 #ifndef TSEED_FREE_SPACE_H
 #define TSEED_FREE_SPACE_H

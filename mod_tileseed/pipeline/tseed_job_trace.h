@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Traces of jobs: what jobs leave on the board, so that each tile counts as what became of it
- * although the seeder dies in the middle of a metatile, or leaves it. A reseed leaves no trace: the
- * next seeder makes its metatile again. Main thread only. */
+/* Traces of jobs: a job leaves on the board what it has found and made. When a seeder dies in the
+ * middle of a metatile or leaves it there, the next seeder reads the trace. So each tile is counted
+ * as it was, made or skipped. A reseed leaves no trace: the next seeder makes its metatile again.
+ * Main thread only. */
 #ifndef TSEED_JOB_TRACE_H
 #define TSEED_JOB_TRACE_H
 
@@ -13,8 +14,8 @@
  * seed's. */
 void tseed_job_trace_begin(tseed_board_t *board, tseed_job_t *job);
 
-/* After CHECK: takes the tiles that a seeder which died at this metatile has made out of `present`
- * and puts them into `written`. */
+/* After CHECK: moves tiles from `present` to `written` that a seeder has made which died at this
+ * metatile. */
 void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job);
 
 /* A truncate begins a level, or goes on where a seeder died at this level. */

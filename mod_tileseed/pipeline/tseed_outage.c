@@ -27,7 +27,7 @@ static const char *name_of(const tseed_run_t *run, int address)
     return run->tileset.layer->source.addresses[address].upstream->name;
 }
 
-/* Of a name or a cause in a reason, so that there is room for what stands behind it. */
+/* Bytes of a name or a cause in a reason, so that the text behind it has room. */
 #define PART_SIZE 80
 
 static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook_t *outlook,
@@ -70,7 +70,8 @@ static void begin_to_wait(tseed_run_t *run, apr_time_t now)
     run->waits_since = now - (wall - *since);
 }
 
-/* What is shown each second is not worth a record in the database. */
+/* The board shows the seconds of the wait. They are not worth a record in the database, so `dirty`
+ * is put back. */
 static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                     const tseed_outlook_t *outlook, apr_time_t now)
 {
@@ -96,7 +97,7 @@ static void go_on(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
     tseed_display_run(outage->display, run);
 }
 
-/* It has answered nothing for a while, and what it was asked has not failed yet. */
+/* The upstream has answered nothing for a while, and no request has failed yet. */
 static void be_hushed(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                       const tseed_outlook_t *outlook, apr_time_t now)
 {
@@ -121,7 +122,8 @@ static void hear_again(tseed_outage_t *outage, tseed_run_t *run)
     }
 }
 
-/* Before the upstream's first answer nobody knows whether what an earlier seeder waited for is. */
+/* Whether the wait is over. If an earlier seeder began the wait, this is known when the upstream
+ * has answered once. */
 static int is_over(const tseed_run_t *run, const tseed_outlook_t *outlook)
 {
     return run->phase == TSEED_RUN_GOING &&

@@ -142,8 +142,8 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Tiles of the metatile that are still to be written may each want as much as the refused one; but
- * no more than there may ever be. */
+/* The room that a job wants. Each tile of the metatile that is still to be written may need as much
+ * as the refused tile. The sum is at most the limit. */
 static tseed_amount_t amount_of(const tseed_job_t *job)
 {
     const tseed_amount_t limit = tseed_account_limit(job->refused);
@@ -166,7 +166,7 @@ static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
     amount->files = greater(amount->files, other.files);
 }
 
-/* Nothing goes for what can't be stored even then. */
+/* Nothing is removed for a tile that does not fit into an empty account. */
 void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
     tseed_want_t *want = &wait->want;
@@ -185,8 +185,8 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
     wait->is_wanted = 1;
 }
 
-/* With a limit of nothing, or none but the floor of free space, there may be room some day: the
- * tile is not what is wrong. */
+/* A job waits, whatever its tile needs, while the limit is 0 or the floor of free space has refused
+ * it: there may be room some day. */
 const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
     const tseed_chain_t *chain = &job->run->booked->chain;

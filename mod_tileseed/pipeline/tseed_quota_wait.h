@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The wait for room: an account of the disk quota has refused a write, and the run waits until
- * there is room. The module knows how much room is wanted, and what runs say that wait for it. The
- * eviction makes room. Main thread only. */
+ * there is room. The module knows how much room is wanted. It sets the reasons of runs that wait.
+ * The eviction makes room. Main thread only. */
 #ifndef TSEED_QUOTA_WAIT_H
 #define TSEED_QUOTA_WAIT_H
 
@@ -25,11 +25,11 @@ tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tsee
                                             const tseed_free_space_t *space,
                                             const tseed_display_t *display);
 
-/* Takes a job that was refused what it needed: its run waits until there is room, or a second. */
+/* Takes a job that was refused room: its run waits until there is room, at most a second. */
 void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job);
 
-/* What is wrong with a job that was refused more than its quota allows for at all, in scratch.
- * NULL: the job waits, as room may come. */
+/* Why a job can't be stored at all: it needs more than its quota allows. In scratch. NULL: the job
+ * waits, because room may come. */
 const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job);
 
 /* What is wanted; NULL: nothing. */

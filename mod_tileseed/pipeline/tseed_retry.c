@@ -70,7 +70,8 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
     }
 }
 
-/* A job is due. If the upstream has answered anything since, it was not away. */
+/* Takes a job out of the list when it is due. If the upstream has answered anything since the job's
+ * failure, the upstream was not away. */
 static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 {
     tseed_outlook_t outlook;

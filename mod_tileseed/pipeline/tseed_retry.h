@@ -3,8 +3,8 @@
 /* Retries: metatiles whose answer was no picture wait here to be fetched again, while their task
  * goes on with others. Main thread only.
  *
- * An answer that speaks of the request counts as an attempt. An answer that says that the upstream
- * is away counts only if the upstream has answered anything else afterwards: else nobody knows
+ * An answer that is about the request counts as an attempt. An answer that says that the upstream
+ * is away counts only if the upstream has answered any request since then. Otherwise nobody knows
  * whether the metatile is to blame, and a restart of the upstream leaves no failure behind. A pause
  * that the upstream has asked for never counts.
  */

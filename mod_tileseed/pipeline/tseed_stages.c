@@ -151,8 +151,8 @@ static void finish(tseed_stages_t *stages, tseed_job_t *job)
     tseed_trace_end(stages->uses.context->board, trace);
 }
 
-/* The store can't be written: the task keeps what it has fetched, says why and tries again by and
- * by. Jobs that fail together are one failure. */
+/* The store can't be written: the task keeps its answers, says why and tries again after a pause.
+ * Jobs that fail together are one failure. */
 void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
@@ -237,7 +237,8 @@ static void level_done(tseed_stages_t *stages, tseed_job_t *job)
     finish(stages, job);
 }
 
-/* Work that was cut short: what it wrote or removed stands, if nobody will go over it again. */
+/* Puts a job back that was cut short. What it wrote or removed counts, if nobody will go over its
+ * metatile again. */
 static void discard(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -284,21 +285,22 @@ static void work_done(tseed_stages_t *stages, tseed_job_t *job)
     }
 }
 
-/* Where a job waits to be given to a worker again; an answer that is out of date meanwhile is
- * fetched again. */
+/* The queue in which a job waits for a worker. If its answer is out of date meanwhile: the queue in
+ * which it waits to be fetched again. */
 static tseed_queue_t *queue_again(const tseed_job_t *job)
 {
     return job->is_stale ? &job->run->wanted : &job->run->ready;
 }
 
-/* Nothing is wrong with the metatile: its stage is begun again by and by. */
+/* The store has failed: the job waits, and begins its stage again after a pause. */
 static void wait_for_store(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_queue_put(queue_again(job), job);
     tseed_stages_pause(stages, job->run, job);
 }
 
-/* Likewise, but for a tile that is larger than the whole quota. */
+/* The quota has refused a tile: the job waits. If the tile is larger than the whole quota, the
+ * metatile is given up. */
 static void wait_for_room(tseed_stages_t *stages, tseed_job_t *job)
 {
     const char *cause = tseed_quota_wait_refuse(stages->uses.quota_wait, job);
@@ -398,8 +400,9 @@ static int waits(const tseed_run_t *run, apr_time_t now)
            now < run->pause_until;
 }
 
-/* Tiles a 1000 s, averaged over the last PACES ticks with less and less weight, so that a break
- * shows in it soon. It is shown alone: nothing else has changed that a checkpoint had to save. */
+/* The pace: tiles in 1000 s, averaged over the last PACES ticks with less and less weight, so that
+ * the pace soon shows a break. Only the board shows the pace: `dirty` is put back, because a pace
+ * alone is nothing to save. */
 static void take_pace(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
 {
     const int64_t processed = tseed_progress_processed(&run->progress);

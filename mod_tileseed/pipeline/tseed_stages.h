@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The stages of a job: jobs of tasks go from stage to stage until their metatiles have an end.
- * Other clients begin single stages here. Main thread only. */
+/* The stages of a job: the job of a task goes from stage to stage until its metatile is finished or
+ * given up. Other clients begin single stages here. Main thread only. */
 #ifndef TSEED_STAGES_H
 #define TSEED_STAGES_H
 
@@ -39,14 +39,14 @@ void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t s
 /* Begins FETCH of a job with the fetcher. */
 void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job);
 
-/* Takes a fetch off its run's counts when it has come back, whatever its result. An answer that
- * there is no tile becomes an answer without a body, where the configuration says so. */
+/* Takes a fetch off its run's counts when it has come back, whatever its result. Where the
+ * configuration says so, an answer "there is no tile" becomes an answer without a body. */
 void tseed_stages_arrive(tseed_job_t *job);
 
 /* Pauses a run whose store can't be used for now. The job has found that out. */
 void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job);
 
-/* Lets nothing more begin of a run: its transfers end at once, its workers at the next file. */
+/* Begins nothing more of a run. Ends its transfers at once, and its workers at the next file. */
 void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run);
 
 /* Moves a run on to ENDING if nothing of it is left to do. */

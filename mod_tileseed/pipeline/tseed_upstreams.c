@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The upstreams of a source: those that are away are known to the fetcher. */
+/* The upstreams of a source: the fetcher knows which of them are away. */
 #include "pipeline/tseed_upstreams.h"
 
 #include "base/tseed_clock.h"

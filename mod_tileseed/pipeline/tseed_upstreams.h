@@ -7,13 +7,13 @@
 #include "source/tseed_fetcher.h"
 #include "work/tseed_run.h"
 
-/* Which address of its source a job is to be fetched from. Addresses are asked in turn, or the
- * first one before the others; after each failed try another one. An address that is away is asked
- * only when each of them is. */
+/* Chooses the address that a job is fetched from. Addresses are asked in turn, or the first one
+ * before the others. A job asks another address after each failure. An address that is away is
+ * asked only when all are away. */
 int tseed_upstreams_choose(tseed_fetcher_t *fetcher, const tseed_job_t *job);
 
-/* Sets `outlook` to that of the best upstream of a run's source. Returns the number of its address.
- */
+/* Sets `outlook` to the outlook of the best upstream of a run's source. Returns the number of its
+ * address. */
 int tseed_upstreams_get(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook, const tseed_run_t *run);
 
 #endif
