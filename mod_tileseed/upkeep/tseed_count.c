@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Counting: what pages and shared files hold, on the disk.
+/* Counting: what pages and shared files hold on the disk.
  *
- * A page is counted because a job waits for it, because it was in doubt when the seeder started, or
- * because a walk has found it on the disk and not in the book. The first goes before the others,
- * which take one worker at most.
+ * A page is counted for one of three reasons: a job waits for it; it was in doubt when the seeder
+ * started; or a walk has found it on the disk and not in the book. Pages that a job waits for go
+ * first. The others take at most one worker.
  */
 #include "upkeep/tseed_count.h"
 
@@ -153,11 +153,11 @@ static void swept(tseed_count_t *count, tseed_job_t *job)
     }
 }
 
-/* Pages that an earlier seeder was at work in are counted before any tile is written, and their
- * unfinished files are dropped. There may be any number of such pages: the search goes through the
- * book once, a few pages at a time. Shared files have no marks: they are counted one tile set after
- * the other, and first where a job is about to write. Levels that were being truncated hold less
- * than the book has: they can wait. */
+/* Begins the recount: pages that an earlier seeder was at work in are counted before any tile is
+ * written, and their unfinished files are removed. There may be any number of such pages, so the
+ * search goes through the book once, a few pages at a time. Shared files have no marks: they are
+ * counted tile set by tile set, and first where a job is about to write. Levels that were being
+ * truncated are not recounted first, because they hold less than the book has. */
 void tseed_count_recount(tseed_count_t *count)
 {
     count->uses.marks->is_recounting = 1;

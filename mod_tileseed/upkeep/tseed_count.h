@@ -37,8 +37,8 @@ tseed_client_t *tseed_count_marks_client(tseed_count_t *count);
 /* Has a page counted, unless the page is being counted. */
 void tseed_count_page(tseed_count_t *count, tseed_book_tileset_t *booked, const tseed_page_t *page);
 
-/* Has the shared files of a tile set counted. `report` (NULL: nobody asks) is told the difference
- * to the book and is handed `module`. Returns 0 if no count can be begun now. */
+/* Begins to count the shared files of a tile set. The count calls `report` with `module` and the
+ * difference to the book; `report` may be NULL. Returns 0 if no count can be begun now. */
 int tseed_count_shared(tseed_count_t *count, tseed_book_tileset_t *booked, tseed_report_t *report,
                        void *module);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A directory tells a hash, from which no parameters follow. The parameters that may have made it
- * are the ones that the layer's filters list, and the ones of its tile sets in the book, which a
- * regex may have let through. GeoWebCache leaves a file about others. What is found is entered and
- * walked like every tile set that is new.
- */
+/* The name of a directory has a hash, and parameters do not follow from a hash. So the hashes of
+ * known parameters are compared with it. These are the parameters that the layer's filters list,
+ * and those of the layer's tile sets in the book, which a regex may have let through. GeoWebCache
+ * leaves a file that has other parameters. Tile sets that are found are entered and walked like
+ * every new tile set. */
 #include "upkeep/tseed_discover.h"
 
 #include <apr_strings.h>

@@ -7,8 +7,8 @@
 #include "usage/tseed_cache.h"
 #include "work/tseed_context.h"
 
-/* Enters the tile sets with parameters that the disk has, as far as their parameters follow from
- * their hashes; logs the hashes whose parameters nobody knows. Fails when the database does. */
+/* Enters the tile sets with parameters that the disk has, if the parameters of their hashes are
+ * known. Logs the other hashes. Fails when the database does. */
 apr_status_t tseed_discover_look(const tseed_context_t *context, tseed_cache_t *cache);
 
 #endif

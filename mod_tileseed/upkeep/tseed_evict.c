@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A page is removed because a write was refused and wants room, at once; or because something is
- * over its limit when the periodic clean-up is due. The cleaner judges whether pages may go now;
- * the plan says for what, and which page is next. One page is one job of its tile set's background
- * run: so the removal is marked, exclusive and booked like all else. Up to maxConcurrentCleanUps
- * removals go on at once.
- */
+/* A page is removed for one of two reasons. A write was refused and wants room at once; or
+ * something is over its limit when the periodic clean-up is due. The cleaner judges whether pages
+ * may go now. The plan says which account needs room, and which page is next. The removal of a page
+ * is a job of its tile set's background run, so it is marked, exclusive and booked like all other
+ * work. Up to maxConcurrentCleanUps removals go on at once. */
 #include "upkeep/tseed_evict.h"
 
 #include <apr_strings.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The cleaner says what is over its limit, the book says which pages are used least. Each question
- * to the book goes over all pages, so the plan asks for several pages at once and uses them one by
- * one. */
+/* The cleaner says which accounts are over their limits; the book says which pages are used least.
+ * Each question to the book goes over all pages. So the plan asks for several pages at once and
+ * uses them one by one. */
 #include "upkeep/tseed_evict_plan.h"
 
 #define VICTIMS 64 /* chosen at once */

@@ -17,9 +17,9 @@ tseed_evict_plan_t *tseed_evict_plan_create(const tseed_cache_t *cache, apr_pool
  */
 void tseed_evict_plan_clean_up(tseed_evict_plan_t *plan);
 
-/* Which account is to get room: the account of a refused write (`want`; NULL: no write was refused)
- * before the duties of the clean-up. Returns 0 when there is nothing to do, or when the pages that
- * are leaving are enough. */
+/* Sets which account is to get room. The account of a refused write (`want`; NULL: no write was
+ * refused) comes before the accounts of the clean-up. Returns 0 when there is nothing to do, or
+ * when the pages that are being removed are enough. */
 int tseed_evict_plan_duty(tseed_duty_t *duty, tseed_evict_plan_t *plan, const tseed_want_t *want);
 
 /* The next page to go for a duty. Returns 0 when no page may go. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The name of a directory that was renamed away says what went with it. Its truncate is unfinished
- * at that level in the database. Both are brought together in one transaction, as the dead seeder
- * would have done it. Nothing is purged before.
- */
+/* The name of a directory that was renamed away says which level of which tile set it was. In the
+ * database the truncate of that level is unfinished. One transaction brings both together, as the
+ * dead seeder would have done. Nothing is purged before. */
 #include "upkeep/tseed_inherited.h"
 
 #include <stdlib.h>

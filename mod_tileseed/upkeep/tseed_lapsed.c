@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A tile set has lapsed when it is configured no more, or lies elsewhere now.
+/* A tile set has lapsed when it is no longer configured, or is configured at another place now.
  *
- * Nothing of a lapsed tile set is counted or removed, but its row stays: a layer that comes back
- * has its number again, and clients see what still takes room. The row is forgotten when a client
- * says so, or when a reconcile finds that the store root is gone. No file is touched.
+ * Nothing of a lapsed tile set is counted or removed, but its row stays. A layer that comes back
+ * gets its number back, and clients see which files still take room. The row is forgotten when a
+ * client says so, or when a reconcile finds that the store root is gone. No file is touched.
  */
 #include "upkeep/tseed_lapsed.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Purges have threads of their own, so that no worker is kept from seeding; one store root is
- * purged after the other. A seeder that starts purges every root: its predecessor may not have come
- * to the end.
+/* Purges have threads of their own, so that no worker is kept from seeding. One store root is
+ * purged after the other. A seeder that starts purges every root, because its predecessor may not
+ * have finished.
  *
- * Nothing is removed before the database has that it was renamed away: until then its name is the
- * only record of it (tseed_inherited.c).
+ * A directory is removed only when the database has recorded its renaming. Until then the name of
+ * the directory is the only record (tseed_inherited.c).
  *
- * What was renamed away stays charged until it is gone. The threads count names, no sizes, which
- * would take them half as long again. So while they are at it the book gives back only what is
- * certain: a block for each file that must have been among the names. It gives back the rest at the
- * end.
+ * Tiles that were renamed away stay charged until they are gone. The threads count names but no
+ * sizes, because sizes would cost half as much time again. So during a purge the book gives back
+ * only what is certain: a block for each file that must have been among the removed names. The book
+ * gives back the rest at the end.
  */
 #include "upkeep/tseed_purge.h"
 
@@ -113,8 +113,9 @@ static void *purge_thread(void *data)
 
 /* ---- the book ---- */
 
-/* The names that are left can be names of as many files at most: all other files are gone. Where
- * several tile sets of the root are charged, it is not known whose names are gone. */
+/* Gives back what is certain to be gone. The names that are left belong to at most as many files,
+ * so all other files are gone. If several tile sets of the root are charged, nothing is certain:
+ * nobody knows whose names are gone. */
 static void credit(tseed_purge_t *purge, root_t *root)
 {
     tseed_book_tileset_t *booked = tseed_book_only_detached(purge->cache->book, root->path);
@@ -132,8 +133,8 @@ static void credit(tseed_purge_t *purge, root_t *root)
     }
 }
 
-/* Everything that was renamed away below the root is gone, and with it the last tiles of some
- * shared files. */
+/* Ends a purge: everything that was renamed away below the root is gone. Shared files may have lost
+ * their last tiles, so they are swept. */
 static void settle(tseed_purge_t *purge, root_t *root)
 {
     int64_t removed = atomic_exchange(&root->removed, 0);

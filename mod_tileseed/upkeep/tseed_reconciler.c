@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A reconcile puts all pages in doubt. They are counted in the background; a job that is to write
- * before that has its own pages counted first. Tile set by tile set, directories are walked for
- * tiles that the book does not know, and the shared files are counted. Tile sets that the book does
- * not know are looked for first, and lapsed ones go with their directory. Meanwhile the limits
- * hold, by what is booked.
+/* A reconcile puts all pages in doubt. The pages are counted in the background. A job that is to
+ * write before that has its own pages counted first. Tile sets that the book does not know are
+ * looked for first, and lapsed tile sets whose directory is gone are forgotten. Then each tile set
+ * is walked for tiles that the book does not know, and its shared files are counted. Meanwhile the
+ * limits hold by what is booked.
  *
  * The request is a note of the database; the status says which request was carried out. A seeder
- * that finds another request there, or finds that a reconcile came to no end, begins anew.
+ * that finds another request there begins a reconcile. A seeder that finds an unfinished reconcile
+ * begins it anew.
  */
 #include "upkeep/tseed_reconciler.h"
 

@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Each seeder locks the directories of its stores, by flock and for as long as it lives. The lock
  * keeps no seeder out: a seeder that does not get the lock says so once. The lock is on the
- * directory itself, so there is no file that would be counted or copied.
+ * directory itself, so there is no lock file that would be counted or copied.
  *
- * A thread of its own takes the locks, because a directory on a file server that is away may keep
- * the thread for ever. The thread looks again every few seconds: the first tile makes a directory,
- * and an administrator may remove it. A lock that another seeder holds at the first look may belong
- * to a seeder that is just leaving; the second look tells.
+ * A thread of its own takes the locks, because a directory on a file server that is away may block
+ * the thread for ever. The thread looks again every few seconds, because the first tile makes a
+ * directory and an administrator may remove one. If another seeder holds a lock at the first look,
+ * that seeder may just be leaving. So the second look decides.
  */
 #include "upkeep/tseed_root_claim.h"
 

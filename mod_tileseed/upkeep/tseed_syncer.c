@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The database syncs each commit, tiles are written without. So a thread has the file system of the
- * stores write what it has (syncfs), and the database is told no more than what was done when that
- * began (tseed_durable.c).
+/* The database syncs each commit, but tiles are written without a sync. So a thread has the file
+ * system of the stores write its data (syncfs). The database is told only what was done before the
+ * sync began (tseed_durable.c).
  *
- * Roots of one file system are synced once, together. A file system that does not come back keeps
- * the endings and marks of its own stores only.
+ * The roots of one file system are synced once, together. If a file system does not answer, only
+ * tasks and marks of its own stores wait for it.
  */
 #include "upkeep/tseed_syncer.h"
 

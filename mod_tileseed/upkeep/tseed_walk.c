@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A walk goes through the directories of one tile set in a thread of its own. The thread hands over
- * what it finds in portions. The thread sleeps until all pages of a portion have been counted.
- */
+ * the pages that it finds in portions. It sleeps until all pages of a portion have been counted. */
 #include "upkeep/tseed_walk.h"
 
 #include <pthread.h>
