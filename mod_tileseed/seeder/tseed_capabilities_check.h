@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The capabilities check: after the start each WMS is asked once for its capabilities. These are
- * compared with what the layers want of the WMS. The log, and the layers' tasks, say what is
- * missing; nothing else follows, for the capabilities may be wrong. A WMS that is away is asked
- * again when it has answered others. Main thread only.
- */
+/* The capabilities check: after the start each WMS is asked once for its capabilities. The check
+ * compares them with the layers' configuration. The log and the layers' tasks say what the WMS
+ * lacks. Nothing else follows, because capabilities may be wrong. If a WMS is away, it is asked
+ * again when it has answered other requests. Main thread only. */
 #ifndef TSEED_CAPABILITIES_CHECK_H
 #define TSEED_CAPABILITIES_CHECK_H
 

@@ -37,7 +37,8 @@ static apr_status_t write_losses(tseed_checkpoint_t *checkpoint)
     return rv;
 }
 
-/* A run whose ending a termination has forestalled is confirmed in the next transaction. */
+/* Writes the end of a run. If a client's termination came first, the next transaction confirms it.
+ */
 static apr_status_t write_ending(tseed_checkpoint_t *checkpoint, tseed_run_t *run)
 {
     int won = 1;
@@ -112,7 +113,8 @@ static apr_status_t write_runs(tseed_checkpoint_t *checkpoint, int all)
     return rv;
 }
 
-/* Of one that waits since a seeder died the board may have counted more than was ever saved. */
+/* Writes a termination. If the task waited since a seeder died, the board may have counted more
+ * than was ever saved. */
 static apr_status_t write_termination(tseed_checkpoint_t *checkpoint, const tseed_entry_t *entry)
 {
     tseed_row_t row;
@@ -179,7 +181,7 @@ static const char *outcome(const tseed_run_t *run)
     return run->progress.state == TSEED_ABORTED ? "aborted" : "done";
 }
 
-/* Since its first start, however often the seeder was started meanwhile. */
+/* Seconds since the task's first start, however many seeders have worked on it. */
 static double seconds_of(const tseed_run_t *run)
 {
     apr_interval_time_t taken = apr_time_now() - run->progress.started;
@@ -274,7 +276,8 @@ static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
     }
 }
 
-/* What the database does not know, because it was replaced, must not write any more. */
+/* Ends runs whose tasks the database does not know because it was replaced: they must not write any
+ * more. */
 static void forget_unknown(tseed_checkpoint_t *checkpoint)
 {
     for (tseed_run_t *run = checkpoint->uses.runs->tasks, *next; run; run = next) {

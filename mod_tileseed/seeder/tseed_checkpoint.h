@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Checkpoints: what goes into the database, and when.
  *
- * One short transaction has all that has happened: endings, losses, and once a second the progress
- * of tasks that go on. When the transaction fails everything stays in memory and on the board, and
- * is tried again a second later. The seeder forgets nothing before the database has it. Main thread
- * only.
+ * One short transaction records everything that has happened: ends of tasks, losses, and once a
+ * second the progress of tasks that go on. When the transaction fails, everything stays in memory
+ * and on the board, and the next transaction comes a second later. The seeder forgets nothing
+ * before the database has it. Main thread only.
  */
 #ifndef TSEED_CHECKPOINT_H
 #define TSEED_CHECKPOINT_H
@@ -32,9 +32,9 @@ typedef struct {
 /* Makes the module, in the context's pool. */
 tseed_checkpoint_t *tseed_checkpoint_create(const tseed_checkpoint_uses_t *uses);
 
-/* Records what has ended and what was lost, in one transaction; with `all` the progress of all
- * running tasks as well. Tasks that have ended are dismissed then. On failure all stays as it is
- * and is tried again at the next tick. */
+/* Records ended tasks and losses in one transaction; with `all` also the progress of all running
+ * tasks. Then dismisses the ended tasks. When the database fails, everything stays and is recorded
+ * at the next tick. */
 void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all);
 
 #endif

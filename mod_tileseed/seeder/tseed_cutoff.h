@@ -7,11 +7,12 @@
  *      answer fetched ──┘         │
  *                                 └─ what was fetched before is not stored after it
  *
- * A truncate says that its tiles are out of date. So is each answer that the upstream gave before.
- * When the seeder takes a truncate in, all answers for its area that are at hand or on their way
- * become stale: the seeder throws them away and asks for them again. A worker may store an answer
- * that it is at: the truncate removes those tiles, for a truncate does not begin in a page where
- * somebody writes. The cutoff is not saved: answers die with the seeder that has asked for them.
+ * A truncate says that its tiles are out of date, and so is each answer that the upstream gave
+ * before. When the seeder takes a truncate in, all answers for its area that are at hand or on
+ * their way become stale: the seeder throws them away and asks for them again. A worker that is
+ * storing an answer just then may go on. The truncate removes those tiles, because a truncate does
+ * not begin in a page where a worker writes. The cutoff is not saved: answers die with the seeder
+ * that has asked for them.
  */
 #ifndef TSEED_CUTOFF_H
 #define TSEED_CUTOFF_H

@@ -58,7 +58,7 @@ static int look_through(const tseed_integrity_check_t *check)
     return is_damaged ? DAMAGED : SOUND;
 }
 
-/* Waits until the seeder knows. Returns whether the database is to be looked through. */
+/* Waits until the seeder knows whether the check is needed. Returns whether it is. */
 static int is_told_to_look(int word)
 {
     char byte;

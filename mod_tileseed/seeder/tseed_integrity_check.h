@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The integrity check: after a seeder that did not end well the whole state database is looked
- * through, beside the work. The check takes as long as the disk needs; nobody waits for it.
+ * through, beside the work. The check takes as long as the disk needs, and nobody waits for it.
  *
- * A process of its own does the check. A thread did not do: the main thread stood still in the
- * database as long as the thread was looking. The process is forked before the seeder has threads,
- * because a fork keeps each lock that another thread held, malloc's among them. The process stands
- * by until the seeder knows whether a check is needed.
- *
- * Damage shows while the database is used as well; the check finds damage that nobody has met yet.
- * The seeder then replaces the file, as it does when it meets damage itself. Main thread only.
+ * A process of its own does the check. It is forked before the seeder opens the database. A thread
+ * does not do: while a thread was looking, the main thread stood still in the database. The seeder
+ * also meets damage while it uses the database; the check finds damage elsewhere. In both cases the
+ * seeder replaces the file. Main thread only.
  */
 #ifndef TSEED_INTEGRITY_CHECK_H
 #define TSEED_INTEGRITY_CHECK_H

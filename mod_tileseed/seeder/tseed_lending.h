@@ -3,20 +3,21 @@
 /* Lending: which runs use their seeding threads, and who gets a thread that nobody uses. Main
  * thread only.
  *
- * Every run has the thread that it owns. A paused run lends its own. What no PENDING task needs is
- * lent in turn, up to the number of threads that a task has asked for.
+ * Every run has one thread of its own. A paused run lends its thread. PENDING tasks get unused
+ * threads first. The threads that are left are lent to the runs in turn, up to the number of
+ * threads that their tasks have asked for.
  */
 #ifndef TSEED_LENDING_H
 #define TSEED_LENDING_H
 
 #include "work/tseed_run.h"
 
-/* Returns the run that another one waits for: the other one has nothing under way, and a stuck run
- * is at its next metatile. NULL: there is no such run. */
+/* Returns the run that `run` waits for: `run` has nothing under way, and a stuck run is at work on
+ * its next metatile. NULL: there is no such run. */
 const tseed_run_t *tseed_lending_stuck_before(const tseed_runs_t *runs, const tseed_run_t *run);
 
-/* Whether a run is stuck: its store failed, its upstream is away, or it waits for room. Or it waits
- * for a run that is. */
+/* Whether a run is stuck, or waits for a stuck run. A run is stuck when its store failed, its
+ * upstream is away, or it waits for room. */
 int tseed_lending_is_paused(const tseed_runs_t *runs, const tseed_run_t *run);
 
 /* Returns how many of `threads` seeding threads no run uses. */

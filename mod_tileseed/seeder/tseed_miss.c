@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Questions and answers: a question is one packet of strings, each closed by NUL, in this order:
- * version, layer, grid set, format, client, z, x, y, then the parameters, key and value in turn. */
+/* Questions and answers. A question is one packet of strings. NUL ends each string. Their order is:
+ * version, layer, grid set, format, client, z, x, y, then key and value of each parameter. */
 #include "seeder/tseed_miss.h"
 
 #include <apr_strings.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How a child asks the seeder for a tile that is not there, and hears what became of it.
+/* How a child asks the seeder for a missing tile, and hears what became of the tile.
  *
  *      child                                   seeder
  *        socketpair ──► question + one end ──►   the miss socket, which the parent made:
  *        waits at the other end                  one packet a question
  *        answer (+ the tile, unstored) ◄──────   writes to the end that came with it
  *
- * The end that travels with the question makes the rest simple: nothing is named, counted or left
- * over. A child that has given up, because its client has gone for instance, closes its end; a
- * seeder that dies closes the other, and the child asks the next one.
+ * One end of a socket pair travels with each question, so nothing is named, counted or left over. A
+ * child that gives up, because its client has gone for instance, closes its end. When a seeder
+ * dies, the kernel closes the other end, and the child asks the next seeder.
  */
 #ifndef TSEED_MISS_H
 #define TSEED_MISS_H
@@ -62,9 +62,9 @@ typedef struct {
  * descriptor left. */
 apr_status_t tseed_miss_open(int ends[2], int most);
 
-/* Child, any thread: asks and waits, for TSEED_MISS_TIMEOUT at most; a seeder that ends without an
- * answer is followed by another, which is asked again. *tile is a descriptor with PASSED, to be
- * closed by the caller, -1 otherwise. What goes wrong on the way is BUSY. */
+/* Asks for a tile and waits, for TSEED_MISS_TIMEOUT at most. If a seeder ends without an answer,
+ * the next seeder is asked. *tile is a descriptor with PASSED, which the caller closes, and -1
+ * otherwise. Failures on the way become BUSY. Child, any thread. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
                     const tseed_question_t *question, const tseed_vigil_t *vigil);
 

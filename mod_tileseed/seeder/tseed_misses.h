@@ -2,13 +2,14 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Misses: requests that wait for a tile which is not there yet.
  *
- * The background run of a tile set makes its missing tiles. Their metatiles take the way of a
- * seed's, CHECK -> FETCH -> CUT, once for all requests that wait for the same metatile (a
- * "flight"). Requests wait for a metatile that a task is at work on; the metatile is not fetched
- * twice. A tile that can't be stored is handed to its requests all the same; if only room lacked,
- * the tile is stored by and by. If the upstream fails, the requests hear so at once, for a retry is
- * theirs to make. A request that comes before the retry is due hears the same, and the upstream is
- * not asked. If the seeder dies, the children ask the next seeder. Main thread only.
+ * The background run of a tile set makes its missing tiles. Their metatiles go from CHECK to FETCH
+ * to CUT like those of a seed, once for all requests that wait for the same metatile (a "flight").
+ * While a task is at work on a metatile, requests wait for the task, and the metatile is not
+ * fetched twice. A tile that can't be stored is handed to its requests all the same. If only room
+ * lacked, the seeder tries once more to store the tile. If the upstream fails, the requests are
+ * told at once, and their clients may try again. A request that comes too early for that is told
+ * the same, and the upstream is not asked. If the seeder dies, the children ask the next seeder.
+ * Main thread only.
  */
 #ifndef TSEED_MISSES_H
 #define TSEED_MISSES_H

@@ -26,8 +26,8 @@ struct tseed_scheduler_t {
 
 /* ---- runs ---- */
 
-/* Whether the list of a task that retries another is what it was accepted with: of a damaged
- * database more may have been salvaged than of its lists. */
+/* Whether the list of a task that retries another is complete. A damaged database may have given
+ * back the task without all of its list. */
 static int list_is_whole(const tseed_run_t *run)
 {
     int64_t tiles = 0;
@@ -47,7 +47,8 @@ static void run_abort(tseed_run_t *run, const char *reason)
     tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
 }
 
-/* What has changed under the task since it was accepted, or NULL; its place in the books. */
+/* Sets run->gone to what has changed since the task was accepted, or to NULL; then finds or enters
+ * the task's tile set in the book. */
 static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
     run->gone =
@@ -59,7 +60,7 @@ static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
                      : tseed_cache_tileset(&run->booked, scheduler->uses.cache, &run->tileset);
 }
 
-/* A run of a task that was claimed; what is gone ends it at once. */
+/* Prepares the run of a claimed task. If run->gone is set, the run ends at once. */
 static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
     const tseed_task_t *task = run->task;

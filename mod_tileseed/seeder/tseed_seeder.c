@@ -92,8 +92,8 @@ static int wait_for_work(seeder_t *seeder, int *rung)
 
 /* ---- start ---- */
 
-/* Memory of big answers goes back and forth between arenas and kernel otherwise; this is our own
- * process. */
+/* Keeps memory of big answers in the process, and raises the limit of open files. Without the
+ * former, such memory goes back and forth between malloc and the kernel. */
 static void prepare_process(void)
 {
     struct rlimit files;
@@ -106,7 +106,7 @@ static void prepare_process(void)
     }
 }
 
-/* What was left on the board must be right before it is believed. */
+/* Mends the board that the last seeder left, before anything on it is believed. */
 static void mend_board(seeder_t *seeder)
 {
     const char *problem;
@@ -243,7 +243,8 @@ static apr_status_t start_threads(seeder_t *seeder)
 
 /* ---- the loop ---- */
 
-/* What children have committed is read first and called applied then, never the other way round. */
+/* Reads `commit_seq` before it reads what children have committed. Only then is that number
+ * applied: the other order would lose commits. */
 static void hear(seeder_t *seeder)
 {
     uint64_t committed = tseed_board_committed(seeder->parts->context->board);
@@ -269,7 +270,7 @@ static void hear(seeder_t *seeder)
     }
 }
 
-/* A fault of ours is said once, and mended by the next seeder. */
+/* Logs a fault of the board once. The next seeder mends the board. */
 static void validate_board(seeder_t *seeder)
 {
     const char *problem =
@@ -397,7 +398,7 @@ static void wait_for_syncs(seeder_t *seeder, apr_time_t until)
     }
 }
 
-/* What the last transaction is to say must be on the disk. */
+/* Syncs the files that the last transaction is to record. */
 static void sync_last(seeder_t *seeder)
 {
     const apr_time_t until = tseed_clock_monotonic() + SYNC_MOST;
@@ -407,10 +408,10 @@ static void sync_last(seeder_t *seeder)
     wait_for_syncs(seeder, until);
 }
 
-/* A metatile that is being stored is stored to its end if it takes no longer than half of the time:
- * its tiles count as made then. The board tells the next seeder of what was cut short, but may go
- * with httpd, and those tiles count as skipped. Workers leave at their next file afterwards; what
- * they finished is counted; then one last transaction. */
+/* Stops. A metatile that is being stored may be finished within half of the stop timeout: its tiles
+ * count as made then. After that time workers leave at their next file. The finished tiles are
+ * counted, and one last transaction records them. The board tells the next seeder which metatiles
+ * were cut short. If the board goes with httpd, tiles of these metatiles count as skipped. */
 static void stop(seeder_t *seeder)
 {
     const apr_interval_time_t half = seeder->parts->context->settings->stop_timeout / 2;

@@ -8,8 +8,7 @@
  *        v  |
  *      fetcher (one thread, curl multi)     workers (APR thread pool: look, cut, store, remove)
  *
- * All that is known about tasks belongs to the main thread alone, so nothing here is locked but the
- * mailbox.
+ * Only the main thread knows tasks, so nothing here is locked but the mailbox.
  */
 #ifndef TSEED_SEEDER_H
 #define TSEED_SEEDER_H
@@ -31,10 +30,10 @@ typedef struct {
 /* The values are exit codes of the process. Never 15: httpd would take the server down with us. */
 typedef enum { TSEED_EXIT_STOPPED = 0, TSEED_EXIT_FAILED = 1, TSEED_EXIT_SETUP = 2 } tseed_exit_t;
 
-/* Works until it is told to stop or the parent is gone, waits settings->stop_timeout at the most
- * for its workers, records what there is to record and returns; the caller leaves with _exit
- * (workers may still run). In the seeder's process, on its only thread, with all signals blocked
- * and privileges dropped. Everything lives in `pool`. */
+/* Works until httpd stops it or the parent is gone. Then waits for its workers for
+ * settings->stop_timeout at the most, writes a last record and returns. The caller leaves with
+ * _exit, because workers may still run. Call it in the seeder's process, on its only thread, with
+ * all signals blocked and privileges dropped. Everything lives in `pool`. */
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool);
 
 #endif

@@ -48,8 +48,8 @@ static const tseed_run_t *paused_like(const tseed_task_queue_t *queue, const tse
     return apr_hash_get(queue->paused, entry->layer, APR_HASH_KEY_STRING);
 }
 
-/* Paused tasks are kept few for the memory that they take, and keep nobody else's from being
- * begun: another task of a layer that has paused ones would be the next of them. */
+/* Whether one more task may begin in a layer that has paused tasks. Paused tasks take memory, so
+ * they are kept few, and they must not keep tasks of other layers from being begun. */
 static int may_join(const tseed_task_queue_t *queue)
 {
     return queue->paused_count < PAUSED_A_THREAD * queue->threads;

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The task queue: which PENDING tasks begin next, and why the others wait. Main thread only.
  *
- * Tasks begin in the order of their ids, with these exceptions. A task waits for earlier truncates
- * of its tile set. A task of a layer that has a paused task would probably be paused as well: other
- * layers go first, and paused tasks are kept few for the memory that they take.
+ * Tasks begin in the order of their ids, with two exceptions. A task waits for earlier truncates of
+ * its tile set. If a layer has a paused task, tasks of other layers go first, because the next task
+ * of that layer would probably be paused as well. Paused tasks take memory, so there are few.
  */
 #ifndef TSEED_TASK_QUEUE_H
 #define TSEED_TASK_QUEUE_H

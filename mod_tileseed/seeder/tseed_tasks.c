@@ -44,7 +44,7 @@ int tseed_tasks_pending(const tseed_tasks_t *tasks)
 
 /* ---- entries ---- */
 
-/* Its key; what an accepted truncate makes stale is so from now on. */
+/* Returns the key of a task's tile set. A truncate makes answers stale from now on. */
 static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
 {
     tseed_tileset_t tileset;
@@ -59,8 +59,8 @@ static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
     return tseed_memory_copy(tileset.key);
 }
 
-/* Adds a task that has a slot. Without one it stays outside: what the board does not show neither
- * waits nor writes, and lists come from the database until there is room. Returns 0 then. */
+/* Adds a task that has a slot. Returns 0 for a task without a slot, which stays outside: it neither
+ * waits nor writes, and lists come from the database until there is room on the board. */
 static int take_in(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
 {
     tseed_entry_t *entry;
@@ -129,8 +129,8 @@ static apr_hash_t *slots_left(tseed_tasks_t *tasks)
     return left;
 }
 
-/* The slot of a task that an earlier seeder worked on: the board's progress stands if it is ahead
- * of the database's. */
+/* Finds or claims the slot of a task that an earlier seeder worked on. The board's progress holds
+ * if it is not behind the database's. */
 static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_task_t *task,
                                  apr_hash_t *left)
 {
@@ -185,9 +185,9 @@ static apr_status_t confirm_each(tseed_tasks_t *tasks, const apr_array_header_t 
     return rv;
 }
 
-/* Tasks that were terminated when no seeder could say the last word: what the board has counted
- * since the last checkpoint was done, and has been read. Those that have been taken in before they
- * were terminated are not among them. */
+/* Confirms tasks that a client terminated while no seeder could confirm it. The board may have
+ * counted more of their work than the last checkpoint; that count is recorded. Tasks that this
+ * seeder took in before their termination are left out. */
 static apr_status_t confirm_left(tseed_tasks_t *tasks, apr_hash_t *left)
 {
     apr_array_header_t *ids;
@@ -208,8 +208,7 @@ static apr_status_t confirm_left(tseed_tasks_t *tasks, apr_hash_t *left)
     return rv;
 }
 
-/* Takes in one task after another; those that an earlier, failed try has taken in are left alone.
- */
+/* Takes in one task after another, except tasks that an earlier, failed try has taken in. */
 static apr_status_t take_again(tseed_tasks_t *tasks, const apr_array_header_t *found,
                                apr_hash_t *left)
 {
@@ -231,7 +230,7 @@ static apr_status_t take_again(tseed_tasks_t *tasks, const apr_array_header_t *f
     return rv;
 }
 
-/* Of tasks that have ended, or that the database does not know. */
+/* Forgets the traces of tasks that have ended, or that the database does not know. */
 static void forget_traces(tseed_tasks_t *tasks)
 {
     for (unsigned trace = tseed_traces_used(tasks->uses.context->board); trace > 0; trace--) {

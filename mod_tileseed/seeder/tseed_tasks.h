@@ -46,8 +46,9 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks);
  * does. */
 apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks);
 
-/* Makes `count` PENDING tasks RUNNING in the database, in one commit. An entry that a termination
- * met first becomes NULL. Fails when the database does, which has been noted at the session. */
+/* Makes `count` PENDING tasks RUNNING in the database, in one commit. Sets the entry of a task to
+ * NULL if a client has terminated the task first. Fails when the database does, which has been
+ * noted at the session. */
 apr_status_t tseed_tasks_claim(tseed_tasks_t *tasks, tseed_entry_t **entries, int count);
 /* Notes that a claimed task has a run now. */
 void tseed_tasks_begin(tseed_tasks_t *tasks, tseed_entry_t *entry, tseed_run_t *run);

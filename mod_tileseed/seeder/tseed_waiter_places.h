@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Waiter places: how many requests may wait for missing tiles, and whose.
  *
- * A layer, or a client, may have a number of places of its own. Without such a number it gets no
- * more than are left free: one alone gets half of the places, two get a third each. So there is
- * always a place for somebody who has none, whatever the others wait for. Main thread only.
+ * The configuration may limit the places of each layer and of each client. Without such a limit a
+ * layer or client may have as many places as are still free: one alone gets half of all places, two
+ * get a third each. So a newcomer always finds a place, whatever the others wait for. Main thread
+ * only.
  */
 #ifndef TSEED_WAITER_PLACES_H
 #define TSEED_WAITER_PLACES_H
