@@ -145,6 +145,18 @@ def test_seeder_killed(httpd, slow):
     check_end(httpd, slow, number, interruptions=1)
 
 
+def test_seeder_ends_with_a_status(httpd, slow):
+    """A seeder whose lock file was removed ends by itself. The log has its exit status, and a new
+    seeder goes on."""
+    httpd.expect('the lock file of the state directory|the seeder ended unexpectedly')
+    number = start(httpd, slow)
+    old = seeder_of(httpd)
+    httpd.path('state/lock').unlink()
+    wait_until(lambda: seeder_of(httpd) not in (None, old), what='a new seeder')
+    assert 'ended unexpectedly, with exit status 1, and is started' in httpd.error_log()
+    check_end(httpd, slow, number, interruptions=1)
+
+
 def test_pending_tasks_keep_their_order(httpd, slow):
     """Tasks that wait for a thread wait on after a restart, and begin in the order of their ids."""
     httpd.start(REST + stub(slow) + 'TileSeedThreads 1\n')
