@@ -113,11 +113,11 @@ def test_what_is_no_tile_stays(httpd, upstream):
     done(httpd, 'stub', zoomStop=2)
     cache = httpd.path('cache')
     elsewhere = httpd.folder('elsewhere')
-    guests = ['stub/metadata.properties', 'stub/small_02/0_0/00_00.txt',
-              'stub/small_02/0_0/0_0.png', 'stub/other_02/0_0/00_00.png']
-    for guest in guests:
-        cache.joinpath(guest).parent.mkdir(parents=True, exist_ok=True)
-        cache.joinpath(guest).write_text('a guest')
+    foreign = ['stub/metadata.properties', 'stub/small_02/0_0/00_00.txt',
+               'stub/small_02/0_0/0_0.png', 'stub/other_02/0_0/00_00.png']
+    for path in foreign:
+        cache.joinpath(path).parent.mkdir(parents=True, exist_ok=True)
+        cache.joinpath(path).write_text('not ours')
     tile = elsewhere / '05_05.png'
     tile.write_text('not ours')
     cache.joinpath('stub/small_03').mkdir(exist_ok=True)
@@ -125,5 +125,5 @@ def test_what_is_no_tile_stays(httpd, upstream):
     document = ended(httpd, begin(httpd, 'stub', type='truncate'))
     assert document['state'] == 'DONE'
     assert document['tilesRemoved'] == 1 + 4 + 16
-    assert set(guests) <= files(httpd)
+    assert set(foreign) <= files(httpd)
     assert tile.exists()

@@ -54,7 +54,7 @@ def check(tree):
     return complaints
 
 
-def house(heading='/rest/seed/LAYER.xml, /rest/seed/LAYER.json', methods='**GET** and **POST**'):
+def sample(heading='/rest/seed/LAYER.xml, /rest/seed/LAYER.json', methods='**GET** and **POST**'):
     """A tree with one route."""
     return {ROUTES: '{"/seed/", LAYER, either_format, .get = A,\n .post = B},',
             MANUAL: f'# REST\n\n## {heading}\n\n{methods} do it.\n\n## More\n'}
@@ -62,12 +62,12 @@ def house(heading='/rest/seed/LAYER.xml, /rest/seed/LAYER.json', methods='**GET*
 
 if __name__ == '__main__':
     lint.run(check, broken=[
-        ('an address that the manual lacks', house('/rest/seed/LAYER.xml'),
+        ('an address that the manual lacks', sample('/rest/seed/LAYER.xml'),
          '/rest/seed/LAYER.json is missing'),
-        ('an address that the code lacks', house('/rest/old, /rest/seed/LAYER.xml'),
+        ('an address that the code lacks', sample('/rest/old, /rest/seed/LAYER.xml'),
          '/rest/old is no address'),
-        ('a method that the manual lacks', house(methods='**GET**'), 'LAYER.xml has GET, POST'),
-        ('a method that the code lacks', house(methods='**GET** **POST** **PUT**'),
+        ('a method that the manual lacks', sample(methods='**GET**'), 'LAYER.xml has GET, POST'),
+        ('a method that the code lacks', sample(methods='**GET** **POST** **PUT**'),
          'LAYER.xml has GET, POST'),
-        ('a table without routes', {MANUAL: house()[MANUAL]}, 'no route found'),
-    ], intact=[('the same in both', house())])
+        ('a table without routes', {MANUAL: sample()[MANUAL]}, 'no route found'),
+    ], intact=[('the same in both', sample())])

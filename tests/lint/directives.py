@@ -97,8 +97,8 @@ def check(tree):
     return complaints
 
 
-def house(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThreads',
-          places='IN_SERVER', example='', **fields):
+def sample(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThreads',
+           places='IN_SERVER', example='', **fields):
     """A tree with one directive in each place."""
     values = {'Syntax': f'`{manual} N`', 'Default': '`16`', 'Context': 'server',
               'Description': 'The\n  number.', **fields}
@@ -113,25 +113,25 @@ def house(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThread
 
 if __name__ == '__main__':
     lint.run(check, broken=[
-        ('a directive missing in the configuration', house(conf='Other'),
+        ('a directive missing in the configuration', sample(conf='Other'),
          'conf/tileseed.conf: TileSeedThreads is missing'),
-        ('a directive missing in the manual', house(manual='x'),
+        ('a directive missing in the manual', sample(manual='x'),
          'directives.md: TileSeedThreads is missing'),
-        ('a directive that the code does not have', house(code='TileSeedNice'),
+        ('a directive that the code does not have', sample(code='TileSeedNice'),
          'directives.md: TileSeedThreads is no directive'),
-        ('a command table without directives', house(code='x'), 'no directive found'),
-        ('a directive that README makes up', {**house(), 'README.md': '`TileSeedOld`\n'},
+        ('a command table without directives', sample(code='x'), 'no directive found'),
+        ('a directive that README makes up', {**sample(), 'README.md': '`TileSeedOld`\n'},
          'README.md: TileSeedOld is no directive'),
-        ('a chapter without a default', house(Default=''), 'needs Syntax, Default'),
-        ('the syntax of another directive', house(Syntax='`TileSeedNice N`'), 'of another'),
-        ('a context that the code does not allow', house(Context='server, layer'),
+        ('a chapter without a default', sample(Default=''), 'needs Syntax, Default'),
+        ('the syntax of another directive', sample(Syntax='`TileSeedNice N`'), 'of another'),
+        ('a context that the code does not allow', sample(Context='server, layer'),
          'the context is server'),
-        ('a context that the manual leaves out', house(places='IN_LAYER'),
+        ('a context that the manual leaves out', sample(places='IN_LAYER'),
          'the context is layer, server'),
-        ('a chapter without an example', house(example='#'), 'has no example'),
+        ('a chapter without an example', sample(example='#'), 'has no example'),
     ], intact=[
-        ('three equal places', house()),
-        ('a section', house('<TileSeedLayer', '<TileSeedLayer', '<TileSeedLayer')),
-        ('several contexts', house(places='IN_LOCATION | TSEED_IN_DIRECTORY',
-                                   Context='location, directory')),
+        ('three equal places', sample()),
+        ('a section', sample('<TileSeedLayer', '<TileSeedLayer', '<TileSeedLayer')),
+        ('several contexts', sample(places='IN_LOCATION | TSEED_IN_DIRECTORY',
+                                    Context='location, directory')),
     ])

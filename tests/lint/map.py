@@ -60,7 +60,7 @@ def check(tree):
     return complaints + [f'{PAGE}: there is no {name}' for name in absent]
 
 
-def house(rows):
+def sample(rows):
     """A tree of one room with two modules, and the map's rows."""
     return {'mod_tileseed/base/tseed_log.h': '', 'mod_tileseed/base/tseed_log.c': '',
             'mod_tileseed/base/tseed_text.c': '',
@@ -69,14 +69,14 @@ def house(rows):
 
 if __name__ == '__main__':
     lint.run(check, broken=[
-        ('a module that is missing', house('| `log` | lines |\n'), 'lacks base/text'),
-        ('a module that is not there', house('| `log`, `text`, `lock` | all |\n'),
+        ('a module that is missing', sample('| `log` | lines |\n'), 'lacks base/text'),
+        ('a module that is not there', sample('| `log`, `text`, `lock` | all |\n'),
          'has base/lock'),
-        ('a module that stands twice', house('| `log`, `text` | all |\n| `log` | lines |\n'),
+        ('a module that stands twice', sample('| `log`, `text` | all |\n| `log` | lines |\n'),
          'base/log twice'),
-        ('a file that is not there', house('| `log`, `text` | see `base/tseed_lock.c` |\n'),
+        ('a file that is not there', sample('| `log`, `text` | see `base/tseed_lock.c` |\n'),
          'no base/tseed_lock.c'),
         ('a map that is missing', {'mod_tileseed/base/tseed_log.c': ''}, 'lacks base/log'),
     ], intact=[
-        ('a row for two modules', house('| `log`, `text` | see `tseed_log.c` |\n')),
+        ('a row for two modules', sample('| `log`, `text` | see `tseed_log.c` |\n')),
     ])

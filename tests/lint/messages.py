@@ -108,8 +108,8 @@ def check(tree):
     return complaints
 
 
-def house(quoted='the disk NAME is full', code='tseed_log(TSEED_LOG_ERROR, rv, "the disk %s is '
-          '"\n "full");'):
+def sample(quoted='the disk NAME is full', code='tseed_log(TSEED_LOG_ERROR, rv, "the disk %s is '
+           '"\n "full");'):
     """A tree with a message and its explanation."""
     return {'mod_tileseed/base/a.c': code, 'README.md':
             f'## Monitoring and trouble\n\n| it says | do this |\n| --- | --- |\n| `{quoted}` | x |'
@@ -122,16 +122,16 @@ NIGHTS = ('ap_log_error(APLOG_MARK, APLOG_ERR, 0, s, "after %" APR_INT64_T_FMT\n
 
 if __name__ == '__main__':
     lint.run(check, broken=[
-        ('a message that is not explained', house(code=MOON),
+        ('a message that is not explained', sample(code=MOON),
          "does not explain 'full moon is …'"),
-        ('a message with a number', house(code=NIGHTS), "does not explain 'after … long nights'"),
-        ('a reason', house(code='tseed_text_say(run->progress.reason, 9, "paused by the %s", x);'),
+        ('a message with a number', sample(code=NIGHTS), "does not explain 'after … long nights'"),
+        ('a reason', sample(code='tseed_text_say(run->progress.reason, 9, "paused by the %s", x);'),
          "does not explain 'paused by the …'"),
-        ('a quotation of nothing', house(quoted='the disk NAME is empty'), 'nothing in the code'),
-        ('a README without a chapter', {**house(), 'README.md': ''}, 'no message is explained'),
+        ('a quotation of nothing', sample(quoted='the disk NAME is empty'), 'nothing in the code'),
+        ('a README without a chapter', {**sample(), 'README.md': ''}, 'no message is explained'),
     ], intact=[
-        ('a message that is explained', house()),
-        ('a part of a message', house(quoted='disk NAME is')),
-        ('a line for information', house(code='tseed_log(TSEED_LOG_INFO, 0, "nothing is wrong");'
-                                         '"the disk x is full"')),
+        ('a message that is explained', sample()),
+        ('a part of a message', sample(quoted='disk NAME is')),
+        ('a line for information', sample(code='tseed_log(TSEED_LOG_INFO, 0, "nothing is wrong");'
+                                          '"the disk x is full"')),
     ])

@@ -157,7 +157,7 @@ static uint64_t page_of(const char *gridset, const char *style, int z, int64_t x
 
 static void test_atlas__pages_of_files(void **state)
 {
-    static const char *const guests[] = {
+    static const char *const foreign[] = {
         "/cache/topp_states/EPSG_4326_10/02_09/168_611.jpeg",
         "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.webp",
         "/cache/topp_states/EPSG_4326_10/02_09/0168_0611.jpeg/x",
@@ -182,8 +182,8 @@ static void test_atlas__pages_of_files(void **state)
             "00100_00100.jpeg",
             pool),
         page_of("EPSG:4326", "polygon", 10, 100, 100));
-    for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++) {
-        assert_int_equal(tseed_atlas_page_of(atlas, guests[i], pool), 0);
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+        assert_int_equal(tseed_atlas_page_of(atlas, foreign[i], pool), 0);
     }
 }
 

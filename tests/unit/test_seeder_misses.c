@@ -19,196 +19,198 @@ typedef struct {
     tseed_reply_t reply;
     int file;
     pthread_t thread;
-} guest_t;
+} waiter_t;
 
 static void *ask(void *data)
 {
-    guest_t *guest = data;
+    waiter_t *waiter = data;
     apr_pool_t *pool;
-    tseed_question_t question = {.layer = guest->layer,
+    tseed_question_t question = {.layer = waiter->layer,
                                  .gridset = "EPSG:900913",
                                  .format = "image/png",
-                                 .tile = guest->tile,
+                                 .tile = waiter->tile,
                                  .client = ""};
-    const tseed_vigil_t vigil = {.client = guest->socket};
+    const tseed_vigil_t vigil = {.client = waiter->socket};
 
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
     question.parameters = apr_table_make(pool, 1);
-    if (guest->style) {
-        apr_table_setn((apr_table_t *)question.parameters, "STYLES", guest->style);
+    if (waiter->style) {
+        apr_table_setn((apr_table_t *)question.parameters, "STYLES", waiter->style);
     }
-    tseed_miss_ask(&guest->reply, &guest->file, guest->fixture->miss_socket[1], &question, &vigil);
+    tseed_miss_ask(&waiter->reply, &waiter->file, waiter->fixture->miss_socket[1], &question,
+                   &vigil);
     apr_pool_destroy(pool);
     return NULL;
 }
 
-static void guest_begin(guest_t *guest)
+static void waiter_begin(waiter_t *waiter)
 {
-    assert_int_equal(pthread_create(&guest->thread, NULL, ask, guest), 0);
+    assert_int_equal(pthread_create(&waiter->thread, NULL, ask, waiter), 0);
 }
 
-static void guest_send(guest_t *guest, fixture_t *fixture, int z, int64_t x, int64_t y)
+static void waiter_ask(waiter_t *waiter, fixture_t *fixture, int z, int64_t x, int64_t y)
 {
-    *guest = (guest_t){.fixture = fixture, .layer = "topp:states", .tile = {z, x, y}, .socket = -1};
-    guest_begin(guest);
+    *waiter =
+        (waiter_t){.fixture = fixture, .layer = "topp:states", .tile = {z, x, y}, .socket = -1};
+    waiter_begin(waiter);
 }
 
-static int guest_hear(guest_t *guest)
+static int waiter_hear(waiter_t *waiter)
 {
-    assert_int_equal(pthread_join(guest->thread, NULL), 0);
-    return guest->reply.outcome;
+    assert_int_equal(pthread_join(waiter->thread, NULL), 0);
+    return waiter->reply.outcome;
 }
 
-static void test_seeder_guests__guests_of_one_metatile_share_a_fetch(void **state)
+static void test_seeder_misses__waiters_of_one_metatile_share_a_request(void **state)
 {
     fixture_t *fixture = *state;
     int64_t before = upstream->requests;
-    guest_t guests[4];
+    waiter_t waiters[4];
 
     upstream->mood = SLOW;
     for (int i = 0; i < 4; i++) {
-        guest_send(&guests[i], fixture, 3, 4 + i, 5);
+        waiter_ask(&waiters[i], fixture, 3, 4 + i, 5);
     }
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
-        assert_int_equal(guests[i].file, -1);
+        assert_int_equal(waiter_hear(&waiters[i]), TSEED_MISS_STORED);
+        assert_int_equal(waiters[i].file, -1);
     }
     assert_int_equal(upstream->requests - before, 1);
     assert_int_equal(files(fixture), 16); /* the metatile, not the tile */
 }
 
-static void test_seeder_guests__guest_of_a_present_tile_costs_no_fetch(void **state)
+static void test_seeder_misses__a_present_tile_costs_no_request(void **state)
 {
     fixture_t *fixture = *state;
-    guest_t guest;
+    waiter_t waiter;
     int64_t before;
 
     wait_end(fixture, post(fixture, "seed", 2, 1));
     before = upstream->requests;
-    guest_send(&guest, fixture, 2, 1, 1);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 2, 1, 1);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     assert_int_equal(upstream->requests, before);
 }
 
-static void test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest(void **state)
+static void test_seeder_misses__what_can_not_be_stored_is_passed_to_its_waiter(void **state)
 {
     fixture_t *fixture = *state;
     unsigned char signature[8];
-    guest_t guest;
+    waiter_t waiter;
     FILE *file = fopen(apr_pstrcat(fixture->pool, fixture->dir, "/cache", NULL), "w");
 
     fclose(file); /* a file where the cache should be */
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
-    assert_int_equal(pread(guest.file, signature, 8, 0), 8);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_PASSED);
+    assert_int_equal(pread(waiter.file, signature, 8, 0), 8);
     assert_int_equal(png_sig_cmp(signature, 0, 8), 0);
-    close(guest.file);
+    close(waiter.file);
 }
 
-/* Whoever comes when the work at the metatile has begun already gets his tile as well. */
-static void test_seeder_guests__late_guests_are_passed_their_tiles(void **state)
+/* A request that comes when the work at its metatile has begun gets its tile as well. */
+static void test_seeder_misses__late_waiters_are_passed_their_tiles(void **state)
 {
     fixture_t *fixture = *state;
-    guest_t guests[WAITERS];
+    waiter_t waiters[WAITERS];
     FILE *file = fopen(apr_pstrcat(fixture->pool, fixture->dir, "/cache", NULL), "w");
 
     fclose(file); /* a file where the cache should be */
     for (int round = 0; round < 40; round++) {
         for (int i = 0; i < WAITERS; i++) {
-            guest_send(&guests[i], fixture, 5, 4 + i % 4, 8 + i / 4 % 4);
+            waiter_ask(&waiters[i], fixture, 5, 4 + i % 4, 8 + i / 4 % 4);
             apr_sleep(500);
         }
         for (int i = 0; i < WAITERS; i++) {
-            assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_PASSED);
-            close(guests[i].file);
+            assert_int_equal(waiter_hear(&waiters[i]), TSEED_MISS_PASSED);
+            close(waiters[i].file);
         }
     }
 }
 
-static void test_seeder_guests__guest_hears_why_the_upstream_fails(void **state)
+static void test_seeder_misses__waiter_hears_why_the_upstream_fails(void **state)
 {
     fixture_t *fixture = *state;
-    guest_t guest;
+    waiter_t waiter;
 
     upstream->mood = EXCEPTION;
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_FAILED);
-    assert_non_null(strstr(guest.reply.cause, "no such layer"));
-    assert_true(guest.reply.retry_after > 0);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_FAILED);
+    assert_non_null(strstr(waiter.reply.cause, "no such layer"));
+    assert_true(waiter.reply.retry_after > 0);
 }
 
-static void test_seeder_guests__guests_beyond_the_limit_are_turned_away(void **state)
+static void test_seeder_misses__waiters_beyond_the_limit_are_turned_away(void **state)
 {
     fixture_t *fixture = *state;
-    guest_t guests[WAITERS], one_more;
+    waiter_t waiters[WAITERS], one_more;
     int64_t before = upstream->requests;
 
     upstream->mood = HANGS;
     for (int i = 0; i < WAITERS; i++) {
-        guest_send(&guests[i], fixture, 9, 8 * i, 0);
+        waiter_ask(&waiters[i], fixture, 9, 8 * i, 0);
     }
     AWAIT(upstream->requests - before == WAITERS);
-    guest_send(&one_more, fixture, 9, 0, 0);
-    assert_int_equal(guest_hear(&one_more), TSEED_MISS_BUSY);
+    waiter_ask(&one_more, fixture, 9, 0, 0);
+    assert_int_equal(waiter_hear(&one_more), TSEED_MISS_BUSY);
     assert_true(one_more.reply.retry_after > 0);
     upstream->mood = FINE;
     for (int i = 0; i < WAITERS; i++) {
-        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_STORED);
+        assert_int_equal(waiter_hear(&waiters[i]), TSEED_MISS_STORED);
     }
 }
 
 static void asks_again_after(fixture_t *fixture, int signal_number)
 {
     int64_t before = upstream->requests;
-    guest_t guest;
+    waiter_t waiter;
 
     upstream->mood = HANGS;
-    guest_send(&guest, fixture, 5, 7, 9);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
     AWAIT(upstream->requests > before);
     seeder_stop(fixture, signal_number);
     upstream->mood = FINE;
     seeder_start(fixture);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
 }
 
-static void test_seeder_guests__guests_of_a_killed_seeder_ask_the_next(void **state)
+static void test_seeder_misses__waiters_of_a_killed_seeder_ask_the_next(void **state)
 {
     asks_again_after(*state, SIGKILL);
 }
 
-static void test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next(void **state)
+static void test_seeder_misses__waiters_of_a_stopped_seeder_ask_the_next(void **state)
 {
     asks_again_after(*state, SIGTERM);
 }
 
 /* What the upstream gave before a truncate is passed to nobody and not stored after it. */
-static void test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale(void **state)
+static void test_seeder_misses__a_truncate_makes_what_is_on_its_way_stale(void **state)
 {
     fixture_t *fixture = *state;
     int64_t before = upstream->requests;
     uint64_t sum;
-    guest_t guest;
+    waiter_t waiter;
 
     upstream->mood = HANGS;
-    guest_send(&guest, fixture, 3, 4, 5);
+    waiter_ask(&waiter, fixture, 3, 4, 5);
     AWAIT(upstream->requests > before);
     upstream->tint = 1;
     assert_int_equal(wait_end(fixture, post(fixture, "truncate", 4, 1)).state, TSEED_DONE);
     upstream->mood = FINE;
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     assert_int_equal(upstream->requests, before + 2);
     sum = sum_of_files(fixture);
     wait_end(fixture, post(fixture, "truncate", 4, 1));
-    guest_send(&guest, fixture, 3, 4, 5);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 3, 4, 5);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     assert_true(sum == sum_of_files(fixture));
 }
 
-/* ---- who goes away ---- */
+/* ---- clients that go away, and places ---- */
 
-/* The ends of as many connections as there are places; all places are taken by their guests, whom
- * the upstream lets wait. */
-static void fill_places(fixture_t *fixture, guest_t *guests, int *clients)
+/* Takes all places with waiters that the upstream lets wait. `clients` gets the clients' ends of
+ * their connections. */
+static void fill_places(fixture_t *fixture, waiter_t *waiters, int *clients)
 {
     int64_t before = upstream->requests;
 
@@ -218,35 +220,35 @@ static void fill_places(fixture_t *fixture, guest_t *guests, int *clients)
 
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
         clients[i] = ends[1];
-        guests[i] = (guest_t){
+        waiters[i] = (waiter_t){
             .fixture = fixture, .layer = "topp:states", .tile = {9, 8 * i, 0}, .socket = ends[0]};
-        guest_begin(&guests[i]);
+        waiter_begin(&waiters[i]);
     }
     AWAIT(upstream->requests - before == WAITERS);
 }
 
-static void test_seeder_guests__clients_that_go_give_their_places_back(void **state)
+static void test_seeder_misses__clients_that_go_give_their_places_back(void **state)
 {
     fixture_t *fixture = *state;
-    guest_t guests[WAITERS], next;
+    waiter_t waiters[WAITERS], next;
     int clients[WAITERS];
 
-    fill_places(fixture, guests, clients);
-    guest_send(&next, fixture, 9, 0, 0);
-    assert_int_equal(guest_hear(&next), TSEED_MISS_BUSY);
+    fill_places(fixture, waiters, clients);
+    waiter_ask(&next, fixture, 9, 0, 0);
+    assert_int_equal(waiter_hear(&next), TSEED_MISS_BUSY);
     assert_non_null(strstr(next.reply.cause, "TileSeedMissWaiters"));
     for (int i = 0; i < WAITERS; i++) {
         assert_int_equal(write(clients[i], "GET", 3), 3); /* pipelined, and never read */
         close(clients[i]);
-        assert_int_equal(guest_hear(&guests[i]), TSEED_MISS_BUSY);
-        assert_string_equal(guests[i].reply.cause, "the client has gone");
-        close(guests[i].socket);
+        assert_int_equal(waiter_hear(&waiters[i]), TSEED_MISS_BUSY);
+        assert_string_equal(waiters[i].reply.cause, "the client has gone");
+        close(waiters[i].socket);
     }
     do { /* the seeder hears of it a moment later */
-        guest_send(&next, fixture, 9, 0, 0);
+        waiter_ask(&next, fixture, 9, 0, 0);
         apr_sleep(100000);
         upstream->mood = FINE;
-        upstream->mood = guest_hear(&next) == TSEED_MISS_BUSY ? HANGS : FINE;
+        upstream->mood = waiter_hear(&next) == TSEED_MISS_BUSY ? HANGS : FINE;
     } while (next.reply.outcome == TSEED_MISS_BUSY);
     assert_int_equal(next.reply.outcome, TSEED_MISS_STORED);
 }
@@ -259,72 +261,72 @@ static void pass_loop(fixture_t *fixture)
 }
 
 /* What waits for a connection to the upstream is not asked for when its client has gone. */
-static void test_seeder_guests__what_has_not_begun_is_called_off(void **state)
+static void test_seeder_misses__what_has_not_begun_is_called_off(void **state)
 {
     fixture_t *fixture = *state;
     int64_t before = upstream->requests;
-    guest_t first, second;
+    waiter_t first, second;
     int ends[2];
 
     ((tseed_upstream_t *)fixture->layer->source.addresses[0].upstream)->connections = 1;
     seeder_stop(fixture, SIGTERM);
     seeder_start(fixture);
     upstream->mood = HANGS;
-    guest_send(&first, fixture, 9, 0, 0);
+    waiter_ask(&first, fixture, 9, 0, 0);
     AWAIT(upstream->requests == before + 1);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    second = (guest_t){
+    second = (waiter_t){
         .fixture = fixture, .layer = "topp:states", .tile = {9, 64, 0}, .socket = ends[0]};
-    guest_begin(&second);
+    waiter_begin(&second);
     apr_sleep(200000); /* it waits for its turn now, or has not even come: either is right */
     close(ends[1]);
-    assert_int_equal(guest_hear(&second), TSEED_MISS_BUSY);
+    assert_int_equal(waiter_hear(&second), TSEED_MISS_BUSY);
     close(ends[0]);
     pass_loop(fixture); /* the seeder has read the question, */
     pass_loop(fixture); /* and knows that nobody waits for its answer */
     upstream->mood = FINE;
-    assert_int_equal(guest_hear(&first), TSEED_MISS_STORED);
+    assert_int_equal(waiter_hear(&first), TSEED_MISS_STORED);
     wait_end(fixture, post(fixture, "seed", 0, 1));
     assert_int_equal(upstream->requests, before + 2); /* the first, and the seed's */
 }
 
 /* One layer has no more places than it leaves free. */
-static void test_seeder_guests__a_layer_leaves_places_to_others(void **state)
+static void test_seeder_misses__a_layer_leaves_places_to_others(void **state)
 {
     fixture_t *fixture = *state;
     int64_t before = upstream->requests;
-    guest_t guests[WAITERS], other;
+    waiter_t waiters[WAITERS], other;
 
     fixture->settings.miss_of_layer = 0;
     seeder_stop(fixture, SIGTERM);
     seeder_start(fixture);
     upstream->mood = HANGS;
     for (int i = 0; i < WAITERS; i++) {
-        guest_send(&guests[i], fixture, 9, 8 * i, 0);
+        waiter_ask(&waiters[i], fixture, 9, 8 * i, 0);
     }
     AWAIT(upstream->requests - before == WAITERS / 2);
-    other = (guest_t){.fixture = fixture, .layer = "roads", .tile = {9, 0, 0}, .socket = -1};
-    guest_begin(&other);
+    other = (waiter_t){.fixture = fixture, .layer = "roads", .tile = {9, 0, 0}, .socket = -1};
+    waiter_begin(&other);
     AWAIT(upstream->requests - before == WAITERS / 2 + 1);
     upstream->mood = FINE;
-    assert_int_equal(guest_hear(&other), TSEED_MISS_STORED);
+    assert_int_equal(waiter_hear(&other), TSEED_MISS_STORED);
     for (int i = 0; i < WAITERS; i++) {
-        int outcome = guest_hear(&guests[i]);
+        int outcome = waiter_hear(&waiters[i]);
 
         assert_true(outcome == TSEED_MISS_STORED ||
-                    strstr(guests[i].reply.cause, "layer 'topp:states'"));
+                    strstr(waiters[i].reply.cause, "layer 'topp:states'"));
     }
 }
 
 static int is_stored(fixture_t *fixture, int z, int64_t x, int64_t y)
 {
-    guest_t guest;
+    waiter_t waiter;
     int outcome;
 
-    guest_send(&guest, fixture, z, x, y);
-    outcome = guest_hear(&guest);
-    if (guest.file >= 0) {
-        close(guest.file);
+    waiter_ask(&waiter, fixture, z, x, y);
+    outcome = waiter_hear(&waiter);
+    if (waiter.file >= 0) {
+        close(waiter.file);
     }
     return outcome == TSEED_MISS_STORED;
 }
@@ -345,14 +347,14 @@ static apr_dbd_t *lock_database(fixture_t *fixture, const apr_dbd_driver_t **dri
     return database;
 }
 
-/* A tile set that is not in the books can't be entered: the guest hears why. */
-static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
+/* A tile set that is not in the books can't be entered: the waiter hears why. */
+static void test_seeder_misses__a_database_that_fails_is_called_so(void **state)
 {
     fixture_t *fixture = *state;
     tseed_filter_t *filter = apr_array_push(fixture->layer->filters);
     const apr_dbd_driver_t *driver;
     apr_dbd_t *database;
-    guest_t guest;
+    waiter_t waiter;
 
     filter->name = "STYLES";
     filter->default_value = "";
@@ -360,34 +362,34 @@ static void test_seeder_guests__a_database_that_fails_is_called_so(void **state)
     APR_ARRAY_PUSH(filter->values, const char *) = "dark";
     seeder_stop(fixture, SIGTERM);
     seeder_start(fixture);
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     database = lock_database(fixture, &driver);
-    guest = (guest_t){.fixture = fixture,
-                      .layer = "topp:states",
-                      .style = "dark",
-                      .tile = {5, 7, 9},
-                      .socket = -1};
-    guest_begin(&guest);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_BUSY);
-    assert_non_null(strstr(guest.reply.cause, "state database"));
+    waiter = (waiter_t){.fixture = fixture,
+                        .layer = "topp:states",
+                        .style = "dark",
+                        .tile = {5, 7, 9},
+                        .socket = -1};
+    waiter_begin(&waiter);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_BUSY);
+    assert_non_null(strstr(waiter.reply.cause, "state database"));
     apr_dbd_close(driver, database);
 }
 
 /* A page that is new can't be marked: the picture is passed on as with a full store. */
-static void test_seeder_guests__a_locked_database_passes_tiles_through(void **state)
+static void test_seeder_misses__a_locked_database_passes_tiles_through(void **state)
 {
     fixture_t *fixture = *state;
     const apr_dbd_driver_t *driver;
     apr_dbd_t *database;
-    guest_t guest;
+    waiter_t waiter;
 
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     database = lock_database(fixture, &driver);
-    guest_send(&guest, fixture, 9, 500, 500);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
-    close(guest.file);
+    waiter_ask(&waiter, fixture, 9, 500, 500);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_PASSED);
+    close(waiter.file);
     apr_dbd_close(driver, database);
     AWAIT(is_stored(fixture, 9, 500, 500));
 }
@@ -408,22 +410,22 @@ static void add_pages(fixture_t *fixture, int pages, int marked)
 
 /* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives.
  */
-static void test_seeder_guests__many_marked_pages_hold_up_nobody(void **state)
+static void test_seeder_misses__many_marked_pages_hold_up_nobody(void **state)
 {
     fixture_t *fixture = *state;
     apr_time_t begun, beat, last = 0, silence = 0;
-    guest_t guest;
+    waiter_t waiter;
 
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     seeder_stop(fixture, SIGTERM);
     add_pages(fixture, MARKED, 1);
     begun = tseed_clock_monotonic();
     seeder_start(fixture);
-    guest_send(&guest, fixture, 5, 3, 3);
-    assert_int_not_equal(guest_hear(&guest), TSEED_MISS_BUSY);
-    if (guest.file >= 0) {
-        close(guest.file);
+    waiter_ask(&waiter, fixture, 5, 3, 3);
+    assert_int_not_equal(waiter_hear(&waiter), TSEED_MISS_BUSY);
+    if (waiter.file >= 0) {
+        close(waiter.file);
     }
     print_message("first answer after %d ms\n",
                   (int)apr_time_as_msec(tseed_clock_monotonic() - begun));
@@ -479,30 +481,30 @@ static void add_known(fixture_t *fixture, int pages)
 
 /* A tile is asked for and passed on while pages are read; a task is taken in, says what it waits
  * for, and may be terminated; a seeder that leaves in the midst of it has changed no book. */
-static void test_seeder_guests__books_are_read_beside_the_work(void **state)
+static void test_seeder_misses__books_are_read_beside_the_work(void **state)
 {
     fixture_t *fixture = *state;
     int64_t waiting, pages;
-    guest_t guest;
+    waiter_t waiter;
 
-    guest_send(&guest, fixture, 5, 7, 9);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 5, 7, 9);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     seeder_stop(fixture, SIGTERM);
     pages = pages_of(fixture) + READ;
     add_known(fixture, READ);
     waiting = post(fixture, "seed", 2, 2);
     seeder_start(fixture);
-    guest_send(&guest, fixture, 5, 3, 3);
+    waiter_ask(&waiter, fixture, 5, 3, 3);
     AWAIT(shows_reading(fixture, waiting, pages));
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_PASSED);
-    close(guest.file);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_PASSED);
+    close(waiter.file);
     seeder_stop(fixture, SIGTERM);
     assert_int_equal(pages_of(fixture), pages);
     assert_int_equal(progress_of(fixture, waiting).state, TSEED_PENDING);
     seeder_start(fixture);
     assert_int_equal(wait_end(fixture, waiting).state, TSEED_DONE);
-    guest_send(&guest, fixture, 5, 3, 3);
-    assert_int_equal(guest_hear(&guest), TSEED_MISS_STORED);
+    waiter_ask(&waiter, fixture, 5, 3, 3);
+    assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
     seeder_stop(fixture, SIGTERM);
     assert_int_equal(pages_of(fixture), pages + 3); /* of levels 0 to 2 */
 }
@@ -510,39 +512,41 @@ static void test_seeder_guests__books_are_read_beside_the_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_one_metatile_share_a_fetch,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__waiters_of_one_metatile_share_a_request,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guest_of_a_present_tile_costs_no_fetch,
-                                        fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(
-            test_seeder_guests__what_can_not_be_stored_is_passed_to_its_guest, fixture_setup,
-            fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__late_guests_are_passed_their_tiles,
-                                        fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guest_hears_why_the_upstream_fails,
-                                        fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_beyond_the_limit_are_turned_away,
-                                        fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_killed_seeder_ask_the_next,
-                                        fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__guests_of_a_stopped_seeder_ask_the_next,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__a_present_tile_costs_no_request,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(
-            test_seeder_guests__a_truncate_makes_what_is_on_its_way_stale, fixture_setup,
+            test_seeder_misses__what_can_not_be_stored_is_passed_to_its_waiter, fixture_setup,
             fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__a_locked_database_passes_tiles_through,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__late_waiters_are_passed_their_tiles,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__many_marked_pages_hold_up_nobody,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__waiter_hears_why_the_upstream_fails,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__books_are_read_beside_the_work,
+        cmocka_unit_test_setup_teardown(
+            test_seeder_misses__waiters_beyond_the_limit_are_turned_away, fixture_setup,
+            fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__waiters_of_a_killed_seeder_ask_the_next,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__clients_that_go_give_their_places_back,
+        cmocka_unit_test_setup_teardown(
+            test_seeder_misses__waiters_of_a_stopped_seeder_ask_the_next, fixture_setup,
+            fixture_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_seeder_misses__a_truncate_makes_what_is_on_its_way_stale, fixture_setup,
+            fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__a_locked_database_passes_tiles_through,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__what_has_not_begun_is_called_off,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__many_marked_pages_hold_up_nobody,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__a_layer_leaves_places_to_others,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__books_are_read_beside_the_work,
                                         fixture_setup, fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_seeder_guests__a_database_that_fails_is_called_so,
+        cmocka_unit_test_setup_teardown(test_seeder_misses__clients_that_go_give_their_places_back,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__what_has_not_begun_is_called_off,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__a_layer_leaves_places_to_others,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_misses__a_database_that_fails_is_called_so,
                                         fixture_setup, fixture_teardown),
     };
 
