@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Authorising again.
  *
- * Before the handler runs, httpd walks down to the request's file and takes the rules of the
- * <Directory> sections on its way. If httpd follows symbolic links, it believes
- * tseed_tiles_translate that the file is there, and applies all rules. If it does not follow them,
- * it looks at each directory and stops at the first that is missing, so that rules of the
- * directories below do not apply. When the tile is stored the directories are there: then a
- * subrequest for the same address is judged by all rules.
+ * Before the handler runs, httpd walks down to the request's file and applies the <Directory>
+ * sections on its way. If httpd follows symbolic links, it believes tseed_tiles_translate that the
+ * file exists, and applies all sections. If httpd does not follow links, it looks at each directory
+ * and stops at the first missing one. Sections of the directories below that one are not applied
+ * then. When the tile has been stored these directories exist. So httpd judges a subrequest for the
+ * same address by all sections.
  */
 #include "mod_tileseed_access.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* FD_CLOEXEC says nothing of a fork without exec: what the seeder holds of httpd's would keep a
- * piped log's program alive, a removed log's space used, and a port bound. */
+/* FD_CLOEXEC has no effect on a fork without exec. Without this module the seeder would hold
+ * descriptors of httpd: a piped log's program would live on, a removed log would keep its space,
+ * and a port would stay bound. */
 #include "mod_tileseed_descriptors.h"
 
 #include <apr_portable.h>

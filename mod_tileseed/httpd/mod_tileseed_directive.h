@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Rules of directives: a rule says where a directive may stand, how many words it takes, and which
- * function reads them. The two handlers check that, call the reader, and put the directive's name
- * in front of the reader's complaint. Parent, while it reads the configuration; sentences live in
- * the pool of the command. */
+ * function reads the words. The two handlers check place and number, call the reader, and put the
+ * directive's name before the reader's complaint. Parent, while it reads the configuration;
+ * sentences live in the pool of the command. */
 #ifndef MOD_TILESEED_DIRECTIVE_H
 #define MOD_TILESEED_DIRECTIVE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handler of an estimate: what a seed request would mean, without a task.
+/* Handler of an estimate: what a seed request would cost, without a task.
  *
- * What is there already is looked at in the store itself: all of it when that is few metatiles,
- * else as many of each level as come to about the same, spread evenly over the level.
+ * The handler looks in the store which tiles exist. If the metatiles are few, it looks at all. Else
+ * it looks at a sample of each level, spread evenly over the level.
  */
 #include "mod_tileseed_handlers.h"
 

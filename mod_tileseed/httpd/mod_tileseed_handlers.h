@@ -61,10 +61,9 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
 
 /* Records a task for the client, tells the seeder, and sets the answer's headers that name the
- * task. If the request has Idempotency-Key or Prefer, *task may become a task that there is
- * already.
- * `retry` has the positions of task->retry_of when the task retries its failed metatiles, else it
- * is NULL. DECLINED: the caller still sends the answer's body. OK: the request was refused and
+ * task. If the request has Idempotency-Key or Prefer, *task may become an existing task. If the
+ * task retries the failed metatiles of task->retry_of, `retry` has their positions; else `retry` is
+ * NULL. DECLINED: the caller still sends the answer's body. OK: the request was refused and
  * answered. */
 int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_positions_t *retry);
 

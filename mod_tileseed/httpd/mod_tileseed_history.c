@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handlers below tasks: what there was, how far it is, what failed.
+/* Handlers of /tasks: the list, a task with its termination and retry, and its failures.
  *
- * Records come from the database, which has them all; the board adds how far the unfinished ones
- * are by now.
+ * Records come from the database, which has them all. The board adds the present progress of
+ * unfinished tasks.
  */
 #include "mod_tileseed_handlers.h"
 

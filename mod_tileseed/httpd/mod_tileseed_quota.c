@@ -24,9 +24,10 @@ typedef struct {
     const char *directive;
 } saved_t;
 
-/* The configuration in force from the database: what was saved, or the directive's before anything
- * was, and after the directive has changed: the seeder may not have come to replace it yet. A child
- * that was left behind by a restart does not know the directive of today: what is saved stands. */
+/* Loads the configuration in force from the database. It is the directive's configuration if
+ * nothing was saved yet, or if the directive has changed and the seeder has not replaced the saved
+ * one yet. Otherwise it is the saved one. A child of an earlier generation does not know the
+ * directive of today, and uses the saved one. */
 static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state, saved_t *saved)
 {
     const tseed_settings_t *settings = &rest->conf->settings;

@@ -151,8 +151,9 @@ static int run_action(tseed_rest_t *rest)
     return actions[action].handle(rest);
 }
 
-/* A child of the last generation sees a board that a new build has given up, whose counts the new
- * one's children have passed; and the state may be another httpd's, which must not be changed. */
+/* A child of the last generation may see a board that a new build has given up. The children of the
+ * new build have passed its counts. The state may even be another httpd's, which must not be
+ * changed. */
 static int refuse_for_now(const tseed_rest_t *rest)
 {
     request_rec *r = rest->r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Retained data: plain data, nothing of this shared object, which is loaded anew between two
- * generations. Earlier and later builds find it too, so a record never changes: what is new has a
- * record of its own. */
+/* Retained data: plain data that points to nothing in this shared object, because httpd loads the
+ * shared object anew between two generations. Earlier and later builds find the data too. So a
+ * record never changes, and new data gets a record of its own. */
 #include "mod_tileseed_retained.h"
 
 #include <apr_shm.h>

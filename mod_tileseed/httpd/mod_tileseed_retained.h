@@ -11,9 +11,9 @@
 #include "board/tseed_board.h"
 #include "protocol/tseed_settings.h"
 
-/* The board of an earlier generation, or a new one: on the first start, and when another build laid
- * it out. NULL when there is no memory, which is logged. The generation of configuration that
- * begins now stands on it. */
+/* Finds the board of an earlier generation, or makes a new one: at the first start, and when
+ * another build laid the board out. The new generation of the configuration is noted on the board.
+ * NULL when there is no memory, which is logged. */
 tseed_board_t *tseed_retained_board(uint64_t *generation, const tseed_settings_t *settings,
                                     server_rec *server, apr_pool_t *pconf);
 

@@ -3,10 +3,10 @@
 /* The watch over a request that waits.
  *
  * A process of httpd that is ending keeps its entry of the scoreboard until its last request is
- * through. If it has the last entry, and the tile's upstream is this very httpd, then the request
- * waits for a new process, and that process waits for the request. So the request stops waiting
- * when no other process has been serving for a moment. While others serve, it may wait as long as
- * any request.
+ * through. Suppose that no entry is free for a new process, and that the tile's upstream is this
+ * very httpd. Then the waiting request needs a new process, and the new process needs the entry. So
+ * the request stops waiting when no other process has been serving for a moment. While another
+ * process serves, the request may wait as long as any request.
  */
 #include "mod_tileseed_sentry.h"
 
@@ -56,7 +56,7 @@ static int seeder_is_there(void)
     return board && tseed_board_seeder(board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING;
 }
 
-/* Whether something has been so for longer than that. */
+/* Whether something has been so for at least `limit`. */
 static int lasts(apr_time_t *since, int is_so, apr_interval_time_t limit)
 {
     apr_time_t now = tseed_clock_monotonic();

@@ -184,8 +184,8 @@ static int wait_for_end(pid_t pid, apr_interval_time_t most)
 }
 
 /* A restart, or the end of httpd: SIGTERM has been sent. APR itself would give a noted subprocess
- * three seconds; the seeder gets what the administrator has said. The present incarnation alone has
- * the supervisor's pid. */
+ * three seconds. The seeder gets as long as TileSeedStopTimeout says. The supervisor's pid is of
+ * the present incarnation. */
 static apr_status_t seeder_end(void *data)
 {
     supervisor_t *supervisor = data;
@@ -329,9 +329,9 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     }
 }
 
-/* When the seeder was last heard of. One that has not begun was heard of when it was started, and
- * may wait first. Any child can write what stands here: a sign from the future is none, and what
- * it is good for is that a seeder is killed or not. */
+/* When the seeder was last heard of. A seeder that has not begun was heard of when it was started,
+ * and may wait first. Any child can write the heartbeat on the board. So a heartbeat in the future
+ * does not count, and a heartbeat decides only whether the seeder is killed. */
 static apr_time_t last_sign(const supervisor_t *supervisor, apr_time_t now, int *has_begun)
 {
     const tseed_board_t *board = supervisor->setup.board;
@@ -343,8 +343,8 @@ static apr_time_t last_sign(const supervisor_t *supervisor, apr_time_t now, int 
     return *has_begun ? beat : supervisor->started + back_off_time(supervisor);
 }
 
-/* How long it may be silent at a look, so that it is replaced within the timeout: the next look is
- * counted in, but a short timeout is not made shorter than half. */
+/* The longest silence at a look that does not end a seeder, so that a hung seeder is replaced
+ * within the timeout. The time to the next look is subtracted, but at most half of the timeout. */
 static apr_interval_time_t longest_silence(const supervisor_t *supervisor)
 {
     apr_interval_time_t timeout = supervisor->setup.settings->hang_timeout;
@@ -367,8 +367,8 @@ static void judge(supervisor_t *supervisor, apr_time_t now)
     kill(supervisor->pid, SIGKILL);
 }
 
-/* When httpd itself stood still, so may have the seeder, for the same reason: it gets the time
- * until the next look. */
+/* Watches the seeder. If httpd itself stood still, the seeder may have stood still for the same
+ * reason: then the seeder gets the time until the next look. */
 void tseed_supervise_watch(void)
 {
     apr_time_t now = tseed_clock_monotonic();

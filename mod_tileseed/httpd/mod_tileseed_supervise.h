@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The parent's part: the board and the doorbell that outlive generations, and the seeder that it
- * starts and watches.
+/* The parent's part: the board and the doorbell, which outlive generations, and the seeder, which
+ * the parent starts and watches.
  *
- * Everything here runs in the httpd parent but seeder_main, which is the seeder's first function.
+ * Everything here runs in the httpd parent, except seeder_main, the seeder's first function.
  */
 #ifndef MOD_TILESEED_SUPERVISE_H
 #define MOD_TILESEED_SUPERVISE_H
@@ -14,14 +14,14 @@
 #include "protocol/tseed_settings.h"
 
 /* Finds the board and the doorbell of this server, or makes them, and starts the seeder.
- * post_config of the real pass, parent; the supervision lives in `pconf`, board and doorbell in the
- * pool of the process. Never fails: what goes wrong is logged, and the REST face
- * answers 503. */
+ * post_config of the real pass, parent. The supervision lives in `pconf`, board and doorbell in the
+ * pool of the process. Never fails: errors are logged, and the REST interface answers 503. */
 void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog_t *catalog,
                            apr_pool_t *pconf, server_rec *server);
 
-/* Kills a seeder whose heartbeat is so old that at the next look, ten seconds later, it would be
- * older than the hang timeout; its death starts the next. monitor hook, parent. */
+/* Kills a seeder whose last heartbeat is so old that the age would exceed the hang timeout at the
+ * next look, ten seconds later. When a seeder has died the next one is started. monitor hook,
+ * parent. */
 void tseed_supervise_watch(void);
 
 /* The board, or NULL if there is none. Any process of this generation. */

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Tiles: a file to the client.
  *
- * The file of a tile is delivered as httpd's own handler would do it, with one difference: it is
- * asked for its size and time after it was opened. A seed may rename another tile over it in
- * between.
+ * The handler delivers the file of a tile as httpd's own handler would, with one difference: it
+ * asks for size and time after it has opened the file. A seed may rename another tile over the name
+ * in between.
  */
 #include "mod_tileseed_tiles.h"
 
@@ -315,8 +315,9 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
     return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
 }
 
-/* Asks the seeder, which makes the whole metatile, once for all who ask for a tile of it. What it
- * has stored may have been removed before it could be opened here: then it is asked again. */
+/* Asks the seeder for a tile. The seeder makes the whole metatile, once for all requests that wait
+ * for one of its tiles. If the tile is removed before it can be opened here, the seeder is asked
+ * again. */
 static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file, request_rec *r,
                         const tseed_wanted_t *wanted)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handlers of the disk usage: what the books say, and the wish that they be compared with the disk.
+/* Handlers of the disk usage: the state of the books, and the request to compare them with the
+ * disk.
  *
- * Rows of tile sets and notes of the database are all that is read: it takes the same time whatever
+ * They read only rows of tile sets and notes of the database. So they take the same time whatever
  * the cache holds.
  */
 #include "mod_tileseed_handlers.h"

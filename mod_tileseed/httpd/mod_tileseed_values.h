@@ -7,9 +7,9 @@
 
 #include "mod_tileseed_wanted.h"
 
-/* Whether the layer has the style that it is asked for, by whichever service's name for it: one
- * that lets nobody choose a style has the default one alone. 0: it is refused. `wanted` has its
- * chart. */
+/* Whether the layer has the style that a request names in the words of its service. A layer without
+ * a choice of styles has only the default style. 0: the request is refused. `wanted` has its chart.
+ */
 int tseed_values_check_style(tseed_wanted_t *wanted, apr_pool_t *pool);
 
 /* The same for all values; finds the tile set that has them. `wanted` has one of its format. */

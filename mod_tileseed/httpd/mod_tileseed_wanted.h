@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The tile or document that a request to a location with TileSeedTiles wants.
  *
- * It is looked up once, as early as the address is known, and kept with the request. It is looked
- * up again when the address or its location changes on the way.
+ * It is looked up as early as the address is known, and kept with the request. It is looked up
+ * again only when the address or its location changes on the way.
  *
  * Request threads; results live in the pool of the request.
  */
@@ -42,19 +42,19 @@ typedef struct {
     tseed_query_problem_t detail; /* of the faces of OGC */
 } tseed_wanted_t;
 
-/* Looks it up at the first call. `dir` has tiles on. */
+/* Looks up what the request wants, at the first call. `dir` has tiles on. */
 const tseed_wanted_t *tseed_wanted_get(request_rec *r, const tseed_dir_conf_t *dir);
 
-/* Makes it nothing, for a reason. Faces of OGC answer 400 or 501 with code and locator, the plain
- * one `status`. */
+/* Sets what is wanted to nothing, and the reason. The OGC services answer 400 or 501 with code and
+ * locator. The others answer `status`. */
 void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, const char *locator,
                          const char *problem);
 
-/* The layer has no such tile: says which of its numbers is none (OGC 07-057r7 table 30). `wanted`
- * has its chart and its tile. */
+/* Refuses a tile that the layer does not have: says which of its numbers is out of range (OGC
+ * 07-057r7 table 30). `wanted` has its chart and its tile. */
 void tseed_wanted_refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool);
 
-/* REQUEST is missing or names something else than capabilities or `expected`. */
+/* Refuses a request whose REQUEST is missing or names neither capabilities nor `expected`. */
 void tseed_wanted_refuse_request(tseed_wanted_t *wanted, const char *expected, apr_pool_t *pool);
 
 #endif
