@@ -99,9 +99,9 @@ static int refuse(const tseed_rest_t *rest, const tseed_acceptance_t *acceptance
     if (APR_STATUS_IS_EAGAIN(rv)) {
         apr_table_setn(r->headers_out, "Retry-After", "30");
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
-                                 "%" APR_INT64_T_FMT " tasks are pending or running, the most that "
+                                 "%" APR_INT64_T_FMT " %s pending or running, the most that "
                                  "TileSeedMaxTasks allows; send it again when some are done",
-                                 acceptance->most);
+                                 acceptance->most, acceptance->most == 1 ? "task is" : "tasks are");
     }
     if (acceptance->retry && rv == APR_NOTFOUND) {
         return tseed_reply_error(r, HTTP_CONFLICT,

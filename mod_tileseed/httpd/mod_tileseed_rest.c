@@ -173,6 +173,18 @@ static int refuse_for_now(const tseed_rest_t *rest)
     return DECLINED;
 }
 
+/* The 404, which says so if nothing is wrong but the suffix. */
+static int not_found(const tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    const char *path = apr_pstrcat(r->pool, r->uri, ".json", NULL);
+    int is_suffix = strncmp(r->uri, rest->base, strlen(rest->base)) == 0 &&
+                    tseed_route(path + strlen(rest->base), method_of(r), r->pool).allowed;
+
+    return tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address%s",
+                             is_suffix ? "; .json is missing at its end" : "");
+}
+
 /* Answers a request that must not reach its handler. DECLINED: it may. */
 static int refuse(tseed_rest_t *rest)
 {
@@ -182,9 +194,7 @@ static int refuse(tseed_rest_t *rest)
     int status;
 
     if (route->action == TSEED_ACTION_NONE) {
-        return route->allowed
-                   ? not_allowed(rest, route->allowed)
-                   : tseed_reply_error(r, HTTP_NOT_FOUND, "there is nothing at this address");
+        return route->allowed ? not_allowed(rest, route->allowed) : not_found(rest);
     }
     if (!rest->board) {
         apr_table_setn(r->headers_out, "Retry-After", "30");

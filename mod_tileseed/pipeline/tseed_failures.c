@@ -39,8 +39,8 @@ void tseed_failures_say(tseed_run_t *run, apr_time_t now)
     }
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
               "%s of layer '%s': %" APR_INT64_T_FMT
-              " failed answers of the upstream, the last one: %s",
-              who, run->task->layer, run->errors, run->last_cause);
+              " failed answer%s of the upstream, the last one: %s",
+              who, run->task->layer, run->errors, run->errors == 1 ? "" : "s", run->last_cause);
     run->errors = 0;
     run->next_summary = now + SUMMARY_EVERY;
 }

@@ -54,6 +54,16 @@ static const char *url_of(const tseed_layer_t *layer, int address, apr_pool_t *p
 
 /* ---- answers ---- */
 
+static const char *join(const apr_array_header_t *lacks, apr_pool_t *pool)
+{
+    const char *text = APR_ARRAY_IDX(lacks, 0, const char *);
+
+    for (int i = 1; i < lacks->nelts; i++) {
+        text = apr_pstrcat(pool, text, "; ", APR_ARRAY_IDX(lacks, i, const char *), NULL);
+    }
+    return text;
+}
+
 static void compare(tseed_capabilities_check_t *check, const request_t *request,
                     const tseed_capabilities_t *offered, const tseed_layer_t *layer)
 {
@@ -64,8 +74,7 @@ static void compare(tseed_capabilities_check_t *check, const request_t *request,
         return;
     }
     sentence = apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
-                            request->address->upstream->name,
-                            apr_array_pstrcat(check->context->scratch, lacks, ';'));
+                            request->address->upstream->name, join(lacks, check->context->scratch));
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
     apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
     for (tseed_run_t *run = check->runs->tasks; run; run = run->next_run) {

@@ -265,8 +265,8 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
     }
     forget_traces(tasks);
     if (found->nelts > 0) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished tasks are taken up again",
-                  found->nelts);
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished %s taken up again", found->nelts,
+                  found->nelts == 1 ? "task is" : "tasks are");
     }
     return APR_SUCCESS;
 }

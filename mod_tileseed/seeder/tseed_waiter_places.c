@@ -80,21 +80,20 @@ static const char *refusal(const tseed_waiter_places_t *places, const char *laye
     char name[64];
 
     if (places->taken >= places->most) {
-        return apr_psprintf(scratch,
-                            "%d requests wait for tiles, TileSeedMissWaiters allows no more",
-                            places->taken);
+        return apr_psprintf(scratch, "%d %s for tiles, TileSeedMissWaiters allows no more",
+                            places->taken, places->taken == 1 ? "request waits" : "requests wait");
     }
     if (!may_take(places, of_layer, places->most_of_layer)) {
         return apr_psprintf(scratch,
-                            "%d requests wait for tiles of layer '%s', TileSeedMissWaiters "
-                            "(layer=) allows no more",
-                            of_layer, tseed_text_fit(name, sizeof(name), layer));
+                            "%d %s for tiles of layer '%s', TileSeedMissWaiters (layer=) "
+                            "allows no more",
+                            of_layer, of_layer == 1 ? "request waits" : "requests wait",
+                            tseed_text_fit(name, sizeof(name), layer));
     }
     if (!may_take(places, of_client, places->most_of_client)) {
-        return apr_psprintf(scratch,
-                            "%d requests of this client wait for tiles, TileSeedMissWaiters "
-                            "(client=) allows no more",
-                            of_client);
+        return apr_psprintf(
+            scratch, "%d %s for tiles, TileSeedMissWaiters (client=) allows no more", of_client,
+            of_client == 1 ? "request of this client waits" : "requests of this client wait");
     }
     return NULL;
 }

@@ -105,7 +105,7 @@ def check_tiles(httpd, level):
 
 def soak(httpd, upstream, answers, slow_every=SLOW_EVERY):
     """Runs the task; returns what was counted early and at the end."""
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     httpd.expect('is away')
     script = Script(slow_every)
     upstream.decide = script.decide
@@ -159,7 +159,7 @@ def waits(httpd, number):
 def away(httpd, upstream, seconds):
     """The upstream refuses connections for so long, while one task has begun and another one is
     accepted; returns how long it took afterwards until both went on."""
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     httpd.expect('is away')
     httpd.start(REST + stub(upstream))
     upstream.always = Fault('delay', 0.02)

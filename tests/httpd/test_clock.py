@@ -39,7 +39,7 @@ def check_times(document):
 @pytest.mark.parametrize('days', [1, -1])
 def test_clock_is_set_under_tasks(httpd, upstream, days):
     """Tasks run, wait, are paused, terminated and end as if nothing had happened."""
-    httpd.expect('is paused|failed answers of the upstream')
+    httpd.expect('is paused|failed answers? of the upstream')
     mischief = httpd.make_mischief()
     upstream.always = Fault('delay', 0.05)
     httpd.start(REST + stub(upstream) + 'TileSeedThreads 2\n')

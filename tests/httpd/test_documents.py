@@ -123,7 +123,7 @@ def start(httpd, page):
     both = ['README.md'] if page == 'README.md' else ['README.md', page]
     httpd.start(MORE + 'TileSeedStateDir "@ROOT@/state"\n' + moved(''.join(
         block.text for one in both for block in BLOCKS[one] if block.words == ['start'])))
-    httpd.expect('requested tiles of layer|failed answers of the upstream|does not offer')
+    httpd.expect('requested tiles of layer|failed answers? of the upstream|does not offer')
     httpd.expect('of layer .* aborted after|AH01797|AH01617')
 
 

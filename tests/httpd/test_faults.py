@@ -9,7 +9,7 @@ from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, r
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
-SUMMARY = 'failed answers of the upstream'
+SUMMARY = 'failed answers? of the upstream'
 
 # Each fault and what its cause must say.
 FAULTS = {

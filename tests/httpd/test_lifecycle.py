@@ -195,7 +195,7 @@ def test_terminated_stays_terminated(httpd, upstream):
 
 def test_failures_survive(httpd, slow):
     """What was given up on before a restart is still counted and known after it."""
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     slow.decide = lambda asked: Fault('status', 404) if asked['WIDTH'] == '16' else None  # level 0
     number = start(httpd, slow, 'TileSeedRetries 0')
     httpd.restart()

@@ -80,17 +80,17 @@ def test_a_line_for_a_termination(httpd, upstream):
 @one_mpm
 def test_upstream_errors_are_summarised(httpd, upstream):
     """A thousand errors of one kind are a line or two, with how many there were."""
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     upstream.always = Fault('status', 500)
     httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream, meta='1x1'))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=8, tileFailureRetryWaitTime=1)
     document = ended(httpd, number)
     assert (document['state'], document['tilesFailed']) == ('ABORTED', 341)
     assert len(upstream.requests) == 2 * 341
-    found = lines(httpd, 'failed answers of the upstream')
+    found = lines(httpd, 'of the upstream, the last one: ')
     assert 1 <= len(found) <= 3, found
     assert 'HTTP 500' in found[0] or '500' in found[0], found[0]
-    assert sum(int(re.search(r'(\d+) failed answers', line)[1]) for line in found) == 682
+    assert sum(int(re.search(r'(\d+) failed answers?', line)[1]) for line in found) == 682
     assert '341 failed of 341' in one_line(httpd, f'task {number} ', 'aborted after')
 
 
@@ -98,7 +98,7 @@ def test_upstream_errors_are_summarised(httpd, upstream):
 def test_no_secret_in_the_log(httpd, upstream):
     """Neither the upstream's password nor the client's is written anywhere."""
     httpd.users(ada='engine')
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     secret = httpd.path('secret')
     secret.write_text('map:xyzzy\n')
     secret.chmod(0o600)

@@ -63,7 +63,7 @@ def test_metatile_that_fails_is_asked_for_once(httpd, upstream):
     """Whoever comes before the time that was named hears the same at once; after it the upstream
     is asked again."""
     httpd.start(REST + TILES + stub(upstream))
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     upstream.decide = lambda asked: (Fault('xml') if asked['BBOX'].startswith('0')
                                      else None)
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_process_that_must_end(httpd, mpm, upstream):
     httpd.start('ServerLimit 1\nThreadsPerChild 8\nMaxRequestWorkers 8\nMaxSpareThreads 8\n'
                 'StartServers 1\nMaxConnectionsPerChild 1\n' + REST + TILES + stub(upstream))
     held(upstream)
-    httpd.expect('AH00484|AH00161|AH03490|AH00286|AH00287|AH10159|failed answers of the upstream')
+    httpd.expect('AH00484|AH00161|AH03490|AH00286|AH00287|AH10159|failed answers? of the upstream')
 
     def told():
         """The answer. On a busy machine the seeder may not be at work yet, which is another cause,
@@ -240,7 +240,7 @@ def test_clients_that_go_away_from_a_layer_that_hangs(httpd, upstream):
 def test_upstream_that_hangs_is_named(httpd, upstream):
     """Whoever waits hears that it is the upstream, and so does the log."""
     httpd.start('LogLevel tileseed:info\n' + REST + TILES + stub(upstream, meta='1x1'))
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     upstream.decide = lambda asked: Fault('held')
     answer = fetch(httpd, '/tiles/stub/small/6/1/0.png', 503)
     assert 'the upstream has not answered in time' in answer.text
@@ -256,7 +256,7 @@ def test_clients_that_go_away_leave_the_upstream_to_others(httpd, upstream):
                 stub(upstream, meta='1x1', connections=2, timeout='600s') +
                 layer('other', 'TileSeedSource wms upstream:stub layers=other',
                       'TileSeedGrid small', 'TileSeedMetatile 1x1'))
-    httpd.expect('failed answers of the upstream')          # the last two, when the upstream ends
+    httpd.expect('failed answers? of the upstream')          # the last two, when the upstream ends
     upstream.decide = lambda asked: Fault('hang') if asked['LAYERS'] == 'any' else None
     for x in range(4):
         before = len(upstream.requests)
@@ -274,7 +274,7 @@ def test_a_layer_that_hangs_leaves_places(httpd, upstream):
                 stub(upstream, meta='1x1') +
                 layer('other', f'TileSeedSource wms {upstream.url} layers=other',
                       'TileSeedGrid small', 'TileSeedMetatile 1x1'))
-    httpd.expect('failed answers of the upstream')          # it ends before they do
+    httpd.expect('failed answers? of the upstream')          # it ends before they do
     upstream.decide = lambda asked: Fault('held') if asked['LAYERS'] == 'any' else None
     clients = Impatient(httpd, [f'/tiles/stub/small/6/{x}/0.png' for x in range(30)])
     wait_until(lambda: len(upstream.requests) == 5)         # half of them

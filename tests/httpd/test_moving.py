@@ -23,7 +23,7 @@ def contents(top):
 def stand_still(httpd, upstream):
     """A task that has skipped what is there and waits for an upstream that hangs; returns its id
     and the tiles that there are in the end."""
-    httpd.expect('failed answers of the upstream|no answer|is away|aborted|can.t go on')
+    httpd.expect('failed answers? of the upstream|no answer|is away|aborted|can.t go on')
     httpd.start(REST + stub(upstream))
     done(httpd, 'stub', zoomStop=4, threadCount=4)
     right = contents(httpd.path('cache'))

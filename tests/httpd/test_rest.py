@@ -83,6 +83,11 @@ def test_unknown_addresses(httpd, upstream, method):
     serve(httpd, upstream)
     for address in NOT_THERE:
         ask(httpd, method, address, status=404)
+    if method == 'GET':
+        for address in ('/rest/tasks/1', '/rest/layers', '/rest/diskquota', '/rest/nothing'):
+            suffix = '' if address == '/rest/nothing' else '; .json is missing at its end'
+            assert ask(httpd, 'GET', address, status=404).text == (
+                'there is nothing at this address' + suffix)
 
 
 @one_mpm

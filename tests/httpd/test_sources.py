@@ -11,7 +11,7 @@ from seeding import REST, SMALL_GRID, begin, counts, done, ended, files, layer
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, Upstream
 
-SUMMARY = 'failed answers of the upstream'
+SUMMARY = 'failed answers? of the upstream'
 TILES = {(0, 0, 0)} | {(1, x, y) for x in (0, 1) for y in (0, 1)}
 
 
@@ -164,9 +164,11 @@ CAPABILITIES = '''<?xml version="1.0"?>
     ('layers=any,more', ('TileSeedGrid small',), "a layer 'more'"),
     ('layers=any', ('TileSeedGrid small srs=EPSG:25832',), "its layer 'any' in EPSG:25832"),
     ('layers=any', ('TileSeedGrid small', 'TileSeedFormat image/jpeg'), 'the format image/jpeg'),
+    ('layers=any,more', ('TileSeedGrid small', 'TileSeedFormat image/jpeg'),
+     "a layer 'more'; the format image/jpeg"),
     ('layers=any', ('TileSeedGrid small extent=500,500,900,900',),
      "anything of its layer 'any' within the extent in EPSG:32632"),
-), ids=('nothing', 'layer', 'system', 'format', 'extent'))
+), ids=('nothing', 'layer', 'system', 'format', 'two things', 'extent'))
 def test_what_the_upstream_lacks(httpd, upstream, source, lines, lacks):
     """Is said once in the log and on the layer's tasks, which run all the same."""
     httpd.expect('does not offer')

@@ -260,7 +260,7 @@ def test_missing_tile_that_can_not_be_made(httpd, upstream):
     answer = fetch(httpd, '/tiles/stub/small/0/0/0.png', 502)
     assert int(answer.headers['Retry-After']) > 0
     assert answer.headers['Cache-Control'] == 'no-store'
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     upstream.always = None
     released = threading.Event()
     upstream.decide = lambda _asked: released.wait(60) and None

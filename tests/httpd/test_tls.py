@@ -13,7 +13,7 @@ from tileseed_httpd import MODULES, free_port, one_mpm, wait_until
 from upstream import Fault, Upstream
 
 pytestmark = pytest.mark.skipif(not shutil.which('openssl'), reason='openssl makes certificates')
-SUMMARY = 'failed answers of the upstream'
+SUMMARY = 'failed answers? of the upstream'
 
 
 @pytest.fixture(name='certificate')

@@ -14,7 +14,7 @@ from seeding import (REST, begin, counts, done, ended, failures, files, rows, st
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
-SUMMARY = 'failed answers of the upstream'
+SUMMARY = 'failed answers? of the upstream'
 AWAY = 'the upstream stub is away'
 REASON = re.compile(r'waiting for upstream stub: (.+) since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ, '
                     r'(next try in [0-9]+ s|it is being tried)')
