@@ -106,15 +106,9 @@ static inline int is_at(const char *request, const char *path)
     return strncmp(target, path, length) == 0 && strchr(" ?", target[length]);
 }
 
-static inline void answer(int connection, const char *type, const void *body, size_t length)
+static inline void answer(int connection, const char *body, size_t length)
 {
-    char head[200];
-    int n = snprintf(head, sizeof(head),
-                     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n%sContent-Length: %zu\r\n\r\n",
-                     type, length);
-
-    server_send(connection, head, (size_t)n);
-    server_send(connection, body, length);
+    server_send_answer(connection, 200, "Content-Type: image/png\r\n", body, length);
 }
 
 /* `size` bytes without saying how many. */
@@ -140,17 +134,13 @@ static inline void reset(int connection)
 /* In ten minutes, in the format of RFC 9110, 5.6.7. */
 static inline void refuse_until(int connection)
 {
-    char head[200], date[40];
+    char header[80];
     time_t then = time(NULL) + MINUTES * 60;
     struct tm parts;
 
     gmtime_r(&then, &parts);
-    strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    server_send(connection, head,
-                (size_t)snprintf(head, sizeof(head),
-                                 "HTTP/1.1 503 Busy\r\nRetry-After: %s\r\n"
-                                 "Content-Length: 0\r\n\r\n",
-                                 date));
+    strftime(header, sizeof(header), "Retry-After: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+    server_send_answer(connection, 503, header, "", 0);
 }
 
 /* Returns whether the connection stays open. */
@@ -183,7 +173,7 @@ static inline int follow_script(server_t *server, int connection, const char *re
     }
     if (is_at(request, "/gate")) {
         server_pass_gate(server, *(strchr(request, '?') + 1));
-        answer(connection, "", "PICTURE", 7);
+        answer(connection, "PICTURE", 7);
         return 1;
     }
     if (is_at(request, "/404-gate")) {
@@ -191,7 +181,8 @@ static inline int follow_script(server_t *server, int connection, const char *re
         return send_fixed(connection, "/404");
     }
     if (is_at(request, "/gzip")) {
-        answer(connection, "Content-Encoding: gzip\r\n", gzipped, sizeof(gzipped) - 1);
+        server_send_answer(connection, 200, "Content-Type: image/png\r\nContent-Encoding: gzip\r\n",
+                           gzipped, sizeof(gzipped) - 1);
         return 1;
     }
     if (is_at(request, "/retry-date")) {
@@ -206,7 +197,7 @@ static inline int follow_script(server_t *server, int connection, const char *re
         reset(connection);
         return 0;
     }
-    answer(connection, "", request, strlen(request)); /* "/echo", and what a proxy is asked for */
+    answer(connection, request, strlen(request)); /* "/echo", and what a proxy is asked for */
     return 1;
 }
 

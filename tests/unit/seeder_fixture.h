@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The seeder's process without httpd: a WMS of our own, the board in shared memory, the state in a
- * temporary directory, tasks inserted as a child of httpd would. */
+/* The seeder's process without httpd: the WMS of wms_fixture.h, the board in shared memory, the
+ * state in a temporary directory, tasks inserted as a child of httpd would. */
 #ifndef SEEDER_FIXTURE_H
 #define SEEDER_FIXTURE_H
 
@@ -16,10 +16,7 @@
 #include <apr_file_io.h>
 #include <apr_general.h>
 #include <apr_strings.h>
-#include <arpa/inet.h>
 #include <ftw.h>
-#include <png.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,7 +25,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,142 +39,12 @@
 #include "state/tseed_books.h"
 #include "state/tseed_state.h"
 #include "store/tseed_store.h"
+#include "wms_fixture.h"
 
 #define SLOTS        64
 #define WAITERS      8
 #define BLOCK        4096
 #define TEST_TIMEOUT (300 * APR_USEC_PER_SEC) /* far beyond what a slow machine needs */
-
-/* ---- an upstream: a process that answers every GetMap with one colour ---- */
-
-typedef enum { FINE, SLOW, HANGS, EXCEPTION, UNIFORM } mood_t;
-
-typedef struct {
-    _Atomic int mood;
-    _Atomic int tint; /* other colours: the data have changed */
-    _Atomic int64_t requests;
-    _Atomic int64_t answered; /* requests beyond that number hang */
-} upstream_t;
-
-static upstream_t *upstream; /* shared with the server's process */
-static pid_t upstream_pid;
-static int upstream_port;
-
-static inline int number_after(const char *request, const char *key)
-{
-    const char *at = strstr(request, key);
-
-    return at ? atoi(at + strlen(key)) : 0;
-}
-
-static inline void answer(int connection, const char *type, const void *body, size_t length)
-{
-    char head[200];
-    int n = snprintf(head, sizeof(head),
-                     "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n", type,
-                     length);
-
-    if (write(connection, head, (size_t)n) < 0 || write(connection, body, length) < 0) {
-        return; /* the client has gone, which some tests want */
-    }
-}
-
-/* Each metatile has its own two colours, so that tiles are not uniform and not alike, unless that
- * is the mood. */
-static inline void answer_map(int connection, const char *request, int tint)
-{
-    int width = number_after(request, "WIDTH="), height = number_after(request, "HEIGHT=");
-    png_image image = {.version = PNG_IMAGE_VERSION,
-                       .width = (png_uint_32)width,
-                       .height = (png_uint_32)height,
-                       .format = PNG_FORMAT_RGB,
-                       .flags = PNG_IMAGE_FLAG_FAST};
-    unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u + (unsigned)tint;
-    unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
-    png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
-    unsigned char *file = malloc(size);
-
-    for (int i = 0; i < width * height * 3; i++) {
-        pixels[i] = upstream->mood == UNIFORM ? 77 : (unsigned char)((unsigned)i / 300 + seed);
-    }
-    png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL);
-    answer(connection, "image/png", file, size);
-    free(pixels);
-    free(file);
-}
-
-static inline void *serve(void *data)
-{
-    static const char exception[] = "<ServiceExceptionReport><ServiceException>no such "
-                                    "layer</ServiceException></ServiceExceptionReport>";
-    int connection = (int)(intptr_t)data;
-    char request[4096];
-    ssize_t n;
-
-    while ((n = read(connection, request, sizeof(request) - 1)) > 0) {
-        /* who sees the request counted knows its answer */
-        int mood = upstream->mood, tint = upstream->tint;
-        int64_t number;
-
-        request[n] = '\0';
-        if (strstr(request, "GetCapabilities")) {
-            answer(connection, "text/xml", exception, strlen(exception));
-            continue;
-        }
-        number = ++upstream->requests;
-        while (upstream->mood == HANGS || number > upstream->answered) {
-            usleep(5000);
-        }
-        if (upstream->mood == SLOW) {
-            usleep(20000);
-        }
-        if (mood == EXCEPTION) {
-            answer(connection, "text/xml", exception, strlen(exception));
-        } else {
-            answer_map(connection, request, tint);
-        }
-    }
-    close(connection);
-    return NULL;
-}
-
-static inline void upstream_start(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof(address);
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-    upstream =
-        mmap(NULL, sizeof(*upstream), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
-    assert_int_equal(listen(listener, 64), 0);
-    getsockname(listener, (struct sockaddr *)&address, &length);
-    upstream_port = ntohs(address.sin_port);
-    upstream_pid = fork();
-    if (upstream_pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        signal(SIGPIPE, SIG_IGN);
-        for (;;) {
-            pthread_t thread;
-            int connection = accept(listener, NULL, NULL);
-
-            pthread_create(&thread, NULL, serve, (void *)(intptr_t)connection);
-            pthread_detach(thread);
-        }
-    }
-    close(listener);
-}
-
-/* Lets all requests hang but the next `count`. */
-static inline void upstream_answer_only(int64_t count)
-{
-    upstream->answered = upstream->requests + count;
-}
-
-static inline void upstream_answer_all(void)
-{
-    upstream->answered = INT64_MAX;
-}
 
 /* ---- a seeder, its board, its state ---- */
 
@@ -546,8 +412,7 @@ static inline int upstream_setup(void **state)
 static inline int upstream_teardown(void **state)
 {
     (void)state;
-    kill(upstream_pid, SIGKILL);
-    waitpid(upstream_pid, NULL, 0);
+    upstream_stop();
     apr_terminate();
     return 0;
 }

@@ -88,29 +88,21 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
  * else is a picture that holds what was asked. */
 static int script(server_t *server, int connection, const char *request)
 {
-    char head[600], host[100], path[200];
+    char headers[400], host[100], path[200];
     int port, status;
     const char *target = strchr(request, ' ') + 1;
-    const char *body = request;
 
     (void)server;
     if (sscanf(target, "/to/%d/%99[^/]%199[^ ]", &port, host, path) == 3) {
-        snprintf(head, sizeof(head),
-                 "HTTP/1.1 302 Found\r\nLocation: http://%s:%d%s\r\nContent-Length: 0\r\n\r\n",
-                 host, port, path);
-        body = "";
+        snprintf(headers, sizeof(headers), "Location: http://%s:%d%s\r\n", host, port, path);
+        server_send_answer(connection, 302, headers, "", 0);
     } else if (sscanf(target, "/as/%d", &status) == 1) {
-        body = "token of the inside";
-        snprintf(head, sizeof(head),
-                 "HTTP/1.1 %d Oh\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", status,
-                 (int)strlen(body));
+        server_send_answer(connection, status, "Content-Type: text/plain\r\n",
+                           "token of the inside", 19);
     } else {
-        snprintf(head, sizeof(head),
-                 "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: %d\r\n\r\n",
-                 (int)strlen(body));
+        server_send_answer(connection, 200, "Content-Type: image/png\r\n", request,
+                           strlen(request));
     }
-    server_send(connection, head, strlen(head));
-    server_send(connection, body, strlen(body));
     return 1;
 }
 
