@@ -2,18 +2,17 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The script conf/wms2conf: what it writes of a WMS is a configuration that seeds."""
 import contextlib
-import http.server
 import re
 import socket
 import subprocess
 from xml.sax.saxutils import escape
-import threading
 
 import pytest
 
 from seeding import REST, counts, done
 from test_configtest import configtest
 from tileseed_httpd import TOP, one_mpm
+from upstream import Upstream
 
 # WMS 1.1.1: systems, styles and bounds are inherited (OGC 01-068r3, 7.1.4.5 and its table 5).
 OLD = '''<?xml version="1.0"?>
@@ -37,23 +36,10 @@ def written(url, *arguments):
 
 @contextlib.contextmanager
 def serving(text):
-    """The address of a server that answers everything with a text."""
-    class Handler(http.server.BaseHTTPRequestHandler):
-        """It says the same to everybody."""
-
-        def do_GET(self):  # pylint: disable=invalid-name
-            """One answer."""
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_args):  # pylint: disable=arguments-differ
-            """Silence."""
-
-    with http.server.HTTPServer(('127.0.0.1', 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f'http://127.0.0.1:{server.server_address[1]}/wms'
-        server.shutdown()
+    """The address of a service whose capabilities are a text."""
+    with Upstream() as upstream:
+        upstream.capabilities = text
+        yield upstream.url
 
 
 @one_mpm
