@@ -94,19 +94,6 @@ def test_names_of_files(httpd, upstream, layout):
 
 
 @one_mpm
-def test_padding_quirk_of_geowebcache(httpd, upstream):
-    """Numbers just above a power of ten get one zero more than printf would give."""
-    httpd.start(REST + stub(upstream, name=NAME))
-    side = 1000 / 2 ** 7
-    bounds = coords(99.5 * side, 99.5 * side, 101.5 * side, 100.5 * side)
-    done(httpd, NAME, bounds=bounds, zoomStart=7, zoomStop=7)
-    assert files(httpd) == {f'{SAFE}/small_07/06_06/{x}_{y}.png'
-                            for x in ('0099', '00100', '0101') for y in ('0099', '00100')}
-    assert done(httpd, NAME, bounds=bounds, type='truncate')['tilesRemoved'] == 6
-    assert not files(httpd)
-
-
-@one_mpm
 def test_what_is_no_tile_stays(httpd, upstream):
     """Truncate leaves files alone that others put there, and does not follow links."""
     httpd.start(REST + stub(upstream))

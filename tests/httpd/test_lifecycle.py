@@ -399,22 +399,6 @@ def test_second_httpd_on_the_state_directory(httpd, other_httpd, slow):
     wait_until(lambda: not rows(other_httpd))
 
 
-@one_mpm
-def test_a_task_of_many_tiles_starts_at_once(httpd, upstream):
-    """More than 10^12 tiles: accepted, running and terminated without a list of them."""
-    upstream.always = Fault('hang')
-    httpd.start(REST + stub(upstream).replace('TileSeedLevels 8', 'TileSeedLevels 22'))
-    number = begin(httpd, 'stub', threadCount=4)
-    wait_until(lambda: len(upstream.requests) >= 4)
-    total = sum(4 ** z for z in range(22))
-    assert rows(httpd) == [[0, total, total, number, 1]]
-    with open(f'/proc/{seeder_of(httpd)}/status', encoding='ascii') as status:
-        peak = next(int(line.split()[1]) for line in status if line.startswith('VmHWM'))
-    assert peak < 64 * 1024, f'{peak} KiB'
-    terminate(httpd)
-    assert done(httpd, 'stub', zoomStop=0, type='truncate')['tilesRemoved'] == 0
-
-
 def warned(httpd):
     """How often a second httpd in a store's directory was noticed."""
     return httpd.error_log().count('another httpd works in the store directory')

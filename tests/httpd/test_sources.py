@@ -70,18 +70,6 @@ def test_missing_tiles_are_empty(httpd, upstream, source, status):
 
 
 @one_mpm
-def test_redirects_to_another_host(httpd, upstream, second):
-    """Nobody is asked whom the configuration does not name."""
-    httpd.expect(SUMMARY)
-    upstream.always = Fault('redirect')
-    upstream.elsewhere = second.url.replace('127.0.0.1', 'localhost')
-    start(httpd, f'wms {upstream.url} layers=any', 'TileSeedRetries 0')
-    document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
-    assert counts(document) == (0, 0, 0, 1)
-    assert not second.requests
-
-
-@one_mpm
 def test_redirects_to_another_port(httpd, upstream, second):
     """It is another origin: it learns no header of ours, and its words are not repeated."""
     httpd.expect(SUMMARY)

@@ -10,7 +10,7 @@ import urllib.parse
 import pytest
 
 import tileseed_httpd
-from rest import JSON, ask, kind, layers, listed, location, number_of, refused, seed, serve
+from rest import JSON, ask, kind, listed, location, number_of, refused, seed, serve
 from seeding import (GRIDS, REST, begin, counts, done, ended, failures, files, seeder_of, stub,
                      task, terminate)
 from tileseed_httpd import wait_until
@@ -78,14 +78,11 @@ def test_list_comes_in_pages(httpd, upstream):
 
 
 @one_mpm
-@pytest.mark.parametrize('query, message', (
-    ('limit=0', "limit must be a whole number from 1 to 1000, not '0'"),
-    ('before=x', "before must be a whole number from 1 to 9223372036854775807, not 'x'"),
-    ('state=gone', "Unknown state: 'gone'. Some of pending,running,done,aborted are expected")))
-def test_query_that_cannot_be(httpd, upstream, query, message):
+def test_query_that_cannot_be(httpd, upstream):
     """One line says what would be right."""
     serve(httpd, upstream)
-    assert refused(httpd, 400, 'GET', f'/rest/tasks.json?{query}') == message
+    assert refused(httpd, 400, 'GET', '/rest/tasks.json?limit=0') == (
+        "limit must be a whole number from 1 to 1000, not '0'")
 
 
 @one_mpm

@@ -29,24 +29,6 @@ def waits(httpd, number):
 
 
 @one_mpm
-def test_retry_after_is_obeyed_by_all_tasks(httpd, upstream):
-    """Nobody asks before its time, neither the task that was told nor another."""
-    httpd.expect(SUMMARY)
-    httpd.start(REST + stub(upstream))
-    for kind in ('later', 'until'):
-        upstream.faults = [Fault(kind, 3)]
-        before = len(upstream.times)
-        numbers = [begin(httpd, 'stub', type='reseed', zoomStop=2, threadCount=1)]
-        wait_until(lambda seen=before: len(upstream.times) > seen)
-        numbers.append(begin(httpd, 'stub', type='reseed', zoomStop=1, threadCount=4))
-        for number in numbers:
-            document = ended(httpd, number)
-            assert (document['state'], document['tilesFailed']) == ('DONE', 0), document
-        refused, second = upstream.times[before:before + 2]
-        assert second - refused >= (3 if kind == 'later' else 2)
-
-
-@one_mpm
 def test_the_rate_is_held_over_all_tasks(httpd, upstream):
     """However many threads there are; a twentieth is what requests may take on their way."""
     httpd.start(REST + stub(upstream, polite='rate=50/s', connections=16))
