@@ -28,7 +28,7 @@
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
 #include "mod_tileseed_wanted.h"
-#include "mod_tileseed_sentry.h"
+#include "mod_tileseed_wait.h"
 #include "seeder/tseed_miss.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -328,12 +328,12 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
                                        .parameters = tileset->parameters,
                                        .tile = wanted->tile,
                                        .client = r->useragent_ip};
-    tseed_sentry_t sentry;
-    const tseed_vigil_t vigil = tseed_sentry_begin(&sentry, r);
+    tseed_wait_t wait;
+    const tseed_cancel_t cancel = tseed_wait_begin(&wait, r);
     apr_status_t rv = APR_ENOENT;
 
     for (int asks = 0; APR_STATUS_IS_ENOENT(rv) && asks < ASKS_MOST; asks++) {
-        tseed_miss_ask(reply, descriptor, tseed_supervise_miss_socket(), &question, &vigil);
+        tseed_miss_ask(reply, descriptor, tseed_supervise_miss_socket(), &question, &cancel);
         if (reply->outcome != TSEED_MISS_STORED) {
             return APR_SUCCESS;
         }

@@ -276,5 +276,5 @@ tseed_colours_t tseed_palette_find(tseed_picture_t *indexed, tseed_palette_room_
 void tseed_palette_free(tseed_palette_room_t *palette)
 {
     tseed_buffer_free(&palette->indices);
-    tseed_buffer_free(&palette->census);
+    tseed_buffer_free(&palette->histogram);
 }

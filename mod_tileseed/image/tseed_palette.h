@@ -19,7 +19,7 @@
 typedef struct {
     tseed_colour_t colours[TSEED_PALETTE_MAX];
     tseed_buffer_t indices;
-    tseed_buffer_t census; /* of tseed_palette_reduce */
+    tseed_buffer_t histogram; /* of tseed_palette_reduce */
 } tseed_palette_room_t;
 
 typedef enum {

@@ -29,7 +29,7 @@ typedef struct {
     uint32_t pixels;
 } entry_t;
 
-/* The different colours of a picture; all arrays lie in the palette's census buffer. */
+/* The different colours of a picture; all arrays lie in the palette's histogram buffer. */
 typedef struct {
     uint32_t *slots; /* hash of a colour -> its entry + 1, 0: free */
     uint32_t mask;
@@ -37,7 +37,7 @@ typedef struct {
     uint32_t *order;    /* entries by box */
     uint32_t *entry_of; /* by pixel */
     uint32_t count;
-} census_t;
+} histogram_t;
 
 typedef struct {
     uint32_t first, count; /* in `order` */
@@ -48,55 +48,56 @@ typedef struct {
 } box_t;
 
 typedef struct {
-    census_t census;
+    histogram_t histogram;
     box_t boxes[TSEED_PALETTE_MAX];
     int count;
 } cutting_t;
 
-static int census_reserve(census_t *census, tseed_buffer_t *buffer, size_t pixels)
+static int histogram_reserve(histogram_t *histogram, tseed_buffer_t *buffer, size_t pixels)
 {
     size_t slots = 1;
-    size_t each = sizeof(*census->entries) + sizeof(*census->order) + sizeof(*census->entry_of);
+    size_t each =
+        sizeof(*histogram->entries) + sizeof(*histogram->order) + sizeof(*histogram->entry_of);
 
     while (slots < 2 * pixels) {
         slots *= 2;
     }
-    if (tseed_buffer_reserve(buffer, slots * sizeof(*census->slots) + pixels * each) != 0) {
+    if (tseed_buffer_reserve(buffer, slots * sizeof(*histogram->slots) + pixels * each) != 0) {
         return -1;
     }
-    census->slots = (uint32_t *)(void *)buffer->data;
-    census->mask = (uint32_t)(slots - 1);
-    census->order = census->slots + slots;
-    census->entry_of = census->order + pixels;
-    census->entries = (entry_t *)(void *)(census->entry_of + pixels);
-    census->count = 0;
-    memset(census->slots, 0, slots * sizeof(*census->slots));
+    histogram->slots = (uint32_t *)(void *)buffer->data;
+    histogram->mask = (uint32_t)(slots - 1);
+    histogram->order = histogram->slots + slots;
+    histogram->entry_of = histogram->order + pixels;
+    histogram->entries = (entry_t *)(void *)(histogram->entry_of + pixels);
+    histogram->count = 0;
+    memset(histogram->slots, 0, slots * sizeof(*histogram->slots));
     return 0;
 }
 
-static uint32_t census_find(census_t *census, const unsigned char value[AXES])
+static uint32_t histogram_find(histogram_t *histogram, const unsigned char value[AXES])
 {
     uint32_t key;
     uint32_t slot;
 
     memcpy(&key, value, sizeof(key));
-    slot = (key * 2654435769u) >> 7 & census->mask;
-    while (census->slots[slot]) {
-        if (memcmp(census->entries[census->slots[slot] - 1].value, value, AXES) == 0) {
-            return census->slots[slot] - 1;
+    slot = (key * 2654435769u) >> 7 & histogram->mask;
+    while (histogram->slots[slot]) {
+        if (memcmp(histogram->entries[histogram->slots[slot] - 1].value, value, AXES) == 0) {
+            return histogram->slots[slot] - 1;
         }
-        slot = (slot + 1) & census->mask;
+        slot = (slot + 1) & histogram->mask;
     }
-    memcpy(census->entries[census->count].value, value, AXES);
-    census->entries[census->count].pixels = 0;
-    census->order[census->count] = census->count;
-    census->slots[slot] = ++census->count;
-    return census->count - 1;
+    memcpy(histogram->entries[histogram->count].value, value, AXES);
+    histogram->entries[histogram->count].pixels = 0;
+    histogram->order[histogram->count] = histogram->count;
+    histogram->slots[slot] = ++histogram->count;
+    return histogram->count - 1;
 }
 
-static void census_take(census_t *census, const tseed_picture_t *picture)
+static void histogram_take(histogram_t *histogram, const tseed_picture_t *picture)
 {
-    uint32_t *entry_of = census->entry_of;
+    uint32_t *entry_of = histogram->entry_of;
 
     for (int y = 0; y < picture->height; y++) {
         const unsigned char *pixel = tseed_picture_row(picture, y);
@@ -108,14 +109,14 @@ static void census_take(census_t *census, const tseed_picture_t *picture)
                                          (unsigned char)((pixel[2] * alpha + 127) / 255),
                                          (unsigned char)alpha};
 
-            *entry_of = census_find(census, value);
-            census->entries[*entry_of++].pixels++;
+            *entry_of = histogram_find(histogram, value);
+            histogram->entries[*entry_of++].pixels++;
         }
     }
 }
 
 /* Sums over a box what its colour, its error and its cut follow from. */
-static void measure(box_t *box, const census_t *census)
+static void measure(box_t *box, const histogram_t *histogram)
 {
     uint64_t square[AXES] = {0};
     double largest = 0;
@@ -123,7 +124,7 @@ static void measure(box_t *box, const census_t *census)
     memset(box->sum, 0, sizeof(box->sum));
     box->pixels = 0;
     for (uint32_t i = box->first; i < box->first + box->count; i++) {
-        const entry_t *entry = &census->entries[census->order[i]];
+        const entry_t *entry = &histogram->entries[histogram->order[i]];
 
         box->pixels += entry->pixels;
         for (int axis = 0; axis < AXES; axis++) {
@@ -147,15 +148,15 @@ static void measure(box_t *box, const census_t *census)
 }
 
 /* Brings the box's colours of at most `most` along the axis to its front. Returns how many. */
-static uint32_t divide(const box_t *box, const census_t *census, int axis, int most)
+static uint32_t divide(const box_t *box, const histogram_t *histogram, int axis, int most)
 {
-    uint32_t *order = census->order + box->first;
+    uint32_t *order = histogram->order + box->first;
     uint32_t low = 0;
 
     for (uint32_t i = 0; i < box->count; i++) {
         uint32_t entry = order[i];
 
-        if (census->entries[entry].value[axis] <= most) {
+        if (histogram->entries[entry].value[axis] <= most) {
             order[i] = order[low];
             order[low++] = entry;
         }
@@ -167,15 +168,15 @@ static uint32_t divide(const box_t *box, const census_t *census, int axis, int m
 static int cut(cutting_t *cutting, box_t *box, int axis, int most)
 {
     box_t *high = &cutting->boxes[cutting->count];
-    uint32_t low = divide(box, &cutting->census, axis, most);
+    uint32_t low = divide(box, &cutting->histogram, axis, most);
 
     if (low == 0 || low == box->count) {
         return 0;
     }
     *high = (box_t){.first = box->first + low, .count = box->count - low};
     box->count = low;
-    measure(box, &cutting->census);
-    measure(high, &cutting->census);
+    measure(box, &cutting->histogram);
+    measure(high, &cutting->histogram);
     cutting->count++;
     return 1;
 }
@@ -197,8 +198,8 @@ static void cut_all(cutting_t *cutting)
 {
     box_t *box = &cutting->boxes[0];
 
-    *box = (box_t){.count = cutting->census.count};
-    measure(box, &cutting->census);
+    *box = (box_t){.count = cutting->histogram.count};
+    measure(box, &cutting->histogram);
     cutting->count = 1;
     cut(cutting, box, ALPHA, 0);
     cut(cutting, &cutting->boxes[cutting->count - 1], ALPHA, 254);
@@ -230,18 +231,18 @@ static tseed_colour_t box_colour(const box_t *box)
 /* The boxes' colours become the palette, each pixel the number of its colour's box. */
 static void colour_pixels(tseed_palette_room_t *palette, cutting_t *cutting, size_t pixels)
 {
-    census_t *census = &cutting->census;
+    histogram_t *histogram = &cutting->histogram;
 
     for (int i = 0; i < cutting->count; i++) {
         const box_t *box = &cutting->boxes[i];
 
         palette->colours[i] = box_colour(box);
         for (uint32_t k = box->first; k < box->first + box->count; k++) {
-            census->entries[census->order[k]].box = (unsigned char)i;
+            histogram->entries[histogram->order[k]].box = (unsigned char)i;
         }
     }
     for (size_t i = 0; i < pixels; i++) {
-        palette->indices.data[i] = census->entries[census->entry_of[i]].box;
+        palette->indices.data[i] = histogram->entries[histogram->entry_of[i]].box;
     }
 }
 
@@ -252,10 +253,10 @@ tseed_colours_t tseed_palette_reduce(tseed_picture_t *indexed, tseed_palette_roo
     cutting_t cutting;
 
     if (tseed_buffer_reserve(&palette->indices, pixels) != 0 ||
-        census_reserve(&cutting.census, &palette->census, pixels) != 0) {
+        histogram_reserve(&cutting.histogram, &palette->histogram, pixels) != 0) {
         return TSEED_COLOURS_NO_MEMORY;
     }
-    census_take(&cutting.census, picture);
+    histogram_take(&cutting.histogram, picture);
     cut_all(&cutting);
     colour_pixels(palette, &cutting, pixels);
     *indexed = (tseed_picture_t){.width = picture->width,

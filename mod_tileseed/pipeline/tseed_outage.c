@@ -98,24 +98,24 @@ static void go_on(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
 }
 
 /* The upstream has answered nothing for a while, and no request has failed yet. */
-static void be_hushed(tseed_outage_t *outage, tseed_run_t *run, const char *name,
-                      const tseed_outlook_t *outlook, apr_time_t now)
+static void note_silence(tseed_outage_t *outage, tseed_run_t *run, const char *name,
+                         const tseed_outlook_t *outlook, apr_time_t now)
 {
     char upstream[PART_SIZE];
     int was_dirty = run->dirty;
 
-    run->is_hushed = 1;
+    run->is_silent = 1;
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
                    "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
                    tseed_text_fit(upstream, sizeof(upstream), name),
-                   (now - outlook->hushed) / APR_USEC_PER_SEC);
+                   (now - outlook->silent) / APR_USEC_PER_SEC);
     tseed_display_run(outage->display, run);
     run->dirty = was_dirty;
 }
 
 static void hear_again(tseed_outage_t *outage, tseed_run_t *run)
 {
-    run->is_hushed = 0;
+    run->is_silent = 0;
     if (run->phase == TSEED_RUN_GOING) {
         tseed_run_remind(run);
         tseed_display_run(outage->display, run);
@@ -138,9 +138,9 @@ void tseed_outage_look(tseed_outage_t *outage, tseed_run_t *run, const char *nam
     } else if (is_over(run, outlook)) {
         go_on(outage, run, now);
     }
-    if (!outlook->since && outlook->hushed) {
-        be_hushed(outage, run, name, outlook, now);
-    } else if (run->is_hushed) {
+    if (!outlook->since && outlook->silent) {
+        note_silence(outage, run, name, outlook, now);
+    } else if (run->is_silent) {
         hear_again(outage, run);
     }
 }
@@ -154,7 +154,7 @@ static void tick(void *module, apr_time_t now)
         int address =
             needs_upstream(run) ? tseed_upstreams_get(outage->context->fetcher, &outlook, run) : 0;
 
-        const char *name = outlook.since || outlook.hushed ? name_of(run, address) : "";
+        const char *name = outlook.since || outlook.silent ? name_of(run, address) : "";
 
         tseed_outage_look(outage, run, name, &outlook, now);
     }

@@ -396,7 +396,7 @@ void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run)
 
 static int waits(const tseed_run_t *run, apr_time_t now)
 {
-    return run->waits_since || run->is_hushed || run->is_behind || run->short_of ||
+    return run->waits_since || run->is_silent || run->is_behind || run->short_of ||
            now < run->pause_until;
 }
 

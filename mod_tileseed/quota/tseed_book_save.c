@@ -5,7 +5,7 @@
 
 /* ---- holds ---- */
 
-static unsigned hindrance(const tseed_page_entry_t *entry)
+static unsigned reasons_to_wait(const tseed_page_entry_t *entry)
 {
     return (entry->flags & TSEED_ENTRY_MARKED ? 0 : TSEED_PAGE_UNMARKED) |
            (entry->flags & TSEED_ENTRY_IN_DOUBT ? TSEED_PAGE_IN_DOUBT : 0);
@@ -33,13 +33,14 @@ unsigned tseed_book_hold(tseed_book_t *book, tseed_book_tileset_t *booked, const
         want_mark(book, number);
         booked->changed = 1;
     }
-    return hindrance(entry);
+    return reasons_to_wait(entry);
 }
 
 unsigned tseed_book_ask(const tseed_book_t *book, const tseed_book_tileset_t *booked,
                         const tseed_page_t *page)
 {
-    return hindrance(tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page)));
+    return reasons_to_wait(
+        tseed_page_table_get(&book->table, tseed_book_entry(book, booked, page)));
 }
 
 static int is_empty(const tseed_book_t *book, const tseed_page_entry_t *entry)

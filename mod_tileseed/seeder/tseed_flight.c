@@ -66,7 +66,7 @@ void tseed_flight_join(const tseed_waiters_t *shared, tseed_flight_t *flight,
     waiter->flight = flight;
     waiter->next = flight->waiters;
     flight->waiters = waiter;
-    if (epoll_ctl(shared->leavers, EPOLL_CTL_ADD, end, &gone) != 0) {
+    if (epoll_ctl(shared->hangups, EPOLL_CTL_ADD, end, &gone) != 0) {
         tseed_log(TSEED_LOG_WARNING, APR_FROM_OS_ERROR(errno),
                   "a request for a missing tile can't be watched: it keeps its place when its "
                   "client goes");

@@ -12,7 +12,7 @@
 /* What all waiters share. */
 typedef struct {
     tseed_waiter_places_t *places;
-    int leavers; /* an epoll: it hears when a client closes its end */
+    int hangups; /* an epoll: it hears when a client closes its end */
 } tseed_waiters_t;
 
 /* One request that waits; malloc'd. The epoll knows the waiter by its address. */

@@ -10,7 +10,7 @@
  * requests fail. */
 static int is_stuck(const tseed_run_t *run)
 {
-    return run->waits_since || run->is_hushed || run->pauses > 0 || run->short_of ||
+    return run->waits_since || run->is_silent || run->pauses > 0 || run->short_of ||
            tseed_clock_monotonic() < run->pause_until;
 }
 

@@ -168,37 +168,37 @@ static int read_letter(tseed_question_t *question, const letter_t *letter, apr_p
 typedef enum {
     ANSWERED,
     CLOSED, /* the seeder has gone, or understood nothing */
-    OVER    /* the vigil's reason, or the time, or nobody took the question */
+    OVER    /* cancelled, or the time is over, or nobody took the question */
 } wait_t;
 
 /* A question on its way. */
 typedef struct {
     letter_t letter;
     int miss_socket;
-    const tseed_vigil_t *vigil;
+    const tseed_cancel_t *cancel;
     apr_time_t until; /* monotonic */
     const char *why;  /* it is over before that time; or NULL */
-} errand_t;
+} exchange_t;
 
 /* Until the descriptor is readable, or some time has come. */
-static wait_t watch(errand_t *errand, int end, apr_time_t until)
+static wait_t watch(exchange_t *exchange, int end, apr_time_t until)
 {
-    const tseed_vigil_t *vigil = errand->vigil;
+    const tseed_cancel_t *cancel = exchange->cancel;
 
     for (;;) {
         struct pollfd fds[2] = {{.fd = end, .events = POLLIN},
-                                {.fd = vigil->client, .events = POLLRDHUP}};
+                                {.fd = cancel->client, .events = POLLRDHUP}};
         apr_time_t left = until - tseed_clock_monotonic();
         int millis = left > 0 ? (int)apr_time_as_msec(left) + 1 : 0;
 
-        poll(fds, 2, vigil->look && millis > LOOK_EVERY ? LOOK_EVERY : millis);
+        poll(fds, 2, cancel->look && millis > LOOK_EVERY ? LOOK_EVERY : millis);
         if (fds[0].revents) {
             return ANSWERED;
         }
-        errand->why = fds[1].revents ? "the client has gone"
-                      : vigil->look  ? vigil->look(vigil->baton)
-                                     : NULL;
-        if (errand->why || left <= 0) {
+        exchange->why = fds[1].revents ? "the client has gone"
+                        : cancel->look ? cancel->look(cancel->baton)
+                                       : NULL;
+        if (exchange->why || left <= 0) {
             return OVER;
         }
     }
@@ -219,7 +219,7 @@ static wait_t hear(int end, tseed_reply_t *reply, int *tile)
     return CLOSED;
 }
 
-static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
+static wait_t ask(tseed_reply_t *reply, int *tile, exchange_t *exchange)
 {
     int ends[2], sent;
     wait_t wait = OVER;
@@ -227,11 +227,11 @@ static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         return OVER;
     }
-    sent =
-        send_packet(errand->miss_socket, errand->letter.text, errand->letter.length, ends[1]) == 0;
+    sent = send_packet(exchange->miss_socket, exchange->letter.text, exchange->letter.length,
+                       ends[1]) == 0;
     close(ends[1]);
     if (sent) {
-        wait = watch(errand, ends[0], errand->until);
+        wait = watch(exchange, ends[0], exchange->until);
     }
     if (wait == ANSWERED) {
         wait = hear(ends[0], reply, tile);
@@ -241,23 +241,23 @@ static wait_t ask(tseed_reply_t *reply, int *tile, errand_t *errand)
 }
 
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
-                    const tseed_question_t *question, const tseed_vigil_t *vigil)
+                    const tseed_question_t *question, const tseed_cancel_t *cancel)
 {
-    errand_t errand = {.miss_socket = miss_socket,
-                       .vigil = vigil,
-                       .until = tseed_clock_monotonic() + TSEED_MISS_TIMEOUT};
-    wait_t wait = write_letter(&errand.letter, question) ? CLOSED : OVER;
+    exchange_t exchange = {.miss_socket = miss_socket,
+                           .cancel = cancel,
+                           .until = tseed_clock_monotonic() + TSEED_MISS_TIMEOUT};
+    wait_t wait = write_letter(&exchange.letter, question) ? CLOSED : OVER;
 
     *tile = -1;
-    for (int asks = 0; wait == CLOSED && asks < ASKS_MOST && !errand.why; asks++) {
-        wait = ask(reply, tile, &errand);
+    for (int asks = 0; wait == CLOSED && asks < ASKS_MOST && !exchange.why; asks++) {
+        wait = ask(reply, tile, &exchange);
         if (wait == CLOSED) {
-            watch(&errand, -1, tseed_clock_monotonic() + PAUSE);
+            watch(&exchange, -1, tseed_clock_monotonic() + PAUSE);
         }
     }
     if (wait != ANSWERED) {
         *reply = (tseed_reply_t){.outcome = TSEED_MISS_BUSY, .retry_after = BUSY_SECONDS};
-        apr_cpystrn(reply->cause, errand.why ? errand.why : "the seeder does not answer",
+        apr_cpystrn(reply->cause, exchange.why ? exchange.why : "the seeder does not answer",
                     sizeof(reply->cause));
     }
 }

@@ -37,7 +37,7 @@ typedef struct {
     const char *(*look)(void *baton); /* asked ten times a second: NULL, or why to wait no longer;
                                        * or NULL */
     void *baton;
-} tseed_vigil_t;
+} tseed_cancel_t;
 
 typedef enum {
     TSEED_MISS_STORED, /* it is in the store now */
@@ -66,7 +66,7 @@ apr_status_t tseed_miss_open(int ends[2], int most);
  * the next seeder is asked. *tile is a descriptor with PASSED, which the caller closes, and -1
  * otherwise. Failures on the way become BUSY. Child, any thread. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
-                    const tseed_question_t *question, const tseed_vigil_t *vigil);
+                    const tseed_question_t *question, const tseed_cancel_t *cancel);
 
 /* Seeder: the next question, in `pool`, with the end to answer to (a descriptor that the caller
  * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped. */

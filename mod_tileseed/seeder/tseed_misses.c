@@ -22,7 +22,7 @@
 #define FAILED_SECONDS      10
 #define BUSY_SECONDS        1
 #define WITHOUT_ROOM_MOST   16 /* metatiles of a tile set that wait for room: each has its answer */
-#define LEAVERS_AT_ONCE     64
+#define HANGUPS_AT_ONCE     64
 
 struct tseed_misses_t {
     tseed_misses_uses_t uses;
@@ -337,8 +337,8 @@ static void call_off(tseed_misses_t *misses, tseed_flight_t *flight)
 
 void tseed_misses_part(tseed_misses_t *misses)
 {
-    struct epoll_event events[LEAVERS_AT_ONCE];
-    int count = epoll_wait(misses->shared.leavers, events, LEAVERS_AT_ONCE, 0);
+    struct epoll_event events[HANGUPS_AT_ONCE];
+    int count = epoll_wait(misses->shared.hangups, events, HANGUPS_AT_ONCE, 0);
 
     for (int i = 0; i < count; i++) {
         tseed_waiter_t *waiter = events[i].data.ptr;
@@ -435,7 +435,7 @@ tseed_misses_t *tseed_misses_create(const tseed_misses_uses_t *uses)
     misses->client = (tseed_client_t){.module = misses, .feed = feed, .take = take, .tick = tick};
     misses->shared.places = tseed_waiter_places_create(
         settings->miss_waiters, of_layer, settings->miss_of_client, uses->context->pool);
-    misses->shared.leavers = -1;
+    misses->shared.hangups = -1;
     return misses;
 }
 
@@ -446,11 +446,11 @@ tseed_client_t *tseed_misses_client(tseed_misses_t *misses)
 
 apr_status_t tseed_misses_open(tseed_misses_t *misses)
 {
-    misses->shared.leavers = epoll_create1(EPOLL_CLOEXEC);
-    return misses->shared.leavers < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
+    misses->shared.hangups = epoll_create1(EPOLL_CLOEXEC);
+    return misses->shared.hangups < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
 }
 
-int tseed_misses_leavers(const tseed_misses_t *misses)
+int tseed_misses_hangups(const tseed_misses_t *misses)
 {
-    return misses->shared.leavers;
+    return misses->shared.hangups;
 }

@@ -40,7 +40,7 @@ tseed_client_t *tseed_misses_client(tseed_misses_t *misses);
 /* Opens the epoll that hears of clients that leave. Fails when there is no descriptor left. */
 apr_status_t tseed_misses_open(tseed_misses_t *misses);
 /* Returns the descriptor to poll: readable when a client has left. */
-int tseed_misses_leavers(const tseed_misses_t *misses);
+int tseed_misses_hangups(const tseed_misses_t *misses);
 
 /* Takes in the questions that have come. */
 void tseed_misses_hear(tseed_misses_t *misses);

@@ -70,7 +70,7 @@ static int wait_for_work(seeder_t *seeder, int *rung)
         {.fd = seeder->setup->doorbell, .events = POLLIN},
         {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN},
         {.fd = seeder->setup->miss_socket, .events = POLLIN},
-        {.fd = tseed_misses_leavers(seeder->parts->misses), .events = POLLIN},
+        {.fd = tseed_misses_hangups(seeder->parts->misses), .events = POLLIN},
     };
     apr_time_t now = tseed_clock_monotonic();
     apr_time_t next =

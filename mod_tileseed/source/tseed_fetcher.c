@@ -102,7 +102,7 @@ void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
     lane = find_lane(fetcher, upstream);
     if (lane) {
         *outlook = lane->outlook;
-        outlook->hushed = atomic_load(&lane->hushed);
+        outlook->silent = atomic_load(&lane->silent);
     }
     pthread_mutex_unlock(&fetcher->lock);
 }
@@ -264,11 +264,11 @@ static void collect_finished(tseed_fetcher_t *fetcher)
 /* The first silence is worth a line at once: until its requests have failed much time may pass. */
 static void note_hush(tseed_lane_t *lane, apr_time_t now)
 {
-    if (tseed_lane_note_hush(lane, now)) {
+    if (tseed_lane_note_silence(lane, now)) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
                   "the upstream %s has not answered for %.0f s; requests under way: %d",
                   lane->upstream->name,
-                  (double)(now - atomic_load(&lane->hushed)) / APR_USEC_PER_SEC, lane->under_way);
+                  (double)(now - atomic_load(&lane->silent)) / APR_USEC_PER_SEC, lane->under_way);
     }
 }
 

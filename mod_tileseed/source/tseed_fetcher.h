@@ -89,7 +89,7 @@ typedef struct {
     apr_time_t since; /* wall clock: nothing but probes is sent since then, until it answers; 0: all
                        * is well */
     apr_time_t next;  /* monotonic: not asked again before */
-    apr_time_t hushed; /* monotonic: for longer than its answers usually take nothing has come of
+    apr_time_t silent; /* monotonic: for longer than its answers usually take nothing has come of
                         * what it was asked, since then; 0: it answers, or is not being asked */
     char cause[TSEED_CAUSE_SIZE];
 } tseed_outlook_t;

@@ -12,8 +12,8 @@
 
 /* An upstream is silent when no answer has come for so long, and for so many times what is usual.
  */
-#define HUSH       (5 * APR_USEC_PER_SEC)
-#define HUSH_USUAL 3
+#define SILENCE       (5 * APR_USEC_PER_SEC)
+#define SILENCE_USUAL 3
 
 /* How long a transfer that nobody waits for stays in the way of others: of many who go at once the
  * last has gone by then, so that none of their transfers takes the place of another. */
@@ -192,22 +192,22 @@ static apr_time_t silent_since(const tseed_lane_t *lane)
     return oldest && lane->pace.heard > oldest ? lane->pace.heard : oldest;
 }
 
-static apr_interval_time_t hush_of(const tseed_lane_t *lane)
+static apr_interval_time_t silence_limit(const tseed_lane_t *lane)
 {
-    apr_interval_time_t usual = HUSH_USUAL * lane->pace.usual;
+    apr_interval_time_t usual = SILENCE_USUAL * lane->pace.usual;
 
-    return usual > HUSH ? usual : HUSH;
+    return usual > SILENCE ? usual : SILENCE;
 }
 
-int tseed_lane_note_hush(tseed_lane_t *lane, apr_time_t now)
+int tseed_lane_note_silence(tseed_lane_t *lane, apr_time_t now)
 {
     apr_time_t since = silent_since(lane);
-    int was_hushed = atomic_load(&lane->hushed) != 0;
-    int is_hushed = since && now - since >= hush_of(lane);
+    int was_silent = atomic_load(&lane->silent) != 0;
+    int is_silent = since && now - since >= silence_limit(lane);
 
-    atomic_store(&lane->hushed, is_hushed ? since : 0);
-    if (is_hushed && !was_hushed && lane->hush_said <= lane->pace.heard) {
-        lane->hush_said = now;
+    atomic_store(&lane->silent, is_silent ? since : 0);
+    if (is_silent && !was_silent && lane->silence_said <= lane->pace.heard) {
+        lane->silence_said = now;
         return 1;
     }
     return 0;
@@ -215,11 +215,11 @@ int tseed_lane_note_hush(tseed_lane_t *lane, apr_time_t now)
 
 /* When that is to be seen; TSEED_PACE_NEVER: it is seen already, or there is nothing to wait for.
  */
-static apr_time_t hush_due(const tseed_lane_t *lane)
+static apr_time_t silence_due(const tseed_lane_t *lane)
 {
     apr_time_t since = silent_since(lane);
 
-    return since && !atomic_load(&lane->hushed) ? since + hush_of(lane) : TSEED_PACE_NEVER;
+    return since && !atomic_load(&lane->silent) ? since + silence_limit(lane) : TSEED_PACE_NEVER;
 }
 
 /* ---- what nobody waits for ---- */
@@ -294,9 +294,9 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
         lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
-    apr_time_t hush = hush_due(lane), orphan = orphan_due(lane);
+    apr_time_t silence = silence_due(lane), orphan = orphan_due(lane);
 
-    due = hush < due ? hush : due;
+    due = silence < due ? silence : due;
     due = orphan < due ? orphan : due;
     for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->silent_until && wire->silent_until < due) {

@@ -28,12 +28,12 @@ typedef struct tseed_lane_t {
     int64_t round;              /* the one that is being served */
     tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
     int under_way;
-    apr_time_t hush_said; /* monotonic: the last line about a silence; one between two answers */
+    apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
     tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
                                    * the first that was answered well; or NULL */
     char cause[TSEED_CAUSE_SIZE]; /* of its last answer that said it is away */
-    _Atomic apr_time_t hushed;    /* see tseed_outlook_t; others read it */
+    _Atomic apr_time_t silent;    /* see tseed_outlook_t; others read it */
     tseed_outlook_t outlook;      /* what others see of it, under the fetcher's lock */
     struct tseed_lane_t *next;
 } tseed_lane_t;
@@ -57,7 +57,7 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane);
 void tseed_lane_listen(tseed_lane_t *lane, apr_time_t now);
 
 /* Sees whether the upstream is silent. Returns 1 when that begins to be so. */
-int tseed_lane_note_hush(tseed_lane_t *lane, apr_time_t now);
+int tseed_lane_note_silence(tseed_lane_t *lane, apr_time_t now);
 
 /* A busy wire whose upstream has been silent for too long, or NULL. */
 tseed_wire_t *tseed_lane_find_silent(const tseed_lane_t *lane, apr_time_t now);

@@ -13,7 +13,7 @@
 
 #define SLOW_FACTOR 3
 #define SLOW_SLACK  (APR_USEC_PER_SEC / 10)
-#define CREEP       5 /* the usual latency grows by this part of it a window */
+#define GROWTH      5 /* the usual latency grows by this part of it a window */
 #define PROBE_FIRST APR_USEC_PER_SEC
 #define PROBE_MOST  (40 * APR_USEC_PER_SEC)
 
@@ -79,7 +79,7 @@ static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
     if (pace->usual == 0 || pace->window == 1 || mean < pace->usual) {
         pace->usual = mean > 0 ? mean : 1;
     } else {
-        pace->usual += pace->usual / CREEP;
+        pace->usual += pace->usual / GROWTH;
     }
     set_window(pace, pace->window + 1);
 }

@@ -131,15 +131,15 @@ typedef struct {
     void (*tell)(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect);
     void *baton;
     void (*warn)(void *baton, const tseed_tile_t *tile); /* right before a removal; NULL: nobody */
-} tseed_witness_t;
+} tseed_visitor_t;
 
 /* Removes the tiles of a range, and the directories below the root that become empty. Looks for
  * possible names or reads the names that exist, whichever are fewer. Does not follow symbolic links
- * to directories. Tells `witness` each tile's effect right after its removal, in this thread; the
+ * to directories. Tells `visitor` each tile's effect right after its removal, in this thread; the
  * effect is exact as long as nobody else puts the same tile meanwhile. A tile that is not there is
  * no failure. Asks `stop` for each name. APR_EINTR: stopped in the middle. */
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
-                                const tseed_witness_t *witness, const tseed_stop_t *stop);
+                                const tseed_visitor_t *visitor, const tseed_stop_t *stop);
 
 /* Counts the tiles of a range on disk: names, and the files that belong to them. `drop_leftovers`:
  * also removes all unfinished files from the directories that it reads; no other thread may write
@@ -153,11 +153,11 @@ apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
 int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch);
 
 /* Finds the tiles that exist in levels first..last, in no particular order, without putting or
- * removing any. `witness` sets the pace; it is told what tseed_store_count would say of the tile.
+ * removing any. `visitor` sets the pace; it is told what tseed_store_count would say of the tile.
  * Memory is bounded whatever there is. A tile that is put or removed meanwhile may be missed or
  * told. `stop` and directories as for a removal. */
 apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
-                              const tseed_witness_t *witness, const tseed_stop_t *stop);
+                              const tseed_visitor_t *visitor, const tseed_stop_t *stop);
 
 /* Takes all tiles of a range out of sight at once: renames the directory of their level away, so
  * that tseed_store_purge can remove it. `remnant` says whose tiles they are and how much of them is

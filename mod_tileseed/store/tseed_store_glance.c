@@ -28,7 +28,7 @@ int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch)
 {
     const tseed_subset_t *subset = tileset->subset;
     glance_t glance = {0, 0};
-    const tseed_witness_t witness = {seen, &glance, NULL};
+    const tseed_visitor_t visitor = {seen, &glance, NULL};
     const tseed_stop_t stop = {has_seen_enough, &glance};
     tseed_effect_t shared = {0};
     tseed_store_t *store;
@@ -37,7 +37,7 @@ int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch)
     if (rv != APR_SUCCESS) {
         return 0;
     }
-    rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &witness, &stop);
+    rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &visitor, &stop);
     if (rv == APR_SUCCESS) {
         rv = tseed_store_shared_count(&shared, store);
     }

@@ -9,31 +9,31 @@
 static apr_status_t remove_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
                                 const struct stat *st, const tseed_tile_t *tile)
 {
-    const tseed_witness_t *witness = scan->baton;
+    const tseed_visitor_t *visitor = scan->baton;
     tseed_effect_t effect;
     apr_status_t rv = tseed_store_loss(&effect, scan->store, st);
 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (witness->warn) {
-        witness->warn(witness->baton, tile);
+    if (visitor->warn) {
+        visitor->warn(visitor->baton, tile);
     }
     if (unlinkat(folder->fd, name, 0) != 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
     folder->emptied = 1;
-    witness->tell(witness->baton, tile, &effect);
+    visitor->tell(visitor->baton, tile, &effect);
     return APR_SUCCESS;
 }
 
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
-                                const tseed_witness_t *witness, const tseed_stop_t *stop)
+                                const tseed_visitor_t *visitor, const tseed_stop_t *stop)
 {
     tseed_scan_t scan = {.store = store,
                          .stop = stop,
                          .file = remove_file,
-                         .baton = (void *)witness,
+                         .baton = (void *)visitor,
                          .leftovers_before = tseed_leftover_before()};
 
     return tseed_scan_run(&scan, range);
@@ -80,22 +80,22 @@ apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
 static apr_status_t find_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
                               const struct stat *st, const tseed_tile_t *tile)
 {
-    const tseed_witness_t *witness = scan->baton;
+    const tseed_visitor_t *visitor = scan->baton;
     tseed_effect_t effect;
     apr_status_t rv = value(&effect, scan->store, st);
 
     (void)folder;
     (void)name;
     if (rv == APR_SUCCESS) {
-        witness->tell(witness->baton, tile, &effect);
+        visitor->tell(visitor->baton, tile, &effect);
     }
     return rv;
 }
 
 apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
-                              const tseed_witness_t *witness, const tseed_stop_t *stop)
+                              const tseed_visitor_t *visitor, const tseed_stop_t *stop)
 {
-    tseed_scan_t scan = {.store = store, .stop = stop, .file = find_file, .baton = (void *)witness};
+    tseed_scan_t scan = {.store = store, .stop = stop, .file = find_file, .baton = (void *)visitor};
     apr_status_t rv = APR_SUCCESS;
 
     for (int z = first; z <= last && rv == APR_SUCCESS; z++) {

@@ -69,12 +69,12 @@ static apr_status_t go_through(walker_t *walker, apr_pool_t *pool)
 {
     const tseed_run_t *run = walker->run;
     const tseed_subset_t *subset = run->tileset.subset;
-    const tseed_witness_t witness = {found, walker, NULL};
+    const tseed_visitor_t visitor = {found, walker, NULL};
     tseed_store_t *store;
     apr_status_t rv = tseed_store_open(&store, &run->tileset, TSEED_STORE_IDS - 1, pool);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &witness, NULL);
+        rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &visitor, NULL);
     }
     return rv;
 }

@@ -70,7 +70,7 @@ typedef struct tseed_run_t {
     tseed_job_t *to_retry;   /* to be fetched again, by the time when they are due */
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
                               * upstream is not known to be away */
-    int is_hushed;           /* the upstream is there, but does not answer */
+    int is_silent;           /* the upstream is there, but does not answer */
     int is_behind;           /* its next metatile is with a run that can't go on just now */
     tseed_job_t *jobs;       /* all under way, by sibling */
     apr_time_t pause_until;  /* monotonic; the store can't be written */

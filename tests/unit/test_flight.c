@@ -52,7 +52,7 @@ static flight_t *flight_make(void)
     all->job.run = &all->run;
     all->job.stage = TSEED_STAGE_CUT;
     all->shared.places = tseed_waiter_places_create(WAITERS, WAITERS, WAITERS, pool);
-    all->shared.leavers = epoll_create1(EPOLL_CLOEXEC);
+    all->shared.hangups = epoll_create1(EPOLL_CLOEXEC);
     all->flight = tseed_flight_get(&all->run, 3);
     all->flight->job = &all->job;
     for (int i = 0; i < WAITERS; i++) {
@@ -98,7 +98,7 @@ static void end(flight_t *all)
     for (int i = 0; i < WAITERS; i++) {
         close(all->ends[i]);
     }
-    close(all->shared.leavers);
+    close(all->shared.hangups);
 }
 
 static void test_flight__requests_for_one_metatile_share_a_flight(void **state)
@@ -214,10 +214,10 @@ static void test_flight__a_client_that_goes_is_heard_of(void **state)
     struct epoll_event gone;
 
     (void)state;
-    assert_int_equal(epoll_wait(all->shared.leavers, &gone, 1, 0), 0);
+    assert_int_equal(epoll_wait(all->shared.hangups, &gone, 1, 0), 0);
     close(all->ends[1]);
     all->ends[1] = -1;
-    assert_int_equal(epoll_wait(all->shared.leavers, &gone, 1, 0), 1);
+    assert_int_equal(epoll_wait(all->shared.hangups, &gone, 1, 0), 1);
     tseed_flight_leave(&all->shared, gone.data.ptr);
     assert_int_equal(count_places(all), 1);
     tseed_flight_drop_late(&all->shared, all->flight, &(tseed_reply_t){0}, INT64_MAX);

@@ -143,9 +143,9 @@ static void test_lending__what_pauses_a_run(void **state)
 
     (void)state;
     assert_false(tseed_lending_is_paused(&all->runs, run));
-    run->is_hushed = 1; /* its upstream does not answer */
+    run->is_silent = 1; /* its upstream does not answer */
     assert_true(tseed_lending_is_paused(&all->runs, run));
-    run->is_hushed = 0;
+    run->is_silent = 0;
     run->pauses = 1; /* its store failed */
     assert_true(tseed_lending_is_paused(&all->runs, run));
     run->pauses = 0;

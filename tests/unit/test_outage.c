@@ -163,7 +163,7 @@ static void test_outage__of_an_earlier_seeder_lasts_until_the_first_answer(void 
 
 static void test_outage__silence_is_said_and_is_no_outage(void **state)
 {
-    const tseed_outlook_t silent = {.heard = NOW, .hushed = NOW};
+    const tseed_outlook_t silent = {.heard = NOW, .silent = NOW};
 
     (void)state;
     look(&silent, NOW + 12 * SECOND);
@@ -173,7 +173,7 @@ static void test_outage__silence_is_said_and_is_no_outage(void **state)
     assert_int_equal(run.waits_since, 0);
     look(&well, NOW + 2 * GIVE_UP);
     assert_string_equal(run.progress.reason, "");
-    assert_int_equal(run.is_hushed, 0);
+    assert_int_equal(run.is_silent, 0);
 }
 
 /* ---- records ---- */

@@ -30,7 +30,7 @@ static void *ask(void *data)
                                  .format = "image/png",
                                  .tile = waiter->tile,
                                  .client = ""};
-    const tseed_vigil_t vigil = {.client = waiter->socket};
+    const tseed_cancel_t cancel = {.client = waiter->socket};
 
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
     question.parameters = apr_table_make(pool, 1);
@@ -38,7 +38,7 @@ static void *ask(void *data)
         apr_table_setn((apr_table_t *)question.parameters, "STYLES", waiter->style);
     }
     tseed_miss_ask(&waiter->reply, &waiter->file, waiter->fixture->miss_socket[1], &question,
-                   &vigil);
+                   &cancel);
     apr_pool_destroy(pool);
     return NULL;
 }

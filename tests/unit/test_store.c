@@ -105,9 +105,9 @@ static void count_removed(void *baton, const tseed_tile_t *tile, const tseed_eff
 static int64_t remove_range(fixture_t *fixture, tseed_range_t range)
 {
     int64_t removed = 0;
-    const tseed_witness_t witness = {count_removed, &removed, NULL};
+    const tseed_visitor_t visitor = {count_removed, &removed, NULL};
 
-    assert_int_equal(tseed_store_remove(fixture->store, &range, &witness, NULL), APR_SUCCESS);
+    assert_int_equal(tseed_store_remove(fixture->store, &range, &visitor, NULL), APR_SUCCESS);
     return removed;
 }
 
@@ -658,7 +658,7 @@ static void test_store__remove_few_of_a_million_million(void **state)
             assert_int_equal(put(fixture, 20, i * 104729 % 1048576, i * 7919, "tile"), APR_SUCCESS);
         }
         assert_int_equal(tseed_store_remove(fixture->store, &range,
-                                            &(tseed_witness_t){count_removed, &removed, NULL},
+                                            &(tseed_visitor_t){count_removed, &removed, NULL},
                                             &(tseed_stop_t){count_to, &counter}),
                          APR_SUCCESS);
         assert_int_equal(removed, 10);
@@ -679,7 +679,7 @@ static void test_store__remove_few_among_many(void **state)
     }
     for (int i = 0; i < 2; i++) {
         assert_int_equal(tseed_store_remove(fixture->store, &ranges[i],
-                                            &(tseed_witness_t){count_removed, &removed, NULL},
+                                            &(tseed_visitor_t){count_removed, &removed, NULL},
                                             &(tseed_stop_t){count_to, &counter}),
                          0);
     }
@@ -699,7 +699,7 @@ static void test_store__remove_stopped_in_the_middle(void **state)
         assert_int_equal(put(fixture, 4, i % 16, i / 16, "t"), APR_SUCCESS);
     }
     assert_int_equal(tseed_store_remove(fixture->store, &range,
-                                        &(tseed_witness_t){count_removed, &removed, NULL},
+                                        &(tseed_visitor_t){count_removed, &removed, NULL},
                                         &(tseed_stop_t){count_to, &counter}),
                      APR_EINTR);
     assert_true(removed > 0 && removed < 20);

@@ -72,7 +72,7 @@ static tseed_effect_t remove_range(fixture_t *fixture, tseed_range_t range)
     tseed_effect_t sum = {0};
 
     assert_int_equal(
-        tseed_store_remove(fixture->store, &range, &(tseed_witness_t){add_up, &sum, NULL}, NULL),
+        tseed_store_remove(fixture->store, &range, &(tseed_visitor_t){add_up, &sum, NULL}, NULL),
         APR_SUCCESS);
     return sum;
 }
@@ -231,7 +231,7 @@ static void test_store__walk_finds_every_tile(void **state)
                              0);
         }
         assert_int_equal(tseed_store_walk(fixture->store, 4, 4,
-                                          &(tseed_witness_t){add_up, &found_sum, NULL}, NULL),
+                                          &(tseed_visitor_t){add_up, &found_sum, NULL}, NULL),
                          APR_SUCCESS);
         assert_effect(found_sum, sum.names, sum.files, sum.bytes, sum.allocated);
         nftw(fixture->made.layer.store.root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
@@ -262,12 +262,12 @@ static void test_store__walk_goes_through_levels_and_stops(void **state)
             tseed_store_put(&effect, fixture->store, &(tseed_tile_t){z, 1, 1}, "t", 1, NULL), 0);
     }
     assert_int_equal(
-        tseed_store_walk(fixture->store, 3, 8, &(tseed_witness_t){count_tile, &tiles, NULL}, NULL),
+        tseed_store_walk(fixture->store, 3, 8, &(tseed_visitor_t){count_tile, &tiles, NULL}, NULL),
         0);
     assert_int_equal(tiles, 6);
     tiles = 0;
     assert_int_equal(tseed_store_walk(fixture->store, 0, 30,
-                                      &(tseed_witness_t){count_tile, &tiles, NULL},
+                                      &(tseed_visitor_t){count_tile, &tiles, NULL},
                                       &(tseed_stop_t){from_third, &tiles}),
                      APR_EINTR);
     assert_int_equal(tiles, 3);

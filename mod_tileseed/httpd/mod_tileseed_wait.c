@@ -8,7 +8,7 @@
  * the request stops waiting when no other process has been serving for a moment. While another
  * process serves, the request may wait as long as any request.
  */
-#include "mod_tileseed_sentry.h"
+#include "mod_tileseed_wait.h"
 
 #include <ap_mpm.h>
 #include <apr_portable.h>
@@ -67,15 +67,15 @@ static int lasts(apr_time_t *since, int is_so, apr_interval_time_t limit)
 
 static const char *look(void *baton)
 {
-    tseed_sentry_t *sentry = baton;
+    tseed_wait_t *wait = baton;
 
-    if (sentry->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
+    if (wait->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
         return "the client has gone";
     }
-    if (lasts(&sentry->seeder_missed, !seeder_is_there(), SEEDER_TIMEOUT)) {
+    if (lasts(&wait->seeder_missed, !seeder_is_there(), SEEDER_TIMEOUT)) {
         return "the seeder is not at work";
     }
-    if (lasts(&sentry->alone, is_ending() && !others_serve(), PROCESS_TIMEOUT)) {
+    if (lasts(&wait->alone, is_ending() && !others_serve(), PROCESS_TIMEOUT)) {
         return "this process of httpd is ending";
     }
     return NULL;
@@ -91,8 +91,8 @@ static int socket_of(const request_rec *r)
     return socket && apr_os_sock_get(&descriptor, socket) == APR_SUCCESS ? descriptor : -1;
 }
 
-tseed_vigil_t tseed_sentry_begin(tseed_sentry_t *sentry, request_rec *r)
+tseed_cancel_t tseed_wait_begin(tseed_wait_t *wait, request_rec *r)
 {
-    *sentry = (tseed_sentry_t){.request = r};
-    return (tseed_vigil_t){.client = socket_of(r), .look = look, .baton = sentry};
+    *wait = (tseed_wait_t){.request = r};
+    return (tseed_cancel_t){.client = socket_of(r), .look = look, .baton = wait};
 }
