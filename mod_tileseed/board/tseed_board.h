@@ -152,8 +152,8 @@ tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row);
 
 /* The rows of a layer (NULL: all), ascending by id, as an array of tseed_row_t in `pool`. With
- * `terminating` those in termination too. NULL when a row can't be right or can't be read just
- * now: ask the database. */
+ * `terminating` it has rows of tasks that are being terminated, too. NULL when a row can't be right
+ * or can't be read just now: ask the database. */
 apr_array_header_t *tseed_board_list(const tseed_board_t *board, const char *layer, int terminating,
                                      apr_pool_t *pool);
 
@@ -182,9 +182,9 @@ void tseed_board_generation_set(tseed_board_t *board, uint64_t generation);
  * while nobody writes slots. */
 const char *tseed_board_validate(const tseed_board_t *board, apr_pool_t *pool);
 
-/* Puts one kind of fault right in a board that another seeder has left. Returns a sentence about
- * the fault, or NULL when there is no more fault. A slot that can't be right is free afterwards:
- * the database knows its task. Seeder, main thread, before it reads the slots. */
+/* Mends one kind of fault in a board that another seeder has left. Returns a sentence about the
+ * fault, or NULL when there is no more fault. A slot that can't be right is free afterwards: the
+ * database knows its task. Seeder, main thread, before it reads the slots. */
 const char *tseed_board_mend(tseed_board_t *board, apr_pool_t *pool);
 
 #endif

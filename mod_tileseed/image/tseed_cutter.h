@@ -8,7 +8,7 @@
  *
  * PNG and lossless WebP tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut
  * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
- * `quality` then counts for nothing, and nothing is lost. Otherwise they are decoded and encoded
+ * `quality` has no effect then, and nothing is lost. Otherwise they are decoded and encoded
  * once. JPEG knows no transparency: transparent pixels become white. An answer that is the one
  * wanted tile already is checked, stripped (tseed_strip.h) and passed on.
  *

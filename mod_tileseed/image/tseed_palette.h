@@ -5,7 +5,7 @@
  * Each function makes a gapless picture of indices. Translucent colours come first, as a PNG wants
  * them; colours that no pixel has are left out.
  *
- * One thread at a time for each room of a palette.
+ * One thread at a time uses a palette and its buffers.
  */
 #ifndef TSEED_PALETTE_H
 #define TSEED_PALETTE_H

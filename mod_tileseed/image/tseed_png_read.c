@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Reads the plain kinds of PNG: the stream inflated at once into a room of its exact size.
+/* Reads the plain kinds of PNG: inflates the stream at once into a buffer of its exact size.
  *
  * Why not libpng alone: it inflates by zlib, row by row. A metatile of 1024 x 1024 takes 5.1 ms of
  * CPU here and 15.1 ms in libpng, one with a palette 0.7 and 2.7 ms (pictures of tests/bench, best

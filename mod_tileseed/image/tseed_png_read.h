@@ -38,9 +38,9 @@ typedef struct {
 /* Whether data begins as a PNG does. */
 int tseed_png_is(const unsigned char *data, size_t length);
 
-/* Reads the whole picture; samples of 16 bits are rounded to 8, grey of fewer is widened, a single
- * transparent colour becomes alpha. The picture's memory is the reader's and lasts until its next
- * use. Returns NULL or a sentence in `pool`. */
+/* Reads the whole picture. Samples of 16 bits are rounded to 8. Grey samples of fewer bits are
+ * widened to 8. A single transparent colour becomes alpha. The picture's memory is the reader's and
+ * lasts until the reader is used again. Returns NULL or a sentence in `pool`. */
 const char *tseed_png_read(tseed_picture_t *picture, tseed_png_reader_t *reader, tseed_png_t *png,
                            apr_pool_t *pool);
 

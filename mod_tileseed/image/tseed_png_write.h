@@ -25,9 +25,9 @@ typedef struct {
     tseed_buffer_t file;
 } tseed_png_writer_t;
 
-/* Writes the picture at a libdeflate level of 1..12, one with a palette at 2 at least, into the
- * writer's buffer `file` and returns the length, 0 when there is no memory. Translucent colours
- * should come first in a palette: tRNS ends with the last of them. */
+/* Writes the picture into the writer's buffer `file` at a libdeflate level of 1..12; a picture with
+ * a palette takes level 2 at least. Returns the length, or 0 when there is no memory. Translucent
+ * colours should come first in a palette, because tRNS ends with the last of them. */
 size_t tseed_png_write(tseed_png_writer_t *writer, const tseed_picture_t *picture, int level);
 
 /* Gives its memory back. */

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Tasks and progress as the columns of their rows.
  *
- * Two columns are text although they hold numbers. Bounds, because SQLite gives 15 digits of a
- * number and a double needs 17. The window of finished positions, because it is empty most of the
- * time: hexadecimal digits, the first word first, without the zeros at the end.
+ * Two columns are text although they hold numbers. Bounds are text because SQLite gives 15 digits
+ * of a number and a double needs 17. The window of finished positions is text because it is empty
+ * most of the time: it is hexadecimal digits, the first word first, without the zeros at the end.
  */
 #include "state/tseed_record.h"
 
