@@ -48,10 +48,7 @@ static void settle(const tseed_free_space_t *space, root_t *root)
     const int64_t used = tseed_cleaner_used(cleaner, root->path);
 
     root->bytes = root->found;
-    if (root->found < INT64_MAX) {
-        tseed_cleaner_free_set(cleaner, root->path, root->found,
-                               used < root->used ? used : root->used);
-    }
+    tseed_cleaner_free_set(cleaner, root->path, root->found, used < root->used ? used : root->used);
 }
 
 static void take(void *module, void *about)
@@ -79,22 +76,17 @@ static root_t *get(tseed_free_space_t *space, const char *path)
     return root;
 }
 
-static void measure(root_t *root)
-{
-    apr_pool_clear(root->scratch);
-    root->found = tseed_store_free(root->path, root->scratch);
-}
-
 static void *measure_thread(void *data)
 {
     root_t *root = data;
 
-    measure(root);
+    apr_pool_clear(root->scratch);
+    root->found = tseed_store_free(root->path, root->scratch);
     tseed_mailbox_put(root->mailbox, &root->letter);
     return NULL;
 }
 
-/* Without a thread the root keeps its last limit until the next tick. */
+/* Without a thread the root keeps what its account has until the next tick. */
 static void begin(const tseed_free_space_t *space, root_t *root)
 {
     pthread_t thread;
@@ -110,18 +102,17 @@ static void begin(const tseed_free_space_t *space, root_t *root)
 
 void tseed_free_space_begin(tseed_free_space_t *space)
 {
-    const tseed_cleaner_t *cleaner = space->cache->cleaner;
     const char *path;
 
     if (space->context->settings->min_free == 0) {
         return;
     }
-    for (unsigned i = 0; (path = tseed_cleaner_root(cleaner, i)) != NULL; i++) {
+    for (unsigned i = 0; (path = tseed_cleaner_root(space->cache->cleaner, i)) != NULL; i++) {
         root_t *root = get(space, path);
 
-        root->used = tseed_cleaner_used(cleaner, path);
-        measure(root);
-        settle(space, root);
+        if (!root->is_at_work) {
+            begin(space, root);
+        }
     }
 }
 
@@ -134,20 +125,8 @@ int64_t tseed_free_space_get(const tseed_free_space_t *space, const char *root)
 
 static void tick(void *module, apr_time_t now)
 {
-    tseed_free_space_t *space = module;
-    const char *path;
-
     (void)now;
-    if (space->context->settings->min_free == 0) {
-        return;
-    }
-    for (unsigned i = 0; (path = tseed_cleaner_root(space->cache->cleaner, i)) != NULL; i++) {
-        root_t *root = get(space, path);
-
-        if (!root->is_at_work) {
-            begin(space, root);
-        }
-    }
+    tseed_free_space_begin(module);
 }
 
 tseed_free_space_t *tseed_free_space_create(const tseed_context_t *context,

@@ -4,7 +4,8 @@
  *
  * A network file system does not answer while its server is away. So each root has a thread of its
  * own that measures once a tick. While such a measure is under way the root is not measured again
- * and keeps its last limit. Other roots and the main thread go on.
+ * and keeps its last limit. Other roots and the main thread go on. Before its first measure the
+ * account of a root refuses all charges, so that nothing is written below the root.
  */
 #ifndef TSEED_FREE_SPACE_H
 #define TSEED_FREE_SPACE_H
@@ -21,8 +22,7 @@ tseed_free_space_t *tseed_free_space_create(const tseed_context_t *context,
 /* The record of the client that measures once a tick. It is the module's. */
 tseed_client_t *tseed_free_space_client(tseed_free_space_t *space);
 
-/* Measures all roots once and waits for the results, so that each root has its limit before the
- * first tile is written. Once, at the start. */
+/* Begins to measure all roots that are not being measured. At the start, and once a tick. */
 void tseed_free_space_begin(tseed_free_space_t *space);
 
 /* Bytes that a root had free when it was measured last; INT64_MAX: nobody knows. */

@@ -32,6 +32,12 @@ tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tsee
     return wait;
 }
 
+/* Whether an account is of a store root that has not been measured. */
+static int is_unmeasured(const tseed_account_t *account)
+{
+    return tseed_account_limit(account).bytes == TSEED_LIMIT_UNKNOWN;
+}
+
 static void wake_all(tseed_run_t *runs)
 {
     for (tseed_run_t *run = runs; run; run = run->next_run) {
@@ -61,7 +67,7 @@ int tseed_quota_wait_has_room(const tseed_account_t *account, tseed_amount_t amo
 
 const tseed_want_t *tseed_quota_wait_wanted(const tseed_quota_wait_t *wait)
 {
-    return wait->is_wanted ? &wait->want : NULL;
+    return wait->is_wanted && !is_unmeasured(wait->want.account) ? &wait->want : NULL;
 }
 
 void tseed_quota_wait_forget(tseed_quota_wait_t *wait)
@@ -113,7 +119,8 @@ void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *accou
     for (tseed_run_t *run = wait->runs->tasks; run; run = run->next_run) {
         const char *reason;
 
-        if (!run->short_of || (account && run->short_of != account)) {
+        if (!run->short_of || (account && run->short_of != account) ||
+            is_unmeasured(run->short_of)) {
             continue;
         }
         reason =
@@ -166,6 +173,28 @@ static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
     amount->files = greater(amount->files, other.files);
 }
 
+/* No line of the log: the measure is seldom under way for longer than a moment. */
+static void say_unmeasured(const tseed_quota_wait_t *wait, tseed_run_t *run)
+{
+    if (!run->is_background) {
+        tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
+                       "paused: the free space of the layer's store is not known yet");
+        tseed_display_run(wait->display, run);
+    }
+}
+
+/* When the root is measured, room for one tile is enough to try again. */
+static void put_unmeasured(tseed_quota_wait_t *wait, const tseed_job_t *job)
+{
+    const tseed_amount_t tile = {job->needed, 1};
+
+    say_unmeasured(wait, job->run);
+    if (!wait->is_wanted) {
+        wait->want = (tseed_want_t){.account = job->refused, .amount = tile, .least = tile};
+        wait->is_wanted = 1;
+    }
+}
+
 /* Nothing is removed for a tile that does not fit into an empty account. */
 void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
@@ -173,6 +202,10 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 
     job->run->short_of = job->refused;
     job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
+    if (is_unmeasured(job->refused)) {
+        put_unmeasured(wait, job);
+        return;
+    }
     if (is_too_large(job)) {
         tseed_quota_wait_say(wait, job->refused, "nothing may be expired");
         return;

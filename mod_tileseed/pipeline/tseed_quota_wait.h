@@ -32,7 +32,7 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job);
  * waits, because room may come. */
 const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job);
 
-/* What is wanted; NULL: nothing. */
+/* What is wanted; NULL: nothing, or the store root in question has not been measured. */
 const tseed_want_t *tseed_quota_wait_wanted(const tseed_quota_wait_t *wait);
 
 /* Forgets what is wanted. The runs ask again when their second is over. */

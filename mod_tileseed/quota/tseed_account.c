@@ -53,7 +53,7 @@ static int64_t beyond(const gauge_t *gauge)
 {
     int64_t used = load(&gauge->used), limit = load(&gauge->limit);
 
-    return used > limit ? used - limit : 0;
+    return limit != TSEED_LIMIT_UNKNOWN && used > limit ? used - limit : 0;
 }
 
 tseed_amount_t tseed_account_excess(const tseed_account_t *account)
@@ -73,7 +73,9 @@ static int reserve(gauge_t *gauge, int64_t amount)
     int64_t used = load(&gauge->used);
 
     do {
-        if (used > load(&gauge->limit) - amount) {
+        const int64_t limit = load(&gauge->limit);
+
+        if (limit == TSEED_LIMIT_UNKNOWN || used > limit - amount) {
             return 0;
         }
     } while (!atomic_compare_exchange_weak_explicit(&gauge->used, &used, used + amount,

@@ -18,7 +18,8 @@
 
 #include <stdint.h>
 
-#define TSEED_NO_LIMIT INT64_MAX
+#define TSEED_NO_LIMIT      INT64_MAX
+#define TSEED_LIMIT_UNKNOWN (-1) /* nothing may be charged, and nothing is over */
 
 typedef struct tseed_account_t tseed_account_t;
 
@@ -38,8 +39,8 @@ tseed_account_t *tseed_account_create(void);
 tseed_amount_t tseed_account_used(const tseed_account_t *account);
 tseed_amount_t tseed_account_limit(const tseed_account_t *account);
 
-/* Sets the limits, at least 0. They may be below what is used: only releases and charges of nothing
- * succeed until it is less. One thread. */
+/* Sets the limits: at least 0, or TSEED_LIMIT_UNKNOWN. They may be below what is used: only
+ * releases and charges of nothing succeed until it is less. One thread. */
 void tseed_account_limit_set(tseed_account_t *account, tseed_amount_t limit);
 
 /* How far an account is over its limits; 0 for a limit that holds. */

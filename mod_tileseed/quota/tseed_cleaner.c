@@ -95,10 +95,21 @@ static tseed_account_t *get(apr_array_header_t *entries, const char *name)
     return entry->account;
 }
 
+static tseed_account_t *get_root(tseed_cleaner_t *cleaner, const char *path)
+{
+    const int is_new = !find(cleaner->roots, path);
+    tseed_account_t *account = get(cleaner->roots, path);
+
+    if (is_new && cleaner->min_free > 0) {
+        tseed_account_limit_set(account, (tseed_amount_t){TSEED_LIMIT_UNKNOWN, TSEED_NO_LIMIT});
+    }
+    return account;
+}
+
 tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root)
 {
     return (tseed_chain_t){.layer = get(cleaner->layers, layer),
-                           .root = get(cleaner->roots, root),
+                           .root = get_root(cleaner, root),
                            .global = cleaner->global.account};
 }
 
@@ -194,14 +205,24 @@ int64_t tseed_cleaner_used(const tseed_cleaner_t *cleaner, const char *root)
     return entry ? tseed_account_used(entry->account).bytes : 0;
 }
 
+static int64_t floor_of(const tseed_cleaner_t *cleaner, int64_t bytes, int64_t used)
+{
+    const int64_t limit = used + bytes - cleaner->min_free;
+
+    return limit > 0 ? limit : 0;
+}
+
 void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes, int64_t used)
 {
     const entry_t *entry = find(cleaner->roots, root);
-    int64_t limit;
 
-    if (entry && cleaner->min_free > 0) {
-        limit = used + bytes - cleaner->min_free;
-        limit_set(entry, limit > 0 ? limit : 0, TSEED_NO_LIMIT);
+    if (!entry || cleaner->min_free == 0) {
+        return;
+    }
+    if (bytes < INT64_MAX) {
+        limit_set(entry, floor_of(cleaner, bytes, used), TSEED_NO_LIMIT);
+    } else if (tseed_account_limit(entry->account).bytes == TSEED_LIMIT_UNKNOWN) {
+        limit_set(entry, TSEED_NO_LIMIT, TSEED_NO_LIMIT);
     }
 }
 

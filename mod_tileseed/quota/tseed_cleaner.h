@@ -32,7 +32,8 @@ typedef struct {
 tseed_cleaner_t *tseed_cleaner_create(const tseed_settings_t *settings, apr_pool_t *pool);
 
 /* The accounts of a tile set, made when they are first asked for; they live as long as the cleaner,
- * and what they limit is said by tseed_cleaner_configure from then on. */
+ * and what they limit is said by tseed_cleaner_configure from then on. With TileSeedMinFree a
+ * root's account has TSEED_LIMIT_UNKNOWN until tseed_cleaner_free_set is called. */
 tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root);
 
 /* Puts a configuration into effect. Call it after a PUT, when there are new tile sets, and when
@@ -51,7 +52,8 @@ int64_t tseed_cleaner_used(const tseed_cleaner_t *cleaner, const char *root);
 /* Tells the cleaner how many bytes are free below a root for processes without privileges, and how
  * many bytes were in the root's account when this was measured. Call it about once a second. The
  * root's account may grow until TileSeedMinFree is left; without TileSeedMinFree the account has no
- * limit. */
+ * limit. INT64_MAX: the root can't be measured. Then the account keeps the limit of the last
+ * measure, or has no limit if there was none. */
 void tseed_cleaner_free_set(tseed_cleaner_t *cleaner, const char *root, int64_t bytes,
                             int64_t used);
 

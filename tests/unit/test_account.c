@@ -110,6 +110,19 @@ static void test_account__a_lowered_limit_lets_only_releases_through(void **stat
     assert_int_equal(tseed_account_excess(chain.global).bytes, 0);
 }
 
+static void test_account__an_unknown_limit_lets_nothing_be_charged_or_removed(void **state)
+{
+    (void)state;
+    tseed_account_correct(&chain, amount(500, 5));
+    tseed_account_limit_set(chain.root, amount(TSEED_LIMIT_UNKNOWN, TSEED_NO_LIMIT));
+    assert_ptr_equal(tseed_account_charge(&chain, amount(1, 0)), chain.root);
+    assert_int_equal(tseed_account_excess(chain.root).bytes, 0);
+    assert_null(tseed_account_charge(&chain, amount(-100, 1)));
+    assert_all_used(400, 6);
+    tseed_account_limit_set(chain.root, amount(401, TSEED_NO_LIMIT));
+    assert_null(tseed_account_charge(&chain, amount(1, 0)));
+}
+
 static void test_account__corrections_pass_every_limit(void **state)
 {
     (void)state;
@@ -201,6 +214,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_account__files_are_limited_likewise, setup, teardown),
         cmocka_unit_test_setup_teardown(test_account__a_lowered_limit_lets_only_releases_through,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_account__an_unknown_limit_lets_nothing_be_charged_or_removed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_account__corrections_pass_every_limit, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_account__a_chain_may_have_gaps, setup, teardown),

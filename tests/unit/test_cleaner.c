@@ -245,6 +245,32 @@ static void test_cleaner__the_floor_holds_whatever_the_quota(void **state)
     assert_int_equal(tseed_account_limit(roads.root).bytes, 0);
 }
 
+static void test_cleaner__a_root_takes_nothing_before_it_is_measured(void **state)
+{
+    tseed_duty_t duty;
+
+    (void)state;
+    settings.min_free = 100 * MIB;
+    restart();
+    use(&roads, 50);
+    assert_ptr_equal(tseed_account_charge(&rivers, (tseed_amount_t){1, 1}), roads.root);
+    assert_false(tseed_cleaner_next(cleaner, &duty, 0));
+    measure(110 * MIB);
+    assert_null(tseed_account_charge(&rivers, (tseed_amount_t){10 * MIB, 1}));
+}
+
+static void test_cleaner__a_root_that_cannot_be_measured_keeps_its_limit(void **state)
+{
+    (void)state;
+    settings.min_free = 100 * MIB;
+    restart();
+    measure(INT64_MAX);
+    assert_true(tseed_account_limit(roads.root).bytes == TSEED_NO_LIMIT);
+    measure(110 * MIB);
+    measure(INT64_MAX);
+    assert_int_equal(tseed_account_limit(roads.root).bytes, 10 * MIB);
+}
+
 /* ---- periods ---- */
 
 static void test_cleaner__is_due_once_a_period(void **state)
@@ -489,6 +515,8 @@ int main(void)
         TEST(limits_hold_before_all_is_known),
         TEST(files_are_limited_while_the_quota_is_on),
         TEST(the_floor_holds_whatever_the_quota),
+        TEST(a_root_takes_nothing_before_it_is_measured),
+        TEST(a_root_that_cannot_be_measured_keeps_its_limit),
         TEST(is_due_once_a_period),
         TEST(is_due_by_the_monotonic_clock),
         TEST(an_endless_period_ends_nowhere),
