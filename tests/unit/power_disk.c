@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/tseed_digest.h"
 #include "power_file.h"
 
 #define NAME_SIZE  80
@@ -382,6 +383,46 @@ static void put(const note_t *made, fate_t fate)
     }
 }
 
+/* SQLite's shared index is memory that happens to have a name: there could be anything in it. */
+static void fill_index(const char *name, power_file_t *file)
+{
+    size_t length = strlen(name);
+
+    if (file->length > 0 && length > 4 && strcmp(name + length - 4, "-shm") == 0) {
+        memset(file->bytes, 0x5a, file->length);
+    }
+}
+
+uint64_t power_disk_assemble(const power_cut_t *cut)
+{
+    unsigned unsafe[2] = {0, 0};
+    uint64_t sum = 0;
+
+    disk.entry_count = 0;
+    for (int i = 0; i < disk.file_count; i++) {
+        disk.files[i].held.length = 0;
+    }
+    for (size_t i = 0; i < cut->at; i++) {
+        fate_t fate = fate_of(&disk.notes[i], cut, unsafe);
+
+        if (fate != GONE) {
+            put(&disk.notes[i], fate);
+        }
+    }
+    for (int i = 0; i < disk.entry_count; i++) {
+        const entry_t *entry = &disk.entries[i];
+
+        if (entry->file >= 0) {
+            power_file_t *file = &disk.files[entry->file].held;
+
+            fill_index(entry->name, file);
+            sum += tseed_digest(file->bytes, file->length,
+                                tseed_digest(entry->name, strlen(entry->name), 0));
+        }
+    }
+    return sum;
+}
+
 /* ---- laying it out ---- */
 
 static void empty_directory(const char *path)
@@ -396,16 +437,6 @@ static void empty_directory(const char *path)
     closedir(directory);
 }
 
-/* SQLite's shared index is memory that happens to have a name: there could be anything in it. */
-static void fill_index(const char *name, power_file_t *file)
-{
-    size_t length = strlen(name);
-
-    if (file->length > 0 && length > 4 && strcmp(name + length - 4, "-shm") == 0) {
-        memset(file->bytes, 0x5a, file->length);
-    }
-}
-
 static void lay_out(const entry_t *entry)
 {
     power_file_t *file = &disk.files[entry->file].held;
@@ -413,7 +444,6 @@ static void lay_out(const entry_t *entry)
     char path[PATH_SIZE + NAME_SIZE];
     int descriptor = openat(AT_FDCWD, vault_path(entry->file), O_WRONLY | O_TRUNC);
 
-    fill_index(entry->name, file);
     part = (struct iovec){file->bytes, file->length};
     must(writev(descriptor, &part, file->length > 0) == (ssize_t)file->length, entry->name);
     close(descriptor);
@@ -421,21 +451,8 @@ static void lay_out(const entry_t *entry)
     must(linkat(AT_FDCWD, vault_path(entry->file), AT_FDCWD, path, 0) == 0, path);
 }
 
-void power_disk_restore(const power_cut_t *cut)
+void power_disk_restore(void)
 {
-    unsigned unsafe[2] = {0, 0};
-
-    disk.entry_count = 0;
-    for (int i = 0; i < disk.file_count; i++) {
-        disk.files[i].held.length = 0;
-    }
-    for (size_t i = 0; i < cut->at; i++) {
-        fate_t fate = fate_of(&disk.notes[i], cut, unsafe);
-
-        if (fate != GONE) {
-            put(&disk.notes[i], fate);
-        }
-    }
     empty_directory(disk.directory);
     for (int i = 0; i < disk.entry_count; i++) {
         if (disk.entries[i].file >= 0) {

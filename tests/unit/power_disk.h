@@ -52,10 +52,14 @@ void power_disk_fail_syncs(int count);
 /* Notes made so far. */
 size_t power_disk_notes(void);
 
-/* The same number for two cuts: the same is left. */
+/* The same number for two cuts: the same notes are left. Cheaper than power_disk_assemble. */
 uint64_t power_disk_signature(const power_cut_t *cut);
 
-/* Lays out the directory as the cut left it. */
-void power_disk_restore(const power_cut_t *cut);
+/* Puts together in memory what the cut left, whichever notes that came from. The same number for
+ * two cuts: the same names and bytes are left. */
+uint64_t power_disk_assemble(const power_cut_t *cut);
+
+/* Lays out the directory as the last call of power_disk_assemble has put it together. */
+void power_disk_restore(void);
 
 #endif

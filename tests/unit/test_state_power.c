@@ -398,21 +398,20 @@ static int may_be(const life_t *life, size_t at, const char *truth)
             strcmp(truth, life->step[answered].truth) == 0);
 }
 
-/* Goes on living with what is left; NULL, or what is wrong with it. */
-static const char *fault_of(const life_t *life, life_t *after, const power_cut_t *cut)
-{
-    int answered = answered_before(life, cut->at);
-    apr_array_header_t *tasks;
-    const char *truth;
+/* What was found where a cut left this. */
+typedef struct {
+    uint64_t contents;
+    const char *truth; /* NULL: the state can't be opened */
+    const char *fault; /* of the life that goes on, or NULL */
+    int64_t next;      /* the id of its next task */
+    int damages;
+} finding_t;
 
-    power_disk_restore(cut);
-    if (open_child(after) != APR_SUCCESS) {
-        return "can't be opened";
-    }
-    truth = truth_of(after, NULL);
-    if (!may_be(life, cut->at, truth)) {
-        return apr_pstrcat(after->pool, "holds ", truth, NULL);
-    }
+/* Goes on living with what is left; NULL, or what is wrong with it. */
+static const char *go_on(life_t *after, const char *truth)
+{
+    apr_array_header_t *tasks;
+
     if (tseed_state_check(after->child) != APR_SUCCESS ||
         tseed_state_recover(after->child, &tasks, after->pool) != APR_SUCCESS ||
         strcmp(truth_of(after, NULL), truth) != 0) {
@@ -421,13 +420,10 @@ static const char *fault_of(const life_t *life, life_t *after, const power_cut_t
     if (insert_a(after) != APR_SUCCESS) {
         return apr_pstrcat(after->pool, "takes no task: ", tseed_state_error(after->child), NULL);
     }
-    if (answered > 0 && after->last <= life->step[answered - 1].last) {
-        return "gives an id again";
-    }
     return NULL;
 }
 
-static const char *look_at(const life_t *life, const power_cut_t *cut)
+static void look_into(finding_t *finding, const life_t *life)
 {
     life_t *after = calloc(1, sizeof(*after));
     const char *fault;
@@ -435,14 +431,36 @@ static const char *look_at(const life_t *life, const power_cut_t *cut)
     apr_pool_create(&after->pool, life->pool);
     strcpy(after->dir, life->dir);
     damages = 0;
-    fault = fault_of(life, after, cut);
-    if (!fault && damages > life->damages) {
-        fault = "was taken for damaged";
+    power_disk_restore();
+    if (open_child(after) == APR_SUCCESS) {
+        finding->truth = apr_pstrdup(life->pool, truth_of(after, NULL));
+        fault = go_on(after, finding->truth);
+        finding->fault = fault ? apr_pstrdup(life->pool, fault) : NULL;
+        finding->next = after->last;
     }
-    fault = fault ? apr_pstrdup(life->pool, fault) : NULL;
     apr_pool_destroy(after->pool);
+    finding->damages = damages;
     free(after);
-    return fault;
+}
+
+/* NULL, or what of a finding must not be after a cut at that note. */
+static const char *fault_of(const life_t *life, size_t at, const finding_t *finding)
+{
+    int answered = answered_before(life, at);
+
+    if (!finding->truth) {
+        return "can't be opened";
+    }
+    if (!may_be(life, at, finding->truth)) {
+        return apr_pstrcat(life->pool, "holds ", finding->truth, NULL);
+    }
+    if (finding->fault) {
+        return finding->fault;
+    }
+    if (answered > 0 && finding->next <= life->step[answered - 1].last) {
+        return "gives an id again";
+    }
+    return finding->damages > life->damages ? "was taken for damaged" : NULL;
 }
 
 /* ---- every cut ---- */
@@ -461,10 +479,13 @@ static const struct {
     {POWER_LOSES_NONE, POWER_LOSES_ONE, 4},  {POWER_LOSES_NONE, POWER_LOSES_ONE, 5},
 };
 
-/* What was left by cuts that were looked at; the answers of its time belong to it. */
+/* The cuts that were looked at, each with the answers of its time, and what was found. Many cuts
+ * leave the same, and the same is opened once: what it must hold differs. */
 typedef struct {
     uint64_t seen[CUTS_MOST];
     int count;
+    finding_t findings[CUTS_MOST];
+    int found;
 } seen_t;
 
 static int is_new(seen_t *seen, uint64_t signature)
@@ -479,6 +500,22 @@ static int is_new(seen_t *seen, uint64_t signature)
     return 1;
 }
 
+static const finding_t *finding_of(const life_t *life, seen_t *seen, const power_cut_t *cut)
+{
+    uint64_t contents = power_disk_assemble(cut);
+    finding_t *finding = seen->findings;
+
+    while (finding < seen->findings + seen->found && finding->contents != contents) {
+        finding++;
+    }
+    if (finding == seen->findings + seen->found) { /* no more than seen->count */
+        seen->found++;
+        finding->contents = contents;
+        look_into(finding, life);
+    }
+    return finding;
+}
+
 static const char *first_fault_at(life_t *life, seen_t *seen, power_cut_t cut)
 {
     const char *fault = NULL;
@@ -489,7 +526,7 @@ static const char *first_fault_at(life_t *life, seen_t *seen, power_cut_t cut)
         cut.names = losses[i].names;
         cut.one = losses[i].one;
         if (is_new(seen, power_disk_signature(&cut) ^ (uint64_t)answered)) {
-            fault = look_at(life, &cut);
+            fault = fault_of(life, cut.at, finding_of(life, seen, &cut));
         }
         if (fault) {
             fault = apr_psprintf(life->pool, "cut %d, losses %d, after %d answers: %s", (int)cut.at,
