@@ -6,7 +6,7 @@
 
 #include <apr_errno.h>
 
-/* The values are syslog's, so that the httpd face passes them on unchanged. */
+/* The values are syslog's, so that the sink in httpd passes them on unchanged. */
 typedef enum {
     TSEED_LOG_ERROR = 3,
     TSEED_LOG_WARNING = 4,

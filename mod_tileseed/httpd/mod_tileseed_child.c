@@ -19,7 +19,7 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* One a process; everything but the mutex is guarded by it. */
+/* One a process. The mutex guards everything else in it. */
 static struct {
     const tseed_settings_t *settings;
     apr_thread_mutex_t *lock;

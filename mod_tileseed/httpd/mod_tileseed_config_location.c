@@ -146,7 +146,7 @@ static int has_dot_segment(const char *path)
     return 0;
 }
 
-/* It stands in documents and headers as it is written here. */
+/* Reads TileSeedPublicURL, which documents and headers repeat as it is written. */
 const char *tseed_set_public_url(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     const char *url = APR_ARRAY_IDX(words, 0, const char *);

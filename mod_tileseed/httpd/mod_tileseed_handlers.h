@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST face's handlers, one an action. All run on request threads and return what a handler
- * hook returns. */
+/* The handlers of the REST interface, one an action. All run on request threads and return what a
+ * handler hook returns. */
 #ifndef MOD_TILESEED_HANDLERS_H
 #define MOD_TILESEED_HANDLERS_H
 

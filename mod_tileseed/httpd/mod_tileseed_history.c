@@ -82,7 +82,7 @@ static const char *next_tasks(const tseed_rest_t *rest, const tseed_task_query_t
         tseed_public_path(rest->dir, rest->base, pool), query->limit, before, states, layer);
 }
 
-/* One more than a page was asked for: if it is there, it goes and there is a next page. */
+/* Cuts a list to a page. The list has one item more if there is a next page. */
 static int cut_page(apr_array_header_t *rows, int64_t limit)
 {
     const int more = rows->nelts > limit;

@@ -13,7 +13,7 @@ void tseed_wanted_refuse(tseed_wanted_t *wanted, int status, const char *code, c
                          const char *problem)
 {
     wanted->kind = TSEED_WANTED_NOTHING;
-    wanted->status = wanted->face == TSEED_FACE_PLAIN || status == HTTP_NOT_IMPLEMENTED
+    wanted->status = wanted->service == TSEED_SERVICE_PLAIN || status == HTTP_NOT_IMPLEMENTED
                          ? status
                          : HTTP_BAD_REQUEST;
     wanted->detail = (tseed_query_problem_t){code, locator};
@@ -28,7 +28,7 @@ void tseed_wanted_refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool)
 
     if (tile->z < chart->subset->zoom_first || tile->z > chart->subset->zoom_last) {
         tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "InvalidParameterValue",
-                            wanted->face == TSEED_FACE_WMS ? "BBOX" : "TILEMATRIX",
+                            wanted->service == TSEED_SERVICE_WMS ? "BBOX" : "TILEMATRIX",
                             apr_psprintf(pool, "the layer has no such level, it has %d to %d",
                                          chart->subset->zoom_first, chart->subset->zoom_last));
         return;
@@ -37,7 +37,7 @@ void tseed_wanted_refuse_place(tseed_wanted_t *wanted, apr_pool_t *pool)
                   ? "TILECOL"
                   : "TILEROW";
     tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, "TileOutOfRange",
-                        wanted->face == TSEED_FACE_WMS ? "BBOX" : locator,
+                        wanted->service == TSEED_SERVICE_WMS ? "BBOX" : locator,
                         "the layer has no tile there");
 }
 

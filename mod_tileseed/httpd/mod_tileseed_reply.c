@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How the REST face reads bodies and sends answers. */
+/* How the REST interface reads bodies and sends answers. */
 #include "mod_tileseed_reply.h"
 
 #include <apr_hash.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How the REST face reads bodies and sends answers: one place for charset, caching and errors.
+/* How the REST interface reads bodies and sends answers: one place for charset, caching and errors.
  * Request threads; they return what a handler hook returns. */
 #ifndef MOD_TILESEED_REPLY_H
 #define MOD_TILESEED_REPLY_H

@@ -88,8 +88,8 @@ static int not_allowed(tseed_rest_t *rest, unsigned allowed)
 
 typedef int handler_t(tseed_rest_t *rest);
 
-/* One row an action; a body is read before, and what changes something is not done while another
- * httpd works on the state. */
+/* One row an action. The body is read before the handler is called. An action that changes
+ * something is refused while another httpd works on the state. */
 static const struct {
     handler_t *handle;
     int has_body, changes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The REST face: CONTRACT.md. */
+/* The REST interface: manual/rest.md. */
 #ifndef MOD_TILESEED_REST_H
 #define MOD_TILESEED_REST_H
 

@@ -65,11 +65,11 @@ static int send_problem(request_rec *r, const tseed_wanted_t *wanted)
 {
     tseed_wms_dialect_t dialect = dialect_of(wanted);
 
-    switch (wanted->face) {
-    case TSEED_FACE_WMTS:
+    switch (wanted->service) {
+    case TSEED_SERVICE_WMTS:
         return tseed_reply_service(r, wanted->status, XML,
                                    tseed_wmts_exception(&wanted->detail, wanted->problem, r->pool));
-    case TSEED_FACE_WMS:
+    case TSEED_SERVICE_WMS:
         return tseed_reply_service(
             r, wanted->status, dialect == TSEED_WMS_130 ? WMS_130_XML : SE_XML,
             tseed_wms_exception(dialect, &wanted->detail, wanted->problem, r->pool));

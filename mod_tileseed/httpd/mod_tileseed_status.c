@@ -50,10 +50,10 @@ int tseed_status_section(request_rec *r, int flags)
     }
     ap_rprintf(
         r,
-        "<hr />\n<h1>Tile cache seeding</h1>\n<p>Seeder: %s; %d tasks running, %d pending</p>\n"
+        "<hr />\n<h1>Tile cache seeding</h1>\n<p>Seeder: %s; %d task%s running, %d pending</p>\n"
         "<table border=\"0\"><tr><th>Task</th><th>Layer</th><th>Type</th><th>State</th>"
         "<th>Tiles</th><th>Reason</th></tr>\n",
-        seeder, running, rows->nelts - running);
+        seeder, running, running == 1 ? "" : "s", rows->nelts - running);
     for (int i = 0; i < rows->nelts && i < 100; i++) {
         show_task(r, &APR_ARRAY_IDX(rows, i, tseed_row_t));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The tiles' face: locations with TileSeedTiles on. */
+/* Locations with TileSeedTiles on. */
 #ifndef MOD_TILESEED_TILES_H
 #define MOD_TILESEED_TILES_H
 

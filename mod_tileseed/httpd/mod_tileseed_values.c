@@ -23,7 +23,7 @@ static const char *style_of(const tseed_wanted_t *wanted, apr_pool_t *pool)
 static const char *submitted(const tseed_wanted_t *wanted, const tseed_filter_t *filter,
                              apr_pool_t *pool)
 {
-    const int is_wmts = wanted->face == TSEED_FACE_WMTS;
+    const int is_wmts = wanted->service == TSEED_SERVICE_WMTS;
     const char *text = is_wmts && strcmp(filter->name, "STYLES") == 0
                            ? style_of(wanted, pool)
                            : apr_table_get(wanted->query, filter->name);
@@ -48,12 +48,12 @@ static const apr_table_t *take_parameters(const tseed_wanted_t *wanted, apr_pool
     return known;
 }
 
-/* In the words of the face: which parameter has a value that the layer does not take. */
+/* Refuses a parameter whose value the layer does not take, in the words of the service. */
 static void refuse_parameter(tseed_wanted_t *wanted, const char *name, const char *problem)
 {
     const int is_style = strcmp(name, "STYLES") == 0;
 
-    if (wanted->face == TSEED_FACE_WMS) {
+    if (wanted->service == TSEED_SERVICE_WMS) {
         tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST,
                             is_style ? "StyleNotDefined" : "InvalidDimensionValue", name, problem);
     } else {
@@ -83,8 +83,8 @@ static int refuse_unknown_value(tseed_wanted_t *wanted, const apr_table_t *value
 /* The style that is asked for: WMTS has it in its own parameter or segment. NULL: none is. */
 static const char *style_asked(const tseed_wanted_t *wanted, apr_pool_t *pool)
 {
-    return wanted->face == TSEED_FACE_WMTS ? style_of(wanted, pool)
-                                           : apr_table_get(wanted->query, "STYLES");
+    return wanted->service == TSEED_SERVICE_WMTS ? style_of(wanted, pool)
+                                                 : apr_table_get(wanted->query, "STYLES");
 }
 
 static int is_default(const char *style)
@@ -134,10 +134,10 @@ static void refuse_name(tseed_wanted_t *wanted, const char *name, const char *me
                         apr_psprintf(pool, "Unknown parameter: '%s'. Is %s meant?", name, meant));
 }
 
-/* It would be passed over, and another style served. */
+/* Refuses a style under the other service's name: it would be ignored, and another style served. */
 static int refuse_misplaced(tseed_wanted_t *wanted, apr_pool_t *pool)
 {
-    const char *name, *right = wanted->face == TSEED_FACE_WMTS ? "STYLE" : "STYLES";
+    const char *name, *right = wanted->service == TSEED_SERVICE_WMTS ? "STYLE" : "STYLES";
 
     if (!style_beside(wanted, &name, pool)) {
         return 0;
@@ -161,7 +161,7 @@ static int is_services_own(const tseed_wanted_t *wanted, const char *name)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcasecmp(name, names[i]) == 0) {
-            return wanted->face != TSEED_FACE_PLAIN;
+            return wanted->service != TSEED_SERVICE_PLAIN;
         }
     }
     return 0;

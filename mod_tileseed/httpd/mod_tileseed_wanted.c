@@ -402,11 +402,11 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
         find_tile(wanted, dir, r);
         break;
     case TSEED_ADDRESS_WMTS_TILE:
-        wanted->face = TSEED_FACE_WMTS;
+        wanted->service = TSEED_SERVICE_WMTS;
         find_tile(wanted, dir, r);
         break;
     case TSEED_ADDRESS_WMTS:
-        wanted->face = TSEED_FACE_WMTS;
+        wanted->service = TSEED_SERVICE_WMTS;
         find_wmts(wanted, dir, r);
         break;
     case TSEED_ADDRESS_WMTS_CAPABILITIES:
@@ -419,7 +419,7 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
         find_tile_map(wanted, dir, r);
         break;
     case TSEED_ADDRESS_WMS:
-        wanted->face = TSEED_FACE_WMS;
+        wanted->service = TSEED_SERVICE_WMS;
         find_wms(wanted, dir, r);
         break;
     default:

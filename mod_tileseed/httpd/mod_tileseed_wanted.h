@@ -16,7 +16,7 @@
 #include "protocol/tseed_tile_address.h"
 
 /* The service in whose words a refusal is written. */
-typedef enum { TSEED_FACE_PLAIN, TSEED_FACE_WMTS, TSEED_FACE_WMS } tseed_face_t;
+typedef enum { TSEED_SERVICE_PLAIN, TSEED_SERVICE_WMTS, TSEED_SERVICE_WMS } tseed_tile_service_t;
 
 typedef enum {
     TSEED_WANTED_NOTHING, /* `status` and `problem` say why */
@@ -30,7 +30,7 @@ typedef enum {
 /* In the request's pool. */
 typedef struct {
     tseed_wanted_kind_t kind;
-    tseed_face_t face;
+    tseed_tile_service_t service;
     tseed_tile_address_t address;
     const apr_table_t *query;   /* decoded, keys as sent; empty without one */
     const tseed_chart_t *chart; /* of a tile or a tile map */
@@ -39,7 +39,7 @@ typedef struct {
     const char *path;             /* of the tile's file */
     int status;                   /* HTTP */
     const char *problem;          /* a sentence */
-    tseed_query_problem_t detail; /* of the faces of OGC */
+    tseed_query_problem_t detail; /* of the OGC services */
 } tseed_wanted_t;
 
 /* Looks up what the request wants, at the first call. `dir` has tiles on. */

@@ -23,7 +23,8 @@ struct tseed_background_t {
     tseed_client_t client;
 };
 
-/* What a task over the whole tile set would be. */
+/* Makes the task of a background run: a seed of the whole tile set, which the database does not
+ * have. */
 static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
 {
     tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));

@@ -113,7 +113,7 @@ static int is_alone(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
     return 1;
 }
 
-/* What is to stand in the name of a level that is renamed away. */
+/* Fills the remnant of a level, which becomes the level's name when it is renamed away. */
 static void describe(const tseed_dispatch_t *dispatch, tseed_job_t *job)
 {
     const tseed_run_t *run = job->run;

@@ -215,8 +215,8 @@ static int64_t tiles_up_to(const tseed_run_t *run, int64_t position)
     return tiles;
 }
 
-/* Files removed so far, never more than the levels up to `position` hold: a resumed truncate may
- * meet tiles that a running seed has put back. */
+/* Counts the files removed so far, at most as many as the levels up to `position` hold: a resumed
+ * truncate may meet tiles that a running seed has put back. */
 static void count_removed(tseed_run_t *run, int64_t position)
 {
     int64_t most = tiles_up_to(run, position) - run->progress.skipped;
@@ -225,7 +225,7 @@ static void count_removed(tseed_run_t *run, int64_t position)
     run->progress.removed = removed < most ? removed : most;
 }
 
-/* What the levels so far did not have counts as skipped. */
+/* Ends a level. Tiles that the levels so far did not have count as skipped. */
 static void level_done(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;

@@ -32,7 +32,7 @@ void tseed_measure_look(tseed_measure_t *measure, int64_t tiles, double busy)
 
 /* ---- figures ---- */
 
-/* Of one level. */
+/* The part of the request that lies in one level. */
 typedef struct {
     double tiles;    /* to make */
     double variance; /* of that */

@@ -21,7 +21,7 @@
 /* json-c counts a level for what is in the innermost braces. The mender keeps the limit. */
 #define DEPTH_MAX (TSEED_DOCUMENT_DEPTH + 2)
 
-/* What never stands in JSON: json-c says what it expected instead. */
+/* A byte that JSON never has: json-c stops there and says what it expected instead. */
 #define STOP "\x01"
 
 typedef struct {

@@ -17,7 +17,7 @@
 #define MARKS  ",{}[]"
 #define QUOTES "\"'"
 
-/* What the token before can be beside a mark. */
+/* Kinds of the token before, besides a mark. */
 #define NAME 'n'
 #define TEXT 't'
 

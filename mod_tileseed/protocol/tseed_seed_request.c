@@ -12,7 +12,7 @@
 
 #define QUOTE_MAX 100
 
-/* What is filled, from what. */
+/* The task that is filled, and the sources of its members. */
 typedef struct {
     tseed_task_t *task;
     const tseed_seed_document_t *document;

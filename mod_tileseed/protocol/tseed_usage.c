@@ -311,7 +311,7 @@ static void add_difference(tseed_json_t *json, const char *name, const tseed_eff
     tseed_json_close(json, '}');
 }
 
-/* One that was asked for and not begun is of more interest than the last one. */
+/* Writes the reconcile that was asked for and has not begun, or else the last one. */
 static void add_reconcile(tseed_json_t *json, const tseed_usage_t *usage)
 {
     const tseed_reconcile_t *done = &usage->status.reconcile;

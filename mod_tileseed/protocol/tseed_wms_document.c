@@ -127,7 +127,8 @@ static void put_box(const document_t *document, const tseed_xml_box_t *place, co
                   tseed_text_number(is_turned ? box->maxx : box->maxy, xml->pool));
 }
 
-/* Its box begins where the grid does, so that clients count tiles from there. */
+/* Writes the TileSet of a format. Its box begins where the grid does, so that clients count tiles
+ * from there. */
 static void put_tile_set(const document_t *document, const tseed_layer_t *layer,
                          const tseed_subset_t *subset, const tseed_format_t *format)
 {

@@ -120,8 +120,9 @@ static int may_go(const tseed_book_tileset_t *booked, const tseed_page_entry_t *
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
-/* One number to compare by: what jobs hold behind all else, before it what a running task has
- * written, then the policy's measure, then, with two bits less, the other one. */
+/* A number that orders victims. Pages that jobs hold come last. Pages that a running task has
+ * written come right before those. Within each group the policy's measure decides, then the other
+ * measure with two bits less. */
 static uint64_t rank_of(const tseed_book_t *book, const tseed_page_entry_t *entry,
                         tseed_policy_t policy)
 {

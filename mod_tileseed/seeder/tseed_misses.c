@@ -242,7 +242,8 @@ static tseed_run_t *find_run(tseed_misses_t *misses, const tseed_question_t *que
     return *position < 0 ? NULL : run; /* asked under another configuration */
 }
 
-/* Its transfer may have gone on without any request that waits. */
+/* Lets a request wait for a flight. The flight's transfer may have gone on without any request that
+ * waits: then somebody waits for it again. */
 static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_question_t *question,
                  int end)
 {

@@ -153,7 +153,8 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
 
 /* ---- who waits for what ---- */
 
-/* What is shown each second is not worth a record in the database. */
+/* The board shows each second whom a run waits for. That is not worth a record in the database, so
+ * `dirty` is put back. */
 static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tseed_run_t *holder)
 {
     int was_dirty = run->dirty;

@@ -25,7 +25,8 @@ static apr_status_t close_state(void *data)
     return APR_SUCCESS;
 }
 
-/* It is tried again and again: the same reason is an error once and not worth a line afterwards. */
+/* Logs why the database can't be used. Each call tries again, so the same reason is an error once
+ * and only for debugging afterwards. */
 static void log_reason(apr_status_t rv, const char *reason)
 {
     static char said[TSEED_DATABASE_ERROR_SIZE];

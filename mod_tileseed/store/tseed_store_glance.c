@@ -5,7 +5,7 @@
 
 #define NAMES_OF_GLANCE 1024
 
-/* What a look costs at most: names that are examined. Where there is more, there is something. */
+/* What a look has found: names that it has examined, at most NAMES_OF_GLANCE, and tiles. */
 typedef struct {
     int names, tiles;
 } glance_t;

@@ -104,7 +104,8 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
     report(job, &difference);
 }
 
-/* What is due in shared files, one tile set after the other: they may be many. */
+/* Begins the next count or sweep of shared files that is due, one tile set after the other: there
+ * may be many. */
 static void shared_next(tseed_count_t *count)
 {
     tseed_book_tileset_t *booked =

@@ -38,7 +38,8 @@ static apr_hash_t *known_variants(const tseed_cache_t *cache, const tseed_layer_
     return variants;
 }
 
-/* What GeoWebCache's file about a hash says, if that makes the hash; NULL: nothing. */
+/* Reads the parameters in GeoWebCache's file about a hash. NULL: there is no such file, or its
+ * parameters do not make the hash. */
 static const apr_table_t *from_file(const tseed_tileset_t *tileset, const char *hash,
                                     apr_pool_t *pool)
 {

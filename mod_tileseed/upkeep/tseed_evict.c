@@ -112,7 +112,8 @@ static tseed_moment_t moment(void)
     return (tseed_moment_t){.monotonic = tseed_clock_monotonic(), .wall = apr_time_now()};
 }
 
-/* What room is to be made for; 0: nothing, or what is leaving is to be awaited. */
+/* Sets the duty that needs room. Returns 0 when there is none, or when the pages that are being
+ * removed are enough. */
 static int next_duty(tseed_duty_t *duty, tseed_evict_t *evict)
 {
     const tseed_want_t *want = tseed_quota_wait_wanted(evict->uses.quota_wait);
@@ -229,7 +230,7 @@ static void give_up(tseed_evict_t *evict, const tseed_duty_t *duty)
 
 /* ---- what has gone ---- */
 
-/* What a job has removed: the opposite of what it has changed. */
+/* Returns what a job has removed, the opposite of its changes. */
 static tseed_effect_t removed_by(const tseed_job_t *job)
 {
     tseed_effect_t change = job->shared;

@@ -77,8 +77,8 @@ static int64_t larger_up_to(int64_t most, int64_t removed, int64_t other)
     return other > removed && other <= most ? other : removed;
 }
 
-/* What the task had removed before the level was renamed away: the board may have counted more than
- * the database. */
+/* How many tiles the task had removed before the level was renamed away. The board may have counted
+ * more than the database. */
 static int64_t removed_before(const uses_t *uses, const truncate_t *truncate, int64_t position,
                               int64_t most)
 {

@@ -14,7 +14,7 @@
 #include "base/tseed_log.h"
 #include "state/tseed_books.h"
 
-/* In a text of numbers, each behind a blank. */
+/* Whether a number is in a text of numbers, each behind a blank. */
 static int is_listed(const char *numbers, int64_t number)
 {
     char *end;
@@ -36,7 +36,8 @@ static int is_gone(const char *directory, apr_pool_t *pool)
     return APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv);
 }
 
-/* `numbers`: these; NULL: those without a directory. */
+/* Forgets lapsed tile sets: those with these numbers, or if `numbers` is NULL those without a
+ * directory. */
 static apr_status_t forget(const tseed_context_t *context, const tseed_session_t *session,
                            const tseed_cache_t *cache, const char *numbers)
 {
@@ -60,7 +61,8 @@ static apr_status_t forget(const tseed_context_t *context, const tseed_session_t
     return rv;
 }
 
-/* What was asked for meanwhile is in the note when the transaction has begun. */
+/* Forgets the tile sets that the note names. The transaction begins before the note is read, so a
+ * request that comes meanwhile is in the note or comes later. */
 static apr_status_t forget_noted(const tseed_context_t *context, const tseed_session_t *session,
                                  const tseed_cache_t *cache)
 {

@@ -301,7 +301,7 @@ void tseed_cache_undo(tseed_cache_t *cache)
 
 /* ---- saving ---- */
 
-/* What the database is to say of the block size that sizes in the books are rounded up to. */
+/* The block size to save. Sizes in the book are rounded up to it, unless a recount is under way. */
 static int64_t block_to_save(const tseed_cache_t *cache)
 {
     if (cache->block == cache->block_saved || tseed_book_in_doubt(cache->book) == 0) {

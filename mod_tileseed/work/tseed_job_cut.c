@@ -169,7 +169,7 @@ static int keep(const tseed_encoded_t *encoded)
     return file;
 }
 
-/* What can't be stored is kept for those who wait for it. */
+/* Keeps tiles that can't be stored for the requests that wait for them. */
 static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_unstored_t *unstored = job->unstored;

@@ -97,8 +97,8 @@ static void work(worker_t *worker, tseed_job_t *job)
     }
 }
 
-/* What handles a crash signal needs a stack when this thread has used up its own. The thread keeps
- * it as long as the process lives. */
+/* Gives this thread a stack of its own for the handler of crash signals, which needs one when the
+ * thread has used up its stack. The thread keeps it as long as the process lives. */
 static void keep_signal_stack(void)
 {
     stack_t stack;
