@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Accepting a task: recorded first, then announced to the seeder, then answered. A client that says
- * so gets the task that there is already. */
+/* Accepts a task: records it, announces it to the seeder, then answers. A client that asks for that
+ * (Idempotency-Key, Prefer) gets an existing task. */
 #include "mod_tileseed_handlers.h"
 
 #include <apr_strings.h>

@@ -13,8 +13,8 @@
 /* Makes the mutex; nothing is opened. child_init hook. */
 void tseed_child_init(const tseed_settings_t *settings, server_rec *server);
 
-/* Takes the connection, waiting for at most two seconds. NULL: busy or it can't be opened, rv says
- * why. Request thread; give it back with release in any case. */
+/* Takes the connection, and waits for it for at most two seconds. NULL: another thread has it, or
+ * it can't be opened; rv says which. Request thread; release the connection in any case. */
 tseed_state_t *tseed_child_acquire(apr_status_t *rv);
 
 /* Gives it back (NULL: nothing) and says in words what failed last with it. In `pool`. */

@@ -23,8 +23,8 @@ APLOG_USE_MODULE(tileseed);
 /* 32x32 tiles of 256x256 pixels with a gutter; a worker decodes it to 4 bytes a pixel. */
 #define PICTURE_PIXELS_MAX (8704 * 8704)
 
-/* How far a configured extent may reach out of its grid set's, in parts of its side: people write
- * one with more or fewer digits than the other. */
+/* How far a configured extent may reach out of the extent of its grid set, as a part of the side:
+ * people write the same extent with more or fewer digits. */
 #define EXTENT_SLACK 1e-6
 
 /* A mistake: what is wrong with which directive. The sentence is NULL when all is fine. */

@@ -19,8 +19,8 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* The board is ahead of the last checkpoint, of a task that was terminated too until a seeder has
- * let go of it: only how it ended is the database's to say. */
+/* Takes the progress of a task from the board, which is ahead of the last checkpoint. A terminated
+ * task stays on the board until a seeder has let go of it. Only the database says how it ended. */
 static void take_live(tseed_progress_t *progress, const tseed_rest_t *rest, int64_t id)
 {
     tseed_progress_t saved = *progress;

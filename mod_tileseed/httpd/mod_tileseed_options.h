@@ -40,8 +40,9 @@ tseed_option_read_t tseed_read_word;     /* int or enum: index in option->words,
 tseed_option_read_t tseed_read_text;     /* const char *: anything */
 tseed_option_read_t tseed_read_list;     /* apr_array_header_t * of const char *: one more */
 
-/* Splits arguments at blanks as httpd does; quotes may begin inside a word too (header="K: v"). In
- * quotes, a backslash takes the special meaning from the quote. *words: array of const char *. */
+/* Splits arguments at blanks as httpd does. Quotes may begin inside a word too (header="K: v").
+ * Within quotes a backslash before a quote makes the quote a character. *words: array of const char
+ * *. */
 const char *tseed_words_split(apr_array_header_t **words, const char *text, apr_pool_t *pool);
 
 /* Cuts "name=value" at the first '='. Returns 0 when there is no name in front of one. */

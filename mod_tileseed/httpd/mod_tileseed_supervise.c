@@ -243,9 +243,9 @@ static int may_start(void)
            ap_mpm_query(AP_MPMQ_MPM_STATE, &state) == APR_SUCCESS && state != AP_MPMQ_STOPPING;
 }
 
-/* The MPM passes the number of the signal or the exit status, and does not say which. The seeder
- * exits with a number of tseed_exit_t, which are signals that it blocks. APR itself passes what
- * wait says, with the exit status in the second byte. */
+/* Why the seeder ended. The MPM passes the number of a signal or an exit status, and does not say
+ * which. So the seeder exits with a number of tseed_exit_t: these are signals that it blocks. APR
+ * passes the status of wait, which has the exit status in the second byte. */
 static const char *end_of(int status, apr_pool_t *pool)
 {
     if (status < 0) {

@@ -11,8 +11,8 @@
 /* Makes the configuration's atlas, in `pool`. post_config of the real pass, parent. */
 void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool_t *pool);
 
-/* Takes the file of a tile for the request's, as an Alias would: what httpd does with a file's path
- * is done once, with the right one. translate_name hook. */
+/* Makes the file of a tile the file of the request, as an Alias would. So httpd deals with the path
+ * of a file once, and with the right path. translate_name hook. */
 int tseed_tiles_translate(request_rec *r);
 
 /* Names our handler, unless the address is REST's; runs after tseed_rest_fixups. fixups hook. */

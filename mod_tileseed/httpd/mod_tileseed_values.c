@@ -92,8 +92,8 @@ static int is_default(const char *style)
     return !style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0;
 }
 
-/* A style in the query by either name, that of another service too, which is not the one that is
- * asked for. *name is its name; NULL: there is none. */
+/* Finds a style in the query, under the name of either service, that is not the style asked for.
+ * *name is the name. NULL: there is none. */
 static const char *style_beside(const tseed_wanted_t *wanted, const char **name, apr_pool_t *pool)
 {
     static const char *const names[] = {"STYLE", "STYLES"};
