@@ -3,7 +3,9 @@
 """Tiles that are missing: a storm of them, and whatever may end while somebody waits for one."""
 import concurrent.futures
 import contextlib
+import http.client
 import os
+import pathlib
 import signal
 import socket
 import sqlite3
@@ -12,8 +14,9 @@ import time
 
 import pytest
 
-from seeding import (GRIDS, REST, files, geowebcache_path, halt, layer, seeder_of, stub,
+from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, seeder_of, stub,
                      world)
+from test_children import children
 from test_tiles import TILES, fetch
 from tileseed_httpd import MODULES, one_mpm, wait_until
 from upstream import Fault
@@ -120,9 +123,33 @@ def test_graceful_restart(httpd, upstream):
         assert [one.result(60).status for one in waiting] == [200] * 4
 
 
-def is_told(answer, cause):
-    """The answer, if it names that cause."""
-    return answer if cause in answer.text else None
+def is_started(pid):
+    """Whether a process of event waits for words of its parent. One that has not come to that would
+    forget that it is ending: its first thread says after the start of the others that it runs."""
+    with contextlib.suppress(FileNotFoundError):
+        return 'pipe_read' in pathlib.Path(f'/proc/{pid}/wchan').read_text(encoding='ascii')
+    return False
+
+
+def is_ending(httpd):
+    """Whether a process of httpd lives that takes no connection any more."""
+    listening = set()
+    for line in pathlib.Path('/proc/net/tcp').read_text(encoding='ascii').splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == '0A' and int(fields[1].split(':')[1], 16) == httpd.port:
+            listening.add(f'socket:[{fields[9]}]')
+    answering = children(httpd)
+    return bool(answering) and not any(listening & descriptors(pid) for pid in answering)
+
+
+def descriptors(pid):
+    """What the descriptors of a process are; nothing of one that has ended."""
+    found = set()
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(f'/proc/{pid}/fd'):
+            with contextlib.suppress(FileNotFoundError):
+                found.add(os.readlink(f'/proc/{pid}/fd/{name}'))
+    return found
 
 
 def test_process_that_must_end(httpd, mpm, upstream):
@@ -130,21 +157,32 @@ def test_process_that_must_end(httpd, mpm, upstream):
     if mpm != 'event':
         pytest.skip('a process of prefork ends between two requests; worker begins another one in '
                     'its place before it has ended')
-    httpd.start('ServerLimit 1\nThreadsPerChild 8\nMaxRequestWorkers 8\nMaxSpareThreads 8\n'
-                'StartServers 1\nMaxConnectionsPerChild 1\n' + REST + TILES + stub(upstream))
+    config = ('ServerLimit 1\nThreadsPerChild 8\nMaxRequestWorkers 8\nMaxSpareThreads 8\n'
+              'StartServers 1\n' + REST + TILES + stub(upstream))
+    httpd.start(config)
+    httpd.expect('AH00484|AH00161|AH03490|AH00286|AH00287|AH10159')
+    done(httpd, 'stub', zoomStop=0)     # the seeder is at work
     held(upstream)
-    httpd.expect('AH00484|AH00161|AH03490|AH00286|AH00287|AH10159|failed answers? of the upstream')
+    before = children(httpd)
+    httpd.graceful('MaxConnectionsPerChild 2\n' + config)
+    wait_until(lambda: any(map(is_started, children(httpd) - before)), what='a new process')
+    with contextlib.ExitStack() as clients:
+        first, _ = [clients.enter_context(begun(httpd, '/tiles/stub/small/3/0/0.png'))
+                    for _ in range(2)]
+        wait_until(lambda: is_ending(httpd), what='a process that takes no more connections')
+        first.sendall(b'\r\n')
+        answer = http.client.HTTPResponse(first)
+        answer.begin()
+        assert answer.status == 503
+        assert 'this process of httpd is ending' in answer.read().decode()
+        assert int(answer.headers['Retry-After']) > 0
 
-    def told():
-        """The answer. On a busy machine the seeder may not be at work yet, which is another cause,
-        and a client that comes when the process has just ended may find none for a while."""
-        try:
-            return is_told(fetch(httpd, '/tiles/stub/small/3/0/0.png', 503),
-                           'this process of httpd is ending')
-        except TimeoutError:
-            return None
-    answer = wait_until(told, 300)
-    assert int(answer.headers['Retry-After']) > 0
+
+def begun(httpd, path):
+    """A connection with a request that lacks its last line."""
+    client = socket.create_connection(('127.0.0.1', httpd.port), timeout=60)
+    client.sendall(f'GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'.encode())
+    return client
 
 
 @one_mpm
