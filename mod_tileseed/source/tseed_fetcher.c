@@ -262,7 +262,7 @@ static void collect_finished(tseed_fetcher_t *fetcher)
 }
 
 /* The first silence is worth a line at once: until its requests have failed much time may pass. */
-static void note_hush(tseed_lane_t *lane, apr_time_t now)
+static void note_silence(tseed_lane_t *lane, apr_time_t now)
 {
     if (tseed_lane_note_silence(lane, now)) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
@@ -279,7 +279,7 @@ static void end_silent(tseed_fetcher_t *fetcher)
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
         tseed_lane_listen(lane, now);
-        note_hush(lane, now);
+        note_silence(lane, now);
         while ((wire = tseed_lane_find_silent(lane, now))) {
             finish(fetcher, wire, CURLE_OPERATION_TIMEDOUT);
         }

@@ -17,11 +17,11 @@
 #include "pipeline/tseed_quota_wait.h"
 #include "pool_fixture.h"
 
-#define FREE     (1000 * 4096) /* bytes in each file system */
-#define MIN_FREE 4000000
-#define USED     10000        /* bytes in each root's account at the start */
-#define ROOM     96000        /* FREE - MIN_FREE */
-#define PATIENCE (300 * 1000) /* milliseconds, far beyond what a slow machine needs */
+#define FREE         (1000 * 4096) /* bytes in each file system */
+#define MIN_FREE     4000000
+#define USED         10000        /* bytes in each root's account at the start */
+#define ROOM         96000        /* FREE - MIN_FREE */
+#define TEST_TIMEOUT (300 * 1000) /* milliseconds, far beyond what a slow machine needs */
 
 static sem_t asked;   /* one for each call that the slow file system has heard, */
 static sem_t answers; /* and one for each that it may answer */
@@ -81,7 +81,7 @@ static void await_measure(const char *root)
     struct pollfd mail = {.fd = context.mailbox->wake, .events = POLLIN};
 
     while (tseed_free_space_get(space, root) == INT64_MAX) {
-        assert_true(poll(&mail, 1, PATIENCE) > 0);
+        assert_true(poll(&mail, 1, TEST_TIMEOUT) > 0);
         tseed_mailbox_take(context.mailbox);
     }
 }
