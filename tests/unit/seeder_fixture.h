@@ -113,26 +113,55 @@ static inline void leave(int status)
     _exit(status);
 }
 
+/* The process that was forked; does not return. */
+static inline void run_seeder(const fixture_t *fixture)
+{
+    apr_pool_t *pool;
+    sigset_t stops;
+    tseed_seeder_setup_t setup = {.settings = &fixture->settings,
+                                  .catalog = fixture->catalog,
+                                  .board = fixture->board,
+                                  .doorbell = fixture->doorbell,
+                                  .miss_socket = fixture->miss_socket[0]};
+
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, NULL);
+    setup.stop = signalfd(-1, &stops, SFD_NONBLOCK);
+    apr_pool_create(&pool, NULL);
+    leave((int)tseed_seeder_run(&setup, pool));
+}
+
 static inline void seeder_start(fixture_t *fixture)
 {
     fixture->seeder = fork();
     if (fixture->seeder == 0) {
-        apr_pool_t *pool;
-        sigset_t stops;
-        tseed_seeder_setup_t setup = {.settings = &fixture->settings,
-                                      .catalog = fixture->catalog,
-                                      .board = fixture->board,
-                                      .doorbell = fixture->doorbell,
-                                      .miss_socket = fixture->miss_socket[0]};
-
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sigemptyset(&stops);
-        sigaddset(&stops, SIGTERM);
-        sigprocmask(SIG_BLOCK, &stops, NULL);
-        setup.stop = signalfd(-1, &stops, SFD_NONBLOCK);
-        apr_pool_create(&pool, NULL);
-        leave((int)tseed_seeder_run(&setup, pool));
+        run_seeder(fixture);
     }
+}
+
+/* Forks the next seeder beside the present one. It stands still until seeder_follow: a test whose
+ * threads wait meanwhile need not fork, which the sanitizer of threads does not allow. */
+static inline pid_t seeder_stand_by(const fixture_t *fixture)
+{
+    pid_t next = fork();
+    int status;
+
+    if (next == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        raise(SIGSTOP);
+        run_seeder(fixture);
+    }
+    assert_int_equal(waitpid(next, &status, WUNTRACED), next);
+    assert_true(WIFSTOPPED(status));
+    return next;
+}
+
+static inline void seeder_follow(fixture_t *fixture, pid_t next)
+{
+    fixture->seeder = next;
+    kill(next, SIGCONT);
 }
 
 static inline int seeder_stop(fixture_t *fixture, int signal_number)

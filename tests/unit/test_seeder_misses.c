@@ -162,6 +162,7 @@ static void test_seeder_misses__waiters_beyond_the_limit_are_turned_away(void **
 static void asks_again_after(fixture_t *fixture, int signal_number)
 {
     int64_t before = upstream->requests;
+    pid_t next = seeder_stand_by(fixture);
     waiter_t waiter;
 
     upstream->mood = HANGS;
@@ -169,7 +170,7 @@ static void asks_again_after(fixture_t *fixture, int signal_number)
     AWAIT(upstream->requests > before);
     seeder_stop(fixture, signal_number);
     upstream->mood = FINE;
-    seeder_start(fixture);
+    seeder_follow(fixture, next);
     assert_int_equal(waiter_hear(&waiter), TSEED_MISS_STORED);
 }
 
