@@ -78,7 +78,7 @@ def test_a_hanging_upstream_keeps_no_thread(httpd, upstream, well):
 
 def test_who_is_behind_says_so(httpd, upstream):
     """A running task whose next metatile another one is at, which waits itself."""
-    httpd.expect('has not answered for')
+    httpd.expect('has not answered for|failed answers? of the upstream')
     httpd.start(REST + stub(upstream, timeout='600s'))
     upstream.always = Fault('hang')
     first = begin(httpd, 'stub', zoomStop=LAST)

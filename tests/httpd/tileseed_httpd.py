@@ -159,7 +159,7 @@ def session_processes(session):
 
 def is_starting(pid):
     """Whether a child of httpd has not come to its requests yet: it runs as httpd was started, or
-    it is a moment old and has one thread. A moment is longer on a machine with other work."""
+    it has one thread and is a moment old, or is still busy a few seconds later."""
     try:
         status = pathlib.Path(f'/proc/{pid}/status').read_text()
         fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()
@@ -168,12 +168,8 @@ def is_starting(pid):
         return False
     age = uptime - int(fields[19]) / os.sysconf('SC_CLK_TCK')
     is_root = re.search(r'^Uid:\s+(\d+)', status, re.M).group(1) == '0'
-    return (is_root and age < 5 * slowness()) or (fields[17] == '1' and age < 0.3 * slowness())
-
-
-def slowness():
-    """How much longer than on an idle machine a process may have to wait for its turns."""
-    return 1 + os.getloadavg()[0] / os.cpu_count()
+    is_young = age < (5 if is_root or fields[0] != 'S' else 0.3)
+    return is_young and (is_root or fields[17] == '1')
 
 
 class Mischief:
@@ -396,10 +392,10 @@ class Httpd:
         wait_until(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
 
     def await_children(self):
-        """Waits until no child is just starting, some seconds at most. In such a child SIGTERM has
+        """Waits until no child is just starting, five seconds at most. In such a child SIGTERM has
         httpd destroy its pools at once (just_die of the MPMs), be it within malloc: it aborts now
         and then, with the backtrace signal handler, malloc, initgroups, ap_run_drop_privileges."""
-        deadline = time.monotonic() + 5 * slowness()
+        deadline = time.monotonic() + 5
         while time.monotonic() < deadline and any(
                 is_starting(pid) for pid, name in self.processes().items()
                 if pid != self.process.pid and name == pathlib.Path(HTTPD).name):
