@@ -4,6 +4,7 @@
  * process's log of changes. */
 #include <apr_strings.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "store/tseed_store_view.h"
@@ -37,15 +38,21 @@ static void note_inode(tseed_store_t *store, ino_t inode)
     apr_hash_set(store->shared_inodes, key, sizeof(*key), key);
 }
 
+/* The device is a file's: on an overlay of two file systems the directory has another one. */
 static apr_status_t read_names(tseed_store_t *store, DIR *stream)
 {
     const struct dirent *entry;
+    struct stat st;
+    int has_device = 0;
 
     while ((errno = 0, entry = readdir(stream)) != NULL) {
         if (entry->d_name[0] != '.') {
             note_inode(store, entry->d_ino);
+            has_device =
+                has_device || fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0;
         }
     }
+    store->shared_device = has_device ? st.st_dev : 0;
     return APR_FROM_OS_ERROR(errno);
 }
 
@@ -55,16 +62,14 @@ static apr_status_t read_inodes(tseed_store_t *store)
     unsigned begun = changes;
     int links;
     DIR *stream;
-    struct stat st;
     apr_status_t rv =
         tseed_folders_find(&links, &store->folders, store->links, strlen(store->links));
 
     apr_pool_clear(store->shared_pool);
     store->shared_inodes = apr_hash_make(store->shared_pool);
     if (rv == APR_SUCCESS) {
-        stream = fstat(links, &st) == 0 ? tseed_folders_stream(links) : NULL;
+        stream = tseed_folders_stream(links);
         rv = stream ? read_names(store, stream) : APR_FROM_OS_ERROR(errno);
-        store->shared_device = st.st_dev;
         if (stream) {
             closedir(stream);
         }

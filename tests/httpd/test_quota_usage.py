@@ -3,15 +3,19 @@
 """The disk usage over REST, and the reconcile: what is said, to whom, and what is mended."""
 import contextlib
 import os
+import pathlib
+import shutil
 import signal
 import sqlite3
+import subprocess
+import tempfile
 
 import pytest
 
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
 from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
-                     seeder_of, stub)
+                     seeder_of, stub, world)
 from tileseed_httpd import one_mpm, wait_until
 
 FEW = '''
@@ -224,6 +228,41 @@ def test_reconcile(httpd, upstream):
     log = httpd.error_log()
     assert 'the books of the disk usage are compared with the disk: 6 pages in 1 tile sets' in log
     assert '2 of 7 pages were corrected; 1 tiles' in log
+
+
+@pytest.fixture
+def overlay(httpd):
+    """The cache on an overlay of two file systems, where a directory's device is not its files'."""
+    above = pathlib.Path(tempfile.mkdtemp(dir='/dev/shm'))
+    below, cache = httpd.folder('below'), httpd.folder('cache')
+    for name in ('upper', 'work'):
+        (above / name).mkdir()
+        shutil.copystat(cache, above / name)
+        os.chown(above / name, cache.stat().st_uid, cache.stat().st_gid)
+    options = f'lowerdir={below},upperdir={above}/upper,workdir={above}/work'
+    mounted = subprocess.run(['mount', '-t', 'overlay', 'overlay', '-o', options, cache],
+                             capture_output=True, check=False)
+    if mounted.returncode == 0:
+        yield
+        httpd.stop()
+        subprocess.run(['umount', cache], check=True)
+    shutil.rmtree(above)
+    if mounted.returncode != 0:
+        pytest.skip(f'no overlay can be mounted here: {mounted.stderr.decode().strip()}')
+
+
+@one_mpm
+@pytest.mark.usefixtures('overlay')
+def test_store_on_an_overlay(httpd):
+    """Tiles of one colour are links there too, and are booked as such by every seeder."""
+    config = REST + world('TileSeedGrid EPSG:3857')
+    httpd.start(config)
+    done(httpd, 'world', zoomStop=3)
+    httpd.stop()
+    httpd.start(config)
+    done(httpd, 'world', zoomStop=4, type='reseed')
+    assert agrees(httpd)['layers'][0]['tilesets'][0]['shared']['files'] > 0
+    assert reconciled(httpd)['pagesDiffering'] == 0
 
 
 def plant(httpd, **parameters):
