@@ -423,7 +423,10 @@ static void find_wanted(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, req
         find_wms(wanted, dir, r);
         break;
     default:
-        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, NULL, NULL, "there is nothing at this address");
+        tseed_wanted_refuse(wanted, HTTP_NOT_FOUND, NULL, NULL,
+                            "there is nothing at this address; this location has the documents "
+                            "wmts/1.0.0/WMTSCapabilities.xml, tms/1.0.0 and "
+                            "wms?SERVICE=WMS&REQUEST=GetCapabilities");
     }
 }
 

@@ -100,7 +100,8 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 /* ---- one task ---- */
 
 /* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks
- * between. 0: not known. */
+ * between. 0: not known. A truncate that renames whole levels away ends within milliseconds: less
+ * than a second gives no average. */
 static double rate_of(const tseed_progress_t *progress)
 {
     const apr_time_t taken = progress->finished - progress->started;
@@ -108,7 +109,7 @@ static double rate_of(const tseed_progress_t *progress)
     if (progress->state == TSEED_RUNNING) {
         return (double)progress->pace / 1000;
     }
-    return progress->started && taken > 0
+    return progress->started && taken >= APR_USEC_PER_SEC
                ? (double)tseed_progress_processed(progress) * APR_USEC_PER_SEC / (double)taken
                : 0;
 }

@@ -150,7 +150,7 @@ const char *tseed_xyz_check(const tseed_layer_t *layer, apr_pool_t *pool)
     const char *problem = NULL;
 
     if (apr_table_elts(source->parameters)->nelts > 0) {
-        return "a source xyz has no NAME=VALUE but mode=, write it into the address";
+        return "a source xyz has no NAME=VALUE but mode= and missing=, write it into the address";
     }
     for (int i = 0; !problem && i < source->count; i++) {
         problem = check_template(source->addresses[i].url, layer, pool);

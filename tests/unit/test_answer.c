@@ -257,6 +257,12 @@ static void test_answer__a_done_task_has_no_rest(void **state)
     assert_string_equal(
         pace_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED}),
         "\"tilesPerSecond\":null,\"secondsRemaining\":0");
+    /* whole levels that were renamed away at once say nothing of a rate */
+    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_DONE,
+                                                   .removed = 1000000,
+                                                   .started = STARTED,
+                                                   .finished = STARTED + APR_USEC_PER_SEC - 1}),
+                        "\"tilesPerSecond\":null,\"secondsRemaining\":0");
 }
 
 static void test_answer__empty_members_are_null(void **state)
