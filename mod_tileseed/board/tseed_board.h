@@ -94,7 +94,7 @@ unsigned tseed_board_slots(const tseed_board_t *board);
 
 /* ---- seeder, main thread ---- */
 
-/* Begins an incarnation: epoch + 1, pid, state STARTING, all workers idle. After a crash the
+/* Begins a new seeder: epoch + 1, pid, state STARTING, all workers idle. After a crash the
  * metatiles of the accused workers are blamed. Slots stay as the last seeder left them: their
  * progress may be ahead of the database's. A seeder whose predecessor was killed because it hung
  * calls tseed_board_crash(0) before. */

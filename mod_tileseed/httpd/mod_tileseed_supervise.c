@@ -43,7 +43,7 @@ typedef struct {
     tseed_seeder_setup_t setup;
     server_rec *server;
     apr_pool_t *pconf;
-    apr_pool_t *pool; /* of the present incarnation, below pconf */
+    apr_pool_t *pool; /* of the present seeder, below pconf */
     pid_t pid;        /* -1: none */
     pid_t parent;     /* which supervises */
     apr_time_t started;
@@ -117,7 +117,7 @@ static apr_interval_time_t back_off_time(const supervisor_t *supervisor)
     return APR_USEC_PER_SEC << (deaths - 2 < BACK_OFF_SHIFTS ? deaths - 2 : BACK_OFF_SHIFTS);
 }
 
-/* After deaths in quick succession the new incarnation waits before it touches anything. */
+/* After deaths in quick succession the new seeder waits before it touches anything. */
 static void back_off(const supervisor_t *supervisor)
 {
     struct timespec wait = {.tv_sec = apr_time_sec(back_off_time(supervisor))};
@@ -185,7 +185,7 @@ static int wait_for_end(pid_t pid, apr_interval_time_t most)
 
 /* A restart, or the end of httpd: SIGTERM has been sent. APR itself would give a noted subprocess
  * three seconds. The seeder gets as long as TileSeedStopTimeout says. The supervisor's pid is of
- * the present incarnation. */
+ * the present seeder. */
 static apr_status_t seeder_end(void *data)
 {
     supervisor_t *supervisor = data;

@@ -68,12 +68,14 @@ apr_status_t tseed_miss_open(int ends[2], int most);
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
                     const tseed_question_t *question, const tseed_cancel_t *cancel);
 
-/* Seeder: the next question, in `pool`, with the end to answer to (a descriptor that the caller
- * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped. */
+/* The next question, in `pool`, with the end to answer to (a descriptor that the caller
+ * owns). APR_EAGAIN: none is waiting. APR_EINVAL: one that is not understood was dropped.
+ * Seeder, main thread. */
 apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
                              apr_pool_t *pool);
 
-/* Seeder: answers and closes `end`; `tile` (-1: none) is sent along and stays open here. */
+/* Answers and closes `end`; `tile` (-1: none) is sent along and stays open here. Seeder, main
+ * thread. */
 void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile);
 
 #endif

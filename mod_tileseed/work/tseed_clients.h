@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Clients: modules that have work done by the seeder.
+/* Job clients: modules that have work done by the seeder. HTTP clients are something else.
  *
  * The loop, the stages and the dispatch know a client by this record alone. A module embeds its
  * record and enters the record when the module is made. A job points to the record of its client.
