@@ -41,11 +41,11 @@ typedef struct {
     const char *requested_by;       /* user name, or "" */
     const char *ignored;            /* members of the request that are unknown, one a line, or "" */
     apr_time_t created;
-    int64_t retry_of; /* 0, or the task whose failed metatiles this one is about: a list in the
-                       * database, positions count through it */
+    int64_t retry_of; /* 0, or the task whose failed metatiles this task tries again. The database
+                       * has them as a list; a position is a place in the list */
 } tseed_task_t;
 
-/* A metatile more than this far above the lowest unfinished one is not begun. */
+/* A position is begun only if it is less than this above the lowest unfinished position. */
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
 

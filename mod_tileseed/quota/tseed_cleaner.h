@@ -31,9 +31,9 @@ typedef struct {
  * `pool`. Before tseed_cleaner_configure nothing is limited. */
 tseed_cleaner_t *tseed_cleaner_create(const tseed_settings_t *settings, apr_pool_t *pool);
 
-/* The accounts of a tile set, made when they are first asked for; they live as long as the cleaner,
- * and what they limit is said by tseed_cleaner_configure from then on. With TileSeedMinFree a
- * root's account has TSEED_LIMIT_UNKNOWN until tseed_cleaner_free_set is called. */
+/* Returns the accounts of a tile set, and makes those that are new. They live as long as the
+ * cleaner. The next tseed_cleaner_configure sets their limits. With TileSeedMinFree the account of
+ * a store root has TSEED_LIMIT_UNKNOWN until tseed_cleaner_free_set is called. */
 tseed_chain_t tseed_cleaner_chain(tseed_cleaner_t *cleaner, const char *layer, const char *root);
 
 /* Puts a configuration into effect. Call it after a PUT, when there are new tile sets, and when
@@ -74,8 +74,8 @@ int tseed_cleaner_next(const tseed_cleaner_t *cleaner, tseed_duty_t *duty, unsig
 /* By which policy room is made in an account that refused a charge. */
 tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_account_t *account);
 
-/* To be called about once a second: time passes. Returns whether the periodic clean-up begins now:
- * once each cacheCleanUpFrequency, or when somebody wants one. */
+/* Tells the cleaner the time, about once a second. Returns whether the periodic clean-up begins
+ * now: once in each cacheCleanUpFrequency, and after tseed_cleaner_hurry. */
 int tseed_cleaner_due(tseed_cleaner_t *cleaner, tseed_moment_t now);
 
 /* How many clean-ups may run at once. */
@@ -83,14 +83,16 @@ int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner);
 
 typedef enum {
     TSEED_CLEAN_NEVER,   /* the quota is off */
-    TSEED_CLEAN_UNKNOWN, /* the first time not before it can be said how much would go */
+    TSEED_CLEAN_UNKNOWN, /* the book is not complete, so nobody knows how much the first removal
+                          * would take */
     TSEED_CLEAN_LATER,   /* not before the time of grace is over */
     TSEED_CLEAN_NOW
 } tseed_clean_t;
 
-/* Whether removing for the quota may begin. Ask before each removal. The first removal since the
- * quota was switched on waits for TileSeedDiskQuotaGrace if it would take more than a fifth of what
- * is used; then *sentence is, once, an error for the log, in `pool`. Else *sentence is NULL. */
+/* Returns whether a removal for the quota may begin. Ask before each removal. The first removal
+ * since the quota was switched on waits for TileSeedDiskQuotaGrace if it would take more than a
+ * fifth of the usage. When this wait begins, *sentence is an error for the log, in `pool`. At all
+ * other calls *sentence is NULL. */
 tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, tseed_moment_t now,
                                 apr_pool_t *pool);
 

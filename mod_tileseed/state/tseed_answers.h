@@ -20,8 +20,9 @@ apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t
 apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
                                 const char *text);
 
-/* Forgets the texts that may be wrong once a page is in doubt: its own, and those of the pages
- * before it in each direction, because their last metatiles may reach into it. */
+/* Forgets the texts that may be wrong once a page is in doubt: the text of the page, and the texts
+ * of the three pages one column before it, one row before it, and both. Metatiles of those three
+ * pages may reach into the page. */
 apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_page_t *page);
 
 /* Likewise of all pages of these levels (bits). */

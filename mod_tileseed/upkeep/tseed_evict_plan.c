@@ -65,7 +65,8 @@ void tseed_evict_plan_skip(tseed_evict_plan_t *plan, const tseed_duty_t *duty)
 
 /* ---- victims ---- */
 
-/* How many to choose at once: what has come since is not among them, so they must be few of all. */
+/* How many victims to choose at once. A page that becomes a better victim later is not among them,
+ * so they must be a small part of all pages. */
 static size_t portion_of(const tseed_book_t *book)
 {
     const int64_t pages = tseed_book_pages(book);
@@ -73,7 +74,7 @@ static size_t portion_of(const tseed_book_t *book)
     return pages < VICTIMS * VICTIMS ? (size_t)(1 + pages / VICTIMS) : VICTIMS;
 }
 
-/* The next one of those that were chosen which may still go. */
+/* Takes the next chosen page that may still go. Returns 0 when there is none. */
 static int next_found(tseed_book_page_t *victim, tseed_evict_plan_t *plan)
 {
     while (plan->next < plan->count) {
@@ -102,18 +103,18 @@ int tseed_evict_plan_victim(tseed_book_page_t *victim, tseed_evict_plan_t *plan,
 
 /* ---- what leaves ---- */
 
-void tseed_evict_plan_begin(tseed_evict_plan_t *plan, const tseed_effect_t *usage)
+void tseed_evict_plan_begin(tseed_evict_plan_t *plan, const tseed_effect_t *held)
 {
     plan->leaving++;
-    plan->amount.bytes += usage->allocated;
-    plan->amount.files += usage->files;
+    plan->amount.bytes += held->allocated;
+    plan->amount.files += held->files;
 }
 
-void tseed_evict_plan_end(tseed_evict_plan_t *plan, const tseed_effect_t *usage)
+void tseed_evict_plan_end(tseed_evict_plan_t *plan, const tseed_effect_t *held)
 {
     plan->leaving--;
-    plan->amount.bytes -= usage->allocated;
-    plan->amount.files -= usage->files;
+    plan->amount.bytes -= held->allocated;
+    plan->amount.files -= held->files;
 }
 
 int tseed_evict_plan_leaving(const tseed_evict_plan_t *plan)

@@ -26,12 +26,14 @@ int tseed_evict_plan_duty(tseed_duty_t *duty, tseed_evict_plan_t *plan, const ts
 int tseed_evict_plan_victim(tseed_book_page_t *victim, tseed_evict_plan_t *plan,
                             const tseed_duty_t *duty);
 
-/* No page may go for a duty of the clean-up: the duties behind it have their turn. */
+/* No page may go for a duty of the clean-up. The rest of the clean-up passes over the account of
+ * the duty and the accounts before it. */
 void tseed_evict_plan_skip(tseed_evict_plan_t *plan, const tseed_duty_t *duty);
 
-/* A page with that usage is being removed, and is removed or left where it is. */
-void tseed_evict_plan_begin(tseed_evict_plan_t *plan, const tseed_effect_t *usage);
-void tseed_evict_plan_end(tseed_evict_plan_t *plan, const tseed_effect_t *usage);
+/* begin: the removal of a page begins; `held` is what the page holds. end: the removal is over,
+ * whether it has removed the page or not; `held` is the same as at the begin. */
+void tseed_evict_plan_begin(tseed_evict_plan_t *plan, const tseed_effect_t *held);
+void tseed_evict_plan_end(tseed_evict_plan_t *plan, const tseed_effect_t *held);
 
 /* How many pages are being removed. */
 int tseed_evict_plan_leaving(const tseed_evict_plan_t *plan);
