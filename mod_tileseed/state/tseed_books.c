@@ -97,7 +97,7 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t
     return tseed_work_write(state, save_tileset, (void *)record);
 }
 
-/* Forgets what there is of a tile set by that print, its pages and its answers. */
+/* Forgets what there is of a tile set by that print, its pages and its origins. */
 static apr_status_t forget(tseed_state_t *state, int64_t print)
 {
     int64_t id;
@@ -109,7 +109,7 @@ static apr_status_t forget(tseed_state_t *state, int64_t print)
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_TILESET, args);
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_DELETE_TILESET, args);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args);
@@ -223,7 +223,7 @@ static apr_status_t delete_page(tseed_state_t *state, void *baton)
     apr_status_t rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_DELETE, args);
 
     return rv == APR_SUCCESS
-               ? tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE, args)
+               ? tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_DELETE, args)
                : rv;
 }
 

@@ -18,12 +18,12 @@
 apr_status_t tseed_books_tilesets(tseed_state_t *state, apr_array_header_t **records,
                                   apr_pool_t *pool);
 
-/* Forgets the tile set with that print, its pages and its answers. */
+/* Forgets the tile set with that print, its pages and its origins. */
 apr_status_t tseed_books_forget(tseed_state_t *state, uint64_t print);
 
 /* Records a tile set anew and sets record->id to its number. If the database has a tile set with
  * the same print (by other names, or because an administrator has put another database in place),
- * that tile set is forgotten with its pages and answers. */
+ * that tile set is forgotten with its pages and origins. */
 apr_status_t tseed_books_add(tseed_state_t *state, tseed_tileset_record_t *record);
 
 /* Saves what may change of a tile set: sums, completeness, levels in doubt, recipe. APR_NOTFOUND:
@@ -35,7 +35,7 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
                                const tseed_page_t *after, int64_t most, apr_pool_t *pool);
 
-/* Saves a page, whether there was one or not; deletes it, and its answers. */
+/* Saves a page, whether there was one or not; deletes it, and its origins. */
 apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record_t *record);
 apr_status_t tseed_books_page_delete(tseed_state_t *state, const tseed_page_record_t *record);
 

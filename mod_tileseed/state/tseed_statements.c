@@ -137,16 +137,16 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " accessed = excluded.accessed, heat = excluded.heat, dirty = excluded.dirty",
     [TSEED_SQL_PAGE_DELETE] =
         "DELETE FROM page WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
-    [TSEED_SQL_ANSWERS_GET] =
+    [TSEED_SQL_ORIGINS_GET] =
         "SELECT metatiles FROM answer WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
-    [TSEED_SQL_ANSWERS_SAVE] =
+    [TSEED_SQL_ORIGINS_SAVE] =
         "INSERT INTO answer (tileset, z, x, y, metatiles) VALUES (%lld, %d, %lld, %lld, %s)"
         " ON CONFLICT (tileset, z, x, y) DO UPDATE SET metatiles = excluded.metatiles",
-    [TSEED_SQL_ANSWERS_DELETE] =
+    [TSEED_SQL_ORIGINS_DELETE] =
         "DELETE FROM answer WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
-    [TSEED_SQL_ANSWERS_DELETE_LEVEL] = "DELETE FROM answer WHERE tileset = %lld AND z = %d",
-    [TSEED_SQL_ANSWERS_DELETE_TILESET] = "DELETE FROM answer WHERE tileset = %lld",
-    [TSEED_SQL_ANSWERS_DELETE_ALL] = "DELETE FROM answer",
+    [TSEED_SQL_ORIGINS_DELETE_LEVEL] = "DELETE FROM answer WHERE tileset = %lld AND z = %d",
+    [TSEED_SQL_ORIGINS_DELETE_TILESET] = "DELETE FROM answer WHERE tileset = %lld",
+    [TSEED_SQL_ORIGINS_DELETE_ALL] = "DELETE FROM answer",
     [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
     [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

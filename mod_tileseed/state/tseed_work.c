@@ -77,7 +77,7 @@ static apr_status_t save_mark(tseed_state_t *state, int64_t id)
 /* The mark may have been written for another file than this one, which is fresh or from a backup.
  * Such a file may lack ids that were given out: its ids go on from the mark; when the mark is gone
  * too, from the last id that this process knows. Its rows about the cache may be long out of date:
- * all levels are put in doubt, and the answers of all tiles are forgotten. */
+ * all levels are put in doubt, and the origins of all tiles are forgotten. */
 static apr_status_t settle_ids(tseed_state_t *state, int version)
 {
     tseed_database_t *db = &state->db;
@@ -101,7 +101,7 @@ static apr_status_t settle_ids(tseed_state_t *state, int version)
     id = id > state->mark ? id : state->mark;
     rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});
     if (rv == APR_SUCCESS) {
-        rv = tseed_database_change(db, NULL, TSEED_SQL_ANSWERS_DELETE_ALL, NULL);
+        rv = tseed_database_change(db, NULL, TSEED_SQL_ORIGINS_DELETE_ALL, NULL);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(db, NULL, TSEED_SQL_TILESETS_DOUBT, NULL);

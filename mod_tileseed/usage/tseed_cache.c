@@ -13,7 +13,7 @@
 #include <sys/random.h>
 
 #include "protocol/tseed_answer.h"
-#include "state/tseed_answers.h"
+#include "state/tseed_origin_rows.h"
 #include "state/tseed_books.h"
 #include "store/tseed_store.h"
 #include "usage/tseed_usage_status.h"
@@ -109,7 +109,7 @@ apr_status_t tseed_cache_tileset(tseed_book_tileset_t **booked, tseed_cache_t *c
  * it. The tile set is counted anew when it comes back, because somebody may have tidied up. */
 static apr_status_t leave_aside(tseed_cache_t *cache, tseed_tileset_record_t *record)
 {
-    apr_status_t rv = tseed_answers_doubt_levels(cache->session->state, record->id, UINT64_MAX);
+    apr_status_t rv = tseed_origin_rows_doubt_levels(cache->session->state, record->id, UINT64_MAX);
 
     if (rv != APR_SUCCESS || !record->complete) {
         return rv;
@@ -181,7 +181,7 @@ static apr_status_t load_tileset(tseed_cache_t *cache, tseed_tileset_record_t *r
     enter(cache, &tileset, record);
     expect(cache, record->pages);
     return record->doubtful
-               ? tseed_answers_doubt_levels(cache->session->state, record->id, record->doubtful)
+               ? tseed_origin_rows_doubt_levels(cache->session->state, record->id, record->doubtful)
                : APR_SUCCESS;
 }
 
@@ -381,7 +381,7 @@ static apr_status_t save_tileset(tseed_cache_t *cache, const tseed_book_tileset_
     apr_status_t rv = APR_SUCCESS;
 
     if (booked->recipe_changed) {
-        rv = tseed_answers_doubt_levels(cache->session->state, record->id, UINT64_MAX);
+        rv = tseed_origin_rows_doubt_levels(cache->session->state, record->id, UINT64_MAX);
     }
     return rv == APR_SUCCESS ? tseed_books_save(cache->session->state, record) : rv;
 }

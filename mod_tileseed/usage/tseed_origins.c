@@ -31,7 +31,7 @@
 
 #include "base/tseed_digest.h"
 #include "base/tseed_memory.h"
-#include "state/tseed_answers.h"
+#include "state/tseed_origin_rows.h"
 #include "usage/tseed_origin_page.h"
 
 #define RECIPE_VERSION 1    /* raised when the same answer becomes other tiles */
@@ -145,8 +145,8 @@ static void entry_load(tseed_origins_t *origins, entry_t *entry)
         entry->changed = 1;
         return;
     }
-    if (tseed_answers_load(origins->session->state, &text, entry->booked->record.id, &entry->page,
-                           origins->context->scratch) == APR_SUCCESS) {
+    if (tseed_origin_rows_load(origins->session->state, &text, entry->booked->record.id,
+                               &entry->page, origins->context->scratch) == APR_SUCCESS) {
         tseed_origin_page_load(&entry->origins, text);
     } else {
         entry->changed = 1;
@@ -235,7 +235,7 @@ apr_status_t tseed_origins_write(const tseed_origins_t *origins)
         const entry_t *entry = apr_hash_this_val(index);
 
         if (entry->changed) {
-            rv = tseed_answers_save(
+            rv = tseed_origin_rows_save(
                 origins->session->state, entry->booked->record.id, &entry->page,
                 tseed_origin_page_save(&entry->origins, origins->context->scratch));
         }

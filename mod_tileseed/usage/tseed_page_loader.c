@@ -21,7 +21,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
-#include "state/tseed_answers.h"
+#include "state/tseed_origin_rows.h"
 #include "state/tseed_books.h"
 #include "work/tseed_heartbeat.h"
 
@@ -120,7 +120,7 @@ static apr_status_t forget_levels(tseed_page_loader_t *loader, const apr_array_h
 
         levels |= UINT64_C(1) << record->page.z;
         if (is_last) {
-            rv = tseed_answers_doubt_levels(loader->session->state, record->tileset, levels);
+            rv = tseed_origin_rows_doubt_levels(loader->session->state, record->tileset, levels);
             levels = 0;
         }
     }
@@ -134,7 +134,7 @@ static apr_status_t forget_pages(tseed_page_loader_t *loader, const apr_array_he
     for (int i = 0; rv == APR_SUCCESS && i < doubts->nelts; i++) {
         const tseed_page_record_t *record = &APR_ARRAY_IDX(doubts, i, tseed_page_record_t);
 
-        rv = tseed_answers_doubt(loader->session->state, record->tileset, &record->page);
+        rv = tseed_origin_rows_doubt(loader->session->state, record->tileset, &record->page);
     }
     return rv;
 }

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/inotify.h>
 
-#include "state/tseed_answers.h"
+#include "state/tseed_origin_rows.h"
 
 /* ---- the books ---- */
 
@@ -298,7 +298,7 @@ static int knows_answers(fixture_t *fixture)
     static const tseed_page_t page = {3, 0, 0};
     const char *text;
 
-    assert_int_equal(tseed_answers_load(fixture->state, &text, 1, &page, fixture->pool),
+    assert_int_equal(tseed_origin_rows_load(fixture->state, &text, 1, &page, fixture->pool),
                      APR_SUCCESS);
     return *text != '\0';
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Answers as rows. */
-#include "state/tseed_answers.h"
+/* Origins as rows of the table `answer`, which keeps the name that it had before. */
+#include "state/tseed_origin_rows.h"
 
 #include <apr_strings.h>
 
@@ -13,15 +13,15 @@ typedef struct {
     const char *text;
     uint64_t levels;
     apr_pool_t *pool;
-} answers_t;
+} origins_t;
 
 static apr_status_t load(tseed_state_t *state, void *baton)
 {
-    answers_t *call = baton;
+    origins_t *call = baton;
     const void *args[] = {&call->tileset, &call->page->z, &call->page->x, &call->page->y};
     tseed_rows_t rows;
     apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_ANSWERS_GET, args, state->scratch);
+        tseed_database_select(&rows, &state->db, TSEED_SQL_ORIGINS_GET, args, state->scratch);
 
     if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
         call->text = apr_pstrdup(call->pool, tseed_rows_text(&rows));
@@ -29,10 +29,10 @@ static apr_status_t load(tseed_state_t *state, void *baton)
     return rv;
 }
 
-apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t tileset,
-                                const tseed_page_t *page, apr_pool_t *pool)
+apr_status_t tseed_origin_rows_load(tseed_state_t *state, const char **text, int64_t tileset,
+                                    const tseed_page_t *page, apr_pool_t *pool)
 {
-    answers_t call = {.tileset = tileset, .page = page, .text = "", .pool = pool};
+    origins_t call = {.tileset = tileset, .page = page, .text = "", .pool = pool};
     apr_status_t rv = tseed_work_read(state, load, &call);
 
     *text = call.text;
@@ -41,59 +41,60 @@ apr_status_t tseed_answers_load(tseed_state_t *state, const char **text, int64_t
 
 static apr_status_t save(tseed_state_t *state, void *baton)
 {
-    const answers_t *call = baton;
+    const origins_t *call = baton;
     const void *args[] = {&call->tileset, &call->page->z, &call->page->x, &call->page->y,
                           call->text};
 
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_SAVE, args);
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_SAVE, args);
 }
 
-apr_status_t tseed_answers_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
-                                const char *text)
+apr_status_t tseed_origin_rows_save(tseed_state_t *state, int64_t tileset, const tseed_page_t *page,
+                                    const char *text)
 {
-    answers_t call = {.tileset = tileset, .page = page, .text = text};
+    origins_t call = {.tileset = tileset, .page = page, .text = text};
 
     return tseed_work_write(state, save, &call);
 }
 
 static apr_status_t doubt(tseed_state_t *state, void *baton)
 {
-    const answers_t *call = baton;
+    const origins_t *call = baton;
     apr_status_t rv = APR_SUCCESS;
 
     for (int i = 0; rv == APR_SUCCESS && i < 4; i++) {
         const int64_t x = call->page->x - i % 2, y = call->page->y - i / 2;
         const void *args[] = {&call->tileset, &call->page->z, &x, &y};
 
-        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE, args);
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_DELETE, args);
     }
     return rv;
 }
 
-apr_status_t tseed_answers_doubt(tseed_state_t *state, int64_t tileset, const tseed_page_t *page)
+apr_status_t tseed_origin_rows_doubt(tseed_state_t *state, int64_t tileset,
+                                     const tseed_page_t *page)
 {
-    answers_t call = {.tileset = tileset, .page = page};
+    origins_t call = {.tileset = tileset, .page = page};
 
     return tseed_work_write(state, doubt, &call);
 }
 
 static apr_status_t doubt_levels(tseed_state_t *state, void *baton)
 {
-    const answers_t *call = baton;
+    const origins_t *call = baton;
     apr_status_t rv = APR_SUCCESS;
 
     for (int z = 0; rv == APR_SUCCESS && z < TSEED_LEVELS_MAX; z++) {
         if (call->levels >> z & 1) {
-            rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ANSWERS_DELETE_LEVEL,
+            rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_DELETE_LEVEL,
                                        (const void *[]){&call->tileset, &z});
         }
     }
     return rv;
 }
 
-apr_status_t tseed_answers_doubt_levels(tseed_state_t *state, int64_t tileset, uint64_t levels)
+apr_status_t tseed_origin_rows_doubt_levels(tseed_state_t *state, int64_t tileset, uint64_t levels)
 {
-    answers_t call = {.tileset = tileset, .levels = levels};
+    origins_t call = {.tileset = tileset, .levels = levels};
 
     return tseed_work_write(state, doubt_levels, &call);
 }
