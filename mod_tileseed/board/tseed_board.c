@@ -31,7 +31,7 @@ uint64_t tseed_board_layout(void)
         sizeof(tseed_board_blame_t),
         sizeof(tseed_progress_t),
         offsetof(tseed_progress_t, made),
-        offsetof(tseed_progress_t, pace),
+        offsetof(tseed_progress_t, rate),
         offsetof(tseed_progress_t, started),
         offsetof(tseed_progress_t, low),
         offsetof(tseed_progress_t, window),

@@ -18,7 +18,7 @@
 #include "source/tseed_source.h"
 
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
-#define PACES            20
+#define RATES            20
 
 struct tseed_stages_t {
     tseed_stages_uses_t uses;
@@ -102,7 +102,7 @@ static void settle_missing(tseed_job_t *job)
         (transfer->http_status == 404 || transfer->http_status == 204)) {
         transfer->result = TSEED_FETCH_OK;
         transfer->length = 0;
-        transfer->validator[0] = '\0';
+        transfer->next_condition[0] = '\0';
     }
 }
 
@@ -400,27 +400,27 @@ static int waits(const tseed_run_t *run, apr_time_t now)
            now < run->pause_until;
 }
 
-/* The pace: tiles in 1000 s, averaged over the last PACES ticks with less and less weight, so that
- * the pace soon shows a break. Only the board shows the pace: `dirty` is put back, because a pace
+/* The rate: tiles in 1000 s, averaged over the last RATES ticks with less and less weight, so that
+ * the rate soon shows a break. Only the board shows the rate: `dirty` is put back, because a rate
  * alone is nothing to save. */
-static void take_pace(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
+static void take_rate(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
 {
     const int64_t processed = tseed_progress_processed(&run->progress);
-    const double seconds = (double)(now - run->paced_at) / APR_USEC_PER_SEC;
-    const double pace = 1000 * (double)(processed - run->paced_tiles) / seconds;
+    const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
+    const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
     const int was_dirty = run->dirty;
 
-    if (waits(run, now)) { /* what was is no pace, and says nothing of what is left */
-        run->paces = 0;
-        run->progress.pace = 0;
-    } else if (run->paced_at && seconds > 0) {
-        run->paces += run->paces < PACES;
-        run->progress.pace += (int64_t)((pace - (double)run->progress.pace) / run->paces);
+    if (waits(run, now)) { /* what was is no rate, and says nothing of what is left */
+        run->rates = 0;
+        run->progress.rate = 0;
+    } else if (run->rated_at && seconds > 0) {
+        run->rates += run->rates < RATES;
+        run->progress.rate += (int64_t)((rate - (double)run->progress.rate) / run->rates);
     }
     tseed_display_run(stages->uses.display, run);
     run->dirty = was_dirty;
-    run->paced_at = now;
-    run->paced_tiles = processed;
+    run->rated_at = now;
+    run->rated_tiles = processed;
 }
 
 void tseed_stages_tick(void *module, apr_time_t now)
@@ -428,7 +428,7 @@ void tseed_stages_tick(void *module, apr_time_t now)
     tseed_stages_t *stages = module;
 
     for (tseed_run_t *run = stages->uses.runs->tasks; run; run = run->next_run) {
-        take_pace(stages, run, now);
+        take_rate(stages, run, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
             count_removed(run, run->jobs->position);
             tseed_display_run(stages->uses.display, run);

@@ -52,7 +52,7 @@ void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run);
 /* Moves a run on to ENDING if nothing of it is left to do. */
 void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run);
 
-/* Brings live counts of truncates, paces, and summaries of failed answers up to date. module: the
+/* Brings live counts of truncates, rates, and summaries of failed answers up to date. module: the
  * stages; now: monotonic. Once a tick, and at the end. */
 void tseed_stages_tick(void *module, apr_time_t now);
 

@@ -107,14 +107,14 @@ static double rate_of(const tseed_progress_t *progress)
     const apr_time_t taken = progress->finished - progress->started;
 
     if (progress->state == TSEED_RUNNING) {
-        return (double)progress->pace / 1000;
+        return (double)progress->rate / 1000;
     }
     return progress->started && taken >= APR_USEC_PER_SEC
                ? (double)tseed_progress_processed(progress) * APR_USEC_PER_SEC / (double)taken
                : 0;
 }
 
-static void add_pace(tseed_json_t *json, const tseed_task_t *task, const tseed_progress_t *progress)
+static void add_rate(tseed_json_t *json, const tseed_task_t *task, const tseed_progress_t *progress)
 {
     const double rate = rate_of(progress);
     const int64_t left = task->tiles_total - tseed_progress_processed(progress);
@@ -186,7 +186,7 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
     tseed_json_words(&json, "state", tseed_task_state_name(progress->state));
     tseed_json_words(&json, "reason", progress->reason);
     add_counts(&json, task, progress);
-    add_pace(&json, task, progress);
+    add_rate(&json, task, progress);
     tseed_json_words(&json, "requestedBy", task->requested_by);
     add_ignored(&json, task);
     tseed_json_time(&json, "created", task->created);

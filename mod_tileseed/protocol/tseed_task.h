@@ -60,8 +60,8 @@ typedef struct {
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
     int64_t failures;                       /* metatiles given up on */
-    int64_t pace;                           /* tiles a 1000 s as of late, while it runs; not
-                                             * durable */
+    int64_t rate;                           /* of late, while it runs: tiles in 1000 s; never
+                                             * saved */
     apr_time_t started, finished;           /* 0: not yet */
     apr_time_t away_since;                  /* it waits for its upstream; 0: it does not */
     int64_t low;                            /* lowest position that is not finished */

@@ -61,8 +61,8 @@ typedef struct tseed_transfer_t {
     apr_time_t ended;                /* monotonic */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     char content_type[64];
-    char validator[TSEED_CONDITION_SIZE]; /* the condition that tells whether this answer still
-                                           * stands; "": the upstream offers none */
+    char next_condition[TSEED_CONDITION_SIZE]; /* made of this answer's validator, for the next
+                                                * request; "": the answer has none */
     char cause[TSEED_CAUSE_SIZE]; /* UTF-8, one line, neither credentials nor the whole address */
     unsigned char *body;
     size_t length, capacity;

@@ -29,7 +29,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
     transfer->sent = transfer->is_other = 0;
     transfer->retry_after = 0;
     transfer->content_type[0] = '\0';
-    transfer->validator[0] = '\0';
+    transfer->next_condition[0] = '\0';
     transfer->cause[0] = '\0';
     transfer->length = 0;
     transfer->orphaned = 0;

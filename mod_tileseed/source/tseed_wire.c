@@ -124,22 +124,22 @@ static int read_header(char value[TSEED_CONDITION_SIZE], const char *line, size_
 /* The condition by which a later request can ask. An ETag says more than a time. A document that
  * was modified less than a minute before it was sent may have been modified again within the same
  * second (RFC 9110, 8.8.2.2): its time says nothing. */
-static void take_validator(tseed_wire_t *wire, const char *line, size_t length)
+static void take_condition(tseed_wire_t *wire, const char *line, size_t length)
 {
-    char *validator = wire->transfer->validator;
+    char *condition = wire->transfer->next_condition;
     char value[TSEED_CONDITION_SIZE];
 
     if (read_header(value, line, length, "ETag:")) {
-        apr_snprintf(validator, TSEED_CONDITION_SIZE, "%s%s", IF_NONE_MATCH, value);
-        if (strlen(validator) != strlen(IF_NONE_MATCH) + strlen(value)) {
-            validator[0] = '\0';
+        apr_snprintf(condition, TSEED_CONDITION_SIZE, "%s%s", IF_NONE_MATCH, value);
+        if (strlen(condition) != strlen(IF_NONE_MATCH) + strlen(value)) {
+            condition[0] = '\0';
         }
     } else if (read_header(value, line, length, "Last-Modified:")) {
         wire->modified = curl_getdate(value, NULL);
     } else if (read_header(value, line, length, "Date:")) {
         wire->answered = curl_getdate(value, NULL);
     } else if (length > 5 && memcmp(line, "HTTP/", 5) == 0) { /* another answer begins */
-        validator[0] = '\0';
+        condition[0] = '\0';
         wire->modified = wire->answered = -1;
     }
 }
@@ -151,19 +151,19 @@ static size_t take_header(char *data, size_t one, size_t count, void *baton)
     (void)one;
     wire->silent_until = 0;
     wire->has_begun = 1;
-    take_validator(wire, data, count);
+    take_condition(wire, data, count);
     return count;
 }
 
 /* Once all headers have come. */
-static void settle_validator(const tseed_wire_t *wire)
+static void settle_condition(const tseed_wire_t *wire)
 {
-    char *validator = wire->transfer->validator;
+    char *condition = wire->transfer->next_condition;
     char date[APR_RFC822_DATE_LEN];
 
-    if (!*validator && wire->modified >= 0 && wire->answered - wire->modified >= SETTLED_SECONDS) {
+    if (!*condition && wire->modified >= 0 && wire->answered - wire->modified >= SETTLED_SECONDS) {
         apr_rfc822_date(date, apr_time_from_sec(wire->modified));
-        apr_snprintf(validator, TSEED_CONDITION_SIZE, "If-Modified-Since: %s", date);
+        apr_snprintf(condition, TSEED_CONDITION_SIZE, "If-Modified-Since: %s", date);
     }
 }
 
@@ -332,7 +332,7 @@ tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
     tseed_transfer_t *transfer = wire->transfer;
     long request_bytes = 0;
 
-    settle_validator(wire);
+    settle_condition(wire);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     transfer->sent = request_bytes > 0 || wire->hops > 0;
     wire->transfer = NULL;

@@ -49,21 +49,21 @@ static const char *layer_name(const tseed_ask_t *ask, apr_pool_t *pool)
 }
 
 /* The placeholders that a template needs so that each tile has an address of its own. */
-enum { HOLDS_Z = 1, HOLDS_X = 2, HOLDS_Y = 4, HOLDS_TILE = 7 };
+enum { HAS_Z = 1, HAS_X = 2, HAS_Y = 4, HAS_TILE = 7 };
 
 typedef struct {
     const char *name;
-    int holds;
+    int has;
     const char *(*write)(const tseed_ask_t *ask, apr_pool_t *pool);
 } placeholder_t;
 
 static const placeholder_t placeholders[] = {
-    {"z", HOLDS_Z, level},
-    {"x", HOLDS_X, tseed_address_column},
-    {"y", HOLDS_Y, tseed_address_row},
-    {"-y", HOLDS_Y, row_from_bottom},
-    {"quadkey", HOLDS_TILE, quadkey},
-    {"bbox", HOLDS_TILE, bbox},
+    {"z", HAS_Z, level},
+    {"x", HAS_X, tseed_address_column},
+    {"y", HAS_Y, tseed_address_row},
+    {"-y", HAS_Y, row_from_bottom},
+    {"quadkey", HAS_TILE, quadkey},
+    {"bbox", HAS_TILE, bbox},
     {"layer", 0, layer_name},
 };
 
@@ -104,7 +104,7 @@ const char *tseed_xyz_url(const tseed_ask_t *ask, apr_pool_t *pool)
 
 typedef struct {
     const tseed_layer_t *layer;
-    int holds;
+    int has;
 } draft_t;
 
 static const char *try_fill(void *baton, const char *name, apr_pool_t *pool)
@@ -114,7 +114,7 @@ static const char *try_fill(void *baton, const char *name, apr_pool_t *pool)
 
     (void)pool;
     if (placeholder) {
-        draft->holds |= placeholder->holds;
+        draft->has |= placeholder->has;
         return "";
     }
     return strncmp(name, PARAM, strlen(PARAM)) == 0 &&
@@ -138,7 +138,7 @@ static const char *check_template(const char *url, const tseed_layer_t *layer, a
                             " are expected, NAME being a TileSeedParameter of the layer",
                             tseed_text_quote(wrong, QUOTE_MAX, pool));
     }
-    return draft.holds == HOLDS_TILE
+    return draft.has == HAS_TILE
                ? NULL
                : "the address does not say which tile: it needs {z}, {x} and one of {y} {-y}, or "
                  "{quadkey}, or {bbox}";

@@ -87,7 +87,7 @@ const char *tseed_origin_page_save(const tseed_origin_page_t *page, apr_pool_t *
         end += sprintf(end, "%d %016llx", origin->at, (unsigned long long)origin->digest);
         if (*origin->condition) {
             end +=
-                sprintf(end, " %016llx %s", (unsigned long long)origin->asked, origin->condition);
+                sprintf(end, " %016llx %s", (unsigned long long)origin->request, origin->condition);
         }
         *end++ = '\n';
     }
@@ -103,7 +103,7 @@ static void load_line(tseed_origin_page_t *page, char *line)
     origin.at = (int)strtol(at, &at, 10);
     origin.digest = strtoull(at, &at, 16);
     if (*at == ' ') {
-        origin.asked = strtoull(at, &at, 16);
+        origin.request = strtoull(at, &at, 16);
         origin.condition = *at == ' ' ? at + 1 : "";
     }
     if (origin.digest && origin.at >= 0 && origin.at < TSEED_PAGE_TILES) {

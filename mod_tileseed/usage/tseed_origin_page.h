@@ -21,7 +21,7 @@
 typedef struct {
     int at;                /* of its first tile: row times TSEED_PAGE_SIDE plus column */
     uint64_t digest;       /* of the answer; never 0 */
-    uint64_t asked;        /* digest of the request */
+    uint64_t request;      /* digest of the request */
     const char *condition; /* "": none */
 } tseed_origin_t;
 

@@ -22,7 +22,7 @@
  *                         of marked pages, and of pages whose metatiles may reach into them.
  *
  * An origin page is read when one of its metatiles is about to be fetched. It leaves the memory
- * when it is saved and nobody has asked for it for a while.
+ * when it is saved and nobody has used it for a while.
  */
 #include "usage/tseed_origins.h"
 
@@ -55,8 +55,8 @@ typedef struct {
     tseed_book_tileset_t *booked;
     tseed_page_t page;
     tseed_origin_page_t origins;
-    int changed;    /* not saved yet */
-    unsigned asked; /* tick */
+    int changed;   /* not saved yet */
+    unsigned used; /* tick of the last use */
 } entry_t;
 
 tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
@@ -172,7 +172,7 @@ static entry_t *entry_of(tseed_origins_t *origins, const tseed_job_t *job, int *
         entry_load(origins, entry);
         apr_hash_set(origins->pages, &entry->key, sizeof(entry->key), entry);
     }
-    entry->asked = origins->context->ticks;
+    entry->used = origins->context->ticks;
     *at = (int)(whole->miny % TSEED_PAGE_SIDE * TSEED_PAGE_SIDE + whole->minx % TSEED_PAGE_SIDE);
     return entry;
 }
@@ -193,10 +193,10 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job)
     const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
 
     job->seed = digest_of_wanted(&job->metatile.wanted);
-    job->asked = tseed_digest(job->url, strlen(job->url), job->seed);
+    job->request = tseed_digest(job->url, strlen(job->url), job->seed);
     job->known = known ? known->digest : 0;
     job->transfer.condition = NULL;
-    if (known && known->asked == job->asked && *known->condition && !job->must_fetch &&
+    if (known && known->request == job->request && *known->condition && !job->must_fetch &&
         tseed_run_leaves_unchanged(job->run)) {
         apr_cpystrn(job->condition, known->condition, sizeof(job->condition));
         job->transfer.condition = job->condition;
@@ -216,8 +216,8 @@ void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job)
         tseed_origin_page_put(&entry->origins,
                               &(tseed_origin_t){.at = at,
                                                 .digest = job->digest,
-                                                .asked = job->asked,
-                                                .condition = job->transfer.validator});
+                                                .request = job->request,
+                                                .condition = job->transfer.next_condition});
         entry->changed = 1;
     } else if (tseed_origin_page_forget(&entry->origins, at)) {
         entry->changed = 1;
@@ -245,7 +245,7 @@ apr_status_t tseed_origins_write(const tseed_origins_t *origins)
 
 static int is_idle(const tseed_origins_t *origins, const entry_t *entry, const void *idle)
 {
-    return origins->context->ticks - entry->asked >= *(const unsigned *)idle;
+    return origins->context->ticks - entry->used >= *(const unsigned *)idle;
 }
 
 void tseed_origins_saved(tseed_origins_t *origins)

@@ -27,7 +27,7 @@ void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job);
  * database does: then all is written again the next time. */
 apr_status_t tseed_origins_write(const tseed_origins_t *origins);
 
-/* Notes that the transaction is committed; forgets what nobody has asked for lately. */
+/* Notes that the transaction is committed; forgets the origin pages that nobody has used lately. */
 void tseed_origins_saved(tseed_origins_t *origins);
 
 #endif

@@ -94,12 +94,12 @@ typedef struct tseed_job_t {
     tseed_remnant_t remnant; /* as this */
 
     /* of FETCH and CUT; see tseed_origins.c */
-    uint64_t seed;   /* of the digests: which tiles are wanted */
-    uint64_t asked;  /* print of the request */
-    uint64_t known;  /* digest of the answer that the tiles came from; 0: not known */
-    uint64_t digest; /* of the answer at hand */
-    int must_fetch;  /* without a condition */
-    int is_unstored; /* of waiting requests: CUT encodes their tiles and stores nothing */
+    uint64_t seed;    /* of the digests: which tiles are wanted */
+    uint64_t request; /* digest of the request */
+    uint64_t known;   /* digest of the answer that the tiles came from; 0: not known */
+    uint64_t digest;  /* of the answer at hand */
+    int must_fetch;   /* without a condition */
+    int is_unstored;  /* of waiting requests: CUT encodes their tiles and stores nothing */
     int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
     char condition[TSEED_CONDITION_SIZE];
 

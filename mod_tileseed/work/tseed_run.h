@@ -90,9 +90,9 @@ typedef struct tseed_run_t {
     apr_time_t measured_at;          /* monotonic: when the last metatile was finished */
     int is_measured;                 /* `measures` has something that the database has not */
     tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */
-    apr_time_t paced_at;                        /* monotonic: when the pace was last taken, … */
-    int64_t paced_tiles;                        /* … what was processed then, … */
-    int paces;                                  /* … and how often it was, up to PACES */
+    apr_time_t rated_at;                        /* monotonic: when the rate was last taken, … */
+    int64_t rated_tiles;                        /* … what was processed then, … */
+    int rates;                                  /* … and how often it was, up to RATES */
     char last_cause[TSEED_CAUSE_SIZE];          /* of `errors` */
     char loss_cause[TSEED_CAUSE_SIZE];          /* of the last metatile that was given up */
 } tseed_run_t;

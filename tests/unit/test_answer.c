@@ -191,7 +191,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
                                  .failed = 2,
                                  .bytes = INT64_C(12345678901),
                                  .requests = 17,
-                                 .pace = 2500,
+                                 .rate = 2500,
                                  .started = STARTED,
                                  .reason = "the upstream is away"};
 
@@ -212,13 +212,13 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
 }
 
 /* The part of a task's document from `tilesPerSecond` on. */
-static const char *pace_of(tseed_progress_t progress)
+static const char *rate_of(tseed_progress_t progress)
 {
     tseed_task_t task = task_of();
     const char *document = tseed_answer_task(&task, &progress, pool);
-    const char *pace = strstr(document, "\"tilesPerSecond\"");
+    const char *rate = strstr(document, "\"tilesPerSecond\"");
 
-    return apr_pstrmemdup(pool, pace, (apr_size_t)(strstr(pace, ",\"requestedBy\"") - pace));
+    return apr_pstrmemdup(pool, rate, (apr_size_t)(strstr(rate, ",\"requestedBy\"") - rate));
 }
 
 static void test_answer__what_is_not_known_is_null(void **state)
@@ -227,18 +227,18 @@ static void test_answer__what_is_not_known_is_null(void **state)
     const apr_time_t second = APR_USEC_PER_SEC;
 
     (void)state;
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_PENDING}), unknown);
+    assert_string_equal(rate_of((tseed_progress_t){.state = TSEED_PENDING}), unknown);
     /* nothing is made at the moment, whatever was made before */
     assert_string_equal(
-        pace_of((tseed_progress_t){.state = TSEED_RUNNING, .made = 10, .started = STARTED}),
+        rate_of((tseed_progress_t){.state = TSEED_RUNNING, .made = 10, .started = STARTED}),
         unknown);
     /* a clock that was set back */
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_ABORTED,
+    assert_string_equal(rate_of((tseed_progress_t){.state = TSEED_ABORTED,
                                                    .made = 10,
                                                    .started = STARTED,
                                                    .finished = STARTED - 2 * second}),
                         unknown);
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_ABORTED,
+    assert_string_equal(rate_of((tseed_progress_t){.state = TSEED_ABORTED,
                                                    .made = 10,
                                                    .started = STARTED,
                                                    .finished = STARTED + 2 * second}),
@@ -248,17 +248,17 @@ static void test_answer__what_is_not_known_is_null(void **state)
 static void test_answer__a_done_task_has_no_rest(void **state)
 {
     (void)state;
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_DONE,
+    assert_string_equal(rate_of((tseed_progress_t){.state = TSEED_DONE,
                                                    .skipped = 1000,
-                                                   .pace = 99000,
+                                                   .rate = 99000,
                                                    .started = STARTED,
                                                    .finished = STARTED + 8 * APR_USEC_PER_SEC}),
                         "\"tilesPerSecond\":125.0,\"secondsRemaining\":0");
     assert_string_equal(
-        pace_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED}),
+        rate_of((tseed_progress_t){.state = TSEED_DONE, .started = STARTED, .finished = STARTED}),
         "\"tilesPerSecond\":null,\"secondsRemaining\":0");
     /* whole levels that were renamed away at once say nothing of a rate */
-    assert_string_equal(pace_of((tseed_progress_t){.state = TSEED_DONE,
+    assert_string_equal(rate_of((tseed_progress_t){.state = TSEED_DONE,
                                                    .removed = 1000000,
                                                    .started = STARTED,
                                                    .finished = STARTED + APR_USEC_PER_SEC - 1}),

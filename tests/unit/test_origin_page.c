@@ -29,7 +29,7 @@ static void assert_known(const tseed_origin_page_t *page, int at, uint64_t diges
     assert_non_null(origin);
     assert_true(origin->digest == digest);
     assert_string_equal(origin->condition, condition);
-    assert_true(!*condition || origin->asked == digest + 1);
+    assert_true(!*condition || origin->request == digest + 1);
 }
 
 static void test_origin_page__holds_a_whole_page(void **state)
