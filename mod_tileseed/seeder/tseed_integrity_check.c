@@ -20,7 +20,7 @@ struct tseed_integrity_check_t {
     tseed_session_t *session;
     int is_begun; /* or is not needed */
     pid_t pid;    /* of the process that stands by or looks; 0: there is none */
-    int word;     /* a pipe to that process: a byte says "look", the end says "leave" */
+    int word;     /* a pipe to that process: a byte says "look", the end says "leave"; -1: closed */
 };
 
 tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *context,
@@ -30,6 +30,7 @@ tseed_integrity_check_t *tseed_integrity_check_create(const tseed_context_t *con
 
     check->context = context;
     check->session = session;
+    check->word = -1;
     return check;
 }
 
@@ -85,10 +86,20 @@ void tseed_integrity_check_stand_by(tseed_integrity_check_t *check)
     check->word = ends[1];
 }
 
+static void close_word(tseed_integrity_check_t *check)
+{
+    if (check->word >= 0) {
+        close(check->word);
+        check->word = -1;
+    }
+}
+
+/* The database bears the death of any process. A slow disk may keep the process for minutes. */
 void tseed_integrity_check_dismiss(tseed_integrity_check_t *check)
 {
+    close_word(check);
     if (check->pid > 0) {
-        close(check->word);
+        kill(check->pid, SIGKILL);
         waitpid(check->pid, NULL, 0);
         check->pid = 0;
     }
@@ -102,9 +113,8 @@ void tseed_integrity_check_begin(tseed_integrity_check_t *check)
     check->is_begun = 1;
     if (unlink(mark_path(check)) == 0 || check->pid <= 0 || write(check->word, "", 1) != 1) {
         tseed_integrity_check_dismiss(check);
-    } else {
-        close(check->word);
     }
+    close_word(check);
 }
 
 /* Whether the other process has ended and found damage. */
@@ -142,8 +152,7 @@ void tseed_integrity_check_end(tseed_integrity_check_t *check)
     int mark;
 
     if (was_under_way) {
-        kill(check->pid, SIGKILL);
-        waitpid(check->pid, NULL, 0);
+        tseed_integrity_check_dismiss(check);
         return;
     }
     mark = open(mark_path(check), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);

@@ -27,7 +27,7 @@ void tseed_integrity_check_stand_by(tseed_integrity_check_t *check);
  * well; then the process leaves. The second call does nothing. Under the lock of the state
  * directory, before the database is opened. */
 void tseed_integrity_check_begin(tseed_integrity_check_t *check);
-/* Has a process that stands by leave, and waits for its end. */
+/* Ends the process, whether it stands by or looks through the database, and waits for its end. */
 void tseed_integrity_check_dismiss(tseed_integrity_check_t *check);
 /* Replaces the database if the process has found damage. Once a tick. */
 void tseed_integrity_check_tick(tseed_integrity_check_t *check);
