@@ -73,6 +73,13 @@ void tseed_flight_join(const tseed_waiters_t *shared, tseed_flight_t *flight,
     }
 }
 
+/* Takes a waiter out of the epoll before its end is closed. The close alone does not do that: the
+ * child that asked, or a process forked of that child, may still have a copy of the end. */
+static void unwatch(const tseed_waiters_t *shared, const tseed_waiter_t *waiter)
+{
+    epoll_ctl(shared->hangups, EPOLL_CTL_DEL, waiter->end, NULL);
+}
+
 /* Forgets a waiter whose end is closed. */
 static void forget_waiter(const tseed_waiters_t *shared, tseed_waiter_t *waiter)
 {
@@ -84,6 +91,7 @@ static void forget_waiter(const tseed_waiters_t *shared, tseed_waiter_t *waiter)
 static void answer(const tseed_waiters_t *shared, tseed_waiter_t *waiter,
                    const tseed_reply_t *reply, int tile)
 {
+    unwatch(shared, waiter);
     tseed_miss_answer(waiter->end, reply, tile);
     forget_waiter(shared, waiter);
 }
@@ -96,6 +104,7 @@ void tseed_flight_leave(const tseed_waiters_t *shared, tseed_waiter_t *waiter)
         link = &(*link)->next;
     }
     *link = waiter->next;
+    unwatch(shared, waiter);
     close(waiter->end);
     forget_waiter(shared, waiter);
 }

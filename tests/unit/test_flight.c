@@ -225,6 +225,29 @@ static void test_flight__a_client_that_goes_is_heard_of(void **state)
     end(all);
 }
 
+/* The child that asked has not closed its copy of the seeder's end yet. */
+static void test_flight__who_was_answered_is_not_heard_of(void **state)
+{
+    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED};
+    flight_t *all = flight_make();
+    tseed_waiter_t *waiter = all->flight->waiters; /* the last that came */
+    const int kept[2] = {dup(waiter->end), dup(waiter->next->end)};
+    struct epoll_event gone;
+
+    (void)state;
+    tseed_flight_leave(&all->shared, waiter);
+    tseed_flight_tell(&all->shared, all->flight, &stored);
+    tseed_flight_end(all->flight, &stored);
+    for (int i = 0; i < WAITERS; i++) {
+        close(all->ends[i]);
+        all->ends[i] = -1;
+    }
+    assert_int_equal(epoll_wait(all->shared.hangups, &gone, 1, 0), 0);
+    close(kept[0]);
+    close(kept[1]);
+    end(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_flight__a_check_that_fails_is_no_failure_of_the_upstream),
         cmocka_unit_test(test_flight__late_waiters_hear_so),
         cmocka_unit_test(test_flight__a_client_that_goes_is_heard_of),
+        cmocka_unit_test(test_flight__who_was_answered_is_not_heard_of),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
