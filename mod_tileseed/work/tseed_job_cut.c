@@ -187,9 +187,7 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 /* Nothing is stored, whatever the store is like. */
 void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    const tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width,
-                                   job->height};
-    const char *error = tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+    const char *error = open_answer(cutter, job, scratch);
 
     if (error) {
         bad_answer(job, error);

@@ -14,8 +14,8 @@ import time
 
 import pytest
 
-from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, seeder_of, stub,
-                     world)
+from seeding import (GRIDS, REST, SMALL_GRID, done, files, geowebcache_path, halt, layer,
+                     seeder_of, stub, world)
 from test_children import children
 from test_tiles import TILES, fetch
 from tileseed_httpd import MODULES, one_mpm, wait_until
@@ -109,6 +109,21 @@ def test_database_that_somebody_holds(httpd, upstream):
         assert 'state database' in refused.text
         assert len(files(httpd)) == 4
     assert until_served(httpd, '/tiles/stub/small/7/0/0.png?STYLES=night')[-1] == 200
+
+
+@one_mpm
+def test_empty_tile_while_somebody_holds_the_database(httpd, upstream):
+    """A tile that the upstream does not have is empty, whether it can be booked or not."""
+    httpd.start(REST + TILES + SMALL_GRID + layer(
+        'stub', f'TileSeedSource xyz {upstream.url}/{{z}}/{{x}}/{{y}}?WIDTH=16&HEIGHT=16 '
+                'missing=empty', 'TileSeedGrid small', 'TileSeedMetatile 1x1'))
+    upstream.always = Fault('status', 404)
+    empty = fetch(httpd, '/tiles/stub/small/7/0/0.png')
+    httpd.expect('database')
+    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=rw',
+                                            isolation_level=None, uri=True)) as database:
+        database.execute('BEGIN IMMEDIATE')
+        assert fetch(httpd, '/tiles/stub/small/7/100/100.png').body == empty.body
 
 
 def test_graceful_restart(httpd, upstream):
