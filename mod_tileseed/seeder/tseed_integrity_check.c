@@ -19,6 +19,7 @@ struct tseed_integrity_check_t {
     const tseed_context_t *context;
     tseed_session_t *session;
     int is_begun; /* or is not needed */
+    int is_sound; /* the database: the last seeder ended well, or all of it was looked through */
     pid_t pid;    /* of the process that stands by or looks; 0: there is none */
     int word;     /* a pipe to that process: a byte says "look", the end says "leave"; -1: closed */
 };
@@ -53,7 +54,9 @@ static int look_through(const tseed_integrity_check_t *check)
                          pool) != APR_SUCCESS) {
         return UNKNOWN;
     }
-    tseed_state_look_through(state, &is_damaged);
+    if (tseed_state_look_through(state, &is_damaged) != APR_SUCCESS) {
+        return UNKNOWN;
+    }
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the state database was looked through: %s",
               is_damaged ? "damaged" : "nothing is known to be wrong");
     return is_damaged ? DAMAGED : SOUND;
@@ -111,21 +114,23 @@ void tseed_integrity_check_begin(tseed_integrity_check_t *check)
         return;
     }
     check->is_begun = 1;
-    if (unlink(mark_path(check)) == 0 || check->pid <= 0 || write(check->word, "", 1) != 1) {
+    check->is_sound = unlink(mark_path(check)) == 0;
+    if (check->is_sound || check->pid <= 0 || write(check->word, "", 1) != 1) {
         tseed_integrity_check_dismiss(check);
     }
     close_word(check);
 }
 
-/* Whether the other process has ended and found damage. */
+/* Hears how the other process has ended. Returns whether it has found damage. */
 static int has_found_damage(tseed_integrity_check_t *check)
 {
-    int status = 0;
+    int status;
 
-    if (check->pid <= 0 || waitpid(check->pid, &status, WNOHANG) == 0) {
+    if (check->pid <= 0 || waitpid(check->pid, &status, WNOHANG) != check->pid) {
         return 0;
     }
     check->pid = 0;
+    check->is_sound = WIFEXITED(status) && WEXITSTATUS(status) == SOUND;
     return WIFEXITED(status) && WEXITSTATUS(status) == DAMAGED;
 }
 
@@ -140,22 +145,24 @@ void tseed_integrity_check_tick(tseed_integrity_check_t *check)
     heartbeat = tseed_heartbeat_begin(check->context->board, TSEED_LONGEST_STEP);
     rv = tseed_state_check(check->session->state);
     tseed_heartbeat_end(heartbeat);
-    if (rv != APR_SUCCESS) {
+    if (rv == APR_SUCCESS) {
+        check->is_sound = 1;
+    } else {
         tseed_session_fail(check->session, rv, "replace the damaged state database");
     }
 }
 
-/* A database that has not been looked through to its end does not count as sound. */
+/* A database that has not been looked through to its end does not count as sound: the next seeder
+ * has it looked through. */
 void tseed_integrity_check_end(tseed_integrity_check_t *check)
 {
-    const int was_under_way = check->pid > 0 && waitpid(check->pid, NULL, WNOHANG) == 0;
     int mark;
 
-    if (was_under_way) {
-        tseed_integrity_check_dismiss(check);
-        return;
-    }
-    mark = open(mark_path(check), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    has_found_damage(check);
+    tseed_integrity_check_dismiss(check);
+    mark = check->is_sound
+               ? open(mark_path(check), O_WRONLY | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)
+               : -1;
     if (mark >= 0) {
         close(mark);
     }

@@ -31,7 +31,8 @@ void tseed_integrity_check_begin(tseed_integrity_check_t *check);
 void tseed_integrity_check_dismiss(tseed_integrity_check_t *check);
 /* Replaces the database if the process has found damage. Once a tick. */
 void tseed_integrity_check_tick(tseed_integrity_check_t *check);
-/* Says that this seeder ends well: the last thing that is written. */
+/* Says that this seeder ends well, if the database is known to be sound: the last thing that is
+ * written. */
 void tseed_integrity_check_end(tseed_integrity_check_t *check);
 
 #endif

@@ -130,9 +130,9 @@ apr_status_t tseed_state_quota_set(tseed_state_t *state, const char *saved, cons
 
 /* ---- seeder, main thread ---- */
 
-/* Looks through the whole file, for as long as it takes; nothing is changed. Any thread that has a
- * handle of its own. */
-void tseed_state_look_through(tseed_state_t *state, int *is_damaged);
+/* Looks through the whole file, for as long as it takes; nothing is changed. Fails when the file
+ * can't be read to its end. Any thread that has a handle of its own. */
+apr_status_t tseed_state_look_through(tseed_state_t *state, int *is_damaged);
 
 /* Does so, and replaces the file by what can be read of it if it is damaged. */
 apr_status_t tseed_state_check(tseed_state_t *state);

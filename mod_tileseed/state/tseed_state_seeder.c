@@ -78,10 +78,14 @@ static apr_status_t recover(tseed_state_t *state, void *baton)
     return rv == APR_SUCCESS ? load_tasks(state, baton) : rv;
 }
 
-void tseed_state_look_through(tseed_state_t *state, int *is_damaged)
+apr_status_t tseed_state_look_through(tseed_state_t *state, int *is_damaged)
 {
+    apr_status_t rv;
+
     apr_pool_clear(state->scratch);
-    *is_damaged = tseed_work_look_through(state) == TSEED_EDAMAGED;
+    rv = tseed_work_look_through(state);
+    *is_damaged = rv == TSEED_EDAMAGED;
+    return *is_damaged ? APR_SUCCESS : rv;
 }
 
 apr_status_t tseed_state_check(tseed_state_t *state)

@@ -77,6 +77,16 @@ static int teardown(void **state)
     return system(apr_pstrcat(pool, "rm -r ", dir, NULL));
 }
 
+static const char *path_in(const char *name)
+{
+    return apr_pstrcat(pool, dir, "/", name, NULL);
+}
+
+static int is_marked(void)
+{
+    return access(path_in("ended-well"), F_OK) == 0;
+}
+
 /* Has the process look through the database, until it is about to end. */
 static void look(void)
 {
@@ -126,6 +136,81 @@ static void test_integrity_check__closes_its_pipe_once(void **state)
     close(second);
 }
 
+/* Waits until the process has ended, and leaves it to the check to hear so. */
+static void wait_for_end(void)
+{
+    siginfo_t info;
+
+    assert_int_equal(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void test_integrity_check__a_sound_database_is_marked(void **state)
+{
+    (void)state;
+    look();
+    wait_for_end();
+    assert_false(is_marked());
+    tseed_integrity_check_end(check);
+    assert_true(is_marked());
+    assert_no_process();
+}
+
+/* The next seeder takes the mark away, looks through nothing, and leaves the mark again. */
+static void test_integrity_check__a_marked_database_is_not_looked_through(void **state)
+{
+    (void)state;
+    close(open(path_in("ended-well"), O_WRONLY | O_CREAT, S_IRUSR | S_IWUSR));
+    tseed_integrity_check_stand_by(check);
+    tseed_integrity_check_begin(check);
+    assert_no_process();
+    assert_false(is_marked());
+    tseed_integrity_check_end(check);
+    assert_true(is_marked());
+}
+
+static void test_integrity_check__a_look_that_goes_on_is_no_proof(void **state)
+{
+    (void)state;
+    ending = IS_STUCK;
+    look();
+    tseed_integrity_check_end(check);
+    assert_no_process();
+    assert_false(is_marked());
+}
+
+/* As the kernel does when memory is short. */
+static void test_integrity_check__a_look_that_was_killed_is_no_proof(void **state)
+{
+    (void)state;
+    ending = IS_KILLED;
+    look();
+    wait_for_end();
+    tseed_integrity_check_tick(check);
+    assert_no_process();
+    tseed_integrity_check_end(check);
+    assert_false(is_marked());
+}
+
+static void test_integrity_check__a_database_that_can_t_be_opened_is_not_sound(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(path_in("tileseed.db"), S_IRWXU), 0);
+    tseed_integrity_check_stand_by(check);
+    tseed_integrity_check_begin(check);
+    wait_for_end();
+    tseed_integrity_check_end(check);
+    assert_no_process();
+    assert_false(is_marked());
+}
+
+static void test_integrity_check__without_a_process_nothing_is_known(void **state)
+{
+    (void)state;
+    tseed_integrity_check_begin(check);
+    tseed_integrity_check_end(check);
+    assert_false(is_marked());
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_integrity_check__##name, setup, teardown)
@@ -133,6 +218,12 @@ int main(void)
         TEST(a_stop_does_not_wait_for_it),
         TEST(a_process_that_stands_by_leaves),
         TEST(closes_its_pipe_once),
+        TEST(a_sound_database_is_marked),
+        TEST(a_marked_database_is_not_looked_through),
+        TEST(a_look_that_goes_on_is_no_proof),
+        TEST(a_look_that_was_killed_is_no_proof),
+        TEST(a_database_that_can_t_be_opened_is_not_sound),
+        TEST(without_a_process_nothing_is_known),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
