@@ -4,6 +4,7 @@
 #include "store/tseed_store_free.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
@@ -13,9 +14,10 @@ int64_t tseed_store_free(const char *root, apr_pool_t *scratch)
     struct statvfs info;
 
     while (statvfs(path, &info) != 0) {
+        const int is_absent = errno == ENOENT || errno == ENOTDIR;
         char *slash = strrchr(path, '/');
 
-        if (!slash || slash == path) {
+        if (!is_absent || !slash || slash == path) {
             return INT64_MAX;
         }
         *slash = '\0';

@@ -10,8 +10,8 @@
 
 /* How many bytes processes without privileges may still write below `root`, an absolute path. A
  * root that does not exist yet has the free space of its nearest parent that exists. Returns
- * INT64_MAX when neither the root nor a parent below "/" can be asked. `scratch` holds a copy of
- * the path. */
+ * INT64_MAX when that directory can't be asked, as on a file server that is away, or when it is
+ * "/". `scratch` holds a copy of the path. */
 int64_t tseed_store_free(const char *root, apr_pool_t *scratch);
 
 #endif

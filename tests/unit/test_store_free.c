@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <apr_general.h>
+#include <apr_strings.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "store/tseed_store_free.h"
 
@@ -61,6 +63,22 @@ static void test_store_free__is_not_known_without_a_parent(void **state)
     assert_true(tseed_store_free("no-such-directory-tseed", pool) == INT64_MAX);
 }
 
+/* A link to itself can't be followed: it is there, and it tells nothing. */
+static void test_store_free__of_a_root_that_fails_is_not_its_parent_s(void **state)
+{
+    char dir[] = "/tmp/tileseed-free-XXXXXX";
+    const char *loop;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    loop = apr_pstrcat(pool, dir, "/loop", NULL);
+    assert_int_equal(symlink("loop", loop), 0);
+    assert_true(tseed_store_free(loop, pool) == INT64_MAX);
+    assert_true(tseed_store_free(apr_pstrcat(pool, loop, "/root", NULL), pool) == INT64_MAX);
+    unlink(loop);
+    rmdir(dir);
+}
+
 static void test_store_free__leaves_the_path_as_it_is(void **state)
 {
     char path[] = "/proc/no/such/root";
@@ -79,6 +97,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_store_free__is_not_known_without_a_parent, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_store_free__of_a_root_that_fails_is_not_its_parent_s,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_store_free__leaves_the_path_as_it_is, setup, teardown),
     };
 
