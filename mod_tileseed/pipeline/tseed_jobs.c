@@ -46,6 +46,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->letter = (tseed_letter_t){.take = come_back, .module = jobs, .about = job};
     job->transfer.baton = &job->letter;
     job->client = client;
+    job->stage = TSEED_STAGE_CHECK;
     job->attempts = job->tries = 0;
     job->made = job->skipped = job->bytes = 0;
     job->due = 0;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* A job that is used again has nothing of its last use. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "pipeline/tseed_jobs.h"
+#include "pool_fixture.h"
+
+static void test_jobs__begin_at_the_first_stage(void **state)
+{
+    const tseed_context_t context = {.pool = pool};
+    const tseed_client_t client = {0};
+    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
+    tseed_job_t *job = tseed_jobs_get(jobs, &client);
+    tseed_run_t run = {0};
+
+    (void)state;
+    tseed_run_job_add(&run, job);
+    job->stage = TSEED_STAGE_CUT;
+    tseed_jobs_put_back(jobs, job);
+    assert_ptr_equal(tseed_jobs_get(jobs, &client), job);
+    assert_int_equal(job->stage, TSEED_STAGE_CHECK);
+    free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs__begin_at_the_first_stage)};
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
