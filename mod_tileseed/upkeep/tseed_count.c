@@ -77,6 +77,17 @@ static void report(const tseed_job_t *job, const tseed_effect_t *difference)
     }
 }
 
+/* What the job was to count is in doubt as before. */
+static void count_failed(tseed_count_t *count, tseed_job_t *job)
+{
+    count->after = tseed_clock_monotonic() + RETRY;
+    if (job->stage == TSEED_STAGE_COUNT_SHARED) {
+        tseed_marks_doubt_shared(count->uses.marks, job->run->booked);
+    }
+    report(job, NULL);
+    give_up(count, job);
+}
+
 static void counted(tseed_count_t *count, tseed_job_t *job)
 {
     const tseed_range_t *tiles = &job->metatile.wanted;
@@ -87,10 +98,8 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
     if (job->outcome == TSEED_JOB_STOPPED) {
         return; /* the next seeder counts */
     }
-    if (job->outcome != TSEED_JOB_OK) { /* in doubt as before */
-        count->after = tseed_clock_monotonic() + RETRY;
-        report(job, NULL);
-        give_up(count, job);
+    if (job->outcome != TSEED_JOB_OK) {
+        count_failed(count, job);
         return;
     }
     if (job->stage == TSEED_STAGE_COUNT) {
@@ -104,22 +113,34 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
     report(job, &difference);
 }
 
+/* Returns 0 if no sweep can be begun now. */
+static int sweep_shared(tseed_count_t *count, tseed_book_tileset_t *booked)
+{
+    const tseed_job_t *job = tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client,
+                                                          booked, TSEED_STAGE_SWEEP);
+
+    if (job) {
+        booked->sweep_due = 0;
+        count->uses.marks->shared_due--;
+    }
+    return job != NULL;
+}
+
 /* Begins the next count or sweep of shared files that is due, one tile set after the other: there
- * may be many. */
+ * may be many. A tile set that no job can be begun in has its turn again after all others. */
 static void shared_next(tseed_count_t *count)
 {
     tseed_book_tileset_t *booked =
         tseed_book_next_due(count->uses.cache->book, &count->shared_cursor);
+    int is_begun;
 
     if (!booked) {
         count->shared_cursor = 0;
-    } else if (booked->shared_due) {
-        tseed_count_shared(count, booked, NULL, NULL);
-    } else if (tseed_page_jobs_begin_shared(count->uses.page_jobs, &count->client, booked,
-                                            TSEED_STAGE_SWEEP)) {
-        booked->sweep_due = 0;
-        count->uses.marks->shared_due--;
+        return;
     }
+    is_begun = booked->shared_due ? tseed_count_shared(count, booked, NULL, NULL)
+                                  : sweep_shared(count, booked);
+    count->shared_cursor += !is_begun;
 }
 
 /* Shared files have no page: they are counted while nothing else goes on in the tile set. */
@@ -208,7 +229,8 @@ static void feed(void *module)
     if (count->uses.marks->is_recounting) {
         recount_feed(count);
     }
-    if (tseed_page_jobs_count(count->uses.page_jobs) == 0 && count->uses.marks->shared_due > 0) {
+    if (tseed_page_jobs_count(count->uses.page_jobs) == 0 && count->uses.marks->shared_due > 0 &&
+        tseed_count_may_retry(count)) {
         shared_next(count);
     }
 }

@@ -18,10 +18,15 @@ void tseed_marks_count_page(tseed_marks_t *marks, tseed_book_tileset_t *booked,
     APR_ARRAY_PUSH(marks->to_count, tseed_count_mark_t) = (tseed_count_mark_t){booked, *page};
 }
 
-void tseed_marks_count_shared(tseed_marks_t *marks, tseed_book_tileset_t *booked)
+void tseed_marks_doubt_shared(tseed_marks_t *marks, tseed_book_tileset_t *booked)
 {
     marks->shared_due += !booked->shared_due;
     booked->shared_due = 1;
+}
+
+void tseed_marks_count_shared(tseed_marks_t *marks, tseed_book_tileset_t *booked)
+{
+    tseed_marks_doubt_shared(marks, booked);
     tseed_marks_count_page(marks, booked, &(tseed_page_t){.z = -1});
 }
 

@@ -30,7 +30,10 @@ tseed_marks_t *tseed_marks_create(apr_pool_t *pool);
 void tseed_marks_count_page(tseed_marks_t *marks, tseed_book_tileset_t *booked,
                             const tseed_page_t *page);
 
-/* Notes that the shared files of a tile set are to be counted. */
+/* Notes that the shared files of a tile set are to be counted, by and by. */
+void tseed_marks_doubt_shared(tseed_marks_t *marks, tseed_book_tileset_t *booked);
+
+/* Notes that the shared files of a tile set are to be counted in this turn. */
 void tseed_marks_count_shared(tseed_marks_t *marks, tseed_book_tileset_t *booked);
 
 /* Notes that something was renamed away below a store root. The root must outlive the marks. */

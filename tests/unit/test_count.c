@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Counts: what stays in doubt when a count fails. The modules that begin jobs are replaced here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "pool_fixture.h"
+#include "upkeep/tseed_count.h"
+
+#define TILESETS 2
+
+static tseed_book_tileset_t *tilesets[TILESETS];
+static tseed_run_t background[TILESETS];
+static tseed_job_t job; /* the last that was begun */
+static int begun;       /* jobs */
+static int under_way;
+static int configured;
+
+static tseed_job_t *job_begin(tseed_run_t *run, tseed_stage_t stage)
+{
+    job = (tseed_job_t){.run = run, .stage = stage, .metatile.wanted = {.z = -1}};
+    begun++;
+    under_way++;
+    return &job;
+}
+
+tseed_run_t *tseed_background_of(tseed_background_t *module, const tseed_book_tileset_t *booked)
+{
+    (void)module;
+    return configured ? &background[booked->number] : NULL;
+}
+
+tseed_job_t *tseed_page_jobs_begin(tseed_page_jobs_t *page_jobs, const tseed_client_t *client,
+                                   tseed_run_t *run, const tseed_page_t *page, tseed_stage_t stage)
+{
+    (void)page_jobs;
+    (void)client;
+    job_begin(run, stage)->metatile.wanted =
+        (tseed_range_t){page->z, page->x * TSEED_PAGE_SIDE, page->y * TSEED_PAGE_SIDE,
+                        (page->x + 1) * TSEED_PAGE_SIDE - 1, (page->y + 1) * TSEED_PAGE_SIDE - 1};
+    return &job;
+}
+
+tseed_job_t *tseed_page_jobs_begin_shared(tseed_page_jobs_t *page_jobs,
+                                          const tseed_client_t *client,
+                                          const tseed_book_tileset_t *booked, tseed_stage_t stage)
+{
+    (void)page_jobs;
+    (void)client;
+    return configured ? job_begin(&background[booked->number], stage) : NULL;
+}
+
+void tseed_page_jobs_take(tseed_page_jobs_t *page_jobs, const tseed_job_t *taken)
+{
+    (void)page_jobs;
+    (void)taken;
+    under_way--;
+}
+
+int tseed_page_jobs_count(const tseed_page_jobs_t *page_jobs)
+{
+    (void)page_jobs;
+    return under_way;
+}
+
+void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *taken)
+{
+    (void)jobs;
+    (void)taken;
+}
+
+void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *waiting, tseed_stage_t stage)
+{
+    (void)stages;
+    (void)waiting;
+    (void)stage;
+}
+
+void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *failed)
+{
+    (void)stages;
+    (void)run;
+    (void)failed;
+}
+
+void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *swept)
+{
+    (void)holds;
+    (void)swept;
+}
+
+static tseed_session_t session;
+static tseed_cache_t cache;
+static tseed_chain_t chain;
+static tseed_runs_t runs;
+static tseed_marks_t *marks;
+static tseed_count_t *count;
+
+/* The tile sets lie in two store roots. */
+static void add_tilesets(void)
+{
+    for (int i = 0; i < TILESETS; i++) {
+        const tseed_tileset_record_t record = {.id = i + 1,
+                                               .print = (uint64_t)(i + 1) * 1000003,
+                                               .key = i ? "rivers" : "roads",
+                                               .layer = "states",
+                                               .gridset = "EPSG:4326",
+                                               .format = "image/png",
+                                               .parameters = "{}",
+                                               .root = i ? "/ssd" : "/cache",
+                                               .complete = 1};
+
+        tilesets[i] = tseed_book_add(cache.book, &record, &chain, 0);
+        background[i] = (tseed_run_t){.booked = tilesets[i]};
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    cache = (tseed_cache_t){.book = tseed_book_create(pool)};
+    marks = tseed_marks_create(pool);
+    begun = under_way = 0;
+    configured = 1;
+    add_tilesets();
+    count = tseed_count_create(
+        &(tseed_count_uses_t){.session = &session, .runs = &runs, .cache = &cache, .marks = marks},
+        pool);
+    return 0;
+}
+
+static void feed(tseed_client_t *client)
+{
+    client->feed(client->module);
+}
+
+/* Gives the job back that was begun last. */
+static void end(tseed_outcome_t outcome)
+{
+    tseed_client_t *client = tseed_count_client(count);
+
+    job.outcome = outcome;
+    client->take(client->module, &job);
+}
+
+static void assert_begun(int jobs, int tileset, tseed_stage_t stage)
+{
+    assert_int_equal(begun, jobs);
+    assert_ptr_equal(job.run, &background[tileset]);
+    assert_int_equal(job.stage, stage);
+}
+
+static void test_count__of_shared_files_that_failed_is_still_due(void **state)
+{
+    (void)state;
+    tseed_marks_count_shared(marks, tilesets[0]);
+    feed(tseed_count_marks_client(count));
+    assert_begun(1, 0, TSEED_STAGE_COUNT_SHARED);
+    assert_false(tilesets[0]->shared_due);
+    end(TSEED_JOB_NO_STORE);
+    assert_true(tilesets[0]->shared_due);
+    assert_int_equal(marks->shared_due, 1);
+    feed(tseed_count_client(count)); /* not before a minute has passed */
+    assert_int_equal(begun, 1);
+    tseed_marks_count_shared(marks, tilesets[0]); /* a job waits for the count */
+    feed(tseed_count_marks_client(count));
+    assert_begun(2, 0, TSEED_STAGE_COUNT_SHARED);
+    job.counted = (tseed_effect_t){1, 1, 70, 4096};
+    end(TSEED_JOB_OK);
+    assert_false(tilesets[0]->shared_due);
+    assert_int_equal(marks->shared_due, 0);
+    assert_int_equal(tilesets[0]->record.shared.files, 1);
+    assert_int_equal(tilesets[0]->record.shared.allocated, 4096);
+}
+
+/* The tile set may be configured again. */
+static void test_count__passes_over_a_tile_set_that_no_job_can_be_begun_in(void **state)
+{
+    (void)state;
+    tseed_marks_doubt_shared(marks, tilesets[0]);
+    configured = 0;
+    feed(tseed_count_client(count));
+    assert_int_equal(begun, 0);
+    configured = 1;
+    tseed_marks_doubt_shared(marks, tilesets[1]);
+    feed(tseed_count_client(count));
+    assert_begun(1, 1, TSEED_STAGE_COUNT_SHARED);
+    end(TSEED_JOB_OK);
+    feed(tseed_count_client(count)); /* that was the last */
+    feed(tseed_count_client(count));
+    assert_begun(2, 0, TSEED_STAGE_COUNT_SHARED);
+    assert_int_equal(marks->shared_due, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_count__of_shared_files_that_failed_is_still_due, setup),
+        cmocka_unit_test_setup(test_count__passes_over_a_tile_set_that_no_job_can_be_begun_in,
+                               setup),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
