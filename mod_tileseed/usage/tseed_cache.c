@@ -296,6 +296,7 @@ apr_status_t tseed_cache_load(tseed_cache_t *cache)
 void tseed_cache_undo(tseed_cache_t *cache)
 {
     cache->book = NULL;
+    cache->cleaner = NULL;
     apr_pool_destroy(cache->pool);
 }
 
