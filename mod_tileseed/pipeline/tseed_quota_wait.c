@@ -55,6 +55,13 @@ void tseed_quota_wait_wake(tseed_quota_wait_t *wait)
     wake_all(wait->runs->background);
 }
 
+void tseed_quota_wait_end(tseed_run_t *run, apr_time_t now)
+{
+    if (now >= run->pause_until) {
+        run->short_of = NULL;
+    }
+}
+
 int tseed_quota_wait_has_room(const tseed_account_t *account, tseed_amount_t amount,
                               tseed_amount_t leaving)
 {

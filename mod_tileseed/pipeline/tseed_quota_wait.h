@@ -28,6 +28,10 @@ tseed_quota_wait_t *tseed_quota_wait_create(const tseed_context_t *context, tsee
 /* Takes a job that was refused room: its run waits until there is room, at most a second. */
 void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job);
 
+/* A write of the run has succeeded: the run waits no more. A pause that is not over at `now` has
+ * begun since the write, and goes on. */
+void tseed_quota_wait_end(tseed_run_t *run, apr_time_t now);
+
 /* Why a job can't be stored at all: it needs more than its quota allows. In scratch. NULL: the job
  * waits, because room may come. */
 const char *tseed_quota_wait_refuse(const tseed_quota_wait_t *wait, const tseed_job_t *job);

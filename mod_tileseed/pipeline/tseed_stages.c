@@ -136,14 +136,16 @@ static void finish(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
     const unsigned trace = job->trace;
+    const apr_time_t now = tseed_clock_monotonic();
 
     run->progress.made += job->made;
     count_skipped(job);
     run->progress.bytes += job->bytes;
     tseed_progress_finish(&run->progress, job->position);
-    tseed_run_measure(run, job, tseed_clock_monotonic());
+    tseed_run_measure(run, job, now);
     if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
         run->pauses = 0;
+        tseed_quota_wait_end(run, now);
         tseed_run_remind(run);
     }
     tseed_jobs_put_back(stages->uses.jobs, job);

@@ -185,6 +185,9 @@ static void worked(tseed_misses_t *misses, tseed_job_t *job)
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
         begin_anew(misses, job);
     } else if (job->outcome == TSEED_JOB_OK) {
+        if (job->stage == TSEED_STAGE_CUT) {
+            tseed_quota_wait_end(job->run, tseed_clock_monotonic());
+        }
         finish(misses, job, TSEED_MISS_STORED);
     } else if (job->outcome == TSEED_JOB_NO_ROOM) {
         wait_for_room(misses, job);

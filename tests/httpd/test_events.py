@@ -18,7 +18,7 @@ from PIL import Image
 
 from rest import Client, listed, number_of, seed
 from seeding import (GRIDS, REST, SMALL_GRID, Watch, begin, counts, done, ended, files, layer, rows,
-                     seeder_of, stub, task)
+                     seeder_of, stub, task, terminate)
 from tileseed_httpd import SANITIZED, one_mpm, wait_until
 from upstream import Fault
 
@@ -423,6 +423,26 @@ def test_cache_directory_is_full(httpd, upstream, small_disk):
     assert document['reason'] is None
     assert len(files(httpd)) == TILES[4]
     check_pictures(httpd)
+
+
+@one_mpm
+def test_pace_after_a_wait_for_room(httpd, upstream, small_disk):
+    """A task that has waited for room and goes on is a running one again: it has a pace, and leaves
+    no thread to another."""
+    httpd.expect('is paused|paused: TileSeedMinFree')
+    cache = small_disk('cache', '8m')
+    filler = cache / 'of somebody else'
+    filler.write_bytes(bytes(7 << 20))
+    upstream.always = Fault('delay', 0.1)
+    httpd.start('TileSeedMinFree 2MiB\nTileSeedThreads 1\n' + REST + stub(upstream))
+    number = begin(httpd, 'stub', zoomStart=5, zoomStop=6, threadCount=1)
+    wait_until(lambda: task(httpd, number)['reason'], what='the pause')
+    filler.unlink()
+    found = wait_until(lambda: next((document for document in [task(httpd, number)]
+                                     if document['state'] != 'RUNNING'
+                                     or document['tilesPerSecond'] is not None), None))
+    assert found['state'] == 'RUNNING' and found['reason'] is None, found
+    terminate(httpd)
 
 
 @one_mpm
