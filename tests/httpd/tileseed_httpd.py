@@ -157,19 +157,25 @@ def session_processes(session):
     return found
 
 
-def is_starting(pid):
-    """Whether a child of httpd has not come to its requests yet: it runs as httpd was started, or
-    it has one thread and is a moment old, or is still busy a few seconds later."""
+def is_starting(pid, mpm):
+    """Whether a child of httpd has not come to its requests yet. Its signal handler is that of the
+    start until it has threads. The daemon of CGI, which ignores SIGCHLD, and children of prefork
+    never have them: they are starting while they run as httpd was started, or for a moment, or
+    while they are busy a few seconds later."""
     try:
         status = pathlib.Path(f'/proc/{pid}/status').read_text()
         fields = pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()
         uptime = float(pathlib.Path('/proc/uptime').read_text().split()[0])
     except (OSError, IndexError):
         return False
+    has_one_thread = fields[17] == '1'
+    ignored = int(re.search(r'^SigIgn:\s+(\w+)', status, re.M).group(1), 16)
+    if mpm != 'prefork' and not ignored >> (signal.SIGCHLD - 1) & 1:
+        return has_one_thread
     age = uptime - int(fields[19]) / os.sysconf('SC_CLK_TCK')
     is_root = re.search(r'^Uid:\s+(\d+)', status, re.M).group(1) == '0'
     is_young = age < (5 if is_root or fields[0] != 'S' else 0.3)
-    return is_young and (is_root or fields[17] == '1')
+    return is_young and (is_root or has_one_thread)
 
 
 class Mischief:
@@ -392,12 +398,12 @@ class Httpd:
         wait_until(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
 
     def await_children(self):
-        """Waits until no child is just starting, five seconds at most. In such a child SIGTERM has
+        """Waits until no child is just starting, ten seconds at most. In such a child SIGTERM has
         httpd destroy its pools at once (just_die of the MPMs), be it within malloc: it aborts now
         and then, with the backtrace signal handler, malloc, initgroups, ap_run_drop_privileges."""
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 10
         while time.monotonic() < deadline and any(
-                is_starting(pid) for pid, name in self.processes().items()
+                is_starting(pid, self.mpm) for pid, name in self.processes().items()
                 if pid != self.process.pid and name == pathlib.Path(HTTPD).name):
             time.sleep(0.02)
 
