@@ -20,10 +20,12 @@
 #include <unistd.h>
 #include <util_filter.h>
 
+#include "base/tseed_clock.h"
 #include "board/tseed_hits.h"
-#include "image/tseed_blank.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_access.h"
+#include "mod_tileseed_blanks.h"
+#include "mod_tileseed_outcome.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_services.h"
 #include "mod_tileseed_supervise.h"
@@ -49,33 +51,11 @@ APLOG_USE_MODULE(tileseed);
 
 /* ---- preparation ---- */
 
-static void make_blanks(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
-{
-    const tseed_gridset_t *gridset = chart->subset->gridset;
-
-    for (int i = 0; i < chart->count; i++) {
-        tseed_served_t *served = &chart->served[i];
-        const char *problem =
-            tseed_blank_make(&served->blank, &served->blank_length, served->tileset.format,
-                             gridset->tile_width, gridset->tile_height, pool);
-
-        if (problem) {
-            ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
-                         "tileseed: layer %s: no empty tile could be made, 404 is answered: %s",
-                         chart->layer->name, problem);
-        }
-    }
-}
-
 void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool_t *pool)
 {
     tseed_atlas_t *atlas = tseed_atlas_create(conf->catalog, pool);
 
-    for (tseed_chart_t *const *chart = tseed_atlas_charts(atlas); *chart; chart++) {
-        if ((*chart)->layer->on_miss == TSEED_ON_MISS_EMPTY) {
-            make_blanks(*chart, server, pool);
-        }
-    }
+    tseed_blanks_make(atlas, server, pool);
     conf->atlas = atlas;
 }
 
@@ -288,8 +268,9 @@ static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **fil
 
 /* ---- tiles that are missing ---- */
 
-static int send_busy(request_rec *r, int seconds, const char *cause)
+static int send_busy(request_rec *r, const tseed_wanted_t *wanted, int seconds, const char *cause)
 {
+    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_BUSY);
     apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, seconds));
     return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                              "this tile is not in the cache and can't be made just now, ask again "
@@ -309,8 +290,9 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
     }
     close(descriptor);
     if (!data) {
-        return send_busy(r, 1, "what was made of it can't be read");
+        return send_busy(r, wanted, 1, "what was made of it can't be read");
     }
+    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_UNSTORED);
     set_caching(r, UNSTORED_CACHE_CONTROL, UNSTORED_AGE);
     return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
 }
@@ -328,40 +310,66 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
                                        .parameters = tileset->parameters,
                                        .tile = wanted->tile,
                                        .client = r->useragent_ip};
+    const apr_time_t begun = tseed_clock_monotonic();
     tseed_wait_t wait;
     const tseed_cancel_t cancel = tseed_wait_begin(&wait, r);
     apr_status_t rv = APR_ENOENT;
 
     for (int asks = 0; APR_STATUS_IS_ENOENT(rv) && asks < ASKS_MOST; asks++) {
         tseed_miss_ask(reply, descriptor, tseed_supervise_miss_socket(), &question, &cancel);
-        if (reply->outcome != TSEED_MISS_STORED) {
-            return APR_SUCCESS;
-        }
-        rv = open_file(r, wanted->path, file);
+        rv = reply->outcome == TSEED_MISS_STORED ? open_file(r, wanted->path, file) : APR_SUCCESS;
     }
+    tseed_outcome_wait(r, tseed_clock_monotonic() - begun, reply->upstream);
     return rv;
 }
 
 /* There is a tile, perhaps in directories that were not there when httpd looked. `file` NULL: in
  * the descriptor. */
 static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file,
-                       int descriptor)
+                       int descriptor, tseed_tile_outcome_t outcome)
 {
     const int status = tseed_access_again(r, wanted->path);
 
+    if (status == OK && !file) {
+        return send_passed(r, wanted, descriptor);
+    }
     if (status == OK) {
-        return file ? send_file(r, wanted, file) : send_passed(r, wanted, descriptor);
+        tseed_outcome_say(r, dir_of(r), wanted, outcome);
+        return send_file(r, wanted, file);
     }
     if (file) {
         apr_file_close(file);
     } else {
         close(descriptor);
     }
-    return status == HTTP_NOT_FOUND
-               ? send_busy(r, 1, "its directory is not there, so nobody knows who may see it")
-               : status;
+    if (status == HTTP_NOT_FOUND) {
+        return send_busy(r, wanted, 1,
+                         "its directory is not there, so nobody knows who may see it");
+    }
+    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_FORBIDDEN);
+    return status;
 }
 
+/* There is no tile, for a reason that the seeder gave. */
+static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply)
+{
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
+                  reply->cause);
+    switch (reply->outcome) {
+    case TSEED_MISS_FAILED:
+        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_FAILED);
+        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply->retry_after));
+        return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
+    case TSEED_MISS_REFUSED:
+        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);
+        return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
+                                 reply->cause);
+    default:
+        return send_busy(r, wanted, reply->retry_after, reply->cause);
+    }
+}
+
+/* A tile that somebody else has made meanwhile is a hit. */
 static int fetch(request_rec *r, const tseed_wanted_t *wanted)
 {
     tseed_reply_t reply;
@@ -372,28 +380,15 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
                       "tileseed: can't open the tile %s, which was just stored", wanted->path);
-        return send_busy(r, 1, "it was stored and can't be opened");
+        return send_busy(r, wanted, 1, "it was stored and can't be opened");
     }
-    switch (reply.outcome) {
-    case TSEED_MISS_STORED:
-        return send_judged(r, wanted, file, -1);
-    case TSEED_MISS_PASSED:
-        return send_judged(r, wanted, NULL, descriptor);
-    case TSEED_MISS_FAILED:
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
-                      reply.cause);
-        apr_table_setn(r->headers_out, "Retry-After", apr_itoa(r->pool, reply.retry_after));
-        return tseed_reply_error(r, HTTP_BAD_GATEWAY, "the upstream has not made this tile");
-    case TSEED_MISS_REFUSED:
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
-                      reply.cause);
-        return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache: %s",
-                                 reply.cause);
-    default:
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
-                      reply.cause);
-        return send_busy(r, reply.retry_after, reply.cause);
+    if (reply.outcome == TSEED_MISS_STORED) {
+        return send_judged(r, wanted, file, -1,
+                           reply.upstream > 0 ? TSEED_OUTCOME_MADE : TSEED_OUTCOME_HIT);
     }
+    return reply.outcome == TSEED_MISS_PASSED
+               ? send_judged(r, wanted, NULL, descriptor, TSEED_OUTCOME_UNSTORED)
+               : send_reason(r, wanted, &reply);
 }
 
 /* A client that may not see the tile gets no blank tile either. When httpd can't judge, the answer
@@ -402,6 +397,10 @@ static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 {
     const int status = tseed_access_again(r, wanted->path);
 
+    tseed_outcome_say(r, dir_of(r), wanted,
+                      status == OK               ? TSEED_OUTCOME_EMPTY
+                      : status == HTTP_NOT_FOUND ? TSEED_OUTCOME_MISS
+                                                 : TSEED_OUTCOME_FORBIDDEN);
     if (status == HTTP_NOT_FOUND) {
         return tseed_reply_error(r, status,
                                  "this tile is not in the cache, and its directory is not there, "
@@ -422,6 +421,7 @@ static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
     if (wanted->served->blank) {
         return send_blank(r, wanted);
     }
+    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);
     return tseed_reply_error(r, HTTP_NOT_FOUND, "this tile is not in the cache");
 }
 
@@ -433,11 +433,12 @@ static int serve(request_rec *r, const tseed_wanted_t *wanted)
     apr_status_t rv = open_file(r, wanted->path, &file);
 
     if (rv == APR_SUCCESS && r->finfo.filetype == APR_REG && r->finfo.size > 0) {
-        return send_judged(r, wanted, file, -1);
+        return send_judged(r, wanted, file, -1, TSEED_OUTCOME_HIT);
     }
     if (rv == APR_SUCCESS || APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv)) {
         return answer_miss(r, wanted);
     }
+    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_ERROR);
     ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "tileseed: can't open the tile %s", wanted->path);
     return tseed_reply_error(r, HTTP_INTERNAL_SERVER_ERROR,
                              "this tile can't be read; the error log says why");
@@ -453,12 +454,18 @@ int tseed_tiles_handler(request_rec *r)
     }
     wanted = tseed_wanted_get(r, dir_of(r));
     if (r->method_number != M_GET) {
+        tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_REFUSED);
         apr_table_setn(r->headers_out, "Allow", "GET, HEAD");
         return tseed_reply_error(r, HTTP_METHOD_NOT_ALLOWED, "%s is not possible here, only GET",
                                  r->method);
     }
-    return wanted->kind == TSEED_WANTED_TILE ? serve(r, wanted)
-                                             : tseed_services_answer(r, dir_of(r), wanted);
+    if (wanted->kind == TSEED_WANTED_TILE) {
+        return serve(r, wanted);
+    }
+    tseed_outcome_say(r, dir_of(r), wanted,
+                      wanted->kind == TSEED_WANTED_NOTHING ? TSEED_OUTCOME_REFUSED
+                                                           : TSEED_OUTCOME_DOCUMENT);
+    return tseed_services_answer(r, dir_of(r), wanted);
 }
 
 /* ---- files that httpd serves ---- */

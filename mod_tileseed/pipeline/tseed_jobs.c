@@ -59,6 +59,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->trace = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;
+    job->transfer.took = 0;
     memset(job->present, 0, sizeof(job->present));
     memset(job->written, 0, sizeof(job->written));
     return job;

@@ -13,7 +13,7 @@
 
 #include "base/tseed_clock.h"
 
-#define VERSION       2
+#define VERSION       3
 #define QUESTION_SIZE 8192
 #define PACKET_COST   768 /* what the kernel charges for a short packet */
 #define FIXED_STRINGS 8

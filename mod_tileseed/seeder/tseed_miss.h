@@ -54,6 +54,7 @@ typedef struct {
     uint32_t version;
     int32_t outcome;                   /* tseed_miss_outcome_t */
     int32_t retry_after;               /* seconds; of FAILED and BUSY */
+    int32_t upstream;                  /* ms that the upstream took for it; 0: it was not asked */
     char cause[TSEED_MISS_CAUSE_SIZE]; /* likewise */
 } tseed_reply_t;
 

@@ -45,6 +45,12 @@ static tseed_reply_t busy(const char *cause)
     return reply_of(TSEED_MISS_BUSY, BUSY_SECONDS, cause);
 }
 
+/* What the upstream took for a job, in ms, rounded up. */
+static int32_t upstream_ms(const tseed_job_t *job)
+{
+    return (int32_t)apr_time_as_msec(job->transfer.took + APR_USEC_PER_SEC / 1000 - 1);
+}
+
 static void close_unstored(tseed_job_t *job)
 {
     for (int i = 0; job->unstored && i < job->unstored->count; i++) {
@@ -68,6 +74,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                                                        : "the work at it was cut short");
     }
+    reply.upstream = upstream_ms(job);
     if (!atomic_load(&job->run->stopped)) { /* who waits when we stop asks the next seeder */
         tseed_flight_tell(&misses->shared, flight, &reply);
     }
@@ -110,8 +117,9 @@ static void count_uses(tseed_misses_t *misses, const tseed_job_t *job)
  * second at most, and tries once more to store the tiles. */
 static void wait_for_room(tseed_misses_t *misses, tseed_job_t *job)
 {
-    const tseed_reply_t reply = busy("there is no room for it");
+    tseed_reply_t reply = busy("there is no room for it");
 
+    reply.upstream = upstream_ms(job);
     tseed_quota_wait_put(misses->uses.quota_wait, job);
     if (job->due || job->is_stale || job->run->ready.count >= WITHOUT_ROOM_MOST) {
         finish(misses, job, TSEED_MISS_BUSY);

@@ -59,6 +59,7 @@ typedef struct tseed_transfer_t {
     int sent;                        /* whether a request went out */
     int is_other;                    /* the answer came from another origin, by a redirect */
     apr_time_t ended;                /* monotonic */
+    apr_interval_time_t took;        /* from the request to the end of the answer; 0: not sent */
     apr_interval_time_t retry_after; /* the upstream asked for this pause; 0: it did not */
     char content_type[64];
     char next_condition[TSEED_CONDITION_SIZE]; /* made of this answer's validator, for the next

@@ -27,7 +27,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
     transfer->result = TSEED_FETCH_CANCELLED;
     transfer->http_status = 0;
     transfer->sent = transfer->is_other = 0;
-    transfer->retry_after = 0;
+    transfer->retry_after = transfer->took = 0;
     transfer->content_type[0] = '\0';
     transfer->next_condition[0] = '\0';
     transfer->cause[0] = '\0';
@@ -351,6 +351,7 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     tseed_wire_judge(wire, code);
     transfer = take_off(lane, multi, wire);
     transfer->ended = now;
+    transfer->took = transfer->sent ? now - begun : 0;
     answer = pace_answer(transfer);
     tseed_pace_take(&lane->pace, answer, begun, transfer->retry_after, now);
     if (transfer->result == TSEED_FETCH_AWAY) {

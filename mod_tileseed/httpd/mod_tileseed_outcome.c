@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What became of a request for a tile. Almost all requests find their tile: for them nothing is
+ * copied or formatted but the level. */
+#include "mod_tileseed_outcome.h"
+
+#include <apr_strings.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+
+#define UPSTREAM_NOTE "tileseed-upstream-ms"
+
+/* `cached`: for Cache-Status; NULL: the cache has no part in the answer. */
+static const struct {
+    const char *result, *variable, *cached;
+    int has_tile; /* the answer */
+} outcomes[] = {
+    [TSEED_OUTCOME_HIT] = {"hit", "tileseed-hit", "tileseed; hit", 1},
+    [TSEED_OUTCOME_MADE] = {"made", "tileseed-made", "tileseed; fwd=uri-miss; stored", 1},
+    [TSEED_OUTCOME_UNSTORED] = {"unstored", "tileseed-unstored", "tileseed; fwd=uri-miss", 1},
+    [TSEED_OUTCOME_EMPTY] = {"empty", "tileseed-empty", "tileseed; detail=empty", 1},
+    [TSEED_OUTCOME_MISS] = {"miss", "tileseed-miss", "tileseed; detail=miss", 0},
+    [TSEED_OUTCOME_BUSY] = {"busy", "tileseed-busy", "tileseed; detail=busy", 0},
+    [TSEED_OUTCOME_FAILED] = {"failed", "tileseed-failed", "tileseed; detail=failed", 0},
+    [TSEED_OUTCOME_FORBIDDEN] = {"forbidden", "tileseed-forbidden", NULL, 0},
+    [TSEED_OUTCOME_ERROR] = {"error", "tileseed-error", NULL, 0},
+    [TSEED_OUTCOME_REFUSED] = {"refused", "tileseed-refused", NULL, 0},
+    [TSEED_OUTCOME_DOCUMENT] = {"document", "tileseed-document", NULL, 0},
+};
+
+/* ---- headers of GeoWebCache ---- */
+
+/* As Java writes a double: "-180.0", "-2.003750834E7". */
+static const char *java_number(double number, apr_pool_t *pool)
+{
+    const double size = fabs(number);
+    char text[32], *exponent;
+
+    if (size == 0 || (size >= 1e-3 && size < 1e7)) {
+        const char *plain = tseed_text_number(number, pool);
+
+        return strchr(plain, '.') ? plain : apr_pstrcat(pool, plain, ".0", NULL);
+    }
+    for (int digits = 1; digits <= 16; digits++) {
+        snprintf(text, sizeof(text), "%.*e", digits, number);
+        if (strtod(text, NULL) == number) {
+            break;
+        }
+    }
+    exponent = strchr(text, 'e');
+    *exponent = '\0';
+    return apr_psprintf(pool, "%sE%d", text, atoi(exponent + 1));
+}
+
+/* Names, order and form of the values are those of GeoWebCache's tile services. */
+static void set_headers_of_geowebcache(request_rec *r, const tseed_wanted_t *wanted,
+                                       tseed_tile_outcome_t outcome)
+{
+    const tseed_gridset_t *gridset = wanted->chart->subset->gridset;
+    const tseed_tile_t *tile = &wanted->tile;
+    const tseed_range_t range = {tile->z, tile->x, tile->y, tile->x, tile->y};
+    const tseed_bounds_t bounds = tseed_range_bounds(gridset, &range);
+    apr_table_t *headers = r->headers_out;
+
+    apr_table_setn(headers, "geowebcache-cache-result",
+                   outcome == TSEED_OUTCOME_HIT ? "HIT" : "MISS");
+    apr_table_setn(headers, "geowebcache-tile-index",
+                   apr_psprintf(r->pool, "[%" APR_INT64_T_FMT ", %" APR_INT64_T_FMT ", %d]",
+                                tile->x, tile->y, tile->z));
+    apr_table_setn(headers, "geowebcache-tile-bounds",
+                   apr_pstrcat(r->pool, java_number(bounds.minx, r->pool), ",",
+                               java_number(bounds.miny, r->pool), ",",
+                               java_number(bounds.maxx, r->pool), ",",
+                               java_number(bounds.maxy, r->pool), NULL));
+    apr_table_setn(headers, "geowebcache-gridset", gridset->name);
+    apr_table_setn(headers, "geowebcache-crs", apr_psprintf(r->pool, "EPSG:%d", gridset->srs));
+}
+
+/* ---- what everybody hears ---- */
+
+static void note_tile(request_rec *r, const tseed_wanted_t *wanted)
+{
+    const tseed_tileset_t *tileset = &wanted->served->tileset;
+
+    apr_table_setn(r->notes, "tileseed-layer", tileset->layer->name);
+    apr_table_setn(r->notes, "tileseed-tileset", tileset->key);
+    apr_table_setn(r->notes, "tileseed-z", apr_itoa(r->pool, wanted->tile.z));
+}
+
+/* A failure is a forwarded request only if the upstream was asked: it may be remembered. */
+static const char *cached(const request_rec *r, tseed_tile_outcome_t outcome)
+{
+    const char *status = outcomes[outcome].cached;
+
+    return outcome == TSEED_OUTCOME_FAILED && apr_table_get(r->notes, UPSTREAM_NOTE)
+               ? "tileseed; fwd=uri-miss; detail=failed"
+               : status;
+}
+
+void tseed_outcome_say(request_rec *r, const tseed_dir_conf_t *dir, const tseed_wanted_t *wanted,
+                       tseed_tile_outcome_t outcome)
+{
+    const char *status = cached(r, outcome);
+
+    apr_table_setn(r->notes, "tileseed-result", outcomes[outcome].result);
+    apr_table_setn(r->subprocess_env, outcomes[outcome].variable, "1");
+    if (wanted->kind == TSEED_WANTED_TILE) {
+        note_tile(r, wanted);
+    }
+    if (status) {
+        apr_table_setn(r->headers_out, "Cache-Status", status);
+    }
+    if (dir->dialect == TSEED_DIALECT_GEOWEBCACHE && outcomes[outcome].has_tile) {
+        set_headers_of_geowebcache(r, wanted, outcome);
+    }
+}
+
+void tseed_outcome_wait(request_rec *r, apr_interval_time_t waited, int upstream)
+{
+    apr_table_setn(r->notes, "tileseed-wait-ms",
+                   apr_psprintf(r->pool, "%" APR_INT64_T_FMT, apr_time_as_msec(waited)));
+    if (upstream > 0) {
+        apr_table_setn(r->notes, UPSTREAM_NOTE, apr_itoa(r->pool, upstream));
+    }
+}
