@@ -10,7 +10,7 @@
  *      translate_name   a tile's address to its file, below a location with TileSeedTiles on
  *      fixups/handler   REST below a location with TileSeedRest on; tiles
  *      log_transaction  counts hits of tiles that httpd itself serves, from a directory with
- *                       TileSeedTiles
+ *                       TileSeedTiles; logs changes that httpd itself has refused
  */
 #include "mod_tileseed.h"
 
@@ -22,6 +22,7 @@
 #include <mod_status.h>
 #include <mpm_common.h>
 
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_rest.h"
@@ -89,6 +90,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_fixups(tseed_tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
     ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(tseed_tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_log_transaction(tseed_audit_log, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(tseed_tiles_log, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);
 }

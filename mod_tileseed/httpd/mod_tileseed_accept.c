@@ -5,16 +5,14 @@
 #include "mod_tileseed_handlers.h"
 
 #include <apr_strings.h>
-#include <http_log.h>
 #include <string.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
-
-APLOG_USE_MODULE(tileseed);
 
 #define WAIT_CHANGE APR_USEC_PER_SEC
 #define KEY_MOST    255
@@ -38,15 +36,14 @@ int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most)
     return 1;
 }
 
-static void log_accepted(const tseed_rest_t *rest, const tseed_task_t *task)
+static void note_accepted(request_rec *r, const tseed_task_t *task)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, rest->r,
-                  "tileseed: task %" APR_INT64_T_FMT
-                  " accepted: %s of layer '%s' by %s, %s zoom %d to %d, %s, %" APR_INT64_T_FMT
-                  " tiles",
-                  task->id, tseed_task_type_name(task->type), task->layer,
-                  *task->requested_by ? task->requested_by : "anybody", task->gridset,
-                  task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
+    tseed_audit_note(r,
+                     "task %" APR_INT64_T_FMT
+                     " accepted: %s of layer '%s', %s zoom %d to %d, %s, %" APR_INT64_T_FMT
+                     " tiles",
+                     task->id, tseed_task_type_name(task->type), task->layer, task->gridset,
+                     task->zoom_start, task->zoom_stop, task->format, task->tiles_total);
 }
 
 /* ---- what the client's headers say ---- */
@@ -165,6 +162,7 @@ static void set_headers(const tseed_rest_t *rest, const tseed_task_t *task)
     request_rec *r = rest->r;
     const char *id = apr_psprintf(r->pool, "%" APR_INT64_T_FMT, task->id);
 
+    tseed_audit_task(r, task->id);
     apr_table_setn(r->headers_out, "TileSeed-Task", id);
     apr_table_setn(r->headers_out, "Link",
                    apr_psprintf(r->pool, "<%s/tasks/%s.json>; rel=\"monitor\"",
@@ -187,8 +185,11 @@ int tseed_rest_accept(const tseed_rest_t *rest, tseed_task_t *task, const tseed_
         return status;
     }
     if (acceptance.outcome == TSEED_ACCEPTED) {
-        log_accepted(rest, task);
-    } else if (acceptance.outcome == TSEED_COVERED) {
+        note_accepted(rest->r, task);
+    } else {
+        tseed_audit_note(rest->r, "task %" APR_INT64_T_FMT " was accepted before", task->id);
+    }
+    if (acceptance.outcome == TSEED_COVERED) {
         apr_table_setn(rest->r->headers_out, "Preference-Applied", "handling=lenient");
     }
     tseed_rest_announce(rest, WAIT_CHANGE); /* who asks again may have heard nothing for a reason */

@@ -7,6 +7,7 @@
 #include <http_log.h>
 #include <string.h>
 
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "mod_tileseed_supervise.h"
@@ -148,9 +149,8 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
         ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: disk quota: ignored: %s",
                       tseed_escape_plain(change.quota.ignored, r->pool));
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: disk quota changed by %s: %s",
-                  r->user ? r->user : "anybody",
-                  tseed_quota_config_save(&change.quota.config, r->pool));
+    tseed_audit_note(r, "disk quota changed: %s",
+                     tseed_quota_config_save(&change.quota.config, r->pool));
     tseed_rest_announce(rest, WAIT_CHANGE);
     tseed_quota_config_limit(&change.quota.config, rest->dir->layers, r->pool);
     return tseed_reply_document(r, rest->route.format,

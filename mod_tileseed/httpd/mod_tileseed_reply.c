@@ -14,6 +14,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed.h"
+#include "mod_tileseed_audit.h"
 
 #define LINE_EVERY (60 * APR_USEC_PER_SEC)
 
@@ -62,6 +63,7 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     va_start(args, format);
     text = apr_pvsprintf(r->pool, format, args);
     va_end(args);
+    tseed_audit_note(r, "%s", text);
     return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_origin.h"
 #include "mod_tileseed_reply.h"
@@ -111,6 +112,12 @@ static const struct {
     [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
+
+/* A request that no action can take may have been meant to change something. */
+static int may_change(const tseed_route_t *route)
+{
+    return route->action == TSEED_ACTION_NONE || actions[route->action].changes;
+}
 
 /* Once the body is read: an input filter of httpd may have decoded it, and says so. */
 static int is_encoded(const request_rec *r)
@@ -227,5 +234,7 @@ int tseed_rest_handler(request_rec *r)
         rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
     }
     status = refuse(&rest);
-    return status == DECLINED ? run_action(&rest) : status;
+    status = status == DECLINED ? run_action(&rest) : status;
+    tseed_audit_handled(r, rest.route.layer, status, may_change(&rest.route));
+    return status;
 }

@@ -15,6 +15,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
@@ -25,6 +26,7 @@ APLOG_USE_MODULE(tileseed);
 
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
 #define POLL           500 /* microseconds */
+#define NAMED_MOST     10  /* terminated tasks, in the log */
 
 /* ---- terminating ---- */
 
@@ -277,15 +279,20 @@ static const apr_array_header_t *layers_of(const tseed_rest_t *rest)
     return one;
 }
 
-static void log_terminated(const tseed_rest_t *rest, const apr_array_header_t *terminated)
+static void note_terminated(request_rec *r, const apr_array_header_t *terminated)
 {
-    for (int i = 0; i < terminated->nelts; i++) {
+    const int named = terminated->nelts < NAMED_MOST ? terminated->nelts : NAMED_MOST;
+    const char *list = "";
+
+    for (int i = 0; i < named; i++) {
         const tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
 
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, rest->r,
-                      "tileseed: task %" APR_INT64_T_FMT " of layer '%s' was terminated by %s",
-                      task->id, task->layer, rest->r->user ? rest->r->user : "anybody");
+        list = apr_psprintf(r->pool, "%s%s task %" APR_INT64_T_FMT " of layer '%s'", list,
+                            i ? "," : ":", task->id, task->layer);
+        tseed_audit_task(r, task->id);
     }
+    tseed_audit_note(r, "%d tasks terminated%s%s", terminated->nelts, list,
+                     named < terminated->nelts ? ", …" : "");
 }
 
 int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,
@@ -305,7 +312,7 @@ int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminat
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "terminate tasks");
     }
-    log_terminated(rest, *terminated);
+    note_terminated(r, *terminated);
     confirm(rest, *terminated);
     return DECLINED;
 }

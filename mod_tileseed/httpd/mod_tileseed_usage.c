@@ -11,6 +11,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 
+#include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
@@ -185,8 +186,7 @@ static int ask_for(const tseed_rest_t *rest, const char *what, const char *note,
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "record the request");
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: a %s was asked for by %s", what,
-                  r->user ? r->user : "anybody");
+    tseed_audit_note(r, "a %s was asked for", what);
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }
@@ -250,10 +250,8 @@ int tseed_handle_forget(tseed_rest_t *rest)
     if (!row || row->is_configured) {
         return refuse_forget(rest, row);
     }
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r,
-                  "tileseed: tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten: %s "
-                  "wants it",
-                  row->record.id, row->record.layer, r->user ? r->user : "anybody");
+    tseed_audit_note(r, "tile set %" APR_INT64_T_FMT " of layer '%s' is to be forgotten",
+                     row->record.id, row->record.layer);
     tseed_rest_announce(rest, WAIT_CHANGE);
     return tseed_reply_send(r, HTTP_OK, "text/plain", "");
 }

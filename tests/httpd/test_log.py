@@ -53,7 +53,8 @@ def test_a_line_for_each_step_of_a_task(httpd, upstream):
     ended(ada, number)
     name = f'task {number} '
     line = one_line(httpd, name, 'accepted')
-    assert all(word in line for word in ('seed', "'stub'", 'ada', 'small', '21 tiles')), line
+    assert all(word in line for word in ('seed', "'stub'", "by 'ada' from 127.0.0.1", 'small',
+                                         '21 tiles')), line
     line = one_line(httpd, name, 'started')
     assert all(word in line for word in ('seed', "'stub'", '21 tiles')), line
     line = one_line(httpd, name, 'done')
@@ -72,7 +73,7 @@ def test_a_line_for_a_termination(httpd, upstream):
     number = begin(As(httpd, 'ada', 'engine'), 'stub', zoomStop=2)
     wait_until(lambda: upstream.requests)
     terminate(As(httpd, 'ben', 'rope'))
-    assert 'terminated by ben' in one_line(httpd, f'task {number} ', 'was terminated')
+    assert "by 'ben' from" in one_line(httpd, f'1 tasks terminated: task {number} of')
     line = one_line(httpd, f'task {number} ', 'by ada) terminated after')
     assert '0 tiles made' in line and 'of 21' in line, line
 
@@ -109,3 +110,85 @@ def test_no_secret_in_the_log(httpd, upstream):
                      begin(As(httpd, 'ada', 'engine'), 'stub', zoomStop=1))
     assert document['tilesFailed'] == 5
     assert 'xyzzy' not in httpd.error_log() and 'engine' not in httpd.error_log()
+
+
+# The audit
+
+def audited(httpd, *words):
+    """The only line about a change with these words: (level, the rest of it)."""
+    line = one_line(httpd, *words)
+    return re.fullmatch(r"\[[^\]]+\] \[tileseed:(\w+)\] \[pid [^\]]*\] (?:\[remote [^\]]*\] |"
+                        r'\[client [^\]]*\] )(?:TS\d{4}: |tileseed: )(.*)', line).groups()
+
+
+@one_mpm
+def test_a_line_for_each_change(httpd, upstream):
+    """Who has changed what from where."""
+    httpd.users(ada='engine')
+    httpd.start(AUTHENTICATED + 'LogFormat "%>s %m %U %{tileseed-result}n %{tileseed-layer}n '
+                '%{tileseed-task}n %{tileseed-detail}n" rest\nCustomLog "@ROOT@/rest.log" rest\n' +
+                stub(upstream))
+    ada = As(httpd, 'ada', 'engine')
+    number = begin(ada, 'stub', zoomStop=1)
+    ended(ada, number)
+    httpd.put('/rest/diskquota.json', '{"gwcQuotaConfiguration":{"enabled":true}}', auth=ada.auth)
+    httpd.post('/rest/diskquota/reconcile', '', auth=ada.auth)
+    ada.post('/rest/seed', 'kill_all=all')
+    httpd.post('/rest/estimate/stub.json', '{"seedRequest":{"zoomStop":1}}', auth=ada.auth)
+    who = "by 'ada' from 127.0.0.1: "
+    for word, rest in (
+            (f'task {number} accepted', f"POST '/rest/seed/stub.json' {who}task {number} accepted: "
+             "seed of layer 'stub', small zoom 0 to 1, image/png, 5 tiles"),
+            ('a reconcile', f"POST '/rest/diskquota/reconcile' {who}a reconcile was asked for"),
+            ('tasks terminated', f"POST '/rest/seed' {who}0 tasks terminated")):
+        assert audited(httpd, word) == ('info', rest)
+    level, line = audited(httpd, "PUT '/rest/diskquota.json' " + who)
+    assert level == 'info' and 'disk quota changed: ' in line
+    assert not lines(httpd, 'estimate')
+    log = httpd.path('rest.log').read_text()
+    assert f'200 POST /rest/seed/stub.json done stub {number} task {number} accepted: ' in log
+    assert '200 GET /rest/tasks/' in log and 'refused' not in log
+
+
+@one_mpm
+def test_a_line_for_each_change_that_was_refused(httpd, upstream):
+    """Whoever refused it, httpd or the module; a client that is asked to log in is no news."""
+    httpd.expect('AH01618|AH01617|AH01631')
+    httpd.users(ada='engine', ben='rope')
+    httpd.path('sorry.html').write_text('sorry')
+    httpd.start(AUTHENTICATED.replace('Require valid-user', 'Require user ada\n'
+                                      'ErrorDocument 401 /sorry.html') +
+                'DocumentRoot "@ROOT@"\n<Files "sorry.html">\nRequire all granted\n</Files>\n' +
+                stub(upstream))
+    body = '{"seedRequest":{"zoomStop":1}}'
+    for path, auth, status in (('/rest/seed/none.json', ('ada', 'engine'), 400),
+                               ('/rest/nothing', ('ada', 'engine'), 404),
+                               ('/rest/seed.json', ('ada', 'engine'), 405),
+                               ('/rest/seed/stub.json', ('ben', 'rope'), 401),
+                               ('/rest/seed/stub.xml', ('eve', 'rope'), 401),
+                               ('/rest/seed/ask.xml', None, 401)):
+        assert httpd.post(path, body, auth=auth).status == status, path
+    refused = 'refused: POST '
+    assert audited(httpd, 'none.json') == (
+        'notice', refused + "'/rest/seed/none.json' by 'ada' from 127.0.0.1: 400 Unknown layer: "
+        'none')
+    assert audited(httpd, '/rest/nothing')[0] == 'notice'
+    assert '405 POST is not possible here' in audited(httpd, '/rest/seed.json')[1]
+    assert audited(httpd, refused, 'stub.json') == (
+        'notice', refused + "'/rest/seed/stub.json' by 'ben' from 127.0.0.1: 401 ")
+    assert audited(httpd, refused, 'stub.xml')[0] == 'notice'
+    assert audited(httpd, refused, 'ask.xml') == (
+        'info', refused + "'/rest/seed/ask.xml' by anybody from 127.0.0.1: 401 ")
+
+
+@one_mpm
+def test_hostile_names_in_the_audit(httpd, upstream):
+    """Nobody writes a line that looks like somebody else's."""
+    httpd.start(REST + stub(upstream))
+    forged = "x' by 'root' from ::1: task 1 accepted\n[notice] \x1b[31m"
+    quoted = ''.join(f'%{byte:02x}' for byte in forged.encode())
+    assert httpd.post(f'/rest/seed/{quoted}.json', '{}').status == 400
+    level, line = audited(httpd, 'Unknown layer')
+    assert level == 'notice' and '\x1b' not in line
+    assert line.startswith(f"refused: POST '/rest/seed/{quoted}"[:200])
+    assert not [line for line in httpd.error_log().splitlines() if line.startswith('[notice]')]
