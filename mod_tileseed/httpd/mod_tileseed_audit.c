@@ -74,13 +74,13 @@ static void write_line(request_rec *r, int status)
 
     detail = detail ? tseed_text_quote(detail, DETAIL_MOST, r->pool) : "";
     if (status < HTTP_BAD_REQUEST) {
-        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: %s: %s", what, detail);
+        ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0054: %s: %s", what, detail);
     } else {
         const int is_asked =
             status == HTTP_UNAUTHORIZED && !apr_table_get(r->headers_in, "Authorization");
 
         ap_log_rerror(APLOG_MARK, is_asked ? APLOG_INFO : APLOG_NOTICE, 0, r,
-                      "tileseed: refused: %s: %d %s", what, status, detail);
+                      "TS0055: refused: %s: %d %s", what, status, detail);
     }
 }
 

@@ -22,7 +22,7 @@ static void make(tseed_chart_t *chart, server_rec *server, apr_pool_t *pool)
 
         if (problem) {
             ap_log_error(APLOG_MARK, APLOG_ERR, 0, server,
-                         "tileseed: layer %s: no empty tile could be made, 404 is answered: %s",
+                         "TS0014: layer %s: no empty tile could be made, 404 is answered: %s",
                          chart->layer->name, problem);
         }
     }

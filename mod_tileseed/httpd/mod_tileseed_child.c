@@ -36,7 +36,7 @@ void tseed_child_init(const tseed_settings_t *settings, server_rec *server)
     rv = apr_thread_mutex_create(&child.lock, APR_THREAD_MUTEX_TIMED, child.pool);
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
-                     "tileseed: no mutex for the state database; REST answers 503");
+                     "TS0010: no mutex for the state database; REST answers 503");
         child.lock = NULL;
     }
 }

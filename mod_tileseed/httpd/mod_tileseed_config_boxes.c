@@ -94,7 +94,7 @@ static void ask(tseed_bounds_t *box, const survey_t *survey, const place_t *plac
     *box = nowhere;
     if (is_new(survey, place->gridset)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
-                     "tileseed: grid set %s: %s. Clients are not told where its layers lie; "
+                     "TS0015: grid set %s: %s. Clients are not told where its layers lie; "
                      "TileSeedWGS84Box can say it",
                      place->gridset->name, problem);
     }
@@ -150,7 +150,7 @@ static void judge_axes(const survey_t *survey, const tseed_gridset_t *gridset)
 
     if (north >= 0 && north != gridset->north_east && is_new(survey, gridset)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
-                     "tileseed: grid set %s: the first axis of EPSG:%d goes %s, and documents and "
+                     "TS0016: grid set %s: the first axis of EPSG:%d goes %s, and documents and "
                      "WMS 1.3.0 have it go %s: TileSeedAxisOrder %s is expected",
                      gridset->name, gridset->srs, north ? "north" : "east",
                      north ? "east" : "north", north ? "ne" : "en");
@@ -164,7 +164,7 @@ static void judge_extent(const server_rec *server, const tseed_layer_t *layer,
 {
     if (tseed_bounds_in_degrees(&subset->extent, &subset->gridset->extent)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     "tileseed: layer %s: extent= of TileSeedGrid %s looks like degrees, the grid "
+                     "TS0017: layer %s: extent= of TileSeedGrid %s looks like degrees, the grid "
                      "set has other units",
                      layer->name, subset->gridset->name);
     }

@@ -223,8 +223,8 @@ static void warn_of_open(const ap_directive_t *rest, const server_rec *server, a
 {
     if (!is_guarded(rest, pool)) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     "tileseed: %s: nothing in <Location %s says who may seed and truncate: "
-                     "add AuthType and Require, as conf/tileseed.conf shows",
+                     "TS0018: %s: nothing in <Location %s says who may seed and truncate: add "
+                     "AuthType and Require, as conf/tileseed.conf shows",
                      tseed_directive_place(rest, pool), rest->parent->args);
     }
 }
@@ -272,7 +272,7 @@ static void warn_of_one_address(const ap_directive_t *tiles, const server_rec *s
 
         if (layer && restricted(at->first_child, pool)) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                         "tileseed: %s: <Location %s guards one address of the layer %s, which has "
+                         "TS0019: %s: <Location %s guards one address of the layer %s, which has "
                          "others below %s: TileSeedLayers guards a layer, or the <Directory> of "
                          "its tiles, as README's section \"Security\" shows",
                          tseed_directive_place(at, pool), at->args, layer->name, base);
@@ -288,9 +288,9 @@ static void warn_of_parameters(const server_rec *server, const tseed_layer_t *la
 
         if (tseed_filter_is_open(filter)) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                         "tileseed: layer %s: TileSeedParameter %s takes values that are not "
-                         "listed, and with TileSeedOnMiss fetch each of them that is asked for "
-                         "makes a tile set, up to TileSeedMaxTileSets %d of them",
+                         "TS0020: layer %s: TileSeedParameter %s takes values that are not listed, "
+                         "and with TileSeedOnMiss fetch each of them that is asked for makes a "
+                         "tile set, up to TileSeedMaxTileSets %d of them",
                          layer->name, filter->name, layer->tilesets_most);
         }
     }

@@ -115,7 +115,7 @@ static void warn_of_chroot(const tseed_server_conf_t *conf, const server_rec *se
     if (ap_unixd_config.chroot_dir && conf->catalog->order->nelts > 0 &&
         ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, server,
-                     "tileseed: ChrootDir %s: TileSeedStateDir and the stores lie below it, and so "
+                     "TS0002: ChrootDir %s: TileSeedStateDir and the stores lie below it, and so "
                      "must what is loaded and read later: APR's database driver with its library, "
                      "what finds hosts by name, certificates of authorities",
                      ap_unixd_config.chroot_dir);
@@ -130,7 +130,7 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     (void)plog;
     if (conf->catalog->order->nelts > 0 && !mpm_forks()) {
         ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_ERR, 0, server,
-                     "tileseed: this MPM can't have a process beside its own, event, worker or "
+                     "TS0001: this MPM can't have a process beside its own, event, worker or "
                      "prefork is needed");
         mistakes++;
     }

@@ -127,7 +127,7 @@ void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *ca
 
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
-                     "tileseed: can't make TileSeedStateDir %s; tasks can't be recorded until it "
+                     "TS0003: can't make TileSeedStateDir %s; tasks can't be recorded until it "
                      "exists and belongs to User",
                      settings->state_dir);
     }
@@ -137,7 +137,7 @@ void tseed_dirs_make(const tseed_settings_t *settings, const tseed_catalog_t *ca
         rv = make(store->root, (mode_t)store->dirmode, pool);
         if (rv != APR_SUCCESS) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, rv, server,
-                         "tileseed: can't make the store %s; tasks of its layers wait until it "
+                         "TS0004: can't make the store %s; tasks of its layers wait until it "
                          "exists and User may write to it",
                          store->root);
         }
@@ -153,8 +153,8 @@ void tseed_dirs_check(const tseed_catalog_t *catalog, server_rec *server, apr_po
 
         if (access(store->root, W_OK | X_OK) != 0 && errno != ENOENT) {
             ap_log_error(APLOG_MARK, APLOG_WARNING, errno, server,
-                         "tileseed: the store %s can't be written by User; tasks of its layers "
-                         "wait until it can",
+                         "TS0005: the store %s can't be written by User; tasks of its layers wait "
+                         "until it can",
                          store->root);
         }
     }

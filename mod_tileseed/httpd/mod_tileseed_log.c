@@ -9,5 +9,5 @@ APLOG_USE_MODULE(tileseed);
 
 void tseed_httpd_log(void *server, tseed_log_level_t level, apr_status_t rv, const char *line)
 {
-    ap_log_error(APLOG_MARK, (int)level, rv, server, "tileseed: %s", line);
+    ap_log_error(APLOG_MARK, (int)level, rv, server, "%s", line);
 }

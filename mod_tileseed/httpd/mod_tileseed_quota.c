@@ -146,7 +146,7 @@ int tseed_handle_quota_put(tseed_rest_t *rest)
     }
     if (change.quota.ignored) {
         tseed_reply_warn(r, apr_pstrcat(r->pool, "ignored: ", change.quota.ignored, NULL));
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: disk quota: ignored: %s",
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "TS0056: disk quota: ignored: %s",
                       tseed_escape_plain(change.quota.ignored, r->pool));
     }
     tseed_audit_note(r, "disk quota changed: %s",

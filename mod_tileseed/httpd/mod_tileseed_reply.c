@@ -92,7 +92,7 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
 {
     const int level = level_of(why);
 
-    ap_log_rerror(APLOG_MARK, level, rv, r, "tileseed: can't %s: %s", what, why);
+    ap_log_rerror(APLOG_MARK, level, rv, r, "TS0057: can't %s: %s", what, why);
     apr_table_setn(r->headers_out, "Retry-After", "5");
     if (APR_STATUS_IS_INCOMPLETE(rv)) {
         return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,

@@ -48,7 +48,7 @@ static retained_t *retained_get(server_rec *server)
     if (is_first) {
         retained->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (retained->doorbell < 0) {
-            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, server, "tileseed: no doorbell");
+            ap_log_error(APLOG_MARK, APLOG_CRIT, errno, server, "TS0008: no doorbell");
         }
     }
     return retained;
@@ -73,7 +73,7 @@ int tseed_retained_miss_socket(int end, int most, server_rec *server)
         if (rv != APR_SUCCESS) {
             retained->ends[0] = retained->ends[1] = -1;
             ap_log_error(APLOG_MARK, APLOG_ERR, rv, server,
-                         "tileseed: missing tiles can't be asked for; they are answered 503");
+                         "TS0009: missing tiles can't be asked for; they are answered 503");
         }
     }
     return retained->ends[end];
@@ -90,7 +90,7 @@ static tseed_board_t *board_make(retained_t *retained, retained_shape_t *shape, 
 
     if (rv != APR_SUCCESS) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, rv, server,
-                     "tileseed: no shared memory of %" APR_SIZE_T_FMT " bytes for the task table; "
+                     "TS0006: no shared memory of %" APR_SIZE_T_FMT " bytes for the task table; "
                      "lower TileSeedMaxTasks",
                      size);
         return NULL;
@@ -119,7 +119,7 @@ static tseed_board_t *board_get(retained_t *retained, retained_shape_t *shape, u
     }
     if (shape->slots != slots) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, server,
-                     "tileseed: a changed TileSeedMaxTasks takes effect when httpd is stopped and "
+                     "TS0007: a changed TileSeedMaxTasks takes effect when httpd is stopped and "
                      "started");
     }
     return board;

@@ -148,7 +148,7 @@ static void seeder_main(supervisor_t *supervisor)
     apr_pool_create(&pool, supervisor->server->process->pool);
     if (ap_run_drop_privileges(pool, supervisor->server) != OK) {
         ap_log_error(APLOG_MARK, APLOG_CRIT, 0, supervisor->server,
-                     "tileseed: the seeder can't become the configured User");
+                     "TS0012: the seeder can't become the configured User");
         _exit(TSEED_EXIT_SETUP);
     }
     prctl(PR_SET_PDEATHSIG, SIGTERM); /* the change of user would have cleared it */
@@ -219,7 +219,7 @@ static void seeder_start(supervisor_t *supervisor)
     }
     if (rv != APR_INPARENT) {
         ap_log_error(APLOG_MARK, APLOG_ERR, rv, supervisor->server,
-                     "tileseed: can't start the seeder");
+                     "TS0011: can't start the seeder");
         supervisor->pid = -1; /* tseed_supervise_watch tries again */
         apr_pool_destroy(supervisor->pool);
         supervisor->pool = last;
@@ -271,8 +271,7 @@ static void seeder_died(supervisor_t *supervisor, int status)
     tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE);
     supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
-                 "tileseed: the seeder ended unexpectedly, %s, and is started again; its tasks go "
-                 "on",
+                 "TS0048: the seeder ended unexpectedly, %s, and is started again; its tasks go on",
                  end_of(status, supervisor->pool));
     seeder_start(supervisor);
 }
@@ -361,7 +360,7 @@ static void judge(supervisor_t *supervisor, apr_time_t now)
         return;
     }
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
-                 "tileseed: the seeder gave no sign of life for %d s and is killed",
+                 "TS0049: the seeder gave no sign of life for %d s and is killed",
                  (int)apr_time_sec(silence));
     supervisor->has_hung = has_begun;
     kill(supervisor->pid, SIGKILL);

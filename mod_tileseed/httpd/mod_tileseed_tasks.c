@@ -63,7 +63,7 @@ static void warn(const tseed_rest_t *rest, const tseed_task_t *task, const char 
 
     if (warning) {
         tseed_reply_warn(r, warning);
-        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "tileseed: task %" APR_INT64_T_FMT ": %s",
+        ap_log_rerror(APLOG_MARK, APLOG_NOTICE, 0, r, "TS0058: task %" APR_INT64_T_FMT ": %s",
                       task->id, tseed_escape_plain(warning, r->pool));
     }
 }
@@ -291,7 +291,8 @@ static void note_terminated(request_rec *r, const apr_array_header_t *terminated
                             i ? "," : ":", task->id, task->layer);
         tseed_audit_task(r, task->id);
     }
-    tseed_audit_note(r, "%d tasks terminated%s%s", terminated->nelts, list,
+    tseed_audit_note(r, "%d task%s terminated%s%s", terminated->nelts,
+                     terminated->nelts == 1 ? "" : "s", list,
                      named < terminated->nelts ? ", …" : "");
 }
 

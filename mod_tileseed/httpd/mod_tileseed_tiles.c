@@ -137,7 +137,7 @@ static int pass(request_rec *r, apr_bucket_brigade *brigade)
     if (rv == APR_SUCCESS || r->status != HTTP_OK || r->connection->aborted) {
         return OK;
     }
-    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "tileseed: a tile could not be sent");
+    ap_log_rerror(APLOG_MARK, APLOG_DEBUG, rv, r, "a tile could not be sent");
     return AP_FILTER_ERROR;
 }
 
@@ -353,7 +353,7 @@ static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t 
 /* There is no tile, for a reason that the seeder gave. */
 static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed_reply_t *reply)
 {
-    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "tileseed: no tile %s: %s", wanted->path,
+    ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0059: no tile %s: %s", wanted->path,
                   reply->cause);
     switch (reply->outcome) {
     case TSEED_MISS_FAILED:
@@ -379,7 +379,7 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
 
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
-                      "tileseed: can't open the tile %s, which was just stored", wanted->path);
+                      "TS0037: can't open the tile %s, which was just stored", wanted->path);
         return send_busy(r, wanted, 1, "it was stored and can't be opened");
     }
     if (reply.outcome == TSEED_MISS_STORED) {
@@ -439,7 +439,7 @@ static int serve(request_rec *r, const tseed_wanted_t *wanted)
         return answer_miss(r, wanted);
     }
     tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_ERROR);
-    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "tileseed: can't open the tile %s", wanted->path);
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, rv, r, "TS0038: can't open the tile %s", wanted->path);
     return tseed_reply_error(r, HTTP_INTERNAL_SERVER_ERROR,
                              "this tile can't be read; the error log says why");
 }

@@ -38,7 +38,7 @@ void tseed_failures_say(tseed_run_t *run, apr_time_t now)
         apr_snprintf(who, sizeof(who), "task %" APR_INT64_T_FMT, run->task->id);
     }
     tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-              "%s of layer '%s': %" APR_INT64_T_FMT
+              "TS0023: %s of layer '%s': %" APR_INT64_T_FMT
               " failed answer%s of the upstream, the last one: %s",
               who, run->task->layer, run->errors, run->errors == 1 ? "" : "s", run->last_cause);
     run->errors = 0;

@@ -134,7 +134,7 @@ void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *accou
             apr_psprintf(wait->context->scratch, "paused: %s and %s", say_limit(wait, run), why);
         if (!is_same_reason(reason, run->progress.reason)) {
             tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                      "task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
+                      "TS0025: task %" APR_INT64_T_FMT " of layer '%s' is %s", run->task->id,
                       run->task->layer, reason);
         }
         if (strcmp(run->progress.reason, reason) != 0) {

@@ -168,8 +168,9 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
     }
     if (run->pauses == 0) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
-                  "task %" APR_INT64_T_FMT " of layer '%s' is paused: %s, in the layer's store %s, "
-                  "can't be used; the task goes on by itself when it can",
+                  "TS0026: task %" APR_INT64_T_FMT
+                  " of layer '%s' is paused: %s, in the layer's store %s, can't be used; the task "
+                  "goes on by itself when it can",
                   run->task->id, run->task->layer,
                   tseed_store_obstacle(&run->tileset, &tile, stages->uses.context->scratch),
                   run->tileset.layer->store.root);

@@ -75,7 +75,7 @@ static void compare(tseed_capabilities_check_t *check, const request_t *request,
     }
     sentence = apr_psprintf(check->context->pool, "the upstream %s does not offer %s",
                             request->address->upstream->name, join(lacks, check->context->scratch));
-    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "layer '%s': %s", layer->name, sentence);
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS, "TS0024: layer '%s': %s", layer->name, sentence);
     apr_hash_set(check->warnings, layer->name, APR_HASH_KEY_STRING, sentence);
     for (tseed_run_t *run = check->runs->tasks; run; run = run->next_run) {
         if (strcmp(run->task->layer, layer->name) == 0) {

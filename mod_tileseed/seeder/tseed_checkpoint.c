@@ -203,7 +203,7 @@ static void log_ending(const tseed_run_t *run)
               : progress->failures > 0 ? TSEED_LOG_WARNING
                                        : TSEED_LOG_INFO,
               APR_SUCCESS,
-              "task %" APR_INT64_T_FMT
+              "TS0053: task %" APR_INT64_T_FMT
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
               " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
               " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT

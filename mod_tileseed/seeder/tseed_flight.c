@@ -67,9 +67,10 @@ void tseed_flight_join(const tseed_waiters_t *shared, tseed_flight_t *flight,
     waiter->next = flight->waiters;
     flight->waiters = waiter;
     if (epoll_ctl(shared->hangups, EPOLL_CTL_ADD, end, &gone) != 0) {
-        tseed_log(TSEED_LOG_WARNING, APR_FROM_OS_ERROR(errno),
-                  "a request for a missing tile can't be watched: it keeps its place when its "
-                  "client goes");
+        tseed_log(
+            TSEED_LOG_WARNING, APR_FROM_OS_ERROR(errno),
+            "TS0052: a request for a missing tile can't be watched: it keeps its place when its "
+            "client goes");
     }
 }
 

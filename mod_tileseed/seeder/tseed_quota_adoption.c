@@ -39,10 +39,10 @@ static apr_status_t adopt_directive(tseed_quota_adoption_t *adoption, const char
                               adoption->uses.context->settings->quota_directive, version);
 
     if (rv == APR_SUCCESS && version > 0) {
-        tseed_log(
-            TSEED_LOG_NOTICE, APR_SUCCESS,
-            "TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was set over REST",
-            old, adoption->uses.context->settings->quota_directive);
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0060: TileSeedDiskQuota was changed from '%s' to '%s': it replaces what was "
+                  "set over REST",
+                  old, adoption->uses.context->settings->quota_directive);
     }
     return rv;
 }
@@ -64,9 +64,10 @@ static void adopt(tseed_quota_adoption_t *adoption, const char *saved)
     apr_pool_create(&pool, adoption->uses.context->pool);
     problem = tseed_quota_config_load(&config, saved, pool);
     if (problem) {
-        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                  "the disk quota in the state database can't be read, the last one stays: %s",
-                  problem);
+        tseed_log(
+            TSEED_LOG_ERROR, APR_SUCCESS,
+            "TS0039: the disk quota in the state database can't be read, the last one stays: %s",
+            problem);
         apr_pool_destroy(pool);
         tseed_evict_configure(
             adoption->uses.evict); /* it may be the directive's, and not in effect yet */

@@ -142,7 +142,7 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
     run_prepare(scheduler, run);
     tseed_tasks_begin(scheduler->uses.tasks, entry, run);
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " of layer '%s' started: %s of %" APR_INT64_T_FMT
+              "TS0061: task %" APR_INT64_T_FMT " of layer '%s' started: %s of %" APR_INT64_T_FMT
               " tiles, %s zoom %d to %d, %s",
               entry->id, run->task->layer, tseed_task_type_name(run->task->type),
               run->task->tiles_total, run->task->gridset, run->task->zoom_start,

@@ -113,9 +113,10 @@ static void mend_board(seeder_t *seeder)
 
     while ((problem = tseed_board_mend(seeder->parts->context->board,
                                        seeder->parts->context->scratch)) != NULL) {
-        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                  "the board that the last seeder left was wrong: %s; the state database stands",
-                  problem);
+        tseed_log(
+            TSEED_LOG_ERROR, APR_SUCCESS,
+            "TS0050: the board that the last seeder left was wrong: %s; the state database stands",
+            problem);
     }
     tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is taken over");
 }
@@ -178,7 +179,7 @@ static apr_status_t try_to_begin(seeder_t *seeder, tseed_seeder_state_t *obstacl
 static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
 {
     tseed_board_seeder_state_set(seeder->parts->context->board, obstacle);
-    tseed_log(TSEED_LOG_ERROR, rv, "%s %s; seeding waits until that has changed",
+    tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s %s; seeding waits until that has changed",
               obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
                                                   : "can't use the state directory",
               seeder->parts->context->settings->state_dir);
@@ -278,7 +279,8 @@ static void validate_board(seeder_t *seeder)
 
     if (problem && !seeder->board_is_wrong) {
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                  "the board is wrong: %s; please report this, and restart httpd to have it mended",
+                  "TS0051: the board is wrong: %s; please report this, and restart httpd to have "
+                  "it mended",
                   problem);
     } else if (!problem) {
         tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is sound");
@@ -339,10 +341,11 @@ static tseed_exit_t loop(seeder_t *seeder)
         if (due) {
             tick(seeder);
             if (!tseed_state_lock_is_ours(&seeder->lock, seeder->parts->context->scratch)) {
-                tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                          "the lock file of the state directory %s was removed or replaced; "
-                          "the seeder starts anew",
-                          seeder->parts->context->settings->state_dir);
+                tseed_log(
+                    TSEED_LOG_ERROR, APR_SUCCESS,
+                    "TS0041: the lock file of the state directory %s was removed or replaced; the "
+                    "seeder starts anew",
+                    seeder->parts->context->settings->state_dir);
                 return TSEED_EXIT_FAILED;
             }
         } else if (seeder->parts->session->must_record) {
@@ -466,7 +469,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_board_seeder_begin(seeder->parts->context->board, getpid(), tseed_clock_monotonic());
     rv = start_threads(seeder);
     if (rv != APR_SUCCESS) {
-        tseed_log(TSEED_LOG_ERROR, rv, "the seeder can't start its threads");
+        tseed_log(TSEED_LOG_ERROR, rv, "TS0013: the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
     heartbeat = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);

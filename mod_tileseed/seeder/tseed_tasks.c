@@ -265,8 +265,8 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
     }
     forget_traces(tasks);
     if (found->nelts > 0) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "%d unfinished %s taken up again", found->nelts,
-                  found->nelts == 1 ? "task is" : "tasks are");
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0062: %d unfinished %s taken up again",
+                  found->nelts, found->nelts == 1 ? "task is" : "tasks are");
     }
     return APR_SUCCESS;
 }
@@ -309,7 +309,9 @@ static void terminate(tseed_tasks_t *tasks, tseed_entry_t *entry)
 void tseed_tasks_forget(tseed_tasks_t *tasks, int64_t id)
 {
     tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " is no longer in the state database and is forgotten", id);
+              "TS0047: task %" APR_INT64_T_FMT
+              " is no longer in the state database and is forgotten",
+              id);
     terminate(tasks, entry_find(tasks, id));
 }
 

@@ -216,10 +216,10 @@ static void show_outlook(tseed_fetcher_t *fetcher, tseed_lane_t *lane, int was_o
     tseed_lane_describe(lane, &outlook);
     if (is_open && !was_open) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "the upstream %s is away: %s; its tasks wait and go on by themselves",
+                  "TS0021: the upstream %s is away: %s; its tasks wait and go on by themselves",
                   lane->upstream->name, lane->cause);
     } else if (was_open && !is_open) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the upstream %s is back after %.1f s",
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0063: the upstream %s is back after %.1f s",
                   lane->upstream->name,
                   (double)(tseed_clock_monotonic() - lane->pace.opened) / APR_USEC_PER_SEC);
     }
@@ -266,7 +266,7 @@ static void note_silence(tseed_lane_t *lane, apr_time_t now)
 {
     if (tseed_lane_note_silence(lane, now)) {
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "the upstream %s has not answered for %.0f s; requests under way: %d",
+                  "TS0022: the upstream %s has not answered for %.0f s; requests under way: %d",
                   lane->upstream->name,
                   (double)(now - atomic_load(&lane->silent)) / APR_USEC_PER_SEC, lane->under_way);
     }

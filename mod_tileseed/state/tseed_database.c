@@ -302,10 +302,11 @@ apr_status_t tseed_database_rescue_log(tseed_database_t *db, apr_pool_t *scratch
     }
     rv = tseed_database_finish(db, scratch);
     if (rv == APR_SUCCESS) {
-        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "%s was removed while the database was in use; what it held is in the database "
-                  "now, nothing is lost",
-                  db->log_path);
+        tseed_log(
+            TSEED_LOG_WARNING, APR_SUCCESS,
+            "TS0046: %s was removed while the database was in use; what it held is in the database "
+            "now, nothing is lost",
+            db->log_path);
         db->log_inode = 0;
     }
     return rv;

@@ -34,7 +34,7 @@ static void log_reason(apr_status_t rv, const char *reason)
 
     apr_cpystrn(said, reason, sizeof(said));
     tseed_log(repeated ? TSEED_LOG_DEBUG : TSEED_LOG_ERROR, rv,
-              "the state database can't be used: %s", reason);
+              "TS0043: the state database can't be used: %s", reason);
 }
 
 static const char *path_of(const char *dir, const char *params, apr_pool_t *pool)

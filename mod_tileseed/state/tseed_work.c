@@ -159,9 +159,9 @@ static apr_status_t replace_damaged(tseed_state_t *state, int *version)
         return tseed_database_fail(db, rv, "%s, and it can't be replaced", why);
     }
     tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-              "the state database was damaged (%s); it was set aside as %s, and a fresh one has %d "
-              "task%s of it and %s disk quota configuration; check the disk and the file system, "
-              "seed again what is missing, then delete that file",
+              "TS0044: the state database was damaged (%s); it was set aside as %s, and a fresh "
+              "one has %d task%s of it and %s disk quota configuration; check the disk and the "
+              "file system, seed again what is missing, then delete that file",
               why, aside, tasks, tasks == 1 ? "" : "s", quota ? "the" : "no");
     return open_file(state, version);
 }

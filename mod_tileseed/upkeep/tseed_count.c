@@ -168,10 +168,11 @@ static void swept(tseed_count_t *count, tseed_job_t *job)
 {
     tseed_holds_book(count->uses.holds, job);
     if (job->outcome == TSEED_JOB_NO_STORE) {
-        tseed_log(TSEED_LOG_ERROR, job->rv,
-                  "can't remove shared files of layer '%s' below %s that no tile needs any more; "
-                  "the next truncate or start tries it again",
-                  job->run->task->layer, job->run->tileset.layer->store.root);
+        tseed_log(
+            TSEED_LOG_ERROR, job->rv,
+            "TS0034: can't remove shared files of layer '%s' below %s that no tile needs any more; "
+            "the next truncate or start tries it again",
+            job->run->task->layer, job->run->tileset.layer->store.root);
     }
 }
 

@@ -87,12 +87,13 @@ static void say_unknown(const tseed_layer_t *layer, const tseed_subset_t *subset
         more = apr_psprintf(pool, " and %d more", unknown->nelts - HASHES_SAID);
     }
     if (unknown->nelts > 0) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "below %s layer '%s' has directories of grid set %s with parameters that its "
-                  "filters do not list, by their hashes: %s%s; what is in them is not counted "
-                  "before a seed request with these parameters, or before they are listed as "
-                  "values: remove what nobody needs",
-                  layer->store.root, layer->name, subset->gridset->name, list, more);
+        tseed_log(
+            TSEED_LOG_NOTICE, APR_SUCCESS,
+            "TS0030: below %s layer '%s' has directories of grid set %s with parameters that its "
+            "filters do not list, by their hashes: %s%s; what is in them is not counted before a "
+            "seed request with these parameters, or before they are listed as values: remove what "
+            "nobody needs",
+            layer->store.root, layer->name, subset->gridset->name, list, more);
     }
 }
 
@@ -110,8 +111,8 @@ static apr_status_t look_at(const tseed_context_t *context, tseed_cache_t *cache
     rv = tseed_store_hashes(&hashes, &tileset, pool);
     if (rv != APR_SUCCESS && rv != APR_ENOTIMPL) {
         tseed_log(TSEED_LOG_WARNING, rv,
-                  "can't look below %s for tiles of layer '%s' with parameters; the next reconcile "
-                  "or start tries it again",
+                  "TS0029: can't look below %s for tiles of layer '%s' with parameters; the next "
+                  "reconcile or start tries it again",
                   layer->store.root, layer->name);
     }
     if (hashes->nelts > 0 && !*variants) {

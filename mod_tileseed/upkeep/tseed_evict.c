@@ -52,7 +52,7 @@ static void say_block(const tseed_cache_t *cache)
         apr_snprintf(before, sizeof(before), " now instead of %" APR_INT64_T_FMT, cache->block);
     }
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-              "diskBlockSize is %" APR_INT64_T_FMT
+              "TS0064: diskBlockSize is %" APR_INT64_T_FMT
               "%s: the disk usage is counted again in the background",
               cache->quota.block_size, before);
 }
@@ -98,7 +98,7 @@ apr_status_t tseed_evict_hear(tseed_evict_t *evict)
     rv = tseed_books_note_set(state, TSEED_USAGE_CLEANUP, "");
     if (rv == APR_SUCCESS) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "a clean-up for the disk quota begins: %s wants it", value);
+                  "TS0065: a clean-up for the disk quota begins: %s wants it", value);
         tseed_cleaner_hurry(evict->uses.cache->cleaner);
         evict->not_before = 0;
     }
@@ -151,7 +151,7 @@ static int may_remove(tseed_evict_t *evict)
     reason = reason_of(evict, tseed_cleaner_ask(evict->uses.cache->cleaner, &sentence, moment(),
                                                 evict->uses.context->scratch));
     if (sentence) {
-        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "%s", sentence);
+        tseed_log(TSEED_LOG_ERROR, APR_SUCCESS, "TS0066: %s", sentence);
     }
     if (reason) {
         tseed_quota_wait_say(evict->uses.quota_wait, NULL, reason);
@@ -274,8 +274,8 @@ static void say_removed(tseed_evict_t *evict)
         return;
     }
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-              "removed for the disk quota since %s: %" APR_INT64_T_FMT " tiles in %" APR_INT64_T_FMT
-              " pages, %s in %" APR_INT64_T_FMT " files",
+              "TS0067: removed for the disk quota since %s: %" APR_INT64_T_FMT
+              " tiles in %" APR_INT64_T_FMT " pages, %s in %" APR_INT64_T_FMT " files",
               tseed_text_rfc3339(clean->started, scratch), clean->gone.names, clean->pages,
               tseed_text_amount(clean->gone.allocated, scratch), clean->gone.files);
     evict->unsaid = 0;
@@ -298,7 +298,8 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
         job->run->booked->spared = 1;
         evict->spare_until = tseed_clock_monotonic() + RETRY;
         tseed_log(TSEED_LOG_ERROR, job->rv,
-                  "can't remove tiles of layer '%s' below %s for the disk quota; it is tried again",
+                  "TS0035: can't remove tiles of layer '%s' below %s for the disk quota; it is "
+                  "tried again",
                   job->run->task->layer, job->run->tileset.layer->store.root);
     }
 }

@@ -166,7 +166,7 @@ static apr_status_t inherit(const uses_t *uses, const find_t *find,
     }
     tseed_book_inherit(uses->cache->book, booked, remnant->z, &remnant->usage);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-              "task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
+              "TS0068: task %" APR_INT64_T_FMT " of layer '%s': level %d with %" APR_INT64_T_FMT
               " tiles was renamed away when the seeder died",
               remnant->task, truncate.task->layer, remnant->z, remnant->usage.names);
     if (truncate.is_ended) {
@@ -194,7 +194,8 @@ static apr_array_header_t *look(const uses_t *uses)
 
         if (rv != APR_SUCCESS) {
             tseed_log(TSEED_LOG_WARNING, rv,
-                      "can't look whether something was truncated below %s and is not removed yet",
+                      "TS0032: can't look whether something was truncated below %s and is not "
+                      "removed yet",
                       root);
         }
         for (int i = 0; i < remnants->nelts; i++) {

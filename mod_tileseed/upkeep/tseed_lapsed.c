@@ -53,8 +53,8 @@ static apr_status_t forget(const tseed_context_t *context, const tseed_session_t
         }
         rv = tseed_books_forget(session->state, record->print);
         tseed_log(TSEED_LOG_NOTICE, rv,
-                  "tile set %" APR_INT64_T_FMT " of layer '%s' below %s, which is not configured, "
-                  "leaves the books: %s",
+                  "TS0069: tile set %" APR_INT64_T_FMT
+                  " of layer '%s' below %s, which is not configured, leaves the books: %s",
                   record->id, record->layer, record->root,
                   numbers ? "somebody wants it" : "the directory is gone");
     }

@@ -144,7 +144,7 @@ static void settle(tseed_purge_t *purge, root_t *root)
     tseed_count_sweep(purge->count, root->path);
     if (removed > 0) {
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-                  "%" APR_INT64_T_FMT
+                  "TS0070: %" APR_INT64_T_FMT
                   " tiles that were truncated are removed from the disk below %s",
                   removed, root->path);
     }
@@ -166,8 +166,8 @@ static void complain(const tseed_purge_t *purge, root_t *root)
     if (root->rv != root->said && is_owed(purge, root)) {
         root->said = root->rv;
         tseed_log(TSEED_LOG_ERROR, root->rv,
-                  "can't remove what was truncated below %s from the disk; it is tried again every "
-                  "minute",
+                  "TS0033: can't remove what was truncated below %s from the disk; it is tried "
+                  "again every minute",
                   root->path);
     }
 }

@@ -47,7 +47,7 @@ static void begin(tseed_reconciler_t *reconciler, apr_time_t requested)
     cache->status.reconcile =
         (tseed_reconcile_t){.requested = requested, .started = apr_time_now()};
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-              "the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
+              "TS0071: the books of the disk usage are compared with the disk: %" APR_INT64_T_FMT
               " pages in %u tile sets",
               tseed_book_in_doubt(cache->book), tseed_book_tilesets(cache->book));
 }
@@ -60,7 +60,7 @@ static void end(tseed_reconciler_t *reconciler)
     reconciler->cache->is_reconciling = 0;
     reconcile->finished = tseed_clock_wall(reconcile->started);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-              "the books of the disk usage agree with the disk now: %" APR_INT64_T_FMT
+              "TS0072: the books of the disk usage agree with the disk now: %" APR_INT64_T_FMT
               " of %" APR_INT64_T_FMT " pages were corrected; %" APR_INT64_T_FMT
               " tiles, %s in %" APR_INT64_T_FMT " files, were not in the books, %" APR_INT64_T_FMT
               " tiles, %s in %" APR_INT64_T_FMT " files, were not on the disk",

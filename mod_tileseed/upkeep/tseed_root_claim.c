@@ -53,12 +53,11 @@ static int is_ours(const claim_t *claims, int fd)
 static void say(claim_t *claim)
 {
     if (!claim->is_said) {
-        tseed_log(
-            TSEED_LOG_WARNING, APR_SUCCESS,
-            "another httpd works in the store directory %s: their books and quotas do not know "
-            "of each other's tiles; give each httpd a directory of its own by TileSeedStore, "
-            "or have one of them seed and the others serve what is there",
-            claim->root);
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0027: another httpd works in the store directory %s: their books and quotas "
+                  "do not know of each other's tiles; give each httpd a directory of its own by "
+                  "TileSeedStore, or have one of them seed and the others serve what is there",
+                  claim->root);
     }
     claim->is_said = 1;
 }

@@ -146,10 +146,11 @@ static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
     char path[120];
 
     if (!sync->is_said) {
-        tseed_log(TSEED_LOG_ERROR, rv,
-                  "the file system of the store directory %s %s; tasks there are not done before "
-                  "their tiles are safe, TileSeedSync off does not wait for that",
-                  sync->roots->path, what);
+        tseed_log(
+            TSEED_LOG_ERROR, rv,
+            "TS0028: the file system of the store directory %s %s; tasks there are not done before "
+            "their tiles are safe, TileSeedSync off does not wait for that",
+            sync->roots->path, what);
     }
     sync->is_said = 1;
     tseed_text_say(sync->trouble, sizeof(sync->trouble),
@@ -177,7 +178,8 @@ static void take(void *module, void *about)
     sync->done = sync->begun;
     if (sync->is_said) {
         tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "the file system of the store directory %s is synced again", sync->roots->path);
+                  "TS0073: the file system of the store directory %s is synced again",
+                  sync->roots->path);
     }
     sync->is_said = 0;
 }

@@ -132,14 +132,14 @@ static void settle(tseed_walk_t *walk, tseed_book_tileset_t *booked, apr_status_
     if (rv == APR_SUCCESS && !booked->record.complete) {
         tseed_book_complete(walk->cache->book, booked);
         tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-                  "the cache of %s is known now: %" APR_INT64_T_FMT " tiles, %" APR_INT64_T_FMT
-                  " bytes",
+                  "TS0074: the cache of %s is known now: %" APR_INT64_T_FMT
+                  " tiles, %" APR_INT64_T_FMT " bytes",
                   booked->record.key, booked->record.paged.names,
                   booked->record.paged.allocated + booked->record.shared.allocated);
     } else if (rv != APR_SUCCESS) {
         booked->unread = 1;
         tseed_log(TSEED_LOG_ERROR, rv,
-                  "the cache of %s below %s can't be read; it is tried again in a minute",
+                  "TS0031: the cache of %s below %s can't be read; it is tried again in a minute",
                   booked->record.key, booked->record.root);
     }
     if (rv == APR_SUCCESS && walk->wanted == booked) {

@@ -205,10 +205,11 @@ int tseed_holds_may_work(tseed_holds_t *holds, tseed_job_t *job)
 
 static void complain(const tseed_job_t *job)
 {
-    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-              "what was changed in the cache of layer '%s' does not agree with its books; the "
-              "tiles concerned are counted again",
-              job->run->task->layer);
+    tseed_log(
+        TSEED_LOG_ERROR, APR_SUCCESS,
+        "TS0036: what was changed in the cache of layer '%s' does not agree with its books; the "
+        "tiles concerned are counted again",
+        job->run->task->layer);
 }
 
 static void book_detached(tseed_holds_t *holds, tseed_job_t *job)

@@ -203,8 +203,8 @@ static apr_status_t end(tseed_page_loader_t *loader)
     if (!there) {
         loader->is_lost = 1;
         tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
-                  "the state database below %s was replaced while the books of the disk usage were "
-                  "read; the seeder starts anew",
+                  "TS0045: the state database below %s was replaced while the books of the disk "
+                  "usage were read; the seeder starts anew",
                   loader->context->settings->state_dir);
         return APR_SUCCESS;
     }
@@ -217,7 +217,7 @@ static apr_status_t end(tseed_page_loader_t *loader)
     apr_pool_destroy(loader->pool);
     loader->cache->is_loading = 0;
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-              "the books of the disk usage are read: %" APR_INT64_T_FMT " pages",
+              "TS0075: the books of the disk usage are read: %" APR_INT64_T_FMT " pages",
               tseed_book_pages(loader->cache->book));
     hold_pages(loader);
     return APR_SUCCESS;

@@ -20,9 +20,8 @@ void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *w
     session->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
     if (!session->trouble) {
         tseed_log(TSEED_LOG_ERROR, rv,
-                  "can't %s in the state database below %s: %s; running tasks go on up to the next "
-                  "page of the cache, new ones wait, "
-                  "it is tried again every second",
+                  "TS0042: can't %s in the state database below %s: %s; running tasks go on up to "
+                  "the next page of the cache, new ones wait, it is tried again every second",
                   what, session->path, tseed_state_error(session->state));
     }
     session->trouble = reason_of(rv);
@@ -31,7 +30,7 @@ void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *w
 void tseed_session_works(tseed_session_t *session)
 {
     if (session->trouble) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "the state database works again");
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0076: the state database works again");
     }
     session->trouble = NULL;
 }

@@ -218,7 +218,7 @@ def restarted(httpd, how):
     elif how == 'graceful':
         httpd.graceful()
     else:
-        httpd.expect('tileseed: the seeder ended unexpectedly')
+        httpd.expect('TS0048: the seeder ended unexpectedly')
         old = seeder_of(httpd)
         os.kill(old, signal.SIGKILL)
         wait_until(lambda: seeder_of(httpd) not in (None, old))

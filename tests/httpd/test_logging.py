@@ -56,7 +56,7 @@ def test_missing_tile_and_hit(httpd, upstream):
 @one_mpm
 def test_tiles_that_are_not_made(httpd, upstream):
     """A failure of the upstream, the same when it is remembered, and what OnMiss says."""
-    httpd.expect('failed answers of the upstream')
+    httpd.expect('failed answers? of the upstream')
     upstream.always = Fault('status', 500)
     second = stub(upstream, 'TileSeedOnMiss 404', name='closed').split('</TileSeedGridSet>')[1]
     third = stub(upstream, 'TileSeedOnMiss empty', name='empty').split('</TileSeedGridSet>')[1]

@@ -89,7 +89,7 @@ def test_seeder_that_dies(httpd, upstream):
         waiting = pool.submit(httpd.get, '/tiles/stub/small/3/0/0.png')
         wait_until(lambda: upstream.requests)
         os.kill(wait_until(lambda: seeder_of(httpd)), signal.SIGKILL)
-        httpd.expect('tileseed: the seeder')
+        httpd.expect('TS0048: the seeder')
         released.set()
         assert waiting.result(60).status == 200
 

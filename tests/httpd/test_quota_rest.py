@@ -275,7 +275,7 @@ def test_changes_are_durable(httpd, upstream, how):
                 'layerQuotas': [ROADS]})
     expected = ask(httpd, 'GET', '/rest/diskquota.xml').text
     if how == 'seeder':
-        httpd.expect('tileseed: the seeder ended unexpectedly')
+        httpd.expect('TS0048: the seeder ended unexpectedly')
         old = seeder_of(httpd)
         os.kill(old, signal.SIGKILL)
         assert ask(httpd, 'GET', '/rest/diskquota.xml').text == expected

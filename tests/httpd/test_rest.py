@@ -723,4 +723,4 @@ def test_state_that_cannot_be_written(httpd, upstream):
     answer = seed(httpd, 'roads', status=503)
     assert int(answer.headers['Retry-After']) > 0
     assert '/dev/null' not in answer.text
-    httpd.expect('tileseed: ')
+    httpd.expect('TS[0-9]{4}: ')

@@ -21,6 +21,7 @@ GLUE = re.compile(r'\s*(APR_(?:INT64|SIZE|OFF|TIME)_T_FMT|I64|PRI[du]64)?\s*')
 CONVERSION = re.compile(r'%-?[\d.*]*(?:ll|l|z)?[a-zA-Z]?')
 CHANGING = re.compile(r'…|\b[A-Z]+\b')
 KEPT = {'HTTP', 'REST', 'MPM', 'TLS', 'XML', 'HTML', 'APR', 'EPSG', 'PUT', 'POST', 'DELETE'}
+NUMBER = re.compile(r'^TS\d{4}: ')       # see numbers.py
 LEAST = 10      # letters that a quotation has in common with a message
 
 
@@ -44,7 +45,7 @@ def texts(code):
         else:
             found.append(match[1])
         end = match.end()
-    plain = (re.sub(r'\\(.)', r'\1', text).replace('%%', '\0') for text in found)
+    plain = (re.sub(r'\\(.)', r'\1', NUMBER.sub('', text)).replace('%%', '\0') for text in found)
     return [CONVERSION.sub('…', text).replace('\0', '%') for text in plain]
 
 
