@@ -4,6 +4,7 @@
  *
  *      pre_config       a fresh configuration each time httpd reads its files
  *      check_config     every mistake, with file and line; no side effect (httpd -t runs it)
+ *      test_config      the dump of the configuration, if httpd -t is asked for one
  *      post_config      board, doorbell, seeder: in the real pass only, after every other module
  *      child_init       a child's own log sink and database mutex
  *      monitor          once in a while: is the seeder alive?
@@ -25,6 +26,7 @@
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
+#include "mod_tileseed_dump.h"
 #include "mod_tileseed_rest.h"
 #include "mod_tileseed_status.h"
 #include "mod_tileseed_supervise.h"
@@ -82,6 +84,7 @@ static void register_hooks(apr_pool_t *pool)
     (void)pool;
     ap_hook_pre_config(tseed_config_pre, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_check_config(tseed_config_check, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_test_config(tseed_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);

@@ -161,7 +161,7 @@ const char *tseed_set_grid(cmd_parms *cmd, void *dir, const apr_array_header_t *
 
 static const char *const switches[] = {"off", "on", NULL};
 
-static const char *const palettes[] = {
+const char *const tseed_words_palette[] = {
     [TSEED_PALETTE_KEEP] = "keep",
     [TSEED_PALETTE_AUTO] = "auto",
     [TSEED_PALETTE_NONE] = "none",
@@ -193,14 +193,24 @@ static const struct {
     {"lossless", CODEC(WEBP), "image/webp"},
 };
 
+int tseed_format_takes(const tseed_format_t *format, const char *name)
+{
+    size_t i = 0;
+
+    while (i < sizeof(special) / sizeof(special[0]) &&
+           apr_cstr_casecmp(special[i].name, name) != 0) {
+        i++;
+    }
+    return i == sizeof(special) / sizeof(special[0]) || special[i].codecs & 1u << format->codec;
+}
+
 static const char *check_option(const tseed_format_t *format, const char *word, apr_pool_t *pool)
 {
     const char *name, *value;
 
     tseed_option_cut(&name, &value, word, pool);
-    for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++) {
-        if (apr_cstr_casecmp(special[i].name, name) == 0 &&
-            !(special[i].codecs & 1u << format->codec)) {
+    for (size_t i = 0; !tseed_format_takes(format, name); i++) {
+        if (apr_cstr_casecmp(special[i].name, name) == 0) {
             return apr_psprintf(pool, "%s is for %s, not for %s", word, special[i].formats,
                                 format->mime);
         }
@@ -240,7 +250,7 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
         {.name = "palette",
          .read = tseed_read_word,
          .offset = offsetof(tseed_format_t, palette),
-         .words = palettes},
+         .words = tseed_words_palette},
         {.name = "lossless",
          .read = tseed_read_word,
          .offset = offsetof(tseed_format_t, lossless),
@@ -310,7 +320,7 @@ static const char *check_parameter_name(const char *name, apr_pool_t *pool)
     return *name ? tseed_wms_check_key(name, pool) : "the name of a parameter must not be empty";
 }
 
-static const char *const cases[] = {
+const char *const tseed_words_case[] = {
     [TSEED_CASE_KEEP] = "keep",
     [TSEED_CASE_UPPER] = "upper",
     [TSEED_CASE_LOWER] = "lower",
@@ -328,7 +338,7 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
         {.name = "case",
          .read = tseed_read_word,
          .offset = offsetof(tseed_filter_t, letter_case),
-         .words = cases},
+         .words = tseed_words_case},
         {.name = NULL},
     };
     char *name = apr_pstrdup(cmd->pool, APR_ARRAY_IDX(words, 0, const char *));
@@ -454,15 +464,16 @@ const char *tseed_set_expires(cmd_parms *cmd, void *dir, const apr_array_header_
                                        APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
 }
 
+const char *const tseed_words_on_miss[] = {
+    [TSEED_ON_MISS_FETCH] = "fetch",
+    [TSEED_ON_MISS_404] = "404",
+    [TSEED_ON_MISS_EMPTY] = "empty",
+    NULL,
+};
+
 const char *tseed_set_on_miss(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const char *const policies[] = {
-        [TSEED_ON_MISS_FETCH] = "fetch",
-        [TSEED_ON_MISS_404] = "404",
-        [TSEED_ON_MISS_EMPTY] = "empty",
-        NULL,
-    };
-    static const tseed_option_t option = {.words = policies};
+    static const tseed_option_t option = {.words = tseed_words_on_miss};
     tseed_draft_t *draft;
     const char *error = tseed_draft_say_once(&draft, TSEED_SAID_ON_MISS, cmd);
 

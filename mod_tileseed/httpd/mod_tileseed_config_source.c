@@ -26,14 +26,14 @@ static const char *add_parameter(apr_table_t *parameters, const char *word, apr_
     return NULL;
 }
 
-static const char *const kinds[] = {
+const char *const tseed_words_source[] = {
     [TSEED_SOURCE_WMS] = "wms",
     [TSEED_SOURCE_XYZ] = "xyz",
     [TSEED_SOURCE_WMTS] = "wmts",
     NULL,
 };
 
-static const char *const modes[] = {
+const char *const tseed_words_source_mode[] = {
     [TSEED_SOURCE_FALLBACK] = "fallback",
     [TSEED_SOURCE_SHARE] = "share",
     NULL,
@@ -63,7 +63,7 @@ static const char *read_addresses(tseed_source_t *source, int *at, const apr_arr
 /* mode= is ours where there are several addresses, and the source's parameter else. */
 static const char *read_mode(tseed_source_t *source, apr_table_t *parameters, apr_pool_t *pool)
 {
-    static const tseed_option_t option = {.words = modes};
+    static const tseed_option_t option = {.words = tseed_words_source_mode};
     const char *mode = source->count > 1 ? apr_table_get(parameters, "MODE") : NULL;
 
     if (!mode) {
@@ -90,7 +90,7 @@ static const char *read_missing(tseed_source_t *source, apr_table_t *parameters,
 
 const char *tseed_set_source(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
-    static const tseed_option_t kind = {.words = kinds};
+    static const tseed_option_t kind = {.words = tseed_words_source};
     apr_table_t *parameters = apr_table_make(cmd->pool, 8);
     tseed_source_t source = {.parameters = parameters};
     tseed_draft_t *draft;

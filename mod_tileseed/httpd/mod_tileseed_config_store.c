@@ -8,7 +8,7 @@
 #include "mod_tileseed_draft.h"
 #include "store/tseed_store.h"
 
-static const char *const layouts[] = {
+const char *const tseed_words_layout[] = {
     [TSEED_LAYOUT_GEOWEBCACHE] = "geowebcache",
     [TSEED_LAYOUT_XYZ] = "xyz",
     [TSEED_LAYOUT_TMS] = "tms",
@@ -36,7 +36,7 @@ static const char *read_layout(void *member, const tseed_option_t *option, const
 static const char *const switches[] = {"off", "on", NULL};
 
 static const tseed_option_t options[] = {
-    {.name = "layout", .read = read_layout, .words = layouts},
+    {.name = "layout", .read = read_layout, .words = tseed_words_layout},
     {.name = "link-uniform",
      .read = tseed_read_word,
      .offset = offsetof(tseed_store_config_t, link_uniform),

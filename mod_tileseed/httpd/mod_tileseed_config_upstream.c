@@ -74,8 +74,9 @@ static const char *read_file_name(void *member, const tseed_option_t *option, co
 static const char *read_credentials(void *member, const tseed_option_t *option, const char *text,
                                     apr_pool_t *pool)
 {
-    const char *path;
-    const char *error = read_file_name(&path, option, text, pool);
+    tseed_upstream_t *upstream = member;
+    const char *error = read_file_name(&upstream->auth, option, text, pool);
+    const char *path = upstream->auth;
     char line[CREDENTIALS_MAX] = "", reason[120];
     apr_file_t *file;
     apr_status_t rv;
@@ -95,7 +96,7 @@ static const char *read_credentials(void *member, const tseed_option_t *option, 
     if (*line == ':' || !strchr(line, ':') || strlen(line) == sizeof(line) - 1) {
         return apr_psprintf(pool, "the first line of %s must be USER:PASSWORD", path);
     }
-    *(const char **)member = apr_pstrdup(pool, line);
+    upstream->credentials = apr_pstrdup(pool, line);
     return NULL;
 }
 
@@ -216,7 +217,7 @@ static const tseed_option_t options[] = {
      .lowest = APR_USEC_PER_SEC / 1000,
      .highest = 86400 * APR_USEC_PER_SEC},
     {.name = "rate", .read = read_rate, .offset = offsetof(tseed_upstream_t, interval)},
-    {.name = "auth", .read = read_credentials, .offset = offsetof(tseed_upstream_t, credentials)},
+    {.name = "auth", .read = read_credentials},
     {.name = "header",
      .read = read_header,
      .offset = offsetof(tseed_upstream_t, headers),

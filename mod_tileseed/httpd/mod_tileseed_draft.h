@@ -82,6 +82,15 @@ const char *tseed_draft_say_once(tseed_draft_t **draft, tseed_said_t what, const
 /* Makes the drafts layers of the catalog. Every mistake is reported; returns how many. */
 int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool);
 
+/* The words of directives that choose, by the value that each word stands for; NULL at the end. */
+extern const char *const tseed_words_palette[],
+    *const tseed_words_case[], *const tseed_words_on_miss[], *const tseed_words_source[],
+                                                                 *const tseed_words_source_mode[],
+                                                                     *const tseed_words_layout[];
+
+/* Whether TileSeedFormat takes this option with the format. */
+int tseed_format_takes(const tseed_format_t *format, const char *name);
+
 /* Readers of directives, by the file that has them. */
 
 /* mod_tileseed_config_server.c */

@@ -175,8 +175,7 @@ const char *tseed_read_mode(void *member, const tseed_option_t *option, const ch
     return NULL;
 }
 
-/* The shortest way to write a duration: "500ms", "60s", "30d". */
-static const char *show_duration(int64_t duration, apr_pool_t *pool)
+const char *tseed_show_duration(int64_t duration, apr_pool_t *pool)
 {
     static const struct {
         int64_t unit;
@@ -188,10 +187,14 @@ static const char *show_duration(int64_t duration, apr_pool_t *pool)
         {APR_USEC_PER_SEC, "s"},
         {1000, "ms"},
     };
+    const size_t count = sizeof(units) / sizeof(units[0]);
     size_t i = 0;
 
-    while (i + 1 < sizeof(units) / sizeof(units[0]) && duration % units[i].unit != 0) {
+    while (i < count && duration % units[i].unit != 0) {
         i++;
+    }
+    if (i == count) {
+        return apr_pstrcat(pool, tseed_text_number((double)duration / 1000, pool), "ms", NULL);
     }
     return apr_psprintf(pool, "%" APR_INT64_T_FMT "%s", duration / units[i].unit, units[i].name);
 }
@@ -203,10 +206,10 @@ const char *tseed_read_duration(void *member, const tseed_option_t *option, cons
     const char *error = tseed_text_duration(&duration, text, pool);
 
     if (!error && (duration < option->lowest || duration > option->highest)) {
-        error =
-            apr_psprintf(pool, "'%s' is not possible, %s to %s is expected",
-                         tseed_text_quote(text, QUOTE_MAX, pool),
-                         show_duration(option->lowest, pool), show_duration(option->highest, pool));
+        error = apr_psprintf(pool, "'%s' is not possible, %s to %s is expected",
+                             tseed_text_quote(text, QUOTE_MAX, pool),
+                             tseed_show_duration(option->lowest, pool),
+                             tseed_show_duration(option->highest, pool));
     }
     if (!error) {
         *(apr_interval_time_t *)member = duration;
@@ -314,4 +317,21 @@ const char *tseed_read_pair(int *width, int *height, const char *text, int highe
     *width = (int)first;
     *height = (int)second;
     return NULL;
+}
+
+/* A backslash in front of anything else than a quote or a backslash stands for itself, too. */
+const char *tseed_show_word(const char *text, apr_pool_t *pool)
+{
+    char *shown = apr_palloc(pool, 2 * strlen(text) + 3), *to = shown;
+
+    *to++ = '"';
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') {
+            *to++ = '\\';
+        }
+        *to++ = *text;
+    }
+    *to++ = '"';
+    *to = '\0';
+    return shown;
 }

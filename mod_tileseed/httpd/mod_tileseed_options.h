@@ -63,4 +63,9 @@ int tseed_read_levels(int *first, int *last, const char *text, int highest, apr_
 const char *tseed_read_pair(int *width, int *height, const char *text, int highest,
                             apr_pool_t *pool);
 
+/* The other way round: a word in quotes as tseed_words_split reads it, and a duration as
+ * tseed_read_duration does, in the largest unit that fits: "500ms", "60s", "30d". In `pool`. */
+const char *tseed_show_word(const char *text, apr_pool_t *pool);
+const char *tseed_show_duration(int64_t duration, apr_pool_t *pool);
+
 #endif

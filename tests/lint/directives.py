@@ -14,6 +14,9 @@ IN_CONF = re.compile(r'(?m)^[ #]*</?(TileSeed\w+)|^[ #]*(TileSeed[A-Z]\w*)(?= )'
 NAMED = re.compile(r'TileSeed[A-Z]\w*')
 FIELD = re.compile(r'(?m)^- \*\*(\w+):\*\* ')
 FIELDS = ['Syntax', 'Default', 'Context', 'Description']
+DUMP = 'mod_tileseed/httpd/mod_tileseed_dump'
+DUMPED_OTHERWISE = {'TileSeedLevels', 'TileSeedScaleDenominators'}     # as TileSeedResolutions
+STATUS = 'mod_tileseed/httpd/mod_tileseed_status.c'
 CONTEXTS = {'GRIDSET': {'grid set'}, 'LAYER': {'server', 'layer'}, 'SERVER': {'server'},
             'LOCATION': {'location'}, 'DIRECTORY': {'directory'}}
 
@@ -35,6 +38,17 @@ def code_directives(tree):
         for name, places, setting in IN_CODE.findall(lint.blank_code(text, keep_strings=True)):
             found[name] = contexts_of('IN_SERVER' if setting else places)
     return found
+
+
+def not_dumped(tree):
+    """Directives that the dump of the configuration leaves out. It writes settings by their rules,
+    and sections of httpd as they are."""
+    dump = ''.join(lint.sources(tree, '.c', DUMP).values())
+    rules = [rule for text in lint.sources(tree, '.c', 'mod_tileseed/httpd/').values()
+             for rule in IN_CODE.findall(lint.blank_code(text, keep_strings=True))]
+    return sorted(name for name, places, setting in rules
+                  if not setting and contexts_of(places) - {'location', 'directory'} and
+                  name not in DUMPED_OTHERWISE and not re.search(rf'\b{name}\b', dump))
 
 
 def conf_directives(tree):
@@ -86,12 +100,13 @@ def check(tree):
     for place, named in (('conf/tileseed.conf', conf_directives(tree)), (MANUAL, set(names))):
         complaints += [f'{place}: {name} is missing' for name in sorted(set(code) - named)]
         complaints += [f'{place}: {name} is no directive' for name in sorted(named - set(code))]
+    complaints += [f'{DUMP}.c: {name} is missing' for name in not_dumped(tree)]
+    shown = set(NAMED.findall(tree.get(STATUS, '')))
     for path, text in tree.items():
         if path == 'README.md' or path.startswith('mod_tileseed/manual/'):
             complaints += [f'{path}: {name} is no directive'
                            for name in sorted(set(re.findall(r'`<?(TileSeed[A-Z]\w*)', text))
-                                              - set(code) - {'TileSeedSeeder'})
-                           if not name.startswith('TileSeedTasks')]
+                                              - set(code) - shown)]
     for name, text in manual:
         complaints += check_chapter(name, text, code.get(name, set()))
     return complaints
@@ -105,6 +120,7 @@ def sample(code='TileSeedThreads', conf='TileSeedThreads', manual='TileSeedThrea
     head = ''.join(f'- **{name}:** {value}\n' for name, value in values.items() if value)
     return {
         'mod_tileseed/httpd/a.c': f'AP_INIT_RAW_ARGS("{code}", set,\n RULE({places}, 1, 1, x), Y),',
+        DUMP + '.c': f'"{code.strip("<")} %s"',
         'conf/tileseed.conf': f'# TileSeed does it.\n#{conf} 16\n',
         MANUAL: f'# Directives\n\n## {manual.strip("<")}\n\n{head}\nText.\n\n'
                 f'```apache\n{example or manual} 3\n```\n',
@@ -115,6 +131,8 @@ if __name__ == '__main__':
     lint.run(check, broken=[
         ('a directive missing in the configuration', sample(conf='Other'),
          'conf/tileseed.conf: TileSeedThreads is missing'),
+        ('a directive missing in the dump', {**sample(), DUMP + '.c': ''},
+         'mod_tileseed_dump.c: TileSeedThreads is missing'),
         ('a directive missing in the manual', sample(manual='x'),
          'directives.md: TileSeedThreads is missing'),
         ('a directive that the code does not have', sample(code='TileSeedNice'),
