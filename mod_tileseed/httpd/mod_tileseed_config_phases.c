@@ -46,6 +46,7 @@ static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
         .give_up = apr_time_from_sec(86400),
         .max_request_body = 64 * 1024,
         .nice = 10,
+        .server_status = 1,
         .sync = 1,
         .stop_timeout = apr_time_from_msec(500),
         .hang_timeout = apr_time_from_sec(60),

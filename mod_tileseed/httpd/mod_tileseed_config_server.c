@@ -56,14 +56,24 @@ const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_
                                        APR_ARRAY_IDX(words, 1, const char *), cmd->pool);
 }
 
-const char *tseed_set_sync(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+static const char *read_switch(int *member, const apr_array_header_t *words, apr_pool_t *pool)
 {
     static const char *const switches[] = {"off", "on", NULL};
     static const tseed_option_t option = {.words = switches};
 
+    return tseed_read_word(member, &option, APR_ARRAY_IDX(words, 0, const char *), pool);
+}
+
+const char *tseed_set_sync(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
     (void)dir;
-    return tseed_read_word(&settings_of_server()->sync, &option,
-                           APR_ARRAY_IDX(words, 0, const char *), cmd->pool);
+    return read_switch(&settings_of_server()->sync, words, cmd->pool);
+}
+
+const char *tseed_set_server_status(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    (void)dir;
+    return read_switch(&settings_of_server()->server_status, words, cmd->pool);
 }
 
 /* A second directive replaces the first one wholly. */

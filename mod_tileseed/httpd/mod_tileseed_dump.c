@@ -81,6 +81,7 @@ static void dump_server(const tseed_dump_t *dump, const tseed_settings_t *settin
     tseed_dump_line(dump, "TileSeedHistory %" APR_INT64_T_FMT " %s", settings->history_most,
                     tseed_show_duration(settings->history_age, dump->pool));
     tseed_dump_line(dump, "TileSeedSync %s", settings->sync ? "on" : "off");
+    tseed_dump_line(dump, "TileSeedServerStatus %s", settings->server_status ? "on" : "off");
     dump_plain(dump, settings);
     dump_waiters(dump, settings);
     dump_quota(dump);

@@ -48,6 +48,9 @@ int tseed_handle_cleanup(tseed_rest_t *rest);
 apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,
                               const char **why);
 
+/* What the configured layers take on the disk, in bytes; -1 on failure. */
+void tseed_rest_used(const tseed_rest_t *rest, int64_t *used);
+
 /* Whether this location may see the layer (TileSeedLayers). */
 int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
 

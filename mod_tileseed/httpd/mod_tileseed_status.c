@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Our section of mod_status' page. */
+/* Our section of mod_status' page. What it says is read first, and then written in one of three
+ * ways: keys and values, a page with a table, a page without. */
 #include "mod_tileseed_status.h"
 
+#include <apr_strings.h>
+#include <http_config.h>
 #include <http_protocol.h>
 #include <mod_status.h>
 
+#include "base/tseed_text.h"
+#include "mod_tileseed_handlers.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_document.h"
+
+#define TASKS_MOST 100 /* in the list */
 
 static const char *const seeder_states[] = {
     [TSEED_SEEDER_NONE] = "not running",
@@ -18,45 +25,183 @@ static const char *const seeder_states[] = {
     [TSEED_SEEDER_STOPPED] = "stopped",
 };
 
-static void show_task(request_rec *r, const tseed_row_t *row)
-{
-    int64_t processed = tseed_progress_processed(&row->progress);
+/* What the section says; in the pool of the request. */
+typedef struct {
+    request_rec *r;
+    const char *seeder;
+    const apr_array_header_t *rows; /* of tseed_row_t; NULL: the board can't be read just now */
+    int running;
+    double pace;         /* tiles a second, of all tasks */
+    int64_t used, limit; /* bytes; -1: not known, no limit */
+} section_t;
 
-    ap_rprintf(r,
-               "<tr><td>%" APR_INT64_T_FMT "</td><td>%s</td><td>%s</td><td>%s</td>"
-               "<td>%" APR_INT64_T_FMT " of %" APR_INT64_T_FMT "</td><td>%s</td></tr>\n",
-               row->id, tseed_escape_xml(row->layer, r->pool), tseed_task_type_name(row->type),
-               tseed_task_state_name((tseed_task_state_t)row->progress.state), processed,
-               row->tiles_total, tseed_escape_xml(row->progress.reason, r->pool));
+/* ---- reading ---- */
+
+static void read_tasks(section_t *section, const tseed_board_t *board)
+{
+    section->rows = tseed_board_list(board, NULL, 0, section->r->pool);
+    for (int i = 0; section->rows && i < section->rows->nelts; i++) {
+        const tseed_progress_t *progress = &APR_ARRAY_IDX(section->rows, i, tseed_row_t).progress;
+
+        if (progress->state == TSEED_RUNNING) {
+            section->running++;
+            section->pace += (double)progress->pace / 1000;
+        }
+    }
+}
+
+static void read_quota(section_t *section, const tseed_rest_t *rest)
+{
+    tseed_quota_config_t config;
+    const char *why;
+
+    section->used = section->limit = -1;
+    if (tseed_rest_quota(rest, &config, &why) == APR_SUCCESS && config.enabled) {
+        section->limit = config.quota.bytes;
+    }
+    tseed_rest_used(rest, &section->used);
+}
+
+/* ---- for machines ---- */
+
+/* A text is one line. */
+static const char *plain(const char *text, apr_pool_t *pool)
+{
+    return tseed_escape_plain(tseed_text_quote(text, TSEED_REASON_SIZE, pool), pool);
+}
+
+static void write_task(request_rec *r, int i, const tseed_row_t *row)
+{
+    const tseed_progress_t *progress = &row->progress;
+
+    ap_rprintf(r, "TileSeedTask[%d]Id: %" APR_INT64_T_FMT "\n", i, row->id);
+    ap_rprintf(r, "TileSeedTask[%d]Layer: %s\n", i, plain(row->layer, r->pool));
+    ap_rprintf(r, "TileSeedTask[%d]Type: %s\n", i, tseed_task_type_name(row->type));
+    ap_rprintf(r, "TileSeedTask[%d]State: %s\n", i,
+               tseed_task_state_name((tseed_task_state_t)progress->state));
+    ap_rprintf(r, "TileSeedTask[%d]Total: %" APR_INT64_T_FMT "\n", i, row->tiles_total);
+    ap_rprintf(r, "TileSeedTask[%d]Processed: %" APR_INT64_T_FMT "\n", i,
+               tseed_progress_processed(progress));
+    ap_rprintf(r, "TileSeedTask[%d]Failed: %" APR_INT64_T_FMT "\n", i, progress->failed);
+    ap_rprintf(r, "TileSeedTask[%d]TilesPerSecond: %.1f\n", i, (double)progress->pace / 1000);
+    if (*progress->reason) {
+        ap_rprintf(r, "TileSeedTask[%d]Reason: %s\n", i, plain(progress->reason, r->pool));
+    }
+}
+
+static void write_values(const section_t *section)
+{
+    request_rec *r = section->r;
+
+    ap_rprintf(r, "TileSeedSeeder: %s\n", section->seeder);
+    if (section->rows) {
+        ap_rprintf(r, "TileSeedTasksRunning: %d\nTileSeedTasksPending: %d\n", section->running,
+                   section->rows->nelts - section->running);
+        ap_rprintf(r, "TileSeedTilesPerSecond: %.1f\n", section->pace);
+    }
+    if (section->used >= 0) {
+        ap_rprintf(r, "TileSeedQuotaUsed: %" APR_INT64_T_FMT "\n", section->used);
+    }
+    if (section->limit >= 0) {
+        ap_rprintf(r, "TileSeedQuotaLimit: %" APR_INT64_T_FMT "\n", section->limit);
+    }
+    for (int i = 0; section->rows && i < section->rows->nelts && i < TASKS_MOST; i++) {
+        write_task(r, i, &APR_ARRAY_IDX(section->rows, i, tseed_row_t));
+    }
+}
+
+/* ---- for people ---- */
+
+static void show_task(request_rec *r, const tseed_row_t *row, int has_tables)
+{
+    const tseed_progress_t *progress = &row->progress;
+    const char *layer = tseed_escape_xml(row->layer, r->pool);
+    const char *type = tseed_task_type_name(row->type);
+    const char *state = tseed_task_state_name((tseed_task_state_t)progress->state);
+    const char *reason = tseed_escape_xml(progress->reason, r->pool);
+    const char *tiles = apr_psprintf(r->pool, "%" APR_INT64_T_FMT " of %" APR_INT64_T_FMT,
+                                     tseed_progress_processed(progress), row->tiles_total);
+    const double pace = (double)progress->pace / 1000;
+
+    if (has_tables) {
+        ap_rprintf(r,
+                   "<tr><td>%" APR_INT64_T_FMT "</td><td>%s</td><td>%s</td><td>%s</td>"
+                   "<td>%s</td><td>%.1f</td><td>%s</td></tr>\n",
+                   row->id, layer, type, state, tiles, pace, reason);
+    } else {
+        ap_rprintf(r,
+                   "<li>task %" APR_INT64_T_FMT " of layer %s: %s, %s, %s tiles, %.1f a second. "
+                   "%s</li>\n",
+                   row->id, layer, type, state, tiles, pace, reason);
+    }
+}
+
+static void show_tasks(const section_t *section, int has_tables)
+{
+    request_rec *r = section->r;
+    const int shown = section->rows->nelts < TASKS_MOST ? section->rows->nelts : TASKS_MOST;
+
+    ap_rputs(has_tables ? "<table border=\"0\"><tr><th>Task</th><th>Layer</th><th>Type</th>"
+                          "<th>State</th><th>Tiles</th><th>Tiles/s</th><th>Reason</th></tr>\n"
+                        : "<ul>\n",
+             r);
+    for (int i = 0; i < shown; i++) {
+        show_task(r, &APR_ARRAY_IDX(section->rows, i, tseed_row_t), has_tables);
+    }
+    ap_rputs(has_tables ? "</table>\n" : "</ul>\n", r);
+    if (shown < section->rows->nelts) {
+        ap_rprintf(r, "<p>and %d more</p>\n", section->rows->nelts - shown);
+    }
+}
+
+static void show_quota(const section_t *section)
+{
+    request_rec *r = section->r;
+
+    if (section->used >= 0) {
+        ap_rprintf(r, "<p>The cache takes %s%s%s</p>\n", tseed_text_amount(section->used, r->pool),
+                   section->limit >= 0 ? ", the disk quota is " : "",
+                   section->limit >= 0 ? tseed_text_amount(section->limit, r->pool) : "");
+    }
+}
+
+static void show_page(const section_t *section, int has_tables)
+{
+    request_rec *r = section->r;
+
+    ap_rprintf(r, "<hr />\n<h1>Tile cache seeding</h1>\n<p>Seeder: %s", section->seeder);
+    if (section->rows) {
+        ap_rprintf(r, "; %d task%s running, %d pending; %.1f tiles a second", section->running,
+                   section->running == 1 ? "" : "s", section->rows->nelts - section->running,
+                   section->pace);
+    }
+    ap_rputs("</p>\n", r);
+    show_quota(section);
+    if (section->rows && section->rows->nelts > 0) {
+        show_tasks(section, has_tables);
+    }
 }
 
 int tseed_status_section(request_rec *r, int flags)
 {
-    tseed_board_t *board = tseed_supervise_board();
-    apr_array_header_t *rows = board ? tseed_board_list(board, NULL, 0, r->pool) : NULL;
-    const char *seeder = board ? seeder_states[tseed_board_seeder(board, NULL, NULL, NULL)] : NULL;
-    int running = 0;
+    const tseed_rest_t rest = {
+        .r = r,
+        .conf = tseed_conf_get(r->server),
+        .dir = ap_get_module_config(r->per_dir_config, &tileseed_module),
+        .board = tseed_supervise_board(),
+    };
+    section_t section = {.r = r};
 
-    if (!rows) {
+    if (!rest.board || !rest.conf->settings.server_status) {
         return OK;
     }
-    for (int i = 0; i < rows->nelts; i++) {
-        running += APR_ARRAY_IDX(rows, i, tseed_row_t).progress.state == TSEED_RUNNING;
-    }
+    section.seeder = seeder_states[tseed_board_seeder(rest.board, NULL, NULL, NULL)];
+    read_tasks(&section, rest.board);
+    read_quota(&section, &rest);
     if (flags & AP_STATUS_SHORT) {
-        ap_rprintf(r, "TileSeedSeeder: %s\nTileSeedTasksRunning: %d\nTileSeedTasksPending: %d\n",
-                   seeder, running, rows->nelts - running);
-        return OK;
+        write_values(&section);
+    } else {
+        show_page(&section, !(flags & AP_STATUS_NOTABLE));
     }
-    ap_rprintf(
-        r,
-        "<hr />\n<h1>Tile cache seeding</h1>\n<p>Seeder: %s; %d task%s running, %d pending</p>\n"
-        "<table border=\"0\"><tr><th>Task</th><th>Layer</th><th>Type</th><th>State</th>"
-        "<th>Tiles</th><th>Reason</th></tr>\n",
-        seeder, running, running == 1 ? "" : "s", rows->nelts - running);
-    for (int i = 0; i < rows->nelts && i < 100; i++) {
-        show_task(r, &APR_ARRAY_IDX(rows, i, tseed_row_t));
-    }
-    ap_rputs("</table>\n", r);
     return OK;
 }

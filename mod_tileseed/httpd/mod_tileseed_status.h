@@ -6,8 +6,9 @@
 
 #include <httpd.h>
 
-/* status_hook of mod_status: a few lines, in the short form for machines. Request thread; reads the
- * board alone. */
+/* status_hook of mod_status: seeder, disk quota and tasks; in the short form one line a value, for
+ * machines. Request thread. Tasks come from the board; what the cache takes comes from the
+ * database, and is left out when the database can't be read now. */
 int tseed_status_section(request_rec *r, int flags);
 
 #endif

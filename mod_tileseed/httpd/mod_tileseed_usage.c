@@ -77,6 +77,19 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
     return rv;
 }
 
+void tseed_rest_used(const tseed_rest_t *rest, int64_t *used)
+{
+    tseed_usage_t usage;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = load_rows(rest, state, &usage);
+    }
+    tseed_child_release(state, rest->r->pool);
+    *used = rv == APR_SUCCESS ? tseed_usage_sum(&usage).allocated : -1;
+}
+
 /* ---- pages of a tile set ---- */
 
 typedef struct {

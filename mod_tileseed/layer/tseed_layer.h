@@ -68,7 +68,7 @@ typedef struct {
     apr_interval_time_t timeout;  /* of a whole transfer */
     apr_interval_time_t connect_timeout;
     apr_interval_time_t first_byte_timeout; /* from the request to the answer's beginning */
-    const char *auth;        /* the file that has the credentials, or NULL */
+    const char *auth;                       /* the file that has the credentials, or NULL */
     const char *credentials; /* "user:password" read from that file, or NULL; never logged */
     const apr_array_header_t *headers;   /* of const char *: "Key: value" */
     const apr_array_header_t *redirects; /* of const char *: hosts that it may lead to, or "host" */

@@ -23,6 +23,7 @@ typedef struct {
     int64_t max_request_body;    /* bytes */
     int nice;                    /* of the seeder */
     apr_interval_time_t stop_timeout, hang_timeout;
+    int server_status;          /* mod_status' page has a section of ours */
     int sync;                   /* tiles are on the disk before the database calls them made */
     tseed_quota_config_t quota; /* of TileSeedDiskQuota, or the defaults */
     int miss_waiters; /* requests that may wait for missing tiles at once; 0: by default */

@@ -192,6 +192,11 @@ static tseed_effect_t sum_of_rows(const tseed_usage_t *usage, int from, int to)
     return sum;
 }
 
+tseed_effect_t tseed_usage_sum(const tseed_usage_t *usage)
+{
+    return sum_of_rows(usage, 0, usage->rows->nelts);
+}
+
 static void add_layer(tseed_json_t *json, const tseed_usage_t *usage, int from, int to)
 {
     const char *layer = row_at(usage, from)->record.layer;

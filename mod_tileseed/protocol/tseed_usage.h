@@ -75,6 +75,9 @@ typedef struct {
     int is_part;          /* layers are missing: what is about all of them is not shown */
 } tseed_usage_t;
 
+/* The sum of the configured tile sets among the rows. */
+tseed_effect_t tseed_usage_sum(const tseed_usage_t *usage);
+
 /* The document of diskquota/usage.json. */
 const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool);
 

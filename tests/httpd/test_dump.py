@@ -91,6 +91,7 @@ def server(chance):
         f'TileSeedMaxRequestBody {chance.size()}', f'TileSeedNice {chance.number(0, 19)}',
         f'TileSeedMissWaiters {chance.number(1, 99)} {chance.maybe("layer=3")} '
         f'{chance.maybe("client=2")}', f'TileSeedStopTimeout {chance.number(10, 10000)}ms',
+        'TileSeedServerStatus off',
         f'TileSeedSync {chance.one("on", "OFF")}', f'TileSeedHangTimeout {chance.duration(5)}',
         f'TileSeedGiveUp {chance.duration()}', f'TileSeedDiskQuotaFiles {chance.number(1, 10**18)}',
         f'TileSeedDiskQuotaGrace {chance.duration()}', f'TileSeedMinFree {chance.size()}',
