@@ -15,7 +15,7 @@
 APLOG_USE_MODULE(tileseed);
 
 #define NAME_MOST   200 /* of what the client sent, in a line */
-#define DETAIL_MOST 2000
+#define DETAIL_MOST 6000
 #define RESULT_NOTE "tileseed-result"
 #define DETAIL_NOTE "tileseed-detail"
 
@@ -74,6 +74,7 @@ static void write_line(request_rec *r, int status)
 
     detail = detail ? tseed_text_quote(detail, DETAIL_MOST, r->pool) : "";
     if (status < HTTP_BAD_REQUEST) {
+        detail = *detail ? detail : apr_psprintf(r->pool, "httpd has answered %d", status);
         ap_log_rerror(APLOG_MARK, APLOG_INFO, 0, r, "TS0054: %s: %s", what, detail);
     } else {
         const int is_asked =
@@ -88,6 +89,9 @@ void tseed_audit_handled(request_rec *r, const char *layer, int status, int is_c
 {
     const int final = status == OK ? r->status : status;
 
+    if (status < OK) {
+        return; /* a filter has answered already, and the end of the request knows what */
+    }
     apr_table_setn(r->notes, RESULT_NOTE, final < HTTP_BAD_REQUEST ? "done" : "refused");
     if (layer) {
         apr_table_setn(r->notes, "tileseed-layer", layer);

@@ -31,7 +31,7 @@ typedef struct {
     const char *seeder;
     const apr_array_header_t *rows; /* of tseed_row_t; NULL: the board can't be read just now */
     int running;
-    double pace;         /* tiles a second, of all tasks */
+    double rate;         /* tiles a second, of all tasks */
     int64_t used, limit; /* bytes; -1: not known, no limit */
 } section_t;
 
@@ -45,7 +45,7 @@ static void read_tasks(section_t *section, const tseed_board_t *board)
 
         if (progress->state == TSEED_RUNNING) {
             section->running++;
-            section->pace += (double)progress->pace / 1000;
+            section->rate += (double)progress->rate / 1000;
         }
     }
 }
@@ -83,7 +83,7 @@ static void write_task(request_rec *r, int i, const tseed_row_t *row)
     ap_rprintf(r, "TileSeedTask[%d]Processed: %" APR_INT64_T_FMT "\n", i,
                tseed_progress_processed(progress));
     ap_rprintf(r, "TileSeedTask[%d]Failed: %" APR_INT64_T_FMT "\n", i, progress->failed);
-    ap_rprintf(r, "TileSeedTask[%d]TilesPerSecond: %.1f\n", i, (double)progress->pace / 1000);
+    ap_rprintf(r, "TileSeedTask[%d]TilesPerSecond: %.1f\n", i, (double)progress->rate / 1000);
     if (*progress->reason) {
         ap_rprintf(r, "TileSeedTask[%d]Reason: %s\n", i, plain(progress->reason, r->pool));
     }
@@ -97,7 +97,7 @@ static void write_values(const section_t *section)
     if (section->rows) {
         ap_rprintf(r, "TileSeedTasksRunning: %d\nTileSeedTasksPending: %d\n", section->running,
                    section->rows->nelts - section->running);
-        ap_rprintf(r, "TileSeedTilesPerSecond: %.1f\n", section->pace);
+        ap_rprintf(r, "TileSeedTilesPerSecond: %.1f\n", section->rate);
     }
     if (section->used >= 0) {
         ap_rprintf(r, "TileSeedQuotaUsed: %" APR_INT64_T_FMT "\n", section->used);
@@ -121,18 +121,18 @@ static void show_task(request_rec *r, const tseed_row_t *row, int has_tables)
     const char *reason = tseed_escape_xml(progress->reason, r->pool);
     const char *tiles = apr_psprintf(r->pool, "%" APR_INT64_T_FMT " of %" APR_INT64_T_FMT,
                                      tseed_progress_processed(progress), row->tiles_total);
-    const double pace = (double)progress->pace / 1000;
+    const double rate = (double)progress->rate / 1000;
 
     if (has_tables) {
         ap_rprintf(r,
                    "<tr><td>%" APR_INT64_T_FMT "</td><td>%s</td><td>%s</td><td>%s</td>"
                    "<td>%s</td><td>%.1f</td><td>%s</td></tr>\n",
-                   row->id, layer, type, state, tiles, pace, reason);
+                   row->id, layer, type, state, tiles, rate, reason);
     } else {
         ap_rprintf(r,
                    "<li>task %" APR_INT64_T_FMT " of layer %s: %s, %s, %s tiles, %.1f a second. "
                    "%s</li>\n",
-                   row->id, layer, type, state, tiles, pace, reason);
+                   row->id, layer, type, state, tiles, rate, reason);
     }
 }
 
@@ -173,7 +173,7 @@ static void show_page(const section_t *section, int has_tables)
     if (section->rows) {
         ap_rprintf(r, "; %d task%s running, %d pending; %.1f tiles a second", section->running,
                    section->running == 1 ? "" : "s", section->rows->nelts - section->running,
-                   section->pace);
+                   section->rate);
     }
     ap_rputs("</p>\n", r);
     show_quota(section);

@@ -26,7 +26,7 @@ APLOG_USE_MODULE(tileseed);
 
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
 #define POLL           500 /* microseconds */
-#define NAMED_MOST     10  /* terminated tasks, in the log */
+#define NAMED_MOST     100 /* terminated tasks, in the log */
 
 /* ---- terminating ---- */
 
@@ -289,11 +289,13 @@ static void note_terminated(request_rec *r, const apr_array_header_t *terminated
 
         list = apr_psprintf(r->pool, "%s%s task %" APR_INT64_T_FMT " of layer '%s'", list,
                             i ? "," : ":", task->id, task->layer);
-        tseed_audit_task(r, task->id);
+        if (terminated->nelts == 1) {
+            tseed_audit_task(r, task->id);
+        }
     }
     tseed_audit_note(r, "%d task%s terminated%s%s", terminated->nelts,
                      terminated->nelts == 1 ? "" : "s", list,
-                     named < terminated->nelts ? ", …" : "");
+                     named < terminated->nelts ? ", ..." : "");
 }
 
 int tseed_rest_terminate(const tseed_rest_t *rest, apr_array_header_t **terminated,

@@ -192,3 +192,20 @@ def test_hostile_names_in_the_audit(httpd, upstream):
     assert level == 'notice' and '\x1b' not in line
     assert line.startswith(f"refused: POST '/rest/seed/{quoted}"[:200])
     assert not [line for line in httpd.error_log().splitlines() if line.startswith('[notice]')]
+
+
+@one_mpm
+def test_changes_that_never_reach_the_module(httpd, upstream):
+    """A body that httpd cuts short, and an address that httpd leads elsewhere."""
+    httpd.expect('AH01589|AH00589|LimitRequestBody')
+    httpd.start(REST.replace('Require local', 'Require local\n    LimitRequestBody 100') +
+                'Redirect /rest/old http://other.example.org/\n' + stub(upstream))
+    body = '{"seedRequest":{"name":"' + 'x' * 200 + '"}}'
+    assert httpd.post('/rest/seed/stub.json', body).status == 413
+    assert httpd.request('POST', '/rest/seed/stub.xml', body=iter([body.encode()])).status == 413
+    assert httpd.post('/rest/old', 'x').status == 302
+    for name in ('stub.json', 'stub.xml'):
+        level, line = audited(httpd, 'refused: ', f"/rest/seed/{name}'")
+        assert level == 'notice' and ': 413 ' in line
+    assert audited(httpd, "'/rest/old'") == (
+        'info', "POST '/rest/old' by anybody from 127.0.0.1: httpd has answered 302")
