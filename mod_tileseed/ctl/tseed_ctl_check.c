@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The verbs check and metrics: for programs that watch the server.
+ *
+ * check is a plugin of Nagios and Icinga: one line, figures behind a bar, and the exit codes 0 OK,
+ * 1 WARNING, 2 CRITICAL, 3 UNKNOWN (Monitoring Plugins Development Guidelines).
+ */
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/tseed_ctl_verbs.h"
+#include "ctl/tseed_ctl_words.h"
+
+typedef enum { OK, WARNING, CRITICAL, UNKNOWN } nagios_t;
+
+/* What was found. */
+typedef struct {
+    const tseed_ctl_t *ctl;
+    nagios_t state;
+    const char *words; /* the problems, with semicolons */
+    int running, pending, waiting;
+    int64_t failed; /* tiles of tasks under way */
+    int64_t used, limit;
+} health_t;
+
+/* ---- judging ---- */
+
+static void note(health_t *health, nagios_t state, const char *words)
+{
+    health->state = state > health->state ? state : health->state;
+    health->words =
+        apr_pstrcat(health->ctl->pool, health->words, *health->words ? "; " : "", words, NULL);
+}
+
+/* The document at an address; NULL: the server does not have it. A server that does not answer is
+ * critical; one that refuses this user is unknown. */
+static const tseed_node_t *ask(health_t *health, const char *address)
+{
+    apr_pool_t *pool = health->ctl->pool;
+    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(health->ctl->http, pool, "%s", address);
+    const tseed_node_t *document = NULL;
+
+    switch (tseed_ctl_judge(answer)) {
+    case TSEED_CTL_DONE:
+        if (tseed_ctl_document_read(&document, answer->body, answer->length, pool)) {
+            note(health, UNKNOWN, "this is no REST interface of tiles");
+            return NULL;
+        }
+        return document;
+    case TSEED_CTL_NOT_FOUND:
+        return NULL;
+    case TSEED_CTL_NO_ANSWER:
+        note(health, CRITICAL, tseed_ctl_explain(answer, pool));
+        return NULL;
+    default:
+        note(health, UNKNOWN, tseed_ctl_explain(answer, pool));
+        return NULL;
+    }
+}
+
+/* A task that waits says why. */
+static void judge_task(health_t *health, const tseed_node_t *task)
+{
+    apr_pool_t *pool = health->ctl->pool;
+    const char *reason = tseed_ctl_words(task, "reason", "", pool);
+    const int is_running = strcmp(tseed_ctl_text(task, "state", ""), "RUNNING") == 0;
+
+    health->running += is_running;
+    health->pending += !is_running;
+    health->failed += tseed_ctl_number(task, "tilesFailed", 0);
+    if (is_running && *reason) {
+        health->waiting++;
+        note(health, WARNING,
+             apr_psprintf(pool, "task %s: %s", tseed_ctl_words(task, "id", "?", pool), reason));
+    }
+}
+
+static int judge_tasks(health_t *health)
+{
+    const tseed_node_t *document = ask(health, "tasks.json?state=running,pending&limit=1000");
+
+    for (const tseed_node_t *task = tseed_ctl_first(document, "tasks"); task;
+         task = tseed_ctl_next(task)) {
+        judge_task(health, task);
+    }
+    return document != NULL;
+}
+
+/* GeoWebCache has rows. */
+static void judge_rows(health_t *health)
+{
+    const tseed_ctl_answer_t *answer =
+        tseed_ctl_http_get(health->ctl->http, health->ctl->pool, "seed.json");
+    const apr_array_header_t *rows = tseed_ctl_rows_read(answer->body, health->ctl->pool);
+
+    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE || !rows) {
+        note(health, UNKNOWN,
+             answer->status == 200 ? "this is no REST interface of tiles"
+                                   : tseed_ctl_explain(answer, health->ctl->pool));
+    }
+    for (int i = 0; rows && i < rows->nelts; i++) {
+        const int is_running = APR_ARRAY_IDX(rows, i, tseed_ctl_row_t).state == 1;
+
+        health->running += is_running;
+        health->pending += !is_running;
+    }
+}
+
+static void judge_seeder(health_t *health, const tseed_node_t *overview)
+{
+    const char *state =
+        tseed_ctl_words(tseed_ctl_member(overview, "seeder"), "state", NULL, health->ctl->pool);
+
+    if (state && strcmp(state, "working") != 0) {
+        note(health, strcmp(state, "starting") == 0 ? WARNING : CRITICAL,
+             apr_psprintf(health->ctl->pool, "the seeder is not at work: %s", state));
+    }
+}
+
+static void judge_upstreams(health_t *health, const tseed_node_t *overview)
+{
+    apr_pool_t *pool = health->ctl->pool;
+
+    for (const tseed_node_t *one = tseed_ctl_first(overview, "upstreams"); one;
+         one = tseed_ctl_next(one)) {
+        if (strcmp(tseed_ctl_text(one, "state", ""), "away") == 0) {
+            const char *url = tseed_ctl_words(one, "url", "?", pool);
+
+            note(health, WARNING,
+                 apr_psprintf(pool, "the upstream %s is away",
+                              tseed_ctl_words(one, "name", url, pool)));
+        }
+    }
+}
+
+/* The quota holds by itself: its figures are for the graph. */
+static void note_quota(health_t *health, const tseed_node_t *overview)
+{
+    const tseed_node_t *quota = tseed_ctl_member(overview, "quota");
+
+    health->used = tseed_ctl_number(quota, "used", -1);
+    health->limit = tseed_ctl_number(quota, "limit", -1);
+}
+
+/* ---- the line ---- */
+
+static tseed_ctl_exit_t print_health(const health_t *health)
+{
+    static const char *const names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+    printf("TILESEED %s - %d running, %d pending%s%s | running=%d pending=%d waiting=%d "
+           "failed_tiles=%" APR_INT64_T_FMT,
+           names[health->state], health->running, health->pending, *health->words ? "; " : "",
+           health->words, health->running, health->pending, health->waiting, health->failed);
+    if (health->used >= 0) {
+        printf(" used=%" APR_INT64_T_FMT "B", health->used);
+    }
+    if (health->used >= 0 && health->limit >= 0) {
+        printf(";;;0;%" APR_INT64_T_FMT, health->limit);
+    }
+    putchar('\n');
+    return (tseed_ctl_exit_t)health->state;
+}
+
+/* A bar would begin the figures. */
+static const char *without_bars(const char *words, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, words);
+
+    for (char *at = strchr(copy, '|'); at; at = strchr(at, '|')) {
+        *at = '/';
+    }
+    return copy;
+}
+
+tseed_ctl_exit_t tseed_ctl_run_check(const tseed_ctl_t *ctl)
+{
+    health_t health = {.ctl = ctl, .words = "", .used = -1, .limit = -1};
+    const tseed_node_t *overview = ask(&health, "overview.json");
+
+    if (overview) {
+        judge_seeder(&health, overview);
+        judge_upstreams(&health, overview);
+        note_quota(&health, overview);
+    }
+    if (health.state < CRITICAL && !judge_tasks(&health) && health.state < CRITICAL) {
+        judge_rows(&health);
+    }
+    health.words = without_bars(health.words, ctl->pool);
+    return print_health(&health);
+}
+
+tseed_ctl_exit_t tseed_ctl_run_metrics(const tseed_ctl_t *ctl)
+{
+    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "metrics");
+
+    return tseed_ctl_judge(answer) == TSEED_CTL_DONE ? tseed_ctl_pass(answer)
+                                                     : tseed_ctl_refuse(ctl, answer);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* What tileseedctl shows: counts, durations, clean texts, members of documents, the progress. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <apr_tables.h>
+#include <string.h>
+
+#include "ctl/tseed_ctl_members.h"
+#include "ctl/tseed_ctl_progress.h"
+#include "ctl/tseed_ctl_words.h"
+#include "pool_fixture.h"
+
+static const struct {
+    int64_t number;
+    const char *said;
+} counts[] = {
+    {0, "0"},           {9999, "9999"},       {10000, "10.0k"},     {12345, "12.3k"},
+    {99949, "99.9k"},   {99951, "100k"},      {999499, "999k"},     {999500, "1.00M"},
+    {1370000, "1.37M"}, {9994999, "9.99M"},   {9995001, "10.0M"},   {44739250, "44.7M"},
+    {-5, "-5"},         {INT64_MAX, "9.22E"}, {999999999, "1.00G"},
+};
+
+static void test_words__counts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        assert_string_equal(tseed_ctl_count(counts[i].number, pool), counts[i].said);
+    }
+}
+
+static void test_words__shares_reach_all_at_the_end_only(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_ctl_share(0, 7, pool), "0.0 %");
+    assert_string_equal(tseed_ctl_share(613, 1000, pool), "61.3 %");
+    assert_string_equal(tseed_ctl_share(999999, 1000000, pool), "99.9 %");
+    assert_string_equal(tseed_ctl_share(INT64_MAX - 1, INT64_MAX, pool), "99.9 %");
+    assert_string_equal(tseed_ctl_share(7, 7, pool), "100.0 %");
+    assert_string_equal(tseed_ctl_share(0, 0, pool), "100.0 %");
+}
+
+static const struct {
+    double seconds;
+    const char *said;
+} durations[] = {
+    {0, "0 s"},
+    {0.4, "0 s"},
+    {59.4, "59 s"},
+    {59.6, "1 min"},
+    {2100, "35 min"},
+    {3569, "59 min"},
+    {3571, "1 h 00 min"},
+    {7500, "2 h 05 min"},
+    {172799, "48 h 00 min"},
+    {172800, "2 d 0 h"},
+    {3 * 86400 + 4 * 3600.0, "3 d 4 h"},
+    {1e9, "11574 d 2 h"},
+};
+
+static void test_words__durations(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(durations) / sizeof(*durations); i++) {
+        assert_string_equal(tseed_ctl_seconds(durations[i].seconds, pool), durations[i].said);
+    }
+}
+
+static void test_words__rates(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_ctl_rate(0, pool), "0.0/s");
+    assert_string_equal(tseed_ctl_rate(9.94, pool), "9.9/s");
+    assert_string_equal(tseed_ctl_rate(9.96, pool), "10/s");
+    assert_string_equal(tseed_ctl_rate(412.3, pool), "412/s");
+}
+
+static void test_words__command_no_terminal(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_ctl_clean("a\x1b[2J\nb\x7f\xC2\x9B", pool), "a?[2J?b??");
+    assert_string_equal(tseed_ctl_clean("\xE2\x80\xAE\xE2\x81\xA6x\xE2\x80\xA8", pool), "??x?");
+    assert_string_equal(tseed_ctl_clean("\xC3\xA4\xFF\xE2\x82", pool),
+                        "\xC3\xA4\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+static void test_words__are_cut_between_characters(void **state)
+{
+    (void)state;
+    assert_int_equal(tseed_ctl_width("\xC3\xA4z"), 2);
+    assert_string_equal(tseed_ctl_clip("\xC3\xA4z", 1, pool), "\xC3\xA4");
+    assert_string_equal(tseed_ctl_clip("\xC3\xA4z", 9, pool), "\xC3\xA4z");
+    assert_string_equal(tseed_ctl_clip("abc", 0, pool), "");
+}
+
+static void test_words__as_values(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_ctl_csv("plain", pool), "plain");
+    assert_string_equal(tseed_ctl_csv("a,\"b\"\n", pool), "\"a,\"\"b\"\"\n\"");
+}
+
+/* ---- documents ---- */
+
+static const tseed_node_t *document(const char *json)
+{
+    const tseed_node_t *read;
+
+    assert_null(tseed_ctl_document_read(&read, json, strlen(json), pool));
+    return read;
+}
+
+static void test_members__that_are_missing_have_a_default(void **state)
+{
+    const tseed_node_t *object = document("{\"a\":5,\"b\":null,\"c\":[],\"d\":[1,2],\"e\":true,"
+                                          "\"f\":1.5,\"g\":\"x\"}");
+
+    (void)state;
+    assert_int_equal(tseed_ctl_number(object, "a", -1), 5);
+    assert_int_equal(tseed_ctl_number(object, "b", -1), -1);
+    assert_int_equal(tseed_ctl_number(object, "z", -1), -1);
+    assert_int_equal(tseed_ctl_number(object, "g", -1), -1);
+    assert_float_equal(tseed_ctl_decimal(object, "f", 0), 1.5, 0);
+    assert_null(tseed_ctl_first(object, "c"));
+    assert_string_equal(tseed_ctl_next(tseed_ctl_first(object, "d"))->text, "2");
+    assert_null(tseed_ctl_next(tseed_ctl_next(tseed_ctl_first(object, "d"))));
+    assert_true(tseed_ctl_is_true(object, "e") && !tseed_ctl_is_true(object, "a"));
+    assert_null(tseed_ctl_member(NULL, "a"));
+}
+
+static void test_members__of_what_is_no_document(void **state)
+{
+    static const char *const wrong[] = {"", "<html>", "[1]", "{\"a\":", "{\"a\":{\"b\":1}", "5"};
+    const tseed_node_t *read;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_non_null(tseed_ctl_document_read(&read, wrong[i], strlen(wrong[i]), pool));
+    }
+}
+
+static void test_members__of_the_status_list(void **state)
+{
+    static const char *const wrong[] = {"", "{}", "{\"long-array-array\":[[1,2,3,4]]}",
+                                        "{\"long-array-array\":[[1,2,3,4,5]",
+                                        "{\"long-array-array\":[[1,2,3,4,x]]}"};
+    const apr_array_header_t *rows =
+        tseed_ctl_rows_read(" { \"long-array-array\" : [[1,2,-1,4,-1] , [5, 6,7,8,1]] }\n", pool);
+
+    (void)state;
+    assert_int_equal(rows->nelts, 2);
+    assert_int_equal(APR_ARRAY_IDX(rows, 0, tseed_ctl_row_t).state, -1);
+    assert_int_equal(APR_ARRAY_IDX(rows, 1, tseed_ctl_row_t).id, 8);
+    assert_int_equal(tseed_ctl_rows_read("{\"long-array-array\":[]}", pool)->nelts, 0);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        assert_null(tseed_ctl_rows_read(wrong[i], pool));
+    }
+}
+
+/* ---- the progress ---- */
+
+#define RUNNING                                                                                    \
+    "\"state\":\"RUNNING\",\"tilesTotal\":2240000,\"tilesProcessed\":1373200,"                     \
+    "\"tilesPerSecond\":412.3,\"secondsRemaining\":2100"
+
+static void test_progress__is_one_line(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        tseed_ctl_progress(document("{" RUNNING ",\"tilesFailed\":2,\"levels\":["
+                                    "{\"z\":13,\"metatiles\":4,\"finished\":4,\"tiles\":16},"
+                                    "{\"z\":14,\"metatiles\":9,\"finished\":2,\"tiles\":64},"
+                                    "{\"z\":15,\"metatiles\":9,\"finished\":0,\"tiles\":64}]}"),
+                           "HTTP 500", pool),
+        "z14  61.3 %  1.37M/2.24M tiles  412/s  ETA 35 min  failed 2 (HTTP 500)");
+}
+
+static void test_progress__leaves_out_what_is_not_known(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_ctl_progress(document("{" RUNNING "}"), NULL, pool),
+                        "61.3 %  1.37M/2.24M tiles  412/s  ETA 35 min");
+    assert_string_equal(
+        tseed_ctl_progress(
+            document("{\"tilesTotal\":9,\"tilesProcessed\":0,\"tilesPerSecond\":null,"
+                     "\"secondsRemaining\":null}"),
+            NULL, pool),
+        "0.0 %  0/9 tiles");
+}
+
+static void test_progress__says_what_a_task_waits_for(void **state)
+{
+    const tseed_node_t *task = document("{\"tilesTotal\":9,\"tilesProcessed\":3,\"tilesPerSecond\":"
+                                        "0.5,\"reason\":\"disk quota of 2 MiB reached\\u0007\"}");
+
+    (void)state;
+    assert_string_equal(tseed_ctl_progress(task, NULL, pool),
+                        "33.3 %  3/9 tiles  disk quota of 2 MiB reached?");
+    assert_true(tseed_ctl_is_at_quota(task));
+    assert_false(tseed_ctl_is_at_quota(document("{\"reason\":\"waits for a thread\"}")));
+}
+
+static void test_progress__ends_with_a_result(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        tseed_ctl_result(document("{\"id\":7,\"state\":\"DONE\",\"reason\":null,\"tilesTotal\":341,"
+                                  "\"tilesProcessed\":341,\"tilesMade\":329,\"tilesSkipped\":12}"),
+                         pool),
+        "task 7 done: 341 of 341 tiles, 329 made, 12 skipped");
+    assert_string_equal(
+        tseed_ctl_result(document("{\"id\":8,\"state\":\"ABORTED\",\"reason\":\"terminated by me\","
+                                  "\"tilesTotal\":9,\"tilesProcessed\":4,\"tilesFailed\":4}"),
+                         pool),
+        "task 8 aborted: 4 of 9 tiles, 4 failed; terminated by me");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words__counts),
+        cmocka_unit_test(test_words__shares_reach_all_at_the_end_only),
+        cmocka_unit_test(test_words__durations),
+        cmocka_unit_test(test_words__rates),
+        cmocka_unit_test(test_words__command_no_terminal),
+        cmocka_unit_test(test_words__are_cut_between_characters),
+        cmocka_unit_test(test_words__as_values),
+        cmocka_unit_test(test_members__that_are_missing_have_a_default),
+        cmocka_unit_test(test_members__of_what_is_no_document),
+        cmocka_unit_test(test_members__of_the_status_list),
+        cmocka_unit_test(test_progress__is_one_line),
+        cmocka_unit_test(test_progress__leaves_out_what_is_not_known),
+        cmocka_unit_test(test_progress__says_what_a_task_waits_for),
+        cmocka_unit_test(test_progress__ends_with_a_result),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
