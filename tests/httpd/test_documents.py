@@ -17,6 +17,7 @@ import subprocess
 
 import pytest
 
+from ctl import CTL, private
 import pages    # of tests/lint, see conftest.py
 from tileseed_httpd import MODULES, TOP, one_mpm
 
@@ -58,6 +59,9 @@ for word; do
     set -- "$@" "$word"
 done
 exec {curl} -sS --connect-to localhost:80:127.0.0.1:{port} -w '%{{stderr}}@%{{http_code}}\\n' "$@"
+'''
+CLIENT = '''#!/bin/sh
+TILESEED_URL=http://localhost:{port}/rest exec {client} "$@"
 '''
 
 
@@ -132,12 +136,15 @@ def shell(httpd, tmp_path):
     """Runs blocks of commands one after the other, in one shell's folder and with its variables."""
     binary = tmp_path / 'bin'
     binary.mkdir()
-    (tmp_path / '.netrc').write_text('machine localhost login me password secret\n')
+    private(tmp_path / '.netrc', 'machine localhost login me password secret\n')
 
     def run(text):
         curl = binary / 'curl'
         curl.write_text(CURL.format(curl=shutil.which('curl'), port=httpd.port))
         curl.chmod(0o755)
+        client = binary / 'tileseedctl'
+        client.write_text(CLIENT.format(client=CTL, port=httpd.port))
+        client.chmod(0o755)
         environment = {**os.environ, 'HOME': str(tmp_path),
                        'PATH': f'{binary}:{os.environ["PATH"]}'}
         variables = tmp_path / 'variables'
