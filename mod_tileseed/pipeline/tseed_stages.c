@@ -157,7 +157,8 @@ static void finish(tseed_stages_t *stages, tseed_job_t *job)
  * Jobs that fail together are one failure. */
 void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
 {
-    const tseed_range_t *tiles = &job->metatile.wanted;
+    const int has_tiles = job->metatile.wanted.z >= 0; /* a count of shared files has none */
+    const tseed_range_t *tiles = &(has_tiles ? job : run->ready.head)->metatile.wanted;
     const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
     apr_time_t now = tseed_clock_monotonic();
     char why[TSEED_CAUSE_SIZE], layer[64];

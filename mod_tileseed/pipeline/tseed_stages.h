@@ -43,7 +43,8 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job);
  * configuration says so, an answer "there is no tile" becomes an answer without a body. */
 void tseed_stages_arrive(tseed_job_t *job);
 
-/* Pauses a run whose store can't be used for now. The job has found that out. */
+/* Pauses a run whose store can't be used for now. The job has found that out. If the job is about
+ * no tiles, `run->ready` is not empty. */
 void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job);
 
 /* Begins nothing more of a run. Ends its transfers at once, and its workers at the next file. */
