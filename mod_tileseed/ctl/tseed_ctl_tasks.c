@@ -177,7 +177,8 @@ static tseed_ctl_exit_t print_status(const tseed_ctl_t *ctl)
     return code;
 }
 
-/* Shows the status again and again until Ctrl-C. A server that is away may come back. */
+/* Shows the status again and again until Ctrl-C, which may come within a request. A server that is
+ * away may come back. */
 static tseed_ctl_exit_t watch(const tseed_ctl_t *ctl)
 {
     const apr_interval_time_t interval =
@@ -193,6 +194,9 @@ static tseed_ctl_exit_t watch(const tseed_ctl_t *ctl)
         fputs(tseed_ctl_columns(stdout) ? ERASE_SCREEN : "", stdout);
         code = print_status(&one);
         fflush(stdout);
+        if (code == TSEED_CTL_INTERRUPTED) {
+            break;
+        }
         if (code != TSEED_CTL_DONE && code != TSEED_CTL_NO_ANSWER) {
             return code;
         }

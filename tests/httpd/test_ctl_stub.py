@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import xml.etree.ElementTree
 
 import pytest
@@ -385,6 +386,18 @@ def test_ctrl_c():
         assert process.returncode == 130 and not stub.asked('DELETE tasks/7.json')
         wait_until(lambda: twice(stub) == 3)
         assert stub.asked('DELETE tasks/7.json')
+
+
+def test_ctrl_c_within_a_request():
+    """It ends the watch, which is no failure; the server has not answered yet."""
+    release = threading.Event()
+    with Stub({'GET tasks.json': lambda handler: release.wait(60)}) as stub:
+        process = subprocess.Popen([CTL, 'status', '--watch'], env=environment(stub.url))
+        wait_until(lambda: stub.asked('GET tasks.json'))
+        process.send_signal(signal.SIGINT)
+        code = process.wait(60)
+        release.set()
+    assert code == 0
 
 
 # Credentials and settings
