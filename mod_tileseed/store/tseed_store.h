@@ -123,8 +123,11 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
  * no thread links to a master that is about to go. */
 apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store);
 
-/* The shared sum as it is on disk: the masters' files and sizes. */
-apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store);
+/* The shared sum as it is on disk: the masters' files and sizes. `drop_leftovers`: also removes all
+ * unfinished files from the directory of masters; no other thread may write tiles of this tile set
+ * then. */
+apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store,
+                                      int drop_leftovers);
 
 /* Told of each tile that a removal has removed or a walk has found. */
 typedef struct {

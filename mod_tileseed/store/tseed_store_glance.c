@@ -39,7 +39,7 @@ int tseed_store_is_absent(const tseed_tileset_t *tileset, apr_pool_t *scratch)
     }
     rv = tseed_store_walk(store, subset->zoom_first, subset->zoom_last, &visitor, &stop);
     if (rv == APR_SUCCESS) {
-        rv = tseed_store_shared_count(&shared, store);
+        rv = tseed_store_shared_count(&shared, store, 0);
     }
     tseed_store_close(store);
     return rv == APR_SUCCESS && glance.tiles == 0 && shared.files == 0;

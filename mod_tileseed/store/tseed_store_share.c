@@ -304,6 +304,14 @@ static void count_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
     }
 }
 
+static void count_master_or_drop(tseed_effect_t *sum, tseed_store_t *store, int links,
+                                 const char *name)
+{
+    if (!tseed_leftover_drop(links, name, INT64_MAX)) {
+        count_master(sum, store, links, name);
+    }
+}
+
 static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, const char *name)
 {
     struct stat st;
@@ -324,9 +332,9 @@ static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
     tseed_names_release();
 }
 
-apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store)
+apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store, int drop_leftovers)
 {
-    return each_master(store, count_master, sum);
+    return each_master(store, drop_leftovers ? count_master_or_drop : count_master, sum);
 }
 
 apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store)

@@ -132,7 +132,7 @@ void tseed_job_count(tseed_store_t *store, tseed_job_t *job)
 {
     apr_status_t rv =
         job->stage == TSEED_STAGE_COUNT_SHARED
-            ? tseed_store_shared_count(&job->counted, store)
+            ? tseed_store_shared_count(&job->counted, store, 1) /* nobody else writes meanwhile */
             : tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
 
     if (rv != APR_SUCCESS) {

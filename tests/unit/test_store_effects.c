@@ -154,7 +154,7 @@ static void test_store__effects_add_up(void **state)
             tseed_effect_add(&sum, &effect);
         }
         assert_survey(fixture, &sum);
-        assert_int_equal(tseed_store_shared_count(&counted, fixture->store), APR_SUCCESS);
+        assert_int_equal(tseed_store_shared_count(&counted, fixture->store, 0), APR_SUCCESS);
         part = count(fixture, (tseed_range_t){4, 0, 0, 15, 3});
         tseed_effect_add(&counted, &part);
         part = count(fixture, (tseed_range_t){4, 0, 4, 15, 15});

@@ -24,7 +24,7 @@ static tseed_effect_t shared(fixture_t *fixture)
 {
     tseed_effect_t sum;
 
-    assert_int_equal(tseed_store_shared_count(&sum, fixture->store), APR_SUCCESS);
+    assert_int_equal(tseed_store_shared_count(&sum, fixture->store, 0), APR_SUCCESS);
     return sum;
 }
 
@@ -295,6 +295,24 @@ static void test_share__sweep_drops_old_leftovers(void **state)
     assert_effect(shared(fixture), 0, 1, 3, 512);
 }
 
+/* What a crash leaves beside the masters goes with a count, while nothing is written. It may be
+ * another name of a master. */
+static void test_share__count_drops_leftovers(void **state)
+{
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    const char *left = full(fixture, ".tileseed/links/topp_states/EPSG_900913/png/.tseed-3.tmp");
+    tseed_effect_t sum;
+
+    uniform(fixture, 1, 2, "sea");
+    assert_int_equal(link(tile(fixture, 4, 1, 2), left), 0);
+    assert_effect(shared(fixture), 0, 1, 3, 512);
+    assert_int_equal(access(left, F_OK), 0);
+    assert_int_equal(tseed_store_shared_count(&sum, fixture->store, 1), APR_SUCCESS);
+    assert_effect(sum, 0, 1, 3, 512);
+    assert_int_not_equal(access(left, F_OK), 0);
+    assert_int_equal(access(tile(fixture, 4, 1, 2), F_OK), 0);
+}
+
 /* A full disk, for which a file size limit stands. */
 static void test_share__that_fails_leaves_nothing(void **state)
 {
@@ -395,6 +413,7 @@ int main(void)
         STORE_TEST(test_share__stopped_changes_nothing),
         STORE_TEST(test_share__what_is_empty_or_long_is_put_instead),
         STORE_TEST(test_share__sweep_drops_old_leftovers),
+        STORE_TEST(test_share__count_drops_leftovers),
         STORE_TEST(test_share__that_fails_leaves_nothing),
         STORE_TEST(test_share__threads_link_while_another_sweeps),
     };
