@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Every source and every test is listed in Makefile.am, and what is listed exists."""
+"""Every source and every test is listed in Makefile.am, and what is listed exists.
+
+No Python file has the name of a standard module: a script finds its neighbours before those.
+"""
+import pathlib
 import re
+import sys
 
 import lint
 
@@ -26,6 +31,8 @@ def check(tree):
         source = path + '.c' if PROGRAM.search(path) else path
         if source.endswith(ENDINGS) and source not in tree:
             complaints.append(f'Makefile.am: {source} does not exist')
+    complaints += [f'{path}: hides the standard module of that name' for path in sorted(present)
+                   if path.endswith('.py') and pathlib.Path(path).stem in sys.stdlib_module_names]
     return complaints
 
 
@@ -44,4 +51,7 @@ if __name__ == '__main__':
          'base/a.c does not exist'),
         ('a listed test that is gone', {'Makefile.am': LIST, 'mod_tileseed/base/a.c': ''},
          'test_a.c does not exist'),
+        ('a neighbour that hides a standard module',
+         {**FILES, 'Makefile.am': LIST + '\ttests/httpd/types.py\n', 'tests/httpd/types.py': ''},
+         'types.py: hides the standard'),
     ], intact=[('a complete list', FILES)])

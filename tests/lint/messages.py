@@ -21,7 +21,7 @@ GLUE = re.compile(r'\s*(APR_(?:INT64|SIZE|OFF|TIME)_T_FMT|I64|PRI[du]64)?\s*')
 CONVERSION = re.compile(r'%-?[\d.*]*(?:ll|l|z)?[a-zA-Z]?')
 CHANGING = re.compile(r'…|\b[A-Z]+\b')
 KEPT = {'HTTP', 'REST', 'MPM', 'TLS', 'XML', 'HTML', 'APR', 'EPSG', 'PUT', 'POST', 'DELETE'}
-NUMBER = re.compile(r'^TS\d{4}: ')       # see numbers.py
+NUMBER = re.compile(r'^TS\d{4}: ')       # see message_numbers.py
 LEAST = 10      # letters that a quotation has in common with a message
 
 
