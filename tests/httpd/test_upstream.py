@@ -288,9 +288,10 @@ def test_retry_after_is_obeyed_by_those_who_want_a_tile(httpd, upstream, kind, s
 
 @one_mpm
 def test_bad_answers_leave_nothing_behind(httpd, upstream):
-    """A short run of what "make soak" does for long."""
+    """A short run of what "make soak" does for long. Threads still touch memory for the first time,
+    so that only large leaks are seen."""
     early, late = soak.soak(httpd, upstream, 300, slow_every=30)
-    soak.check(early, late)
+    soak.check(early, late, more_kib=16384)
 
 
 @one_mpm
