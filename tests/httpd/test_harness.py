@@ -11,6 +11,7 @@ import urllib.request
 import pytest
 from PIL import Image
 
+from newborn import crashes_of_newborn
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, picture
 
@@ -118,6 +119,19 @@ def test_a_trace_of_a_crash_is_a_complaint(plain_httpd, name):
     trace.write_text('heap-use-after-free')
     assert any(name in line for line in plain_httpd.complaints())
     trace.unlink()
+
+
+def test_only_crashes_of_newborn_children_are_excused():
+    """A child must have come after the signal, and have gone before httpd goes on."""
+    crash = '[core:notice] [pid 1:tid 1] AH00051: child pid {} exit signal Aborted (6), possible'
+    log = [crash.format(7),                         # before the signal
+           'corrupted double-linked list', crash.format(8), crash.format(9), 'free(): invalid size',
+           '[mpm_event:notice] AH00489: Apache configured -- resuming normal operations',
+           'malloc(): unaligned tcache chunk detected', crash.format(10)]
+    assert crashes_of_newborn(log, [(1, {7, 8})]) == {1, 3}
+    assert crashes_of_newborn(log, [(1, {7, 8, 9})]) == set()
+    assert crashes_of_newborn(log, [(1, {7}), (6, {7})]) == {1, 2, 3, 4, 6, 7}
+    assert crashes_of_newborn(log, []) == set()
 
 
 @one_mpm
