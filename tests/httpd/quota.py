@@ -8,7 +8,7 @@ import threading
 
 from rest import ask
 from seeding import seeder_of, stands
-from tileseed_httpd import wait_until
+from tileseed_httpd import Beside, wait_until
 
 
 def put(httpd, **members):
@@ -57,26 +57,17 @@ def agrees(httpd, timeout=30):
     return wait_until(document, timeout, f'agreement of {usage(httpd)} with {disk(httpd)}')
 
 
-class Du:
+class Du(Beside):
     """Somebody who runs du all the time. The seeder, which alone writes, stands still meanwhile:
     what is removed behind du and written before it would be counted twice. One reads at a time, or
     the first to end would let the seeder go on below the other."""
     turn = threading.Lock()
 
     def __init__(self, httpd, below=''):
+        super().__init__(self.read)
         self.httpd = httpd
         self.below = below
         self.readings = []
-        self.stopped = threading.Event()
-        self.thread = threading.Thread(target=self.read)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_exception):
-        self.stopped.set()
-        self.thread.join()
 
     def read(self):
         """One reading after the other."""

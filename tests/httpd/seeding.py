@@ -19,14 +19,13 @@ import os
 import pathlib
 import signal
 import sqlite3
-import threading
 import time
 import urllib.parse
 import urllib.request
 
 from PIL import Image
 
-from tileseed_httpd import wait_until
+from tileseed_httpd import Beside, wait_until
 
 REST = '''
 TileSeedStateDir "@ROOT@/state"
@@ -188,29 +187,18 @@ def failures(httpd, number):
                                 'ORDER BY z, y, x', (number,)).fetchall()
 
 
-class Watch:
+class Watch(Beside):
     """Clients that read the status list all the time, to look afterwards at what they were told.
 
     Readings are (begun, ended, {id: row}); while httpd is away there are none.
     """
 
     def __init__(self, httpd, clients=1, name=None):
+        super().__init__(*[self.read] * clients)
         self.httpd = httpd
         self.name = name
         self.readings = []
         self.errors = []
-        self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.read) for _ in range(clients)]
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_exception):
-        self.stopped.set()
-        for thread in self.threads:
-            thread.join()
 
     def read(self):
         """One client."""

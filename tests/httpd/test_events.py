@@ -4,6 +4,7 @@
 not ours any more, and a configuration that has changed under them."""
 import contextlib
 import errno
+import functools
 import http.client
 import itertools
 import os
@@ -11,7 +12,6 @@ import pathlib
 import signal
 import sqlite3
 import subprocess
-import threading
 
 import pytest
 from PIL import Image
@@ -19,7 +19,7 @@ from PIL import Image
 from rest import Client, listed, number_of, seed
 from seeding import (GRIDS, REST, SMALL_GRID, Watch, begin, counts, done, ended, files, layer, rows,
                      seeder_of, stub, task, terminate)
-from tileseed_httpd import SANITIZED, one_mpm, wait_until
+from tileseed_httpd import SANITIZED, Beside, one_mpm, wait_until
 from upstream import Fault
 
 TILES = {last: len(GRIDS['small'].between(0, last)) for last in range(8)}
@@ -80,28 +80,17 @@ def check_pictures(httpd):
 
 # Reloads under load
 
-class Load:
+class Load(Beside):
     """A client that seeds over new connections, and one that reads and sets the quota over one that
     it keeps; a kept connection that was closed meanwhile is opened anew, as every client does."""
 
     def __init__(self, httpd):
+        super().__init__(*(functools.partial(self.run, what)
+                           for what in (self.post, self.read_and_set)))
         self.httpd = httpd
         self.numbers = []
         self.requests = 0
         self.errors = []
-        self.stopped = threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(what,))
-                        for what in (self.post, self.read_and_set)]
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_exception):
-        self.stopped.set()
-        for thread in self.threads:
-            thread.join()
 
     def run(self, what):
         """One client until the end; whatever goes wrong is kept."""

@@ -20,6 +20,7 @@ import string
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -190,6 +191,24 @@ def is_at_work(pid):
         except (OSError, IndexError):
             continue
     return bool(states & {'R', 'D'})
+
+
+class Beside:
+    """Threads that run beside a test within a `with`. They end when `stopped` is set."""
+
+    def __init__(self, *targets):
+        self.stopped = threading.Event()
+        self.threads = [threading.Thread(target=target) for target in targets]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_exception):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
 
 
 class Mischief:
