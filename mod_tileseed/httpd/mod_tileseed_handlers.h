@@ -63,6 +63,15 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
 
+/* The rows of a layer (NULL: all) on the board, for a document from the database. To be read before
+ * the database is: a task that ends in between is found here, and a task that has ended before is
+ * found there. After the database, a task that has just ended would show its last checkpoint, less
+ * than what was shown before. Ascending by id, in the request's pool. */
+apr_array_header_t *tseed_rest_live(const tseed_rest_t *rest, const char *layer);
+
+/* The row of a task among them, or NULL. */
+const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t id);
+
 /* Records a task for the client, tells the seeder, and sets the answer's headers that name the
  * task. If the request has Idempotency-Key or Prefer, *task may become an existing task. If the
  * task retries the failed metatiles of task->retry_of, `retry` has their positions; else `retry` is

@@ -19,18 +19,18 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* Takes the progress of a task from the board, which is ahead of the last checkpoint. A terminated
- * task stays on the board until a seeder has let go of it. Only the database says how it ended. */
-static void take_live(tseed_progress_t *progress, const tseed_rest_t *rest, int64_t id)
+/* Takes the progress of a task from its row on the board (NULL: it has none), which is ahead of the
+ * last checkpoint. A terminated task stays on the board until a seeder has let go of it. Only the
+ * database says how it ended. */
+static void take_live(tseed_progress_t *progress, const tseed_row_t *live)
 {
     tseed_progress_t saved = *progress;
-    tseed_row_t live;
 
-    if (saved.state == TSEED_DONE || !tseed_board_find(rest->board, id, &live) ||
-        tseed_progress_processed(&live.progress) < tseed_progress_processed(&saved)) {
+    if (saved.state == TSEED_DONE || !live ||
+        tseed_progress_processed(&live->progress) < tseed_progress_processed(&saved)) {
         return;
     }
-    *progress = live.progress;
+    *progress = live->progress;
     if (saved.state == TSEED_ABORTED || saved.state == TSEED_DONE) {
         progress->state = saved.state;
         progress->finished = saved.finished;
@@ -95,7 +95,7 @@ int tseed_handle_tasks(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_task_query_t query, wanted;
-    apr_array_header_t *records;
+    apr_array_header_t *records, *live;
     const char *why, *error = tseed_task_query_read(&query, r->args, r->pool);
     apr_status_t rv;
     tseed_state_t *state;
@@ -105,6 +105,7 @@ int tseed_handle_tasks(tseed_rest_t *rest)
     }
     wanted = query;
     wanted.limit++;
+    live = tseed_rest_live(rest, query.layer);
     state = tseed_child_acquire(&rv);
     if (state) {
         rv = tseed_state_find(state, &records, &wanted, layers_of(rest, query.layer), r->pool);
@@ -122,7 +123,7 @@ int tseed_handle_tasks(tseed_rest_t *rest)
     for (int i = 0; i < records->nelts; i++) {
         tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
 
-        take_live(&record->progress, rest, record->task->id);
+        take_live(&record->progress, tseed_rest_live_row(live, record->task->id));
     }
     return tseed_reply_document(r, TSEED_BODY_JSON, tseed_answer_tasks(records, r->pool));
 }
@@ -135,6 +136,9 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
     request_rec *r = rest->r;
     const char *why;
     apr_status_t rv;
+    tseed_row_t live;
+    const int is_live = /* before the database, see tseed_rest_live */
+        tseed_board_find(rest->board, rest->route.number, &live);
     tseed_state_t *state = tseed_child_acquire(&rv);
 
     if (state) {
@@ -149,7 +153,7 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "read the task");
     }
-    take_live(&record->progress, rest, record->task->id);
+    take_live(&record->progress, is_live ? &live : NULL);
     return DECLINED;
 }
 

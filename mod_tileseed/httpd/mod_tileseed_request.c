@@ -3,6 +3,8 @@
 /* Questions that handlers of the REST interface ask about their request. */
 #include "mod_tileseed_handlers.h"
 
+#include <stdlib.h>
+
 #include "base/tseed_text.h"
 #include "mod_tileseed_reply.h"
 
@@ -25,6 +27,26 @@ int tseed_rest_board_is_current(const tseed_rest_t *rest)
     return !tseed_board_is_crowded(rest->board) &&
            tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
+}
+
+apr_array_header_t *tseed_rest_live(const tseed_rest_t *rest, const char *layer)
+{
+    apr_pool_t *pool = rest->r->pool;
+    apr_array_header_t *rows = tseed_board_list(rest->board, layer, 1, pool);
+
+    return rows ? rows : apr_array_make(pool, 1, sizeof(tseed_row_t));
+}
+
+static int compare_row(const void *id, const void *row)
+{
+    const int64_t left = *(const int64_t *)id, right = ((const tseed_row_t *)row)->id;
+
+    return (left > right) - (left < right);
+}
+
+const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t id)
+{
+    return bsearch(&id, live->elts, (size_t)live->nelts, (size_t)live->elt_size, compare_row);
 }
 
 int tseed_rest_unknown_layer(tseed_rest_t *rest)

@@ -179,14 +179,14 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The board may be ahead of the last checkpoint of a task, but shows no tile that is not there. */
-static void take_higher(const tseed_rest_t *rest, apr_array_header_t *rows)
+static void take_higher(apr_array_header_t *rows, const apr_array_header_t *live)
 {
     for (int i = 0; i < rows->nelts; i++) {
         tseed_status_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_status_row_t);
-        tseed_row_t live;
+        const tseed_row_t *shown = tseed_rest_live_row(live, row->id);
 
-        if (tseed_board_find(rest->board, row->id, &live)) {
-            int64_t processed = tseed_progress_processed(&live.progress);
+        if (shown) {
+            int64_t processed = tseed_progress_processed(&shown->progress);
 
             row->processed = processed > row->processed ? processed : row->processed;
         }
@@ -247,6 +247,7 @@ int tseed_handle_list(tseed_rest_t *rest)
     }
     rows = list_board(rest);
     if (!rows) {
+        const apr_array_header_t *live = tseed_rest_live(rest, rest->route.layer);
         apr_status_t rv;
         tseed_state_t *state = tseed_child_acquire(&rv);
 
@@ -257,7 +258,7 @@ int tseed_handle_list(tseed_rest_t *rest)
         if (rv != APR_SUCCESS) {
             return tseed_reply_no_state(r, rv, why, "list the tasks");
         }
-        take_higher(rest, rows);
+        take_higher(rows, live);
     }
     return tseed_reply_document(
         r, TSEED_BODY_JSON,
