@@ -76,9 +76,19 @@ def checked(answer, head=False):
     return answer
 
 
+def is_busy(answer):
+    """Whether somebody else held the database for seconds: a commit on a disk under load."""
+    return answer.status == 503 and b'nothing was changed, send it again' in answer.body
+
+
 def ask(httpd, method, path, body=None, status=200, **more):
-    """A request whose answer must have a status; returns the checked answer."""
+    """A request whose answer must have a status; returns the checked answer. A busy database is
+    asked again, as its answer says."""
     answer = httpd.request(method, path, body, **more)
+    for _ in range(10):
+        if status == 503 or not is_busy(answer):
+            break
+        answer = httpd.request(method, path, body, **more)
     assert answer.status == status, (method, path, body, answer.status, answer.body)
     return checked(answer, head=method == 'HEAD')
 
