@@ -29,6 +29,8 @@ uint64_t tseed_board_layout(void)
         sizeof(tseed_board_slot_t),
         sizeof(tseed_board_worker_t),
         sizeof(tseed_board_blame_t),
+        sizeof(tseed_board_upstream_t),
+        sizeof(tseed_quota_gauge_t),
         sizeof(tseed_progress_t),
         offsetof(tseed_progress_t, made),
         offsetof(tseed_progress_t, rate),
@@ -67,6 +69,7 @@ tseed_board_t *tseed_board_init(void *memory, unsigned slots, unsigned workers, 
 
     assert((uintptr_t)memory % TSEED_BOARD_LINE == 0);
     segment->size = tseed_board_size(slots, workers);
+    segment->born = (uint64_t)apr_time_now();
     segment->layout = tseed_board_layout();
     segment->magic = TSEED_BOARD_MAGIC;
     return handle_make(memory, slots, workers, pool);
@@ -101,15 +104,33 @@ void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now)
     tseed_board_blame_workers(board);
     atomic_store(&board->segment->hint,
                  0); /* the last seeder may have died before it moved it back */
-    atomic_store(&board->segment->state, TSEED_SEEDER_STARTING);
+    atomic_store(&board->segment->upstreams_used, 0);
     atomic_store(&board->segment->heartbeat, now);
     atomic_store(&board->segment->pid, pid);
     atomic_fetch_add(&board->segment->epoch, 1);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_STARTING, now);
 }
 
-void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state)
+void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state, apr_time_t now)
 {
     atomic_store(&board->segment->state, state);
+    atomic_store(&board->segment->state_since, now);
+    tseed_board_change(board);
+}
+
+apr_time_t tseed_board_seeder_since(const tseed_board_t *board)
+{
+    return atomic_load(&board->segment->state_since);
+}
+
+uint64_t tseed_board_changes(const tseed_board_t *board)
+{
+    return atomic_load(&board->segment->changes);
+}
+
+uint64_t tseed_board_born(const tseed_board_t *board)
+{
+    return board->segment->born;
 }
 
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now)
@@ -149,7 +170,9 @@ void tseed_board_generation_set(tseed_board_t *board, uint64_t generation)
 
 void tseed_board_crowd(tseed_board_t *board, int crowded)
 {
-    atomic_store(&board->segment->crowded, crowded != 0);
+    if (atomic_exchange(&board->segment->crowded, crowded != 0) != (crowded != 0)) {
+        tseed_board_change(board);
+    }
 }
 
 int tseed_board_is_crowded(const tseed_board_t *board)
@@ -226,6 +249,7 @@ int tseed_board_slot_claim(tseed_board_t *board, const tseed_task_t *task,
     }
     atomic_store_explicit(&slot->id, task->id, memory_order_release);
     atomic_store(&board->segment->hint, (uint64_t)found + 1);
+    tseed_board_change(board);
     return found;
 }
 
@@ -234,12 +258,14 @@ void tseed_board_slot_update(tseed_board_t *board, int slot, const tseed_progres
     tseed_board_slot_t *record = tseed_board_slot_at(board, (unsigned)slot);
 
     tseed_pair_write(&record->turn, record->progress, progress, TSEED_WORDS(*progress));
+    tseed_board_change(board);
 }
 
 void tseed_board_slot_terminating(tseed_board_t *board, int slot)
 {
     atomic_store_explicit(&tseed_board_slot_at(board, (unsigned)slot)->terminating, 1,
                           memory_order_release);
+    tseed_board_change(board);
 }
 
 void tseed_board_slot_release(tseed_board_t *board, int slot)
@@ -254,6 +280,7 @@ void tseed_board_slot_release(tseed_board_t *board, int slot)
         used--;
     }
     atomic_store(&board->segment->used, used);
+    tseed_board_change(board);
 }
 
 /* ---- slots, the readers' side ---- */
@@ -412,6 +439,7 @@ apr_status_t tseed_board_quota_set(tseed_board_t *board, const char *saved, int6
     memcpy(quota.text, saved, length);
     tseed_pair_write(&board->segment->quota_turn, board->segment->quota, &quota,
                      TSEED_WORDS(quota));
+    tseed_board_change(board);
     return APR_SUCCESS;
 }
 

@@ -10,12 +10,15 @@
  *      | blames     |            seeder         metatiles at which a seeder has crashed
  *      | generation |            parent         counts configurations
  *      +------------+
+ *      | changes    |            seeder, parent counts what readers see of all but hits
+ *      +------------+
  *      | committed  |            children       commit_seq
  *      +------------+
  *      | hits       |            children       how often pages were read (tseed_hits.h)
  *      +------------+
  *      | applied    |            seeder         applied_seq
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
+ *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
  *      +------------+
  *      | workers    |            each worker    the metatile that the worker works on
@@ -99,7 +102,7 @@ unsigned tseed_board_slots(const tseed_board_t *board);
  * progress may be ahead of the database's. A seeder whose predecessor was killed because it hung
  * calls tseed_board_crash(0) before. */
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now);
-void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state);
+void tseed_board_seeder_state_set(tseed_board_t *board, tseed_seeder_state_t state, apr_time_t now);
 void tseed_board_heartbeat(tseed_board_t *board, apr_time_t now);
 
 /* Shows the task in a free slot from now on. Returns the slot, or -1 when the board is full. */
@@ -147,6 +150,19 @@ int tseed_board_is_crowded(const tseed_board_t *board);
 /* State, pid, epoch and last heartbeat (0: never) of the seeder. Outputs may be NULL. */
 tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid, uint64_t *epoch,
                                         apr_time_t *heartbeat);
+
+/* Since when the seeder is in its state, monotonic; 0: never was. */
+apr_time_t tseed_board_seeder_since(const tseed_board_t *board);
+
+/* Counts what readers see on the board: state of the seeder, tasks, quota configuration, gauges.
+ * Neither the heartbeat nor what is said about commits counts. The count is raised behind the
+ * change. So who reads the count first and then the board may see more than the count says, and
+ * never less. */
+uint64_t tseed_board_changes(const tseed_board_t *board);
+
+/* When this board was laid out: no two boards of a machine have that, and so their counts of
+ * changes can be told apart. */
+uint64_t tseed_board_born(const tseed_board_t *board);
 
 /* Copies a slot; 0 if it is free, can't be right or can't be read just now. */
 int tseed_board_read(const tseed_board_t *board, unsigned slot, tseed_row_t *row);

@@ -6,6 +6,7 @@
 #define TSEED_BOARD_LAYOUT_H
 
 #include "board/tseed_board.h"
+#include "board/tseed_gauges.h"
 #include "board/tseed_pair.h"
 #include "board/tseed_traces.h"
 
@@ -31,6 +32,8 @@ typedef struct {
 static_assert(sizeof(tseed_board_identity_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_board_quota_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_progress_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_upstream_gauge_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_quota_gauge_t) % 8 == 0, "records are copied in whole words");
 
 typedef struct {
     _Alignas(TSEED_BOARD_LINE) _Atomic int64_t id; /* 0: free */
@@ -52,6 +55,12 @@ typedef struct {
     _Atomic int64_t task; /* 0: free */
     _Atomic int64_t position, crashes;
 } tseed_board_blame_t;
+
+/* See tseed_gauges.h; turn 0: nothing yet. */
+typedef struct {
+    tseed_word_t turn;
+    tseed_word_t gauge[2 * TSEED_WORDS(tseed_upstream_gauge_t)];
+} tseed_board_upstream_t;
 
 /* See tseed_traces.h. */
 typedef struct {
@@ -86,6 +95,11 @@ typedef struct {
 
     /* parent, which never reads it */
     tseed_word_t generation;
+    uint64_t born; /* wall clock: when it laid out this board */
+
+    /* seeder, main thread, and the parent for a dead one */
+    _Alignas(TSEED_BOARD_LINE) tseed_word_t changes;
+    _Atomic int64_t state_since; /* monotonic */
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
@@ -95,6 +109,11 @@ typedef struct {
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
     tseed_word_t quota_turn; /* 0: nothing yet */
     tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
+
+    tseed_word_t usage_turn; /* 0: nothing yet */
+    tseed_word_t usage[2 * TSEED_WORDS(tseed_quota_gauge_t)];
+    tseed_word_t upstreams_used;
+    tseed_board_upstream_t upstreams[TSEED_GAUGES_UPSTREAMS];
 
     /* seeder, main thread; a worker those of its job */
     tseed_word_t traces_used; /* no trace from here on is taken */
@@ -116,6 +135,12 @@ void tseed_board_blame_workers(tseed_board_t *board);
 /* Says as the end of a sentence what can't be right in a row; NULL: nothing is wrong. The texts of
  * the row end with a zero byte in any case. */
 const char *tseed_board_judge(const tseed_row_t *row);
+
+/* Says that readers see something else from now on; after the write. */
+static inline void tseed_board_change(tseed_board_t *board)
+{
+    atomic_fetch_add(&board->segment->changes, 1);
+}
 
 /* Copies a slot as it is, right or not; 0 if it is free or can't be read just now. */
 int tseed_board_copy(const tseed_board_t *board, unsigned slot, tseed_row_t *row);

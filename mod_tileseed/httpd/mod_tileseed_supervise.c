@@ -268,7 +268,8 @@ static void seeder_died(supervisor_t *supervisor, int status)
         return;
     }
     /* a dead writer does not say so */
-    tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE);
+    tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE,
+                                 tseed_clock_monotonic());
     supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
     ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
                  "TS0048: the seeder ended unexpectedly, %s, and is started again; its tasks go on",

@@ -120,6 +120,11 @@ const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number)
                : NULL;
 }
 
+tseed_amount_t tseed_cleaner_sum(const tseed_cleaner_t *cleaner)
+{
+    return tseed_account_used(cleaner->global.account);
+}
+
 /* ---- limits ---- */
 
 static void limit_set(const entry_t *entry, int64_t bytes, int64_t files)

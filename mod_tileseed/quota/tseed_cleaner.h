@@ -49,6 +49,9 @@ const char *tseed_cleaner_root(const tseed_cleaner_t *cleaner, unsigned number);
 /* Bytes in the account of a root. */
 int64_t tseed_cleaner_used(const tseed_cleaner_t *cleaner, const char *root);
 
+/* What is used of all configured layers together, by the global account. */
+tseed_amount_t tseed_cleaner_sum(const tseed_cleaner_t *cleaner);
+
 /* Tells the cleaner how many bytes are free below a root for processes without privileges, and how
  * many bytes were in the root's account when this was measured. Call it about once a second. The
  * root's account may grow until TileSeedMinFree is left; without TileSeedMinFree the account has no

@@ -166,6 +166,8 @@ static void seeder_create(tseed_parts_t *parts, int miss_socket)
                                                                    .session = parts->session,
                                                                    .cache = parts->cache,
                                                                    .evict = parts->evict});
+    parts->gauge_display =
+        tseed_gauge_display_create(parts->context, parts->runs, parts->cache, parts->free_space);
 }
 
 /* Requests that wait go first, and removals for the quota before what is done in the background.
@@ -192,6 +194,7 @@ static void enter_clients(tseed_parts_t *parts)
         tseed_count_marks_client(parts->count),
         tseed_syncer_client(parts->syncer),
         tseed_scheduler_client(parts->scheduler),
+        tseed_gauge_display_client(parts->gauge_display),
     };
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {

@@ -178,7 +178,7 @@ static apr_status_t try_to_begin(seeder_t *seeder, tseed_seeder_state_t *obstacl
 
 static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
 {
-    tseed_board_seeder_state_set(seeder->parts->context->board, obstacle);
+    tseed_board_seeder_state_set(seeder->parts->context->board, obstacle, tseed_clock_monotonic());
     tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s %s; seeding waits until that has changed",
               obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
                                                   : "can't use the state directory",
@@ -449,7 +449,8 @@ static void stop(seeder_t *seeder)
     if (seeder->parts->session->state) {
         tseed_state_settle(seeder->parts->session->state);
     }
-    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_STOPPED);
+    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_STOPPED,
+                                 tseed_clock_monotonic());
 }
 
 tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *pool)
@@ -483,7 +484,8 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_free_space_begin(seeder->parts->free_space);
     tseed_syncer_begin(seeder->parts->syncer);
     tseed_heartbeat_end(heartbeat);
-    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING);
+    tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING,
+                                 tseed_clock_monotonic());
     exit_code = loop(seeder);
     stop(seeder);
     return exit_code;

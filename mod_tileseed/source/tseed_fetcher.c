@@ -92,6 +92,14 @@ static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstr
     return lane;
 }
 
+static void look_at_locked(tseed_outlook_t *outlook, const tseed_lane_t *lane)
+{
+    *outlook = lane->outlook;
+    outlook->silent = atomic_load(&lane->silent);
+    outlook->under_way = atomic_load(&lane->under_way);
+    outlook->queued = atomic_load(&lane->queued);
+}
+
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
                            const tseed_upstream_t *upstream)
 {
@@ -101,10 +109,25 @@ void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
     pthread_mutex_lock(&fetcher->lock);
     lane = find_lane(fetcher, upstream);
     if (lane) {
-        *outlook = lane->outlook;
-        outlook->silent = atomic_load(&lane->silent);
+        look_at_locked(outlook, lane);
     }
     pthread_mutex_unlock(&fetcher->lock);
+}
+
+/* The newest lane is the first of the list. */
+unsigned tseed_fetcher_outlooks(tseed_fetcher_t *fetcher, tseed_outlook_t *outlooks, unsigned most)
+{
+    unsigned count;
+
+    pthread_mutex_lock(&fetcher->lock);
+    count = fetcher->lanes ? fetcher->lanes->number + 1 : 0;
+    for (const tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
+        if (lane->number < most) {
+            look_at_locked(&outlooks[lane->number], lane);
+        }
+    }
+    pthread_mutex_unlock(&fetcher->lock);
+    return count < most ? count : most;
 }
 
 /* ---- the fetcher's thread ---- */
@@ -142,6 +165,8 @@ static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *u
 
     if (!lane) {
         lane = tseed_lane_create(upstream);
+        tseed_lane_describe(lane, &lane->outlook);
+        lane->number = fetcher->lanes ? fetcher->lanes->number + 1 : 0;
         pthread_mutex_lock(&fetcher->lock);
         lane->next = fetcher->lanes;
         fetcher->lanes = lane;
@@ -211,7 +236,7 @@ static void start_due(tseed_fetcher_t *fetcher)
 static void show_outlook(tseed_fetcher_t *fetcher, tseed_lane_t *lane, int was_open)
 {
     int is_open = tseed_pace_is_open(&lane->pace);
-    tseed_outlook_t outlook;
+    tseed_outlook_t outlook = {0};
 
     tseed_lane_describe(lane, &outlook);
     if (is_open && !was_open) {

@@ -86,12 +86,20 @@ const char *tseed_transfer_words(const tseed_transfer_t *transfer, apr_pool_t *p
 
 /* How an upstream is doing. */
 typedef struct {
-    apr_time_t heard; /* monotonic: its last answer that was not AWAY; 0: never */
+    const tseed_upstream_t *upstream; /* NULL: it was never asked */
+    apr_time_t heard;                 /* monotonic: its last answer that was not AWAY; 0: never */
     apr_time_t since; /* wall clock: nothing but probes is sent since then, until it answers; 0: all
                        * is well */
     apr_time_t next;  /* monotonic: not asked again before */
     apr_time_t silent; /* monotonic: for longer than its answers usually take nothing has come of
                         * what it was asked, since then; 0: it answers, or is not being asked */
+    apr_time_t waits;  /* `since` on the monotonic clock */
+    apr_time_t opened; /* monotonic: when the circuit opened; 0: it is closed */
+    apr_time_t quiet_until;    /* monotonic: the end of the pause that it asked for last */
+    apr_interval_time_t usual; /* latency; 0: not known yet */
+    int window;                /* most requests at once, just now */
+    int under_way, queued;     /* requests */
+    int64_t requests, errors;  /* that have ended, and those of them without picture or 304 */
     char cause[TSEED_CAUSE_SIZE];
 } tseed_outlook_t;
 
@@ -121,6 +129,10 @@ void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *trans
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
                            const tseed_upstream_t *upstream);
+
+/* The same of each upstream that was ever asked, in the order in which they were asked first; the
+ * first `most` of them. Returns their number. Any thread. */
+unsigned tseed_fetcher_outlooks(tseed_fetcher_t *fetcher, tseed_outlook_t *outlooks, unsigned most);
 
 /* Ends all transfers and joins the thread. For tests; the seeder leaves with _exit. */
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher);

@@ -46,18 +46,23 @@ static void prepend(tseed_transfer_t **list, tseed_transfer_t *transfer)
     *list = transfer;
 }
 
-static void withdraw_waiting(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner)
+/* Returns how many there were. */
+static int withdraw_waiting(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner)
 {
+    int count = 0;
+
     while (*list) {
         tseed_transfer_t *transfer = *list;
 
         if (is_of(transfer, owner)) {
             *list = transfer->next;
             prepend(taken, transfer);
+            count++;
         } else {
             list = &transfer->next;
         }
     }
+    return count;
 }
 
 static struct curl_slist *header_list(const apr_array_header_t *headers)
@@ -117,6 +122,7 @@ void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer)
     }
     transfer->next = *link;
     *link = transfer;
+    lane->queued++;
 }
 
 static tseed_wire_t *idle_wire(tseed_lane_t *lane)
@@ -285,6 +291,7 @@ void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
         tseed_transfer_t *transfer = lane->waiting;
 
         lane->waiting = transfer->next;
+        lane->queued--;
         lane->round = transfer->round;
         start(lane, multi, transfer, now);
     }
@@ -354,6 +361,8 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     transfer->took = transfer->sent ? now - begun : 0;
     answer = pace_answer(transfer);
     tseed_pace_take(&lane->pace, answer, begun, transfer->retry_after, now);
+    lane->requests++;
+    lane->errors += !has_picture(transfer);
     if (transfer->result == TSEED_FETCH_AWAY) {
         apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
     }
@@ -375,6 +384,7 @@ void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
 
         if (transfer->may_go_elsewhere) {
             *link = transfer->next;
+            lane->queued--;
             prepend(taken, transfer);
             transfer->result = TSEED_FETCH_AWAY;
             transfer->ended = lane->pace.away_at;
@@ -389,9 +399,17 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
 {
     const tseed_pace_t *pace = &lane->pace;
 
+    outlook->upstream = lane->upstream;
     outlook->heard = pace->heard;
     outlook->since = pace->since ? apr_time_now() - (tseed_clock_monotonic() - pace->since) : 0;
     outlook->next = tseed_pace_next(pace, 0);
+    outlook->waits = pace->since;
+    outlook->opened = tseed_pace_is_open(pace) ? pace->opened : 0;
+    outlook->quiet_until = pace->quiet_until;
+    outlook->usual = pace->usual;
+    outlook->window = pace->window;
+    outlook->requests = lane->requests;
+    outlook->errors = lane->errors;
     apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 
@@ -412,6 +430,7 @@ void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
         tseed_transfer_t *found = *link;
 
         *link = found->next;
+        lane->queued--;
         prepend(taken, found);
     }
 }
@@ -428,7 +447,7 @@ void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner)
 {
-    withdraw_waiting(taken, &lane->waiting, owner);
+    lane->queued -= withdraw_waiting(taken, &lane->waiting, owner);
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->transfer != &lane->probe && is_of(wire->transfer, owner)) {
             prepend(taken, take_off(lane, multi, wire));

@@ -23,11 +23,13 @@
 
 typedef struct tseed_lane_t {
     const tseed_upstream_t *upstream;
-    struct curl_slist *headers; /* the upstream's own */
-    tseed_transfer_t *waiting;  /* by round */
-    int64_t round;              /* the one that is being served */
-    tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
-    int under_way;
+    unsigned number;               /* of the lane among all, in the order of their making */
+    struct curl_slist *headers;    /* the upstream's own */
+    tseed_transfer_t *waiting;     /* by round */
+    int64_t round;                 /* the one that is being served */
+    tseed_wire_t *wires;           /* idle and busy ones, never more than upstream->connections */
+    _Atomic int under_way, queued; /* requests, and how many wait; others read them */
+    int64_t requests, errors;      /* see tseed_outlook_t; probes count */
     apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
     tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,

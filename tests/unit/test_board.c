@@ -186,7 +186,7 @@ static void test_board__survives_its_seeder(void **state)
     assert_int_equal(tseed_board_seeder(board, &pid, &epoch, &heartbeat), TSEED_SEEDER_NONE);
     assert_int_equal(heartbeat, 0);
     tseed_board_seeder_begin(board, 4711, 10);
-    tseed_board_seeder_state_set(board, TSEED_SEEDER_WORKING);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_WORKING, 5);
     claim(board, 5, "a", 77);
     tseed_board_worker_begin(board, WORKERS - 1, 5, 77);
 
@@ -774,7 +774,7 @@ static void live_as_the_parent(tseed_board_t *board)
     apr_time_t heartbeat;
 
     tseed_board_seeder(board, &pid, NULL, &heartbeat);
-    tseed_board_seeder_state_set(board, TSEED_SEEDER_NONE);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_NONE, 6);
     attach(board, tseed_board_layout());
     attach(board, tseed_board_layout() ^ 1);
     tseed_board_generation_set(board, 2);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Gauges on the board. The writer compares with what it has written last, which it reads back from
+ * the board: nobody else writes there, and a board full of nonsense makes it write once more. */
+#include "board/tseed_gauges.h"
+
+#include <string.h>
+
+#include "board/tseed_board_layout.h"
+
+#define TRIES 512 /* of a reader; the writer writes once a second */
+
+/* Whether the valid copy of a pair is this record. The writer. */
+static int is_shown(const tseed_word_t *turn, const tseed_word_t *copies, const void *record,
+                    size_t words)
+{
+    const tseed_word_t *valid = copies + (atomic_load(turn) % 2) * words;
+    int same = 1;
+
+    for (size_t i = 0; same && i < words; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)record + i * sizeof(word), sizeof(word));
+        same = atomic_load_explicit(&valid[i], memory_order_relaxed) == word;
+    }
+    return same;
+}
+
+/* Writes a record unless the board shows it; a pair of turn 0 shows nothing. */
+static int show(tseed_word_t *turn, tseed_word_t *copies, const void *record, size_t words)
+{
+    if (atomic_load(turn) != 0 && is_shown(turn, copies, record, words)) {
+        return 0;
+    }
+    tseed_pair_write(turn, copies, record, words);
+    return 1;
+}
+
+/* 0: the pair shows nothing, or the writer was faster each time. */
+static int copy(void *record, const tseed_word_t *turn, const tseed_word_t *copies, size_t words)
+{
+    int tries = atomic_load(turn) ? TRIES : 0;
+
+    while (tries > 0 && !tseed_pair_read(record, turn, copies, words)) {
+        tries--;
+    }
+    return tries > 0;
+}
+
+void tseed_gauges_upstream_set(tseed_board_t *board, unsigned number,
+                               const tseed_upstream_gauge_t *gauge)
+{
+    tseed_board_upstream_t *pair = &board->segment->upstreams[number];
+    int changed = show(&pair->turn, pair->gauge, gauge, TSEED_WORDS(*gauge));
+
+    if (number >= tseed_gauges_upstreams(board)) {
+        atomic_store(&board->segment->upstreams_used, (uint64_t)number + 1);
+        changed = 1;
+    }
+    if (changed) {
+        tseed_board_change(board);
+    }
+}
+
+void tseed_gauges_quota_set(tseed_board_t *board, const tseed_quota_gauge_t *gauge)
+{
+    tseed_segment_t *segment = board->segment;
+
+    if (show(&segment->usage_turn, segment->usage, gauge, TSEED_WORDS(*gauge))) {
+        tseed_board_change(board);
+    }
+}
+
+unsigned tseed_gauges_upstreams(const tseed_board_t *board)
+{
+    const uint64_t used =
+        atomic_load_explicit(&board->segment->upstreams_used, memory_order_acquire);
+
+    return used < TSEED_GAUGES_UPSTREAMS ? (unsigned)used : TSEED_GAUGES_UPSTREAMS;
+}
+
+int tseed_gauges_upstream_get(const tseed_board_t *board, unsigned number,
+                              tseed_upstream_gauge_t *gauge)
+{
+    const tseed_board_upstream_t *pair;
+
+    if (number >= tseed_gauges_upstreams(board)) {
+        return 0;
+    }
+    pair = &board->segment->upstreams[number];
+    if (!copy(gauge, &pair->turn, pair->gauge, TSEED_WORDS(*gauge))) {
+        return 0;
+    }
+    gauge->name[sizeof(gauge->name) - 1] = '\0';
+    gauge->cause[sizeof(gauge->cause) - 1] = '\0';
+    return 1;
+}
+
+int tseed_gauges_quota_get(const tseed_board_t *board, tseed_quota_gauge_t *gauge)
+{
+    const tseed_segment_t *segment = board->segment;
+
+    return copy(gauge, &segment->usage_turn, segment->usage, TSEED_WORDS(*gauge));
+}

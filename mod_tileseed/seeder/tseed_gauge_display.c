@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The display of gauges. A gauge says what state an upstream is in, so that no reader has to
+ * compare a time with the clock: a document made of gauges is right until a gauge changes. */
+#include "seeder/tseed_gauge_display.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "board/tseed_gauges.h"
+#include "pipeline/tseed_upstreams.h"
+
+struct tseed_gauge_display_t {
+    const tseed_context_t *context;
+    const tseed_runs_t *runs;
+    const tseed_cache_t *cache;
+    const tseed_free_space_t *space;
+    tseed_client_t client;
+    tseed_outlook_t outlooks[TSEED_GAUGES_UPSTREAMS];
+};
+
+/* ---- upstreams ---- */
+
+/* A pause that is over without an answer since leaves the upstream in the state: a probe will tell.
+ */
+static tseed_upstream_state_t state_of(const tseed_outlook_t *outlook, apr_time_t now)
+{
+    if (outlook->waits) {
+        return outlook->opened && outlook->quiet_until <= now ? TSEED_UPSTREAM_AWAY
+                                                              : TSEED_UPSTREAM_QUIET;
+    }
+    if (outlook->silent) {
+        return TSEED_UPSTREAM_SILENT;
+    }
+    return outlook->requests > 0 ? TSEED_UPSTREAM_WELL : TSEED_UPSTREAM_UNASKED;
+}
+
+void tseed_gauge_of_upstream(tseed_upstream_gauge_t *gauge, const tseed_outlook_t *outlook,
+                             int64_t tasks, apr_time_t now)
+{
+    memset(gauge, 0, sizeof(*gauge));
+    apr_cpystrn(gauge->name, outlook->upstream->name, sizeof(gauge->name));
+    gauge->state = state_of(outlook, now);
+    gauge->window = outlook->window;
+    gauge->under_way = outlook->under_way;
+    gauge->queued = outlook->queued;
+    gauge->tasks = tasks;
+    gauge->requests = outlook->requests;
+    gauge->errors = outlook->errors;
+    gauge->usual = outlook->usual;
+    gauge->heard = outlook->heard;
+    gauge->since = outlook->waits ? outlook->waits : outlook->silent;
+    gauge->quiet_until = outlook->quiet_until > now ? outlook->quiet_until : 0;
+    if (outlook->waits) {
+        gauge->next = outlook->next;
+        tseed_text_fit(gauge->cause, sizeof(gauge->cause), outlook->cause);
+    }
+}
+
+/* Counts the tasks whose best upstream is this one, and is away or silent. */
+static int64_t count_waiting(const tseed_gauge_display_t *display, const tseed_upstream_t *upstream)
+{
+    int64_t count = 0;
+
+    for (const tseed_run_t *run = display->runs->tasks; run; run = run->next_run) {
+        if (run->waits_since || run->is_silent) {
+            tseed_outlook_t outlook;
+            const int address = tseed_upstreams_get(display->context->fetcher, &outlook, run);
+
+            count += run->tileset.layer->source.addresses[address].upstream == upstream;
+        }
+    }
+    return count;
+}
+
+static void show_upstreams(tseed_gauge_display_t *display, apr_time_t now)
+{
+    const unsigned count = tseed_fetcher_outlooks(display->context->fetcher, display->outlooks,
+                                                  TSEED_GAUGES_UPSTREAMS);
+
+    for (unsigned i = 0; i < count; i++) {
+        const tseed_outlook_t *outlook = &display->outlooks[i];
+        const int is_well = !outlook->waits && !outlook->silent;
+        tseed_upstream_gauge_t gauge;
+
+        tseed_gauge_of_upstream(&gauge, outlook,
+                                is_well ? 0 : count_waiting(display, outlook->upstream), now);
+        tseed_gauges_upstream_set(display->context->board, i, &gauge);
+    }
+}
+
+/* ---- quota ---- */
+
+static int64_t count_short(const tseed_runs_t *runs)
+{
+    int64_t count = 0;
+
+    for (const tseed_run_t *run = runs->tasks; run; run = run->next_run) {
+        count += run->short_of != NULL;
+    }
+    return count;
+}
+
+/* -1: no root has been measured. */
+static int64_t least_free(const tseed_gauge_display_t *display)
+{
+    int64_t least = INT64_MAX;
+    const char *root;
+
+    for (unsigned i = 0; (root = tseed_cleaner_root(display->cache->cleaner, i)) != NULL; i++) {
+        const int64_t bytes = tseed_free_space_get(display->space, root);
+
+        least = bytes < least ? bytes : least;
+    }
+    return least == INT64_MAX ? -1 : least;
+}
+
+/* A charge that is refused is given back a moment later, so that a sum may be below 0 meanwhile. */
+static int64_t positive(int64_t number)
+{
+    return number > 0 ? number : 0;
+}
+
+static void show_quota(const tseed_gauge_display_t *display)
+{
+    const tseed_cache_t *cache = display->cache;
+    const tseed_amount_t used = tseed_cleaner_sum(cache->cleaner);
+    const tseed_cleanup_t *clean = &cache->status.clean;
+    const tseed_quota_gauge_t gauge = {
+        .is_complete = !cache->is_loading && tseed_book_incomplete(cache->book) == 0,
+        .used_bytes = positive(used.bytes),
+        .used_files = positive(used.files),
+        .disk_free = least_free(display),
+        .tasks = count_short(display->runs),
+        .in_doubt = tseed_book_in_doubt(cache->book),
+        .grace = tseed_cleaner_grace(cache->cleaner),
+        .clean_started = clean->started,
+        .clean_last = clean->last,
+        .clean_pages = clean->pages,
+        .clean_bytes = positive(clean->gone.allocated),
+        .clean_files = positive(clean->gone.files),
+    };
+
+    tseed_gauges_quota_set(display->context->board, &gauge);
+}
+
+/* ---- module ---- */
+
+static void tick(void *module, apr_time_t now)
+{
+    show_upstreams(module, now);
+    show_quota(module);
+}
+
+tseed_gauge_display_t *tseed_gauge_display_create(const tseed_context_t *context,
+                                                  const tseed_runs_t *runs,
+                                                  const tseed_cache_t *cache,
+                                                  const tseed_free_space_t *space)
+{
+    tseed_gauge_display_t *display = apr_pcalloc(context->pool, sizeof(*display));
+
+    display->context = context;
+    display->runs = runs;
+    display->cache = cache;
+    display->space = space;
+    display->client = (tseed_client_t){.module = display, .tick = tick};
+    return display;
+}
+
+tseed_client_t *tseed_gauge_display_client(tseed_gauge_display_t *display)
+{
+    return &display->client;
+}

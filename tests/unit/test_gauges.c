@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Gauges: what the board shows of upstreams and quota, when it counts a change, and what the
+ * seeder makes of an outlook. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "board_fixture.h"
+#include "board/tseed_gauges.h"
+#include "seeder/tseed_gauge_display.h"
+
+#define ROUNDS 20000
+#define NOW    (1000 * APR_USEC_PER_SEC)
+
+/* Every part follows from `step`, so that a mixture of two steps shows. */
+static tseed_upstream_gauge_t gauge_of(int64_t step)
+{
+    tseed_upstream_gauge_t gauge;
+
+    memset(&gauge, 0, sizeof(gauge));
+    snprintf(gauge.name, sizeof(gauge.name), "upstream %lld", (long long)step);
+    gauge.window = gauge.under_way = gauge.queued = gauge.tasks = step;
+    gauge.requests = gauge.errors = gauge.usual = gauge.heard = step;
+    snprintf(gauge.cause, sizeof(gauge.cause), "cause %lld", (long long)step);
+    return gauge;
+}
+
+static void test_gauges__there_are_none_at_first(void **state)
+{
+    tseed_upstream_gauge_t upstream;
+    tseed_quota_gauge_t quota;
+
+    (void)state;
+    assert_int_equal(tseed_gauges_upstreams(board), 0);
+    assert_false(tseed_gauges_upstream_get(board, 0, &upstream));
+    assert_false(tseed_gauges_quota_get(board, &quota));
+}
+
+static void test_gauges__are_read_as_they_were_written(void **state)
+{
+    const tseed_quota_gauge_t quota = {.used_bytes = 5, .disk_free = -1, .clean_pages = 7};
+    tseed_upstream_gauge_t found, first = gauge_of(1), second = gauge_of(2);
+    tseed_quota_gauge_t found_quota;
+
+    (void)state;
+    tseed_gauges_upstream_set(board, 0, &first);
+    tseed_gauges_upstream_set(board, 1, &second);
+    tseed_gauges_quota_set(board, &quota);
+    assert_int_equal(tseed_gauges_upstreams(board), 2);
+    assert_true(tseed_gauges_upstream_get(board, 1, &found));
+    assert_memory_equal(&found, &second, sizeof(found));
+    assert_true(tseed_gauges_upstream_get(board, 0, &found));
+    assert_memory_equal(&found, &first, sizeof(found));
+    assert_false(tseed_gauges_upstream_get(board, 2, &found));
+    assert_true(tseed_gauges_quota_get(board, &found_quota));
+    assert_memory_equal(&found_quota, &quota, sizeof(quota));
+}
+
+/* A new seeder has asked nobody yet; what it has not measured stays as the last one left it. */
+static void test_gauges__of_upstreams_go_with_their_seeder(void **state)
+{
+    const tseed_quota_gauge_t quota = {.used_bytes = 5};
+    tseed_upstream_gauge_t gauge = gauge_of(1);
+    tseed_quota_gauge_t found;
+
+    (void)state;
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    tseed_gauges_quota_set(board, &quota);
+    tseed_board_seeder_begin(board, 1, 2);
+    assert_int_equal(tseed_gauges_upstreams(board), 0);
+    assert_false(tseed_gauges_upstream_get(board, 0, &gauge));
+    assert_true(tseed_gauges_quota_get(board, &found));
+}
+
+static void test_gauges__nonsense_on_the_board_harms_nobody(void **state)
+{
+    tseed_upstream_gauge_t gauge = gauge_of(1);
+
+    (void)state;
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    memset(board->segment->upstreams[0].gauge, 0xff, sizeof(board->segment->upstreams[0].gauge));
+    atomic_store(&board->segment->upstreams_used, UINT64_MAX);
+    assert_int_equal(tseed_gauges_upstreams(board), TSEED_GAUGES_UPSTREAMS);
+    assert_true(tseed_gauges_upstream_get(board, 0, &gauge));
+    assert_int_equal(strlen(gauge.name), sizeof(gauge.name) - 1);
+    assert_int_equal(strlen(gauge.cause), sizeof(gauge.cause) - 1);
+    assert_string_equal(tseed_upstream_state_name(gauge.state), "UNASKED");
+    assert_false(tseed_gauges_upstream_get(board, TSEED_GAUGES_UPSTREAMS, &gauge));
+}
+
+/* ---- changes ---- */
+
+/* How often the board has counted a change since the last call. */
+static int changes(void)
+{
+    static uint64_t last;
+    const uint64_t now = tseed_board_changes(board);
+    const int count = (int)(now - last);
+
+    last = now;
+    return count;
+}
+
+static void test_gauges__a_change_is_counted_when_readers_see_it(void **state)
+{
+    tseed_upstream_gauge_t gauge = gauge_of(1);
+    tseed_quota_gauge_t quota = {.used_bytes = 5};
+
+    (void)state;
+    changes();
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    assert_int_equal(changes(), 1);
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    assert_int_equal(changes(), 0);
+    gauge.queued++;
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    assert_int_equal(changes(), 1);
+    tseed_gauges_quota_set(board, &quota);
+    assert_int_equal(changes(), 1);
+    tseed_gauges_quota_set(board, &quota);
+    assert_int_equal(changes(), 0);
+    quota.used_bytes = 0;
+    tseed_gauges_quota_set(board, &quota);
+    assert_int_equal(changes(), 1);
+}
+
+/* The same upstream again is a change to readers that a new seeder has sent away. */
+static void test_gauges__what_comes_back_is_a_change(void **state)
+{
+    const tseed_upstream_gauge_t gauge = gauge_of(1);
+
+    (void)state;
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    tseed_board_seeder_begin(board, 1, 2);
+    changes();
+    tseed_gauges_upstream_set(board, 0, &gauge);
+    assert_int_equal(changes(), 1);
+    assert_int_equal(tseed_gauges_upstreams(board), 1);
+}
+
+static void test_gauges__tasks_and_seeder_count_too(void **state)
+{
+    const tseed_task_t task = {.id = 1, .layer = "a", .tiles_total = 9};
+    tseed_progress_t progress = {.state = TSEED_PENDING};
+    int slot;
+
+    (void)state;
+    changes();
+    tseed_board_seeder_begin(board, 1, 2);
+    assert_int_equal(changes(), 1);
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_WORKING, 7);
+    assert_int_equal(changes(), 1);
+    assert_int_equal(tseed_board_seeder_since(board), 7);
+    slot = tseed_board_slot_claim(board, &task, &progress);
+    assert_int_equal(changes(), 1);
+    tseed_board_slot_update(board, slot, &progress);
+    assert_int_equal(changes(), 1);
+    tseed_board_slot_terminating(board, slot);
+    assert_int_equal(changes(), 1);
+    tseed_board_slot_release(board, slot);
+    assert_int_equal(changes(), 1);
+    tseed_board_crowd(board, 1);
+    assert_int_equal(changes(), 1);
+    assert_int_equal(tseed_board_quota_set(board, "{}", 1), APR_SUCCESS);
+    assert_int_equal(changes(), 1);
+}
+
+/* What readers are not shown, or what changes with time alone. */
+static void test_gauges__all_else_does_not_count(void **state)
+{
+    (void)state;
+    changes();
+    tseed_board_heartbeat(board, 8);
+    tseed_board_apply(board, tseed_board_commit(board));
+    tseed_board_crowd(board, 0);
+    tseed_board_worker_begin(board, 0, 1, 2);
+    tseed_board_worker_end(board, 0);
+    assert_int_equal(changes(), 0);
+}
+
+static void test_gauges__two_boards_are_told_apart(void **state)
+{
+    const uint64_t born = tseed_board_born(board);
+
+    teardown(state);
+    while (born == (uint64_t)apr_time_now()) {
+    }
+    setup(state);
+    assert_true(tseed_board_born(board) != born);
+}
+
+/* ---- a reader beside the writer ---- */
+
+static _Atomic int over;
+
+static void *read_all(void *data)
+{
+    int64_t *torn = data;
+    tseed_upstream_gauge_t gauge, expected;
+
+    while (!atomic_load(&over)) {
+        if (tseed_gauges_upstream_get(board, 0, &gauge)) {
+            expected = gauge_of(gauge.window);
+            *torn += memcmp(&gauge, &expected, sizeof(gauge)) != 0;
+        }
+    }
+    return NULL;
+}
+
+static void test_gauges__nobody_reads_half_of_one(void **state)
+{
+    int64_t torn = 0;
+    pthread_t reader;
+
+    (void)state;
+    atomic_store(&over, 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &torn), 0);
+    for (int64_t i = 0; i < ROUNDS; i++) {
+        const tseed_upstream_gauge_t gauge = gauge_of(i);
+
+        tseed_gauges_upstream_set(board, 0, &gauge);
+    }
+    atomic_store(&over, 1);
+    pthread_join(reader, NULL);
+    assert_int_equal(torn, 0);
+}
+
+/* ---- of an outlook ---- */
+
+static const tseed_upstream_t upstream = {.name = "wms.example"};
+
+static tseed_upstream_gauge_t shown(tseed_outlook_t outlook)
+{
+    tseed_upstream_gauge_t gauge;
+
+    outlook.upstream = &upstream;
+    tseed_gauge_of_upstream(&gauge, &outlook, 3, NOW);
+    return gauge;
+}
+
+static void test_gauges__states_of_an_upstream(void **state)
+{
+    static const struct {
+        tseed_outlook_t outlook;
+        const char *name;
+    } rows[] = {
+        {{.requests = 0}, "UNASKED"},
+        {{.requests = 1}, "WELL"},
+        {{.requests = 1, .quiet_until = NOW - 1}, "WELL"},
+        {{.silent = NOW - 6}, "SILENT"},
+        {{.requests = 1, .waits = NOW - 6, .quiet_until = NOW + 6}, "QUIET"},
+        {{.requests = 1, .waits = NOW - 6, .quiet_until = NOW - 1}, "QUIET"},
+        {{.requests = 3, .waits = NOW - 6, .opened = NOW - 6}, "AWAY"},
+        {{.requests = 3, .waits = NOW - 6, .opened = NOW - 6, .quiet_until = NOW + 1}, "QUIET"},
+        {{.requests = 3, .waits = NOW - 6, .opened = NOW - 6, .silent = NOW - 9}, "AWAY"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(tseed_upstream_state_name(shown(rows[i].outlook).state), rows[i].name);
+    }
+}
+
+static void test_gauges__an_upstream_that_is_well_has_no_cause(void **state)
+{
+    const tseed_outlook_t well = {.requests = 9, .errors = 3, .next = 5, .cause = "503"};
+    const tseed_outlook_t away = {
+        .requests = 9, .waits = 4, .opened = 4, .next = 5, .cause = "503"};
+    tseed_upstream_gauge_t gauge = shown(well);
+
+    (void)state;
+    assert_string_equal(gauge.name, "wms.example");
+    assert_string_equal(gauge.cause, "");
+    assert_int_equal(gauge.since, 0);
+    assert_int_equal(gauge.next, 0);
+    assert_int_equal(gauge.requests, 9);
+    assert_int_equal(gauge.errors, 3);
+    assert_int_equal(gauge.tasks, 3);
+    gauge = shown(away);
+    assert_string_equal(gauge.cause, "503");
+    assert_int_equal(gauge.since, 4);
+    assert_int_equal(gauge.next, 5);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_gauges__##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(there_are_none_at_first),
+        TEST(are_read_as_they_were_written),
+        TEST(of_upstreams_go_with_their_seeder),
+        TEST(nonsense_on_the_board_harms_nobody),
+        TEST(a_change_is_counted_when_readers_see_it),
+        TEST(what_comes_back_is_a_change),
+        TEST(tasks_and_seeder_count_too),
+        TEST(all_else_does_not_count),
+        TEST(two_boards_are_told_apart),
+        TEST(nobody_reads_half_of_one),
+        TEST(states_of_an_upstream),
+        TEST(an_upstream_that_is_well_has_no_cause),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
