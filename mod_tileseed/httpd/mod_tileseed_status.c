@@ -10,6 +10,7 @@
 #include <mod_status.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_gauges.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_supervise.h"
 #include "protocol/tseed_document.h"
@@ -31,8 +32,9 @@ typedef struct {
     const char *seeder;
     const apr_array_header_t *rows; /* of tseed_row_t; NULL: the board can't be read just now */
     int running;
-    double rate;         /* tiles a second, of all tasks */
-    int64_t used, limit; /* bytes; -1: not known, no limit */
+    double rate;                         /* tiles a second, of all tasks */
+    int64_t used, limit;                 /* bytes; -1: not known, no limit */
+    const apr_array_header_t *upstreams; /* of tseed_upstream_gauge_t */
 } section_t;
 
 /* ---- reading ---- */
@@ -62,6 +64,21 @@ static void read_quota(section_t *section, const tseed_rest_t *rest)
     tseed_rest_used(rest, &section->used);
 }
 
+static void read_upstreams(section_t *section, const tseed_board_t *board)
+{
+    apr_array_header_t *upstreams =
+        apr_array_make(section->r->pool, 4, sizeof(tseed_upstream_gauge_t));
+
+    for (unsigned i = 0; i < tseed_gauges_upstreams(board); i++) {
+        tseed_upstream_gauge_t gauge;
+
+        if (tseed_gauges_upstream_get(board, i, &gauge)) {
+            APR_ARRAY_PUSH(upstreams, tseed_upstream_gauge_t) = gauge;
+        }
+    }
+    section->upstreams = upstreams;
+}
+
 /* ---- for machines ---- */
 
 /* A text is one line. */
@@ -89,6 +106,21 @@ static void write_task(request_rec *r, int i, const tseed_row_t *row)
     }
 }
 
+static void write_upstream(request_rec *r, int i, const tseed_upstream_gauge_t *gauge)
+{
+    ap_rprintf(r, "TileSeedUpstream[%d]Name: %s\n", i, plain(gauge->name, r->pool));
+    ap_rprintf(r, "TileSeedUpstream[%d]State: %s\n", i, tseed_upstream_state_name(gauge->state));
+    ap_rprintf(r, "TileSeedUpstream[%d]Window: %" APR_INT64_T_FMT "\n", i, gauge->window);
+    ap_rprintf(r, "TileSeedUpstream[%d]UnderWay: %" APR_INT64_T_FMT "\n", i, gauge->under_way);
+    ap_rprintf(r, "TileSeedUpstream[%d]Queued: %" APR_INT64_T_FMT "\n", i, gauge->queued);
+    ap_rprintf(r, "TileSeedUpstream[%d]TasksWaiting: %" APR_INT64_T_FMT "\n", i, gauge->tasks);
+    ap_rprintf(r, "TileSeedUpstream[%d]Requests: %" APR_INT64_T_FMT "\n", i, gauge->requests);
+    ap_rprintf(r, "TileSeedUpstream[%d]Errors: %" APR_INT64_T_FMT "\n", i, gauge->errors);
+    if (*gauge->cause) {
+        ap_rprintf(r, "TileSeedUpstream[%d]Cause: %s\n", i, plain(gauge->cause, r->pool));
+    }
+}
+
 static void write_values(const section_t *section)
 {
     request_rec *r = section->r;
@@ -107,6 +139,9 @@ static void write_values(const section_t *section)
     }
     for (int i = 0; section->rows && i < section->rows->nelts && i < TASKS_MOST; i++) {
         write_task(r, i, &APR_ARRAY_IDX(section->rows, i, tseed_row_t));
+    }
+    for (int i = 0; i < section->upstreams->nelts; i++) {
+        write_upstream(r, i, &APR_ARRAY_IDX(section->upstreams, i, tseed_upstream_gauge_t));
     }
 }
 
@@ -154,6 +189,44 @@ static void show_tasks(const section_t *section, int has_tables)
     }
 }
 
+static void show_upstream(request_rec *r, const tseed_upstream_gauge_t *gauge, int has_tables)
+{
+    const char *name = tseed_escape_xml(gauge->name, r->pool);
+    const char *state = tseed_upstream_state_name(gauge->state);
+    const char *cause = tseed_escape_xml(gauge->cause, r->pool);
+    const char *requests = apr_psprintf(r->pool, "%" APR_INT64_T_FMT " of %" APR_INT64_T_FMT,
+                                        gauge->errors, gauge->requests);
+
+    if (has_tables) {
+        ap_rprintf(r,
+                   "<tr><td>%s</td><td>%s</td><td>%" APR_INT64_T_FMT "</td><td>%" APR_INT64_T_FMT
+                   "</td><td>%" APR_INT64_T_FMT "</td><td>%s</td><td>%s</td></tr>\n",
+                   name, state, gauge->window, gauge->under_way, gauge->queued, requests, cause);
+    } else {
+        ap_rprintf(r,
+                   "<li>upstream %s: %s, %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
+                   " requests under way, %" APR_INT64_T_FMT " queued, %s failed. %s</li>\n",
+                   name, state, gauge->under_way, gauge->window, gauge->queued, requests, cause);
+    }
+}
+
+static void show_upstreams(const section_t *section, int has_tables)
+{
+    request_rec *r = section->r;
+
+    if (section->upstreams->nelts == 0) {
+        return;
+    }
+    ap_rputs(has_tables ? "<table border=\"0\"><tr><th>Upstream</th><th>State</th><th>Window</th>"
+                          "<th>Under way</th><th>Queued</th><th>Failed</th><th>Cause</th></tr>\n"
+                        : "<ul>\n",
+             r);
+    for (int i = 0; i < section->upstreams->nelts; i++) {
+        show_upstream(r, &APR_ARRAY_IDX(section->upstreams, i, tseed_upstream_gauge_t), has_tables);
+    }
+    ap_rputs(has_tables ? "</table>\n" : "</ul>\n", r);
+}
+
 static void show_quota(const section_t *section)
 {
     request_rec *r = section->r;
@@ -180,6 +253,7 @@ static void show_page(const section_t *section, int has_tables)
     if (section->rows && section->rows->nelts > 0) {
         show_tasks(section, has_tables);
     }
+    show_upstreams(section, has_tables);
 }
 
 int tseed_status_section(request_rec *r, int flags)
@@ -198,6 +272,7 @@ int tseed_status_section(request_rec *r, int flags)
     section.seeder = seeder_states[tseed_board_seeder(rest.board, NULL, NULL, NULL)];
     read_tasks(&section, rest.board);
     read_quota(&section, &rest);
+    read_upstreams(&section, rest.board);
     if (flags & AP_STATUS_SHORT) {
         write_values(&section);
     } else {
