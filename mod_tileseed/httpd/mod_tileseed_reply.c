@@ -9,6 +9,7 @@
 #include <http_log.h>
 #include <http_protocol.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <util_filter.h>
 
 #include "base/tseed_clock.h"
@@ -30,7 +31,8 @@ static int send_whole(request_rec *r, int status, const char *type, const char *
     r->content_languages = NULL;
     ap_set_content_type(r, type);
     ap_set_content_length(r, (apr_off_t)length);
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
+    apr_table_setn(r->headers_out, "Cache-Control",
+                   apr_table_get(r->headers_out, "ETag") ? "no-cache" : "no-store");
     apr_table_setn(r->headers_out, "Expires", "0");
     apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff"); /* it may quote a client */
     if (!r->header_only) {
@@ -65,6 +67,37 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
     va_end(args);
     tseed_audit_note(r, "%s", text);
     return tseed_reply_send(r, status, "text/plain", tseed_escape_plain(text, r->pool));
+}
+
+/* Filters that compress an answer mark its ETag, and don't take the mark away from a request. */
+static const char *without_marks(request_rec *r, const char *etags)
+{
+    static const char *const marks[] = {"-gzip\"", "-br\""};
+    char *plain = apr_pstrdup(r->pool, etags);
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        const size_t length = strlen(marks[i]) - 1;
+
+        for (char *at = strstr(plain, marks[i]); at; at = strstr(at, marks[i])) {
+            memmove(at, at + length, strlen(at + length) + 1);
+        }
+    }
+    return plain;
+}
+
+int tseed_reply_etag(request_rec *r, const char *etag)
+{
+    const char *match = apr_table_get(r->headers_in, "If-None-Match");
+
+    apr_table_setn(r->headers_out, "ETag", etag);
+    apr_table_setn(r->headers_out, "Cache-Control", "no-cache");
+    if (!match) {
+        return OK;
+    }
+    if (strchr(match, '-')) {
+        apr_table_setn(r->headers_in, "If-None-Match", without_marks(r, match));
+    }
+    return ap_meets_conditions(r);
 }
 
 void tseed_reply_warn(request_rec *r, const char *warning)

@@ -9,7 +9,8 @@
 
 #include "protocol/tseed_document.h"
 
-/* Each sends a whole answer with `Cache-Control: no-store` and charset ISO-8859-1, and returns OK.
+/* Each sends a whole answer with charset ISO-8859-1, with `Cache-Control: no-store` or, if it has an
+ * ETag, `no-cache`, and returns OK.
  * `body` is pure ASCII but in error, which takes UTF-8. */
 int tseed_reply_send(request_rec *r, int status, const char *type, const char *body);
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body);
@@ -18,6 +19,10 @@ int tseed_reply_error(request_rec *r, int status, const char *format, ...)
 
 /* The same for a document of a map service, which declares UTF-8 and is labelled so. */
 int tseed_reply_service(request_rec *r, int status, const char *type, const char *body);
+
+/* Says that the document which is sent next has this ETag, and may be kept if it is asked for each
+ * time. HTTP_NOT_MODIFIED: the client has that document, return this status. OK: send it. */
+int tseed_reply_etag(request_rec *r, const char *etag);
 
 /* Sets the header TileSeed-Warning of an answer that is sent later; `warning` is one line of UTF-8.
  */

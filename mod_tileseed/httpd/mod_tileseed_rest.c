@@ -110,6 +110,8 @@ static const struct {
     [TSEED_ACTION_FAILURES] = {tseed_handle_failures, 0, 0},
     [TSEED_ACTION_ESTIMATE] = {tseed_handle_estimate, 1, 0},
     [TSEED_ACTION_LAYERS] = {tseed_handle_layers, 0, 0},
+    [TSEED_ACTION_OVERVIEW] = {tseed_handle_overview, 0, 0},
+    [TSEED_ACTION_UPSTREAMS] = {tseed_handle_upstreams, 0, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
 };
 

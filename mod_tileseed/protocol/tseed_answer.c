@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "protocol/tseed_answer_parts.h"
 #include "protocol/tseed_document.h"
-#include "protocol/tseed_json_write.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -114,10 +114,10 @@ static double rate_of(const tseed_progress_t *progress)
                : 0;
 }
 
-static void add_rate(tseed_json_t *json, const tseed_task_t *task, const tseed_progress_t *progress)
+void tseed_answer_rate(tseed_json_t *json, int64_t total, const tseed_progress_t *progress)
 {
     const double rate = rate_of(progress);
-    const int64_t left = task->tiles_total - tseed_progress_processed(progress);
+    const int64_t left = total - tseed_progress_processed(progress);
     const double seconds = rate > 0 ? ceil((double)left / rate) : 0;
 
     tseed_json_raw(json, "tilesPerSecond",
@@ -186,7 +186,7 @@ const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *
     tseed_json_words(&json, "state", tseed_task_state_name(progress->state));
     tseed_json_words(&json, "reason", progress->reason);
     add_counts(&json, task, progress);
-    add_rate(&json, task, progress);
+    tseed_answer_rate(&json, task->tiles_total, progress);
     tseed_json_words(&json, "requestedBy", task->requested_by);
     add_ignored(&json, task);
     tseed_json_time(&json, "created", task->created);

@@ -41,6 +41,8 @@ static const row_t rows[] = {
     {"/estimate/", LAYER, either_format, .get = TSEED_ACTION_ESTIMATE,
      .post = TSEED_ACTION_ESTIMATE},
     {"/layers", NOTHING, ".json", .get = TSEED_ACTION_LAYERS},
+    {"/overview", NOTHING, ".json", .get = TSEED_ACTION_OVERVIEW},
+    {"/upstreams", NOTHING, ".json", .get = TSEED_ACTION_UPSTREAMS},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", NUMBER, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
     {"/tasks/", NUMBER, "/failures.json", .get = TSEED_ACTION_FAILURES},

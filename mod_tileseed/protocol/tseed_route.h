@@ -23,6 +23,8 @@ typedef enum {
     TSEED_ACTION_CLEANUP,   /* POST diskquota/cleanup */
     TSEED_ACTION_ESTIMATE,  /* GET, POST estimate/<layer>.xml|json */
     TSEED_ACTION_LAYERS,    /* GET layers.json */
+    TSEED_ACTION_OVERVIEW,  /* GET overview.json */
+    TSEED_ACTION_UPSTREAMS, /* GET upstreams.json */
     TSEED_ACTION_TASKS,     /* GET tasks.json */
     TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,
