@@ -16,6 +16,7 @@
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
+#include "protocol/tseed_task_levels.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -157,6 +158,33 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
     return DECLINED;
 }
 
+/* How far a task is at each of its levels. NULL: its grid set is another one now, or the list of
+ * what it retries can't be read. */
+static const apr_array_header_t *levels_of(const tseed_rest_t *rest,
+                                           const tseed_task_record_t *record)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const tseed_task_t *task = record->task;
+    const tseed_gridset_t *gridset = tseed_catalog_find_gridset(rest->conf->catalog, task->gridset);
+    int64_t listed[TSEED_LEVELS_MAX];
+    tseed_state_t *state;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!gridset || strcmp(tseed_gridset_print(gridset, pool), task->gridset_print) != 0) {
+        return NULL;
+    }
+    if (task->retry_of) {
+        state = tseed_child_acquire(&rv);
+        if (state) {
+            rv = tseed_state_metatile_levels(state, listed, task->id);
+        }
+        tseed_child_release(state, pool);
+    }
+    return rv == APR_SUCCESS ? tseed_task_levels(task, &record->progress, gridset,
+                                                 task->retry_of ? listed : NULL, pool)
+                             : NULL;
+}
+
 int tseed_handle_task_get(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
@@ -166,7 +194,8 @@ int tseed_handle_task_get(tseed_rest_t *rest)
     return status != DECLINED
                ? status
                : tseed_reply_document(r, TSEED_BODY_JSON,
-                                      tseed_answer_task(record.task, &record.progress, r->pool));
+                                      tseed_answer_task_levels(record.task, &record.progress,
+                                                               levels_of(rest, &record), r->pool));
 }
 
 int tseed_handle_task_delete(tseed_rest_t *rest)
@@ -213,6 +242,7 @@ int tseed_handle_failures(tseed_rest_t *rest)
     request_rec *r = rest->r;
     tseed_failure_query_t query, wanted;
     tseed_task_record_t record;
+    tseed_causes_t causes;
     apr_array_header_t *failures;
     int64_t total;
     const char *why, *next = NULL, *error = tseed_failure_query_read(&query, r->args, r->pool);
@@ -232,6 +262,9 @@ int tseed_handle_failures(tseed_rest_t *rest)
     if (state) {
         rv = tseed_state_failures(state, &failures, &total, record.task->id, &wanted, r->pool);
     }
+    if (state && rv == APR_SUCCESS && query.z < 0) {
+        rv = tseed_state_causes(state, &causes, record.task->id, r->pool);
+    }
     why = tseed_child_release(state, r->pool);
     if (rv != APR_SUCCESS) {
         return tseed_reply_no_state(r, rv, why, "list the failures");
@@ -240,8 +273,9 @@ int tseed_handle_failures(tseed_rest_t *rest)
         next = next_failures(rest, query.limit, failures);
         set_next(r, next);
     }
-    return tseed_reply_document(r, TSEED_BODY_JSON,
-                                tseed_answer_failures(failures, total, next, r->pool));
+    return tseed_reply_document(
+        r, TSEED_BODY_JSON,
+        tseed_answer_failures(failures, query.z < 0 ? &causes : NULL, total, next, r->pool));
 }
 
 /* ---- retry ---- */

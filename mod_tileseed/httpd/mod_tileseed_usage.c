@@ -22,6 +22,11 @@ APLOG_USE_MODULE(tileseed);
 
 #define WAIT_CHANGE APR_USEC_PER_SEC
 
+/* Pages that are added up by level for one answer: about a tenth of a second, and half a second for
+ * a client that asks for one tile set. */
+#define LEVELS_OF_ALL 200000
+#define LEVELS_OF_ONE 1000000
+
 /* *value: "" when there is none yet. */
 static apr_status_t load_note(tseed_state_t *state, const char **value, const char *name,
                               apr_pool_t *pool)
@@ -40,7 +45,6 @@ static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, ts
 {
     apr_pool_t *pool = rest->r->pool;
     apr_array_header_t *records;
-    tseed_tileset_t tileset;
     apr_status_t rv = tseed_books_tilesets(state, &records, pool);
 
     usage->rows = apr_array_make(pool, 16, sizeof(tseed_usage_row_t));
@@ -48,11 +52,66 @@ static apr_status_t load_rows(const tseed_rest_t *rest, tseed_state_t *state, ts
         const tseed_tileset_record_t *record = &APR_ARRAY_IDX(records, i, tseed_tileset_record_t);
 
         if (tseed_rest_sees(rest, record->layer)) {
+            tseed_tileset_t tileset = {0};
+            const int is_configured =
+                !tseed_usage_resolve(&tileset, record, rest->conf->catalog, pool);
+
             APR_ARRAY_PUSH(usage->rows, tseed_usage_row_t) = (tseed_usage_row_t){
-                *record,
-                !tseed_usage_resolve(&tileset, record, rest->conf->catalog, pool),
+                .record = *record,
+                .is_configured = is_configured,
+                .subset = is_configured ? tileset.subset : NULL,
             };
         }
+    }
+    return rv;
+}
+
+/* Gives each row its levels. Both lists are sorted by the numbers of tile sets. */
+static void assign_levels(tseed_usage_t *usage, const apr_array_header_t *levels, int64_t tileset,
+                          apr_pool_t *pool)
+{
+    int at = 0;
+
+    for (int i = 0; i < usage->rows->nelts; i++) {
+        tseed_usage_row_t *row = &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t);
+        const int64_t id = row->record.id;
+        apr_array_header_t *own;
+
+        if (tileset && id != tileset) {
+            continue;
+        }
+        own = apr_array_make(pool, 1, sizeof(tseed_usage_level_t));
+        while (at < levels->nelts && APR_ARRAY_IDX(levels, at, tseed_usage_level_t).tileset <= id) {
+            const tseed_usage_level_t *level = &APR_ARRAY_IDX(levels, at++, tseed_usage_level_t);
+
+            if (level->tileset == id) {
+                APR_ARRAY_PUSH(own, tseed_usage_level_t) = *level;
+            }
+        }
+        row->levels = own;
+    }
+}
+
+/* Adds up the levels of one tile set (0: of all) unless there are too many pages. */
+static apr_status_t load_levels(tseed_state_t *state, tseed_usage_t *usage, int64_t tileset,
+                                apr_pool_t *pool)
+{
+    apr_array_header_t *levels;
+    apr_status_t rv;
+    int64_t pages = 0;
+
+    for (int i = 0; i < usage->rows->nelts; i++) {
+        const tseed_tileset_record_t *record =
+            &APR_ARRAY_IDX(usage->rows, i, tseed_usage_row_t).record;
+
+        pages += !tileset || record->id == tileset ? record->pages : 0;
+    }
+    if (pages > (tileset ? LEVELS_OF_ONE : LEVELS_OF_ALL)) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_books_levels(state, &levels, tileset, pool);
+    if (rv == APR_SUCCESS) {
+        assign_levels(usage, levels, tileset, pool);
     }
     return rv;
 }
@@ -170,6 +229,9 @@ int tseed_handle_usage(tseed_rest_t *rest)
         state = tseed_child_acquire(&rv);
         if (state) {
             rv = load_usage(rest, state, &usage);
+        }
+        if (state && rv == APR_SUCCESS) {
+            rv = load_levels(state, &usage, part.query.tileset, r->pool);
         }
         if (state && rv == APR_SUCCESS && part.query.tileset) {
             rv = load_part(state, &part, &usage, r->pool);

@@ -10,6 +10,7 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_answer_parts.h"
 #include "protocol/tseed_document.h"
+#include "protocol/tseed_task_levels.h"
 
 #define I64 "%" APR_INT64_T_FMT
 
@@ -175,24 +176,61 @@ static void add_ignored(tseed_json_t *json, const tseed_task_t *task)
     tseed_json_close(json, ']');
 }
 
+static void add_task(tseed_json_t *json, const tseed_task_t *task, const tseed_progress_t *progress)
+{
+    tseed_json_number(json, "id", task->id);
+    add_request(json, task);
+    tseed_json_words(json, "state", tseed_task_state_name(progress->state));
+    tseed_json_words(json, "reason", progress->reason);
+    add_counts(json, task, progress);
+    tseed_answer_rate(json, task->tiles_total, progress);
+    tseed_json_words(json, "requestedBy", task->requested_by);
+    add_ignored(json, task);
+    tseed_json_time(json, "created", task->created);
+    tseed_json_time(json, "started", progress->started);
+    tseed_json_time(json, "finished", progress->finished);
+    tseed_json_known(json, "retryOf", task->retry_of != 0, task->retry_of);
+}
+
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_pool_t *pool)
 {
     tseed_json_t json = tseed_json_begin(pool);
 
     tseed_json_open(&json, NULL, '{');
-    tseed_json_number(&json, "id", task->id);
-    add_request(&json, task);
-    tseed_json_words(&json, "state", tseed_task_state_name(progress->state));
-    tseed_json_words(&json, "reason", progress->reason);
-    add_counts(&json, task, progress);
-    tseed_answer_rate(&json, task->tiles_total, progress);
-    tseed_json_words(&json, "requestedBy", task->requested_by);
-    add_ignored(&json, task);
-    tseed_json_time(&json, "created", task->created);
-    tseed_json_time(&json, "started", progress->started);
-    tseed_json_time(&json, "finished", progress->finished);
-    tseed_json_known(&json, "retryOf", task->retry_of != 0, task->retry_of);
+    add_task(&json, task, progress);
+    tseed_json_close(&json, '}');
+    return tseed_json_end(&json);
+}
+
+static void add_levels(tseed_json_t *json, const apr_array_header_t *levels)
+{
+    if (!levels) {
+        tseed_json_raw(json, "levels", NULL);
+        return;
+    }
+    tseed_json_open(json, "levels", '[');
+    for (int i = 0; i < levels->nelts; i++) {
+        const tseed_task_level_t *level = &APR_ARRAY_IDX(levels, i, tseed_task_level_t);
+
+        tseed_json_open(json, NULL, '{');
+        tseed_json_number(json, "z", level->z);
+        tseed_json_number(json, "metatiles", level->metatiles);
+        tseed_json_number(json, "finished", level->finished);
+        tseed_json_known(json, "tiles", level->tiles >= 0, level->tiles);
+        tseed_json_close(json, '}');
+    }
+    tseed_json_close(json, ']');
+}
+
+const char *tseed_answer_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
+                                     const apr_array_header_t *levels, apr_pool_t *pool)
+{
+    tseed_json_t json = tseed_json_begin(pool);
+
+    tseed_json_open(&json, NULL, '{');
+    add_task(&json, task, progress);
+    add_levels(&json, levels);
     tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }
@@ -228,8 +266,39 @@ static void add_failure(tseed_json_t *json, const tseed_failure_t *failure)
     tseed_json_close(json, '}');
 }
 
-const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t total,
-                                  const char *next, apr_pool_t *pool)
+static void add_cause(tseed_json_t *json, const tseed_cause_t *cause)
+{
+    tseed_json_open(json, NULL, '{');
+    tseed_json_words(json, "cause", cause->cause);
+    tseed_json_known(json, "httpStatus", cause->http_status != 0, cause->http_status);
+    tseed_json_number(json, "count", cause->count);
+    tseed_json_time(json, "first", cause->first);
+    tseed_json_time(json, "last", cause->last);
+    tseed_json_open(json, "example", '{');
+    tseed_json_number(json, "z", cause->z);
+    tseed_json_number(json, "x", cause->x);
+    tseed_json_number(json, "y", cause->y);
+    tseed_json_close(json, '}');
+    tseed_json_close(json, '}');
+}
+
+static void add_causes(tseed_json_t *json, const tseed_causes_t *causes)
+{
+    if (!causes) {
+        tseed_json_raw(json, "causes", NULL);
+        tseed_json_raw(json, "causesOf", NULL);
+        return;
+    }
+    tseed_json_open(json, "causes", '[');
+    for (int i = 0; i < causes->list->nelts; i++) {
+        add_cause(json, &APR_ARRAY_IDX(causes->list, i, tseed_cause_t));
+    }
+    tseed_json_close(json, ']');
+    tseed_json_number(json, "causesOf", causes->looked);
+}
+
+const char *tseed_answer_failures(const apr_array_header_t *failures, const tseed_causes_t *causes,
+                                  int64_t total, const char *next, apr_pool_t *pool)
 {
     tseed_json_t json = tseed_json_begin(pool);
 
@@ -239,6 +308,7 @@ const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t to
         add_failure(&json, &APR_ARRAY_IDX(failures, i, tseed_failure_t));
     }
     tseed_json_close(&json, ']');
+    add_causes(&json, causes);
     tseed_json_number(&json, "total", total);
     tseed_json_words(&json, "next", next);
     tseed_json_close(&json, '}');

@@ -22,13 +22,17 @@ const char *tseed_answer_status(const tseed_status_row_t *rows, int count, apr_p
 const char *tseed_answer_task(const tseed_task_t *task, const tseed_progress_t *progress,
                               apr_pool_t *pool);
 
-/* {"tasks":[…]}, each as above; of tseed_task_record_t. */
+/* The same with `levels`, an array of tseed_task_level_t; NULL: they are not known. */
+const char *tseed_answer_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
+                                     const apr_array_header_t *levels, apr_pool_t *pool);
+
+/* {"tasks":[…]}, each as tseed_answer_task has it; of tseed_task_record_t. */
 const char *tseed_answer_tasks(const apr_array_header_t *records, apr_pool_t *pool);
 
 /* A page of a task's failures, of tseed_failure_t; `total` counts them all, `next` is the address
- * of the next page or NULL. */
-const char *tseed_answer_failures(const apr_array_header_t *failures, int64_t total,
-                                  const char *next, apr_pool_t *pool);
+ * of the next page or NULL. causes: NULL on pages behind the first. */
+const char *tseed_answer_failures(const apr_array_header_t *failures, const tseed_causes_t *causes,
+                                  int64_t total, const char *next, apr_pool_t *pool);
 
 /* One task that a termination met. */
 typedef struct {

@@ -86,6 +86,22 @@ typedef struct {
     apr_time_t time;
 } tseed_failure_t;
 
+/* The failures of a task that have one cause. */
+typedef struct {
+    const char *cause;
+    int http_status; /* 0: none */
+    int64_t count;
+    apr_time_t first, last; /* of the first and the last of them */
+    int z;                  /* one of the metatiles, by its first tile */
+    int64_t x, y;
+} tseed_cause_t;
+
+/* The failures of a task, grouped by their causes. */
+typedef struct {
+    apr_array_header_t *list; /* of tseed_cause_t, the most frequent first */
+    int64_t looked;           /* failures that were looked at for that */
+} tseed_causes_t;
+
 /* "seed", "reseed", "truncate"; "PENDING" and so on. Static text. */
 const char *tseed_task_type_name(tseed_task_type_t type);
 const char *tseed_task_state_name(tseed_task_state_t state);

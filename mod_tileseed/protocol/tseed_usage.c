@@ -12,6 +12,7 @@
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_json_write.h"
+#include "tiling/tseed_range.h"
 
 /* ---- status ---- */
 
@@ -134,6 +135,39 @@ static void add_rest(tseed_json_t *json, const char *name, const tseed_effect_t 
     tseed_json_close(json, '}');
 }
 
+/* How many tiles the tile set can have at a level; -1: it is not configured to have any. */
+static int64_t possible_at(const tseed_usage_row_t *row, int z)
+{
+    const tseed_subset_t *subset = row->is_configured ? row->subset : NULL;
+    tseed_range_t range;
+
+    if (!subset || z < subset->zoom_first || z > subset->zoom_last) {
+        return -1;
+    }
+    range = tseed_range_of(subset->gridset, z, &subset->extent);
+    return tseed_range_count(&range);
+}
+
+static void add_levels(tseed_json_t *json, const tseed_usage_row_t *row)
+{
+    if (!row->levels) {
+        tseed_json_raw(json, "levels", NULL);
+        return;
+    }
+    tseed_json_open(json, "levels", '[');
+    for (int i = 0; i < row->levels->nelts; i++) {
+        const tseed_usage_level_t *level = &APR_ARRAY_IDX(row->levels, i, tseed_usage_level_t);
+        const int64_t possible = possible_at(row, level->z);
+
+        tseed_json_open(json, NULL, '{');
+        tseed_json_number(json, "z", level->z);
+        add_effect(json, &level->usage);
+        tseed_json_known(json, "possible", possible >= 0, possible);
+        tseed_json_close(json, '}');
+    }
+    tseed_json_close(json, ']');
+}
+
 static void add_tileset(tseed_json_t *json, const char *name, const tseed_usage_row_t *row)
 {
     const tseed_tileset_record_t *record = &row->record;
@@ -153,6 +187,7 @@ static void add_tileset(tseed_json_t *json, const char *name, const tseed_usage_
     tseed_json_number(json, "pages", record->pages);
     add_rest(json, "shared", &record->shared);
     add_rest(json, "detached", &record->detached);
+    add_levels(json, row);
     tseed_json_close(json, '}');
 }
 

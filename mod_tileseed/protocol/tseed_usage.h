@@ -61,9 +61,18 @@ void tseed_usage_load(tseed_usage_status_t *status, const char *saved);
 const char *tseed_usage_resolve(tseed_tileset_t *tileset, const tseed_tileset_record_t *record,
                                 const tseed_catalog_t *catalog, apr_pool_t *pool);
 
+/* What the pages of one level of a tile set hold. */
+typedef struct {
+    int64_t tileset;
+    int z;
+    tseed_effect_t usage;
+} tseed_usage_level_t;
+
 typedef struct {
     tseed_tileset_record_t record;
-    int is_configured; /* the quota is about these only */
+    int is_configured;                /* the quota is about these only */
+    const tseed_subset_t *subset;     /* of a configured one */
+    const apr_array_header_t *levels; /* of tseed_usage_level_t, ascending; NULL: not known */
 } tseed_usage_row_t;
 
 typedef struct {

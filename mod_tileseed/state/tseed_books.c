@@ -200,6 +200,41 @@ apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages,
     return tseed_work_read(state, load_pages, &call);
 }
 
+typedef struct {
+    apr_array_header_t *levels;
+    int64_t tileset;
+} levels_t;
+
+static apr_status_t load_levels(tseed_state_t *state, void *baton)
+{
+    const levels_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv =
+        call->tileset ? tseed_database_select(&rows, &state->db, TSEED_SQL_PAGES_BY_LEVEL,
+                                              (const void *[]){&call->tileset}, state->scratch)
+                      : tseed_database_select(&rows, &state->db, TSEED_SQL_PAGES_BY_LEVEL_OF_ALL,
+                                              NULL, state->scratch);
+
+    apr_array_clear(call->levels);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_usage_level_t *level = apr_array_push(call->levels);
+
+        level->tileset = tseed_rows_int64(&rows);
+        level->z = tseed_rows_int(&rows);
+        load_effect(&level->usage, &rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_books_levels(tseed_state_t *state, apr_array_header_t **levels, int64_t tileset,
+                                apr_pool_t *pool)
+{
+    levels_t call = {apr_array_make(pool, 16, sizeof(tseed_usage_level_t)), tileset};
+
+    *levels = call.levels;
+    return tseed_work_read(state, load_levels, &call);
+}
+
 static apr_status_t save_page(tseed_state_t *state, void *baton)
 {
     const tseed_page_record_t *record = baton;

@@ -12,6 +12,7 @@
 #define TSEED_BOOKS_H
 
 #include "layer/tseed_page.h"
+#include "protocol/tseed_usage.h"
 #include "state/tseed_state.h"
 
 /* All tile sets (tseed_tileset_record_t), by id, in `pool`. Any process. */
@@ -34,6 +35,11 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t
  * first on), by level, column and row, in `pool`. Any process. */
 apr_status_t tseed_books_pages(tseed_state_t *state, apr_array_header_t **pages, int64_t tileset,
                                const tseed_page_t *after, int64_t most, apr_pool_t *pool);
+
+/* What the pages of a tile set (0: of all tile sets) hold by level: tseed_usage_level_t by tile set
+ * and level, in `pool`. Reads each of the pages. Any process. */
+apr_status_t tseed_books_levels(tseed_state_t *state, apr_array_header_t **levels, int64_t tileset,
+                                apr_pool_t *pool);
 
 /* Saves a page, whether there was one or not; deletes it, and its origins. */
 apr_status_t tseed_books_page_save(tseed_state_t *state, const tseed_page_record_t *record);

@@ -92,6 +92,14 @@ apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **fai
                                   int64_t *total, int64_t task, const tseed_failure_query_t *query,
                                   apr_pool_t *pool);
 
+/* Groups the failures of a task by their causes, at most a hundred thousand failures and fifty
+ * causes, in `pool`. */
+apr_status_t tseed_state_causes(tseed_state_t *state, tseed_causes_t *causes, int64_t task,
+                                apr_pool_t *pool);
+
+/* How many metatiles of each of TSEED_LEVELS_MAX levels a task with retry_of is about. */
+apr_status_t tseed_state_metatile_levels(tseed_state_t *state, int64_t *levels, int64_t task);
+
 /* Which tasks a client wants to terminate, and the reason that their records get. */
 typedef struct {
     int64_t task;                     /* this one; 0: all of the layers and states */

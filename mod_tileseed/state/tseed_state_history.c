@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* History: lists of tasks and of failed metatiles, tasks that retry these, and forgetting them. */
+#include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,10 @@
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
 
-#define CHUNK 512 /* failures that are read at a time */
+#define CHUNK       512 /* failures that are read at a time */
+#define CAUSES_MOST 50
+#define CAUSES_KEPT 1000 /* different ones, until the most frequent are known */
+#define CAUSES_OF   100000
 
 /* ---- tasks ---- */
 
@@ -99,16 +103,12 @@ static apr_status_t load_failures(tseed_state_t *state, void *baton)
     failures_t *call = baton;
     const tseed_failure_query_t *query = call->query;
     tseed_rows_t rows;
-    apr_status_t rv = tseed_work_number(state, call->total, TSEED_SQL_FAILURES_COUNT,
-                                        (const void *[]){&call->task});
+    apr_status_t rv = tseed_database_select(
+        &rows, &state->db, TSEED_SQL_FAILURES_AFTER,
+        (const void *[]){&call->task, &query->z, &query->x, &query->y, &query->limit},
+        state->scratch);
 
     apr_array_clear(call->failures);
-    if (rv == APR_SUCCESS) {
-        rv = tseed_database_select(
-            &rows, &state->db, TSEED_SQL_FAILURES_AFTER,
-            (const void *[]){&call->task, &query->z, &query->x, &query->y, &query->limit},
-            state->scratch);
-    }
     while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
         tseed_failure_t *failure = apr_array_push(call->failures);
 
@@ -124,6 +124,15 @@ static apr_status_t load_failures(tseed_state_t *state, void *baton)
     return rv;
 }
 
+static apr_status_t load_page(tseed_state_t *state, void *baton)
+{
+    const failures_t *call = baton;
+    apr_status_t rv = tseed_work_number(state, call->total, TSEED_SQL_FAILURES_COUNT,
+                                        (const void *[]){&call->task});
+
+    return rv == APR_SUCCESS ? load_failures(state, baton) : rv;
+}
+
 apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **failures,
                                   int64_t *total, int64_t task, const tseed_failure_query_t *query,
                                   apr_pool_t *pool)
@@ -131,10 +140,139 @@ apr_status_t tseed_state_failures(tseed_state_t *state, apr_array_header_t **fai
     failures_t call = {apr_array_make(pool, 16, sizeof(tseed_failure_t)), total, task, query};
 
     *failures = call.failures;
-    return tseed_work_read(state, load_failures, &call);
+    return tseed_work_read(state, load_page, &call);
+}
+
+/* ---- causes ---- */
+
+typedef struct {
+    tseed_causes_t *causes;
+    apr_hash_t *known; /* status and cause -> place in the list, an int * */
+    int64_t task;
+} causes_t;
+
+/* The entry of a failure's cause; NULL: there are too many different ones. */
+static tseed_cause_t *find_cause(causes_t *call, const tseed_failure_t *failure)
+{
+    apr_array_header_t *list = call->causes->list;
+    const char *key = apr_psprintf(list->pool, "%d %s", failure->http_status, failure->cause);
+    const int *place = apr_hash_get(call->known, key, APR_HASH_KEY_STRING);
+    tseed_cause_t *cause;
+
+    if (place) {
+        return &APR_ARRAY_IDX(list, *place, tseed_cause_t);
+    }
+    if (list->nelts == CAUSES_KEPT) {
+        return NULL;
+    }
+    apr_hash_set(call->known, key, APR_HASH_KEY_STRING,
+                 apr_pmemdup(list->pool, &list->nelts, sizeof(list->nelts)));
+    cause = apr_array_push(list);
+    *cause = (tseed_cause_t){.cause = apr_pstrdup(list->pool, failure->cause),
+                             .http_status = failure->http_status,
+                             .first = failure->time,
+                             .last = failure->time,
+                             .z = failure->z,
+                             .x = failure->x,
+                             .y = failure->y};
+    return cause;
+}
+
+static void add_to_cause(causes_t *call, const tseed_failure_t *failure)
+{
+    tseed_cause_t *cause = find_cause(call, failure);
+
+    call->causes->looked++;
+    if (cause) {
+        cause->count++;
+        cause->first = failure->time < cause->first ? failure->time : cause->first;
+        cause->last = failure->time > cause->last ? failure->time : cause->last;
+    }
+}
+
+/* Those that came as often stay in the order of their examples. */
+static int most_frequent_first(const void *a, const void *b)
+{
+    const tseed_cause_t *left = a, *right = b;
+
+    if (left->count != right->count) {
+        return left->count < right->count ? 1 : -1;
+    }
+    return left->z != right->z   ? left->z - right->z
+           : left->x != right->x ? (left->x > right->x) - (left->x < right->x)
+                                 : (left->y > right->y) - (left->y < right->y);
+}
+
+static apr_status_t load_causes(tseed_state_t *state, void *baton)
+{
+    causes_t *call = baton;
+    tseed_failure_query_t page = {.limit = CHUNK, .z = -1};
+    apr_status_t rv = APR_SUCCESS;
+    int count;
+
+    apr_array_clear(call->causes->list);
+    apr_hash_clear(call->known);
+    call->causes->looked = 0;
+    do {
+        failures_t failures = {apr_array_make(state->scratch, CHUNK, sizeof(tseed_failure_t)), NULL,
+                               call->task, &page};
+
+        rv = load_failures(state, &failures);
+        count = failures.failures->nelts;
+        for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+            const tseed_failure_t *failure = &APR_ARRAY_IDX(failures.failures, i, tseed_failure_t);
+
+            page = (tseed_failure_query_t){CHUNK, failure->z, failure->x, failure->y};
+            add_to_cause(call, failure);
+        }
+        apr_pool_clear(state->scratch);
+    } while (rv == APR_SUCCESS && count == CHUNK && call->causes->looked < CAUSES_OF);
+    return rv;
+}
+
+apr_status_t tseed_state_causes(tseed_state_t *state, tseed_causes_t *causes, int64_t task,
+                                apr_pool_t *pool)
+{
+    causes_t call = {causes, apr_hash_make(pool), task};
+    apr_status_t rv;
+
+    causes->list = apr_array_make(pool, 4, sizeof(tseed_cause_t));
+    rv = tseed_work_read(state, load_causes, &call);
+    qsort(causes->list->elts, (size_t)causes->list->nelts, sizeof(tseed_cause_t),
+          most_frequent_first);
+    if (causes->list->nelts > CAUSES_MOST) {
+        causes->list->nelts = CAUSES_MOST;
+    }
+    return rv;
 }
 
 /* ---- retry ---- */
+
+typedef struct {
+    int64_t *levels;
+    int64_t task;
+} metatile_levels_t;
+
+static apr_status_t load_metatile_levels(tseed_state_t *state, void *baton)
+{
+    const metatile_levels_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_METATILES_BY_LEVEL,
+                                            (const void *[]){&call->task}, state->scratch);
+
+    memset(call->levels, 0, TSEED_LEVELS_MAX * sizeof(*call->levels));
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        const int z = tseed_rows_int(&rows);
+
+        call->levels[z >= 0 && z < TSEED_LEVELS_MAX ? z : 0] = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+apr_status_t tseed_state_metatile_levels(tseed_state_t *state, int64_t *levels, int64_t task)
+{
+    return tseed_work_read(state, load_metatile_levels, &(metatile_levels_t){levels, task});
+}
 
 typedef struct {
     tseed_task_t *task;
@@ -164,13 +302,12 @@ static apr_status_t retry_one(tseed_state_t *state, retry_t *call, const tseed_f
 static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
 {
     tseed_failure_query_t page = {.limit = CHUNK, .z = -1};
-    int64_t total;
     apr_status_t rv = APR_SUCCESS;
     int count;
 
     do {
-        failures_t failures = {apr_array_make(state->scratch, CHUNK, sizeof(tseed_failure_t)),
-                               &total, call->task->retry_of, &page};
+        failures_t failures = {apr_array_make(state->scratch, CHUNK, sizeof(tseed_failure_t)), NULL,
+                               call->task->retry_of, &page};
 
         rv = load_failures(state, &failures);
         count = failures.failures->nelts;

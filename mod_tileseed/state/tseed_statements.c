@@ -81,6 +81,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         "INSERT INTO metatile (task, position, z, x, y) VALUES (%lld, %lld, %d, %lld, %lld)",
     [TSEED_SQL_METATILES_FROM] = "SELECT z, x, y FROM metatile WHERE task = %lld"
                                  " AND position >= %lld ORDER BY position LIMIT %lld",
+    [TSEED_SQL_METATILES_BY_LEVEL] =
+        "SELECT z, COUNT(*) FROM metatile WHERE task = %lld GROUP BY z",
     [TSEED_SQL_METATILES_DELETE] = "DELETE FROM metatile WHERE task = %lld",
     [TSEED_SQL_MEASURE_ADD] =
         "INSERT INTO measure (tileset, z, metatiles, tiles, bytes, bytes_squares, busy,"
@@ -128,6 +130,12 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
                         " FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
                         " ORDER BY z, x, y LIMIT %lld",
+    [TSEED_SQL_PAGES_BY_LEVEL] =
+        "SELECT tileset, z, SUM(names), SUM(files), SUM(bytes), SUM(allocated) FROM page"
+        " WHERE tileset = %lld GROUP BY tileset, z ORDER BY tileset, z",
+    [TSEED_SQL_PAGES_BY_LEVEL_OF_ALL] =
+        "SELECT tileset, z, SUM(names), SUM(files), SUM(bytes), SUM(allocated) FROM page"
+        " GROUP BY tileset, z ORDER BY tileset, z",
     [TSEED_SQL_PAGES_DELETE] = "DELETE FROM page WHERE tileset = %lld",
     [TSEED_SQL_PAGE_SAVE] =
         "INSERT INTO page (tileset, z, x, y, names, files, bytes, allocated, accessed, heat, dirty)"

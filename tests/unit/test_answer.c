@@ -313,10 +313,20 @@ static void test_answer__tasks_are_a_list_of_documents(void **state)
 static void test_answer__failures_have_a_cause_and_a_next_page(void **state)
 {
     apr_array_header_t *failures = apr_array_make(pool, 2, sizeof(tseed_failure_t));
+    tseed_causes_t causes = {apr_array_make(pool, 1, sizeof(tseed_cause_t)), 3};
 
     (void)state;
-    assert_string_equal(tseed_answer_failures(failures, 0, NULL, pool),
-                        "{\"failures\":[],\"total\":0,\"next\":null}");
+    APR_ARRAY_PUSH(causes.list, tseed_cause_t) =
+        (tseed_cause_t){.cause = "no answer",
+                        .count = 2,
+                        .first = STARTED,
+                        .last = STARTED + APR_USEC_PER_SEC,
+                        .z = 4,
+                        .x = 5,
+                        .y = 6};
+    assert_string_equal(tseed_answer_failures(failures, NULL, 0, NULL, pool),
+                        "{\"failures\":[],\"causes\":null,\"causesOf\":null,\"total\":0,"
+                        "\"next\":null}");
     APR_ARRAY_PUSH(failures, tseed_failure_t) = (tseed_failure_t){.task = 7,
                                                                   .z = 21,
                                                                   .x = INT64_C(4000000000),
@@ -328,11 +338,15 @@ static void test_answer__failures_have_a_cause_and_a_next_page(void **state)
     APR_ARRAY_PUSH(failures, tseed_failure_t) =
         (tseed_failure_t){.task = 7, .cause = "no answer", .attempts = 1, .time = STARTED};
     assert_string_equal(
-        tseed_answer_failures(failures, 3, "/rest/more", pool),
+        tseed_answer_failures(failures, &causes, 3, "/rest/more", pool),
         "{\"failures\":[{\"z\":21,\"x\":4000000000,\"y\":8,\"cause\":\"HTTP \\\"500\\\"\","
         "\"httpStatus\":500,\"attempts\":3,\"time\":\"2026-11-21T09:30:00.000Z\"},"
         "{\"z\":0,\"x\":0,\"y\":0,\"cause\":\"no answer\",\"httpStatus\":null,\"attempts\":1,"
-        "\"time\":\"2026-11-21T09:30:00.000Z\"}],\"total\":3,\"next\":\"/rest/more\"}");
+        "\"time\":\"2026-11-21T09:30:00.000Z\"}],"
+        "\"causes\":[{\"cause\":\"no answer\",\"httpStatus\":null,\"count\":2,"
+        "\"first\":\"2026-11-21T09:30:00.000Z\",\"last\":\"2026-11-21T09:30:01.000Z\","
+        "\"example\":{\"z\":4,\"x\":5,\"y\":6}}],\"causesOf\":3,"
+        "\"total\":3,\"next\":\"/rest/more\"}");
 }
 
 /* ---- parameters ---- */

@@ -697,6 +697,36 @@ static void test_books__give_pages_back_in_order(void **data)
     assert_int_equal(pages_of(7, NULL, 9)->nelts, 3);
 }
 
+static void check_level(const tseed_usage_level_t *level, int64_t tileset, int z, int64_t pages)
+{
+    assert_int_equal(level->tileset, tileset);
+    assert_int_equal(level->z, z);
+    assert_same(&level->usage, &(tseed_effect_t){4 * pages, 3 * pages, (INT64_C(5) << 40) * pages,
+                                                 (INT64_C(6) << 40) * pages});
+}
+
+static void test_books__add_pages_up_by_level(void **data)
+{
+    const tseed_page_t places[] = {{0, 0, 0}, {3, 1, 9}, {3, 2, 0}, {3, 2, INT64_C(1) << 40}};
+    apr_array_header_t *levels;
+
+    (void)data;
+    assert_int_equal(tseed_books_levels(state, &levels, 0, pool), APR_SUCCESS);
+    assert_int_equal(levels->nelts, 0);
+    for (int i = 0; i < 4; i++) {
+        save_page(7, places[i], 1);
+    }
+    save_page(8, places[1], 1);
+    assert_int_equal(tseed_books_levels(state, &levels, 0, pool), APR_SUCCESS);
+    assert_int_equal(levels->nelts, 3);
+    check_level(&APR_ARRAY_IDX(levels, 0, tseed_usage_level_t), 7, 0, 1);
+    check_level(&APR_ARRAY_IDX(levels, 1, tseed_usage_level_t), 7, 3, 3);
+    check_level(&APR_ARRAY_IDX(levels, 2, tseed_usage_level_t), 8, 3, 1);
+    assert_int_equal(tseed_books_levels(state, &levels, 8, pool), APR_SUCCESS);
+    assert_int_equal(levels->nelts, 1);
+    check_level(&APR_ARRAY_IDX(levels, 0, tseed_usage_level_t), 8, 3, 1);
+}
+
 static void test_books__forget_what_is_recorded_anew(void **data)
 {
     tseed_tileset_record_t first = record_of(0), other = record_of(1);
@@ -741,9 +771,13 @@ static void test_books__keep_notes(void **data)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(give_a_tile_set_back_as_it_was),   TEST(give_pages_back_in_order),
-        TEST(say_when_a_tile_set_is_not_there), TEST(keep_notes),
-        TEST(forget_what_is_recorded_anew),     TEST(agree_with_the_disk_whatever_happens),
+        TEST(give_a_tile_set_back_as_it_was),
+        TEST(give_pages_back_in_order),
+        TEST(say_when_a_tile_set_is_not_there),
+        TEST(keep_notes),
+        TEST(add_pages_up_by_level),
+        TEST(forget_what_is_recorded_anew),
+        TEST(agree_with_the_disk_whatever_happens),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,94 @@ static void test_history__pages_through_failures_in_order(void **data)
     assert_int_equal(seen, 5);
 }
 
+/* ---- causes ---- */
+
+static void fail_at(const fixture_t *fixture, int64_t x, const char *cause, int status,
+                    apr_time_t time)
+{
+    const tseed_failure_t failure = {.task = 7,
+                                     .z = 3,
+                                     .x = x,
+                                     .cause = cause,
+                                     .http_status = status,
+                                     .attempts = 1,
+                                     .time = time};
+
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+}
+
+static tseed_causes_t causes_of(const fixture_t *fixture, int64_t task)
+{
+    tseed_causes_t causes;
+
+    assert_int_equal(tseed_state_causes(fixture->state, &causes, task, fixture->pool), APR_SUCCESS);
+    return causes;
+}
+
+static const tseed_cause_t *cause(const tseed_causes_t *causes, int i)
+{
+    return &APR_ARRAY_IDX(causes->list, i, tseed_cause_t);
+}
+
+static void test_history__causes_by_their_number(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_causes_t causes;
+
+    assert_int_equal(causes_of(fixture, 7).list->nelts, 0);
+    give_up(fixture, 8, 1, 0, 0);
+    fail_at(fixture, 9, "b", 0, 50);
+    fail_at(fixture, 1, "a", 404, 40);
+    fail_at(fixture, 2, "a", 500, 30);
+    fail_at(fixture, 3, "a", 500, 20);
+    fail_at(fixture, 4, "a", 500, 60);
+    fail_at(fixture, 5, "b", 0, 10);
+    causes = causes_of(fixture, 7);
+    assert_int_equal(causes.looked, 6);
+    assert_int_equal(causes.list->nelts, 3);
+    assert_string_equal(cause(&causes, 0)->cause, "a");
+    assert_int_equal(cause(&causes, 0)->http_status, 500);
+    assert_int_equal(cause(&causes, 0)->count, 3);
+    assert_int_equal(cause(&causes, 0)->first, 20);
+    assert_int_equal(cause(&causes, 0)->last, 60);
+    assert_int_equal(cause(&causes, 0)->z, 3);
+    assert_int_equal(cause(&causes, 0)->x, 2);
+    assert_string_equal(cause(&causes, 1)->cause, "b");
+    assert_int_equal(cause(&causes, 1)->count, 2);
+    assert_int_equal(cause(&causes, 1)->first, 10);
+    assert_int_equal(cause(&causes, 1)->x, 5);
+    assert_int_equal(cause(&causes, 2)->http_status, 404);
+    assert_int_equal(cause(&causes, 2)->count, 1);
+}
+
+/* All are counted, in several portions; the most frequent are named. */
+static void test_history__causes_are_bounded(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_causes_t causes;
+
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    for (int i = 0; i < 1500; i++) {
+        fail_at(fixture, i, apr_psprintf(fixture->pool, "cause %d", i % 300), 0, i + 1);
+    }
+    for (int i = 1500; i < 1510; i++) {
+        fail_at(fixture, i, "most of all", 0, i + 1);
+    }
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    causes = causes_of(fixture, 7);
+    assert_int_equal(causes.looked, 1510);
+    assert_int_equal(causes.list->nelts, 50);
+    assert_string_equal(cause(&causes, 0)->cause, "most of all");
+    assert_int_equal(cause(&causes, 0)->count, 10);
+    for (int i = 1; i < 50; i++) {
+        assert_string_equal(cause(&causes, i)->cause,
+                            apr_psprintf(fixture->pool, "cause %d", i - 1));
+        assert_int_equal(cause(&causes, i)->count, 5);
+        assert_int_equal(cause(&causes, i)->first, i);
+        assert_int_equal(cause(&causes, i)->last, i + 1200);
+    }
+}
+
 /* ---- retry ---- */
 
 /* A grid set of EPSG:4326: 2 x 1 tiles at level 0. */
@@ -267,6 +355,7 @@ static const char *retried(const fixture_t *fixture, tseed_task_t *task,
 
 static void test_history__a_retry_lists_what_failed_in_its_task(void **data)
 {
+    int64_t levels[TSEED_LEVELS_MAX];
     fixture_t *fixture = *data;
     tseed_task_t task = task_of(fixture, "a"), *loaded;
     tseed_progress_t progress;
@@ -281,6 +370,10 @@ static void test_history__a_retry_lists_what_failed_in_its_task(void **data)
     give_up(fixture, task.retry_of, 4, 16, 0); /* nothing of it is wanted */
     give_up(fixture, insert(fixture, "a"), 4, 28, 8);
     assert_string_equal(retried(fixture, &task, &bounds), "0/0/0 4/12/8 4/16/8");
+    assert_int_equal(tseed_state_metatile_levels(fixture->state, levels, task.id), APR_SUCCESS);
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        assert_int_equal(levels[z], z == 0 ? 1 : z == 4 ? 2 : 0);
+    }
     assert_int_equal(task.tiles_total, 2 + 3 + 4);
     assert_int_equal(
         tseed_state_task_get(fixture->state, &loaded, &progress, task.id, fixture->pool),
@@ -525,6 +618,8 @@ int main(void)
         TEST(a_record_is_what_was_recorded),
         TEST(terminates_one_task),
         TEST(pages_through_failures_in_order),
+        TEST(causes_by_their_number),
+        TEST(causes_are_bounded),
         TEST(a_retry_lists_what_failed_in_its_task),
         TEST(a_retry_may_be_long),
         TEST(nothing_failed_is_nothing_to_retry),

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Positions go from level to level. So the metatiles of a level are a span of positions, be they
+ * all of the task, or the list of a task that retries another. */
+#include "protocol/tseed_task_levels.h"
+
+#include "tiling/tseed_positions.h"
+
+/* How many positions from..to-1 are finished. */
+static int64_t count_finished(const tseed_progress_t *progress, int64_t from, int64_t to)
+{
+    const int64_t low = progress->low;
+    int64_t finished = 0;
+
+    if (low >= to) {
+        return to - from;
+    }
+    for (int64_t i = from > low ? from - low : 0; i < TSEED_WINDOW && i < to - low; i++) {
+        finished += tseed_progress_is_done(progress, low + i);
+    }
+    return finished + (low > from ? low - from : 0);
+}
+
+static int64_t count_metatiles(const tseed_task_t *task, const tseed_positions_t *positions, int z)
+{
+    return task->type == TSEED_TRUNCATE ? positions->tiles > 0
+                                        : positions->first[z + 1] - positions->first[z];
+}
+
+apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
+                                      const tseed_gridset_t *gridset, const int64_t *listed,
+                                      apr_pool_t *pool)
+{
+    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
+                                 task->meta_height};
+    apr_array_header_t *levels = apr_array_make(pool, 8, sizeof(tseed_task_level_t));
+    tseed_positions_t positions;
+    int64_t first = 0;
+
+    if (!task->has_area) {
+        return levels;
+    }
+    tseed_positions_init(&positions, gridset, &task->bounds, &shape);
+    for (int z = task->zoom_start; z <= task->zoom_stop; z++) {
+        const int64_t metatiles = listed ? listed[z] : count_metatiles(task, &positions, z);
+
+        APR_ARRAY_PUSH(levels, tseed_task_level_t) = (tseed_task_level_t){
+            .z = z,
+            .metatiles = metatiles,
+            .finished = count_finished(progress, first, first + metatiles),
+            .tiles = listed ? -1 : tseed_range_count(&positions.range[z]),
+        };
+        first += metatiles;
+    }
+    return levels;
+}

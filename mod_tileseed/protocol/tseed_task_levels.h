@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* How far a task is at each zoom level. Worked out of its finished positions: nothing is counted by
+ * level. Pure functions; any thread. */
+#ifndef TSEED_TASK_LEVELS_H
+#define TSEED_TASK_LEVELS_H
+
+#include "protocol/tseed_task.h"
+
+/* A level of a task. Metatiles of a truncate are whole levels. */
+typedef struct {
+    int z;
+    int64_t metatiles, finished;
+    int64_t tiles; /* -1: not known, of a task that retries another */
+} tseed_task_level_t;
+
+/* The levels (tseed_task_level_t) of a task, ascending, in `pool`. `gridset` is the task's, as it
+ * was when the task was accepted. `listed` has for each of TSEED_LEVELS_MAX levels the number of
+ * metatiles that a task with retry_of is about; NULL for other tasks. */
+apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
+                                      const tseed_gridset_t *gridset, const int64_t *listed,
+                                      apr_pool_t *pool);
+
+#endif
