@@ -415,10 +415,10 @@ static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 
 static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
 {
-    if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH) {
+    if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH && !wanted->is_stored_only) {
         return fetch(r, wanted);
     }
-    if (wanted->served->blank) {
+    if (wanted->served->blank && !wanted->is_stored_only) {
         return send_blank(r, wanted);
     }
     tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_MISS);

@@ -17,6 +17,7 @@
 
 #define QUOTE_MAX    200
 #define WMTS_VERSION "1.0.0"
+#define ON_MISS      "onmiss"
 
 static const char *copy(tseed_piece_t piece, apr_pool_t *pool)
 {
@@ -452,6 +453,23 @@ static int is_same(const found_t *found, const tseed_dir_conf_t *dir, const requ
            strcmp(found->dir->tiles_base, dir->tiles_base) == 0 && strcmp(found->uri, r->uri) == 0;
 }
 
+/* Reads ?onmiss=404, unless that is a parameter of the layer. Another value is refused: it would
+ * have tiles made for a client that may not want that. */
+static void read_on_miss(tseed_wanted_t *wanted, apr_pool_t *pool)
+{
+    const char *value = apr_table_get(wanted->query, ON_MISS);
+
+    if (!value || tseed_layer_find_filter(wanted->chart->layer, ON_MISS)) {
+        return;
+    }
+    wanted->is_stored_only = strcmp(value, "404") == 0;
+    if (!wanted->is_stored_only) {
+        tseed_wanted_refuse(wanted, HTTP_BAD_REQUEST, "InvalidParameterValue", ON_MISS,
+                            apr_psprintf(pool, "onmiss can be 404 alone, not '%s'",
+                                         tseed_text_quote(value, QUOTE_MAX, pool)));
+    }
+}
+
 static tseed_wanted_t *find(request_rec *r, const tseed_dir_conf_t *dir)
 {
     tseed_wanted_t *wanted = apr_pcalloc(r->pool, sizeof(*wanted));
@@ -460,6 +478,9 @@ static tseed_wanted_t *find(request_rec *r, const tseed_dir_conf_t *dir)
         r->args ? tseed_form_read(r->args, strlen(r->args), r->pool) : apr_table_make(r->pool, 0);
     wanted->address = tseed_tile_address(path_below(dir->tiles_base, r));
     find_wanted(wanted, dir, r);
+    if (wanted->kind == TSEED_WANTED_TILE) {
+        read_on_miss(wanted, r->pool);
+    }
     return wanted;
 }
 

@@ -37,6 +37,7 @@ typedef struct {
     const tseed_served_t *served;
     tseed_tile_t tile;
     const char *path;             /* of the tile's file */
+    int is_stored_only;           /* the tile is wanted if it is there: nothing is made, 404 */
     int status;                   /* HTTP */
     const char *problem;          /* a sentence */
     tseed_query_problem_t detail; /* of the OGC services */
