@@ -46,6 +46,7 @@ tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool)
     drafts->layers = apr_array_make(pool, 8, sizeof(tseed_draft_t *));
     drafts->references = apr_array_make(pool, 4, sizeof(tseed_layer_reference_t));
     drafts->locations = apr_array_make(pool, 2, sizeof(const ap_directive_t *));
+    drafts->tile_bases = apr_array_make(pool, 2, sizeof(const char *));
     return drafts;
 }
 

@@ -63,6 +63,7 @@ const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t 
     if (conf->tiles == TSEED_TILES_ON) {
         APR_ARRAY_PUSH(tseed_conf_main()->drafts->locations, const ap_directive_t *) =
             cmd->directive;
+        APR_ARRAY_PUSH(tseed_conf_main()->drafts->tile_bases, const char *) = conf->tiles_base;
     }
     return error;
 }

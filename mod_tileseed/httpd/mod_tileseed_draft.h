@@ -68,7 +68,8 @@ struct tseed_drafts_t {
     apr_array_header_t *layers;     /* of tseed_draft_t *, as configured */
     apr_array_header_t *references; /* of tseed_layer_reference_t */
     apr_array_header_t
-        *locations; /* of const ap_directive_t *: TileSeedRest on, TileSeedTiles on */
+        *locations,  /* of const ap_directive_t *: TileSeedRest on, TileSeedTiles on */
+        *tile_bases; /* of const char *: paths of locations with TileSeedTiles on */
     tseed_gridset_draft_t *gridset; /* whose block is being read, or NULL */
 };
 

@@ -9,8 +9,8 @@
 
 #include "protocol/tseed_document.h"
 
-/* Each sends a whole answer with charset ISO-8859-1, with `Cache-Control: no-store` or, if it has an
- * ETag, `no-cache`, and returns OK.
+/* Each sends a whole answer with charset ISO-8859-1, with `Cache-Control: no-store` or, if it has
+ * an ETag, `no-cache`, and returns OK.
  * `body` is pure ASCII but in error, which takes UTF-8. */
 int tseed_reply_send(request_rec *r, int status, const char *type, const char *body);
 int tseed_reply_document(request_rec *r, tseed_format_of_body_t format, const char *body);

@@ -4,7 +4,39 @@
  * of a list is what is meant by a request that names none. */
 #include "protocol/tseed_layers_document.h"
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_json_write.h"
+
+/* Where tiles lie: a viewer needs no more to know what to ask for. */
+static void add_grid(tseed_json_t *json, const tseed_gridset_t *gridset)
+{
+    apr_pool_t *pool = json->pool;
+
+    tseed_json_open(json, "grid", '{');
+    tseed_json_words(json, "corner", gridset->top_left ? "top-left" : "bottom-left");
+    tseed_json_open(json, "origin", '[');
+    tseed_json_raw(json, NULL, tseed_text_number(gridset->origin_x, pool));
+    tseed_json_raw(json, NULL, tseed_text_number(gridset->origin_y, pool));
+    tseed_json_close(json, ']');
+    tseed_json_bounds(json, "extent", &gridset->extent);
+    tseed_json_raw(json, "metersPerUnit", tseed_text_number(gridset->meters_per_unit, pool));
+    tseed_json_open(json, "resolutions", '[');
+    for (int z = 0; z < gridset->levels; z++) {
+        tseed_json_raw(json, NULL, tseed_text_number(gridset->resolution[z], pool));
+    }
+    tseed_json_close(json, ']');
+    tseed_json_open(json, "columns", '[');
+    for (int z = 0; z < gridset->levels; z++) {
+        tseed_json_number(json, NULL, gridset->columns[z]);
+    }
+    tseed_json_close(json, ']');
+    tseed_json_open(json, "rows", '[');
+    for (int z = 0; z < gridset->levels; z++) {
+        tseed_json_number(json, NULL, gridset->rows[z]);
+    }
+    tseed_json_close(json, ']');
+    tseed_json_close(json, '}');
+}
 
 static void add_gridsets(tseed_json_t *json, const tseed_layer_t *layer)
 {
@@ -20,6 +52,7 @@ static void add_gridsets(tseed_json_t *json, const tseed_layer_t *layer)
         tseed_json_bounds(json, "bounds", &subset->extent);
         tseed_json_number(json, "tileWidth", subset->gridset->tile_width);
         tseed_json_number(json, "tileHeight", subset->gridset->tile_height);
+        add_grid(json, subset->gridset);
         tseed_json_close(json, '}');
     }
     tseed_json_close(json, ']');
@@ -65,23 +98,55 @@ static void add_filters(tseed_json_t *json, const tseed_layer_t *layer)
     tseed_json_close(json, ']');
 }
 
-const char *tseed_layers_document(const apr_array_header_t *layers, apr_pool_t *pool)
+static void add_metatile(tseed_json_t *json, const tseed_layer_t *layer)
+{
+    tseed_json_open(json, "metatile", '{');
+    tseed_json_number(json, "width", layer->meta_width);
+    tseed_json_number(json, "height", layer->meta_height);
+    tseed_json_number(json, "gutter", layer->gutter);
+    tseed_json_close(json, '}');
+}
+
+static void add_entry(tseed_json_t *json, const tseed_layers_entry_t *entry)
+{
+    const tseed_layer_t *layer = entry->layer;
+
+    tseed_json_open(json, NULL, '{');
+    tseed_json_text(json, "name", layer->name);
+    add_gridsets(json, layer);
+    add_formats(json, layer);
+    add_filters(json, layer);
+    add_metatile(json, layer);
+    tseed_json_words(json, "tiles", entry->tiles);
+    tseed_json_open(json, "may", '{');
+    tseed_json_flag(json, "seed", entry->may_seed);
+    tseed_json_flag(json, "truncate", entry->may_seed);
+    tseed_json_close(json, '}');
+    tseed_json_close(json, '}');
+}
+
+static void add_rights(tseed_json_t *json, const tseed_layers_rights_t *rights)
+{
+    tseed_json_open(json, "may", '{');
+    tseed_json_flag(json, "terminate", rights->terminate);
+    tseed_json_flag(json, "quota", rights->quota);
+    tseed_json_flag(json, "reconcile", rights->reconcile);
+    tseed_json_flag(json, "cleanUp", rights->clean_up);
+    tseed_json_close(json, '}');
+}
+
+const char *tseed_layers_document(const apr_array_header_t *entries,
+                                  const tseed_layers_rights_t *rights, apr_pool_t *pool)
 {
     tseed_json_t json = tseed_json_begin(pool);
 
     tseed_json_open(&json, NULL, '{');
     tseed_json_open(&json, "layers", '[');
-    for (int i = 0; i < layers->nelts; i++) {
-        const tseed_layer_t *layer = APR_ARRAY_IDX(layers, i, const tseed_layer_t *);
-
-        tseed_json_open(&json, NULL, '{');
-        tseed_json_text(&json, "name", layer->name);
-        add_gridsets(&json, layer);
-        add_formats(&json, layer);
-        add_filters(&json, layer);
-        tseed_json_close(&json, '}');
+    for (int i = 0; i < entries->nelts; i++) {
+        add_entry(&json, &APR_ARRAY_IDX(entries, i, tseed_layers_entry_t));
     }
     tseed_json_close(&json, ']');
+    add_rights(&json, rights);
     tseed_json_close(&json, '}');
     return tseed_json_end(&json);
 }

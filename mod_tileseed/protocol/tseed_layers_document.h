@@ -6,8 +6,21 @@
 
 #include "layer/tseed_layer.h"
 
-/* The layers (of const tseed_layer_t *) in their order, with what a seed request may choose. Pure
+/* A layer, and what the client may do with it. */
+typedef struct {
+    const tseed_layer_t *layer;
+    const char *tiles; /* template of its tiles' addresses; NULL: no location is known */
+    int may_seed;
+} tseed_layers_entry_t;
+
+/* What the client may do with the server as a whole. */
+typedef struct {
+    int terminate, quota, reconcile, clean_up;
+} tseed_layers_rights_t;
+
+/* The layers (tseed_layers_entry_t) in their order, with what a seed request may choose. Pure
  * ASCII, in `pool`. Any thread. */
-const char *tseed_layers_document(const apr_array_header_t *layers, apr_pool_t *pool);
+const char *tseed_layers_document(const apr_array_header_t *entries,
+                                  const tseed_layers_rights_t *rights, apr_pool_t *pool);
 
 #endif

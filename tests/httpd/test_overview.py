@@ -34,6 +34,13 @@ def overview(httpd, base='/rest'):
     return answer.json()
 
 
+def start(httpd, snippet):
+    """Starts httpd and waits until the seeder works."""
+    httpd.start(snippet)
+    wait_until(lambda: overview(httpd)['seeder']['state'] == 'WORKING' and
+               overview(httpd)['quota'])
+
+
 def the_upstream(httpd):
     """The stub's entry of upstreams.json."""
     return [one for one in httpd.get('/rest/upstreams.json').json()['upstreams']
@@ -68,17 +75,21 @@ def test_an_idle_server(httpd, upstream):
 def test_the_same_document_is_not_sent_twice(httpd, upstream):
     """Until something happens; whichever child is asked."""
     upstream.always = Fault('held')
-    httpd.start(REST + stub(upstream))
-    before = wait_until(lambda: (lambda found: found if ask_again(httpd, found).status == 304
-                                 else None)(httpd.get('/rest/overview.json')))
+    start(httpd, REST + stub(upstream))
+
+    def settled():
+        found = httpd.get('/rest/overview.json')
+        return found if ask_again(httpd, found).status == 304 else None
+
+    before = wait_until(settled)
     again = ask_again(httpd, before)
     assert again.body == b'' and again.headers['ETag'] == before.headers['ETag']
     assert before.headers['Cache-Control'] == again.headers['Cache-Control'] == 'no-cache'
     assert 'Content-Type' not in again.headers
     number = begin(httpd, 'stub', zoomStop=2)
+    wait_until(lambda: [one['id'] for one in overview(httpd)['tasks']] == [number])
     after = ask_again(httpd, before)
     assert after.status == 200 and after.headers['ETag'] != before.headers['ETag']
-    assert [one['id'] for one in after.json()['tasks']] == [number]
     upstream.released.set()
     ended(httpd, number)
     wait_until(lambda: overview(httpd)['tasks'] == [])
@@ -122,19 +133,19 @@ def test_a_new_configuration_is_a_new_document(httpd, upstream):
     httpd.start(REST + stub(upstream))
     before = httpd.get('/rest/overview.json')
     httpd.graceful('TileSeedDiskQuotaFiles 77\n' + REST + stub(upstream))
-    after = ask_again(httpd, before)
-    assert after.status == 200 and after.json()['quota']['limit']['files'] == 77
+    assert ask_again(httpd, before).status == 200
+    wait_until(lambda: (overview(httpd)['quota'] or {}).get('limit', {}).get('files') == 77)
 
 
 @one_mpm
 def test_a_quota_that_is_changed(httpd, upstream):
     """The next answer has it."""
-    httpd.start(REST + stub(upstream))
+    start(httpd, REST + stub(upstream))
     before = httpd.get('/rest/overview.json')
     put(httpd, enabled=True, globalQuota={'value': 3, 'units': 'MiB'})
+    wait_until(lambda: overview(httpd)['quota']['enabled'])
     after = ask_again(httpd, before)
-    assert after.status == 200
-    assert after.json()['quota']['enabled'] and after.json()['quota']['limit']['bytes'] == 3 << 20
+    assert after.status == 200 and after.json()['quota']['limit']['bytes'] == 3 << 20
 
 
 @one_mpm
@@ -169,13 +180,15 @@ def test_tasks_of_layers_that_may_be_seen(httpd, upstream):
 
 @one_mpm
 def test_more_tasks_than_are_shown(httpd, upstream):
-    """All are counted; those that run come first, then those whose turn is next."""
+    """All are counted; those that run come first, then those whose turn is next. A task whose
+    upstream is silent lends its thread."""
+    httpd.expect('TS0022|TS0023')
     upstream.always = Fault('held')
-    httpd.start('TileSeedThreads 1\n' + REST + stub(upstream))
+    start(httpd, 'TileSeedThreads 1\n' + REST + stub(upstream))
     numbers = [begin(httpd, 'stub', zoomStop=1) for _ in range(203)]
-    wait_until(lambda: overview(httpd)['tasksRunning'] == 1)
+    wait_until(lambda: overview(httpd)['tasksRunning'] + overview(httpd)['tasksPending'] == 203)
     found = overview(httpd)
-    assert found['tasksPending'] == 202 and not found['tasksComplete']
+    assert found['tasksRunning'] >= 1 and not found['tasksComplete']
     assert [one['id'] for one in found['tasks']] == numbers[:200]
     terminate(httpd)
     upstream.released.set()
@@ -185,7 +198,7 @@ def test_more_tasks_than_are_shown(httpd, upstream):
 @one_mpm
 def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
     """Its state, since when, why, and who waits for it: in both documents and in mod_status."""
-    httpd.expect('TS0021')
+    httpd.expect('TS0021|TS0023')
     httpd.start(REST + STATUS + stub(upstream, 'TileSeedRetries 3'))
     done(httpd, 'stub', zoomStop=1)
     wait_until(lambda: the_upstream(httpd)['state'] == 'WELL')
@@ -216,6 +229,7 @@ def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
 @one_mpm
 def test_an_upstream_that_asks_for_quiet(httpd, upstream):
     """Until when it is left in peace is a time, not a rest."""
+    httpd.expect('TS0021|TS0023')
     upstream.always = Fault('later', 3000)
     httpd.start(REST + stub(upstream))
     number = begin(httpd, 'stub', zoomStop=1)
@@ -230,8 +244,8 @@ def test_an_upstream_that_asks_for_quiet(httpd, upstream):
 def test_upstreams_without_secrets(httpd, upstream):
     """Neither the address nor what is in it stands in any of the documents."""
     secret = 'dontshow'
-    httpd.expect('TS0021')
-    source = upstream.url.replace('http://', f'http://user:{secret}@') + f'?key={secret}'
+    httpd.expect('TS0021|TS0023')
+    source = f'{upstream.url}?key={secret}'
     httpd.start(REST + STATUS + SMALL_GRID + layer(
         'a', f'TileSeedSource wms {source} layers=any', 'TileSeedGrid small', 'TileSeedRetries 0'))
     upstream.always = Fault('echo', 503)
@@ -247,7 +261,7 @@ def test_upstreams_without_secrets(httpd, upstream):
 def test_a_seeder_that_dies(httpd, upstream):
     """The next one is another start, and asks the upstreams anew."""
     httpd.expect('TS0048')
-    httpd.start(REST + stub(upstream))
+    start(httpd, REST + stub(upstream))
     before = httpd.get('/rest/overview.json')
     old = overview(httpd)['seeder']
     os.kill(old['pid'], signal.SIGKILL)
@@ -260,7 +274,7 @@ def test_a_seeder_that_dies(httpd, upstream):
 @one_mpm
 def test_a_seeder_that_hangs(httpd, upstream):
     """It gives no sign of life: that alone makes the old document wrong."""
-    httpd.start(REST + stub(upstream))
+    start(httpd, REST + stub(upstream))
     before = httpd.get('/rest/overview.json')
     pid = overview(httpd)['seeder']['pid']
     os.kill(pid, signal.SIGSTOP)
@@ -282,3 +296,189 @@ def test_the_database_is_not_asked(httpd, upstream):
     found = overview(httpd)
     assert found['quota'] is None
     assert httpd.get('/rest/upstreams.json').json()['upstreams'][0]['upstream'] == 'stub'
+
+
+# What documents say by level and by cause
+
+def levels(httpd, number):
+    """(z, metatiles, finished, tiles) of a task's levels."""
+    return [tuple(one[name] for name in ('z', 'metatiles', 'finished', 'tiles'))
+            for one in task(httpd, number)['levels']]
+
+
+@one_mpm
+def test_levels_of_tasks(httpd, upstream):
+    """While a task is under way, at its end, of a retry and of a truncate."""
+    httpd.expect('TS0022|TS0023|TS0071')
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    upstream.faults = [None, None, None, Fault('xml')]
+    number = begin(httpd, 'stub', zoomStart=1, zoomStop=3, threadCount=1)
+    ended(httpd, number)
+    assert levels(httpd, number) == [(1, 1, 1, 4), (2, 4, 4, 16), (3, 16, 16, 64)]
+    found = httpd.get(f'/rest/tasks/{number}/failures.json').json()
+    assert found['total'] == found['causesOf'] == 1
+    retry = int(httpd.post(f'/rest/tasks/{number}/retry').headers['TileSeed-Task'])
+    ended(httpd, retry)
+    z = found['failures'][0]['z']
+    assert levels(httpd, retry) == [(level, int(level == z), int(level == z), None)
+                                    for level in (1, 2, 3)]
+    truncate = done(httpd, 'stub', type='truncate', zoomStart=2, zoomStop=3)['id']
+    assert levels(httpd, truncate) == [(2, 1, 1, 16), (3, 1, 1, 64)]
+    upstream.always = Fault('held')
+    number = begin(httpd, 'stub', zoomStart=0, zoomStop=2)
+    assert [found[:2] for found in levels(httpd, number)] == [(0, 1), (1, 1), (2, 4)]
+    assert all('levels' not in one for one in httpd.get('/rest/tasks.json').json()['tasks'])
+    terminate(httpd)
+    upstream.released.set()
+
+
+@one_mpm
+def test_levels_of_usage(httpd, upstream):
+    """Their sum is what the tile set has, of the tiles that it can have."""
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=2)
+    agrees(httpd)
+
+    def tileset():
+        return httpd.get('/rest/diskquota/usage.json').json()['layers'][0]['tilesets'][0]
+
+    wait_until(lambda: [(level['z'], level['tiles'], level['possible'])
+                        for level in tileset()['levels']] == [(0, 1, 1), (1, 4, 4), (2, 16, 16)])
+    one = tileset()
+    for name in 'bytes', 'files', 'tiles':
+        assert sum(level[name] for level in one['levels']) == one[name]
+    of_one = httpd.get(f'/rest/diskquota/usage.json?tileset={one["id"]}').json()['tileset']
+    assert of_one['levels'] == one['levels']
+    done(httpd, 'stub', type='truncate', zoomStart=1, zoomStop=1)
+    wait_until(lambda: [level['z'] for level in tileset()['levels'] if level['tiles']] == [0, 2])
+
+
+@one_mpm
+def test_causes(httpd, upstream):
+    """Each with its number, times and an example; on the first page alone."""
+    httpd.expect('TS0022|TS0023|TS0071')
+    httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
+    upstream.faults = [Fault('status', 404), Fault('xml'), Fault('xml'), Fault('xml')]
+    number = begin(httpd, 'stub', zoomStart=3, zoomStop=3, threadCount=1)
+    ended(httpd, number)
+    found = httpd.get(f'/rest/tasks/{number}/failures.json').json()
+    assert found['total'] == found['causesOf'] == 4
+    assert [(one['count'], one['httpStatus']) for one in found['causes']] == [(3, 200), (1, 404)]
+    for one in found['causes']:
+        same = [failure for failure in found['failures'] if failure['cause'] == one['cause']]
+        assert len(same) == one['count']
+        assert one['first'] == min(failure['time'] for failure in same)
+        assert one['last'] == max(failure['time'] for failure in same)
+        assert one['example'] in [{key: failure[key] for key in 'zxy'} for failure in same]
+    part = httpd.get(f'/rest/tasks/{number}/failures.json?limit=1').json()
+    assert part['causes'] == found['causes']
+    behind = httpd.get(part['next']).json()
+    assert behind['causes'] is None and behind['causesOf'] is None
+
+
+# What a client may do
+
+USERS = '''
+<Location "/rest">
+    AuthType Basic
+    AuthName tiles
+    AuthUserFile "@ROOT@/users"
+    AuthBasicProvider file
+    <RequireAny>
+        <RequireAll>
+            Require method GET
+            Require all granted
+        </RequireAll>
+        Require user boss
+    </RequireAny>
+</Location>
+<Location "/rest/seed/stub.json">
+    <RequireAny>
+        Require method GET
+        Require user boss clerk
+    </RequireAny>
+</Location>
+<Location "/tiles">
+    TileSeedTiles on
+    Require local
+</Location>
+'''
+
+
+def rights(httpd, auth=None):
+    """What layers.json says that a user may do."""
+    found = httpd.get('/rest/layers.json', auth=auth).json()
+    return found['layers'][0]['may']['seed'], found['may']['terminate'], found['may']['quota']
+
+
+@one_mpm
+def test_rights_are_those_of_the_requests(httpd, upstream):
+    """Each user is told what httpd then does, and asking for it is no attempt."""
+    httpd.expect('AH01631.*/rest/seed/stub.json')     # its section is another: httpd is asked
+    httpd.users(boss='1', clerk='2', guest='3')
+    httpd.start(REST.replace('Require local', '') + USERS + stub(upstream))
+    for auth, expected in ((None, (False, False, False)), (('boss', '1'), (True, True, True)),
+                           (('clerk', '2'), (True, False, False)),
+                           (('guest', '3'), (False, False, False))):
+        assert rights(httpd, auth) == expected
+    assert 'AH01630' not in httpd.error_log()
+    assert len(re.findall('AH01631', httpd.error_log())) == 1
+    httpd.expect('AH01630|AH01631|AH01617|AH01629')
+    for auth, expected in ((('clerk', '2'), (200, 401, 401)), (('guest', '3'), (401, 401, 401))):
+        assert tuple(answer.status for answer in (
+            httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":0}}', auth=auth),
+            httpd.post('/rest/seed', 'kill_all=all', auth=auth),
+            httpd.put('/rest/diskquota.json', '{"cacheQuotaConfiguration":{}}', auth=auth),
+        )) == expected
+
+
+@one_mpm
+def test_rights_of_a_location_that_sees_some_layers(httpd, upstream):
+    """What is about all layers may not be asked for there."""
+    httpd.start(REST + PART + stub(upstream))
+    assert httpd.get('/part/layers.json').json()['may'] == {
+        'terminate': True, 'quota': True, 'reconcile': False, 'cleanUp': False}
+    assert set(httpd.get('/rest/layers.json').json()['may'].values()) == {True}
+    assert httpd.get('/rest/layers.json').json()['layers'][0]['tiles'] is None
+
+
+# Tiles that are not to be made
+
+TILES = '''
+<Location "/tiles">
+    TileSeedTiles on
+    Require local
+</Location>
+'''
+
+
+@one_mpm
+def test_tiles_that_are_not_made(httpd, upstream):
+    """A miss is answered at once and asks nobody, by each address; a hit is as ever."""
+    httpd.start(REST + TILES + stub(upstream, name='ä stub'))
+    found = httpd.get('/rest/layers.json').json()['layers'][0]
+    assert found['tiles'] == '/tiles/tms/%c3%a4%20stub/{gridSetId}/{z}/{x}/{y}.{extension}'
+    tile = found['tiles'].replace('{gridSetId}', 'small').replace('{extension}', 'png')
+    tile = tile.replace('{z}/{x}/{y}', '1/0/1')
+    wmts = ('/tiles/wmts?SERVICE=WMTS&REQUEST=GetTile&VERSION=1.0.0&LAYER=%c3%a4%20stub&STYLE='
+            '&TILEMATRIXSET=small&TILEMATRIX=small:1&TILEROW=0&TILECOL=0&FORMAT=image/png')
+    before = len(upstream.requests)
+    for path in tile + '?onmiss=404', wmts + '&onmiss=404', wmts + '&OnMiss=404':
+        assert httpd.get(path).status == 404
+    for path in tile + '?onmiss=200', wmts + '&onmiss=':
+        answer = httpd.get(path)
+        assert answer.status == 400 and b'onmiss can be 404 alone' in answer.body
+    assert len(upstream.requests) == before
+    made = httpd.get(tile)
+    assert made.status == 200
+    assert len(upstream.requests) > before
+    for path in tile + '?onmiss=404', wmts + '&onmiss=404':
+        assert httpd.get(path).body == made.body
+
+
+@one_mpm
+def test_blank_tiles_are_missing_too(httpd, upstream):
+    """Where a layer has blank tiles, only the 404 tells which are there."""
+    httpd.start(REST + TILES + stub(upstream, 'TileSeedOnMiss empty'))
+    assert httpd.get('/tiles/stub/small/1/0/0.png').status == 200
+    assert httpd.get('/tiles/stub/small/1/0/0.png?onmiss=404').status == 404

@@ -32,6 +32,8 @@ ADDRESSES = {
     '/rest/diskquota.json': GET | PUT,
     '/rest/diskquota/cleanup': POST,
     '/rest/layers.json': GET,
+    '/rest/overview.json': GET,
+    '/rest/upstreams.json': GET,
     '/rest/estimate/nowhere.json': GET | POST,
 }
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PROPFIND', 'MOVE', 'BREW')
@@ -371,9 +373,16 @@ def test_list_of_layers(httpd, upstream):
     serve(httpd, upstream, location('/some/rest', 'Require local', 'TileSeedLayers roads'))
     states_, roads = ask(httpd, 'GET', '/rest/layers.json').json()['layers']
     assert (states_['name'], roads['name']) == ('topp:states', 'roads')
+    grid = states_['gridSets'][0]['grid']
+    assert (grid['corner'], grid['origin'], grid['extent']) == ('bottom-left', [-180, -90], WHOLE)
+    assert grid['resolutions'] == [0.703125 / 2 ** z for z in range(22)]
+    assert grid['columns'] == [2 ** (z + 1) for z in range(22)]
+    assert grid['rows'] == [2 ** z for z in range(22)]
+    assert abs(grid['metersPerUnit'] - 111319.49) < 0.01
+    assert states_['metatile'] == {'width': 4, 'height': 4, 'gutter': 0}
     assert states_['gridSets'][0] == {
         'gridSetId': 'EPSG:4326', 'srs': 4326, 'zoomStart': 0, 'zoomStop': 21, 'bounds': WHOLE,
-        'tileWidth': 256, 'tileHeight': 256}
+        'tileWidth': 256, 'tileHeight': 256, 'grid': grid}
     assert [states_['gridSets'][1][name] for name in ('gridSetId', 'zoomStart', 'zoomStop')] == [
         'EPSG:900913', 2, 20]
     assert [found['format'] for found in states_['formats']] == ['image/png', 'image/jpeg']

@@ -95,7 +95,7 @@ def test_more_tasks_than_are_shown(httpd, upstream):
     assert int(found['TileSeedTasksRunning']) + int(found['TileSeedTasksPending']) == 103
     assert len([key for key in found if re.fullmatch(r'TileSeedTask\[\d+\]Id', key)]) == 100
     text = section(httpd)
-    assert text.count('<tr><td>') == 100 and '<p>and 3 more</p>' in text
+    assert len(re.findall(r'<tr><td>\d+</td>', text)) == 100 and '<p>and 3 more</p>' in text
     httpd.post('/rest/seed', 'kill_all=all')
     upstream.released.set()
 

@@ -47,6 +47,8 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/estimate/topp:states.json", POST, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/estimate/topp:states.json", GET, TSEED_ACTION_ESTIMATE, "topp:states"},
         {"/layers.json", GET, TSEED_ACTION_LAYERS, NULL},
+        {"/overview.json", GET, TSEED_ACTION_OVERVIEW, NULL},
+        {"/upstreams.json", GET, TSEED_ACTION_UPSTREAMS, NULL},
         {"/tasks.json", GET, TSEED_ACTION_TASKS, NULL},
         {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
         {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
