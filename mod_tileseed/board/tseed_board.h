@@ -20,6 +20,7 @@
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
  *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
+ *      | counters   |            all            what the metrics tell (tseed_counters.h)
  *      +------------+
  *      | workers    |            each worker    the metatile that the worker works on
  *      +------------+

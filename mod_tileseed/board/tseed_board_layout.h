@@ -6,6 +6,7 @@
 #define TSEED_BOARD_LAYOUT_H
 
 #include "board/tseed_board.h"
+#include "board/tseed_counters_layout.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_pair.h"
 #include "board/tseed_traces.h"
@@ -118,6 +119,8 @@ typedef struct {
     /* seeder, main thread; a worker those of its job */
     tseed_word_t traces_used; /* no trace from here on is taken */
     tseed_board_trace_t traces[TSEED_TRACES_MOST];
+
+    tseed_counters_t counters; /* see tseed_counters.h */
 } tseed_segment_t;
 
 static_assert(offsetof(tseed_segment_t, epoch) == TSEED_BOARD_LINE, "the frozen head has 64 bytes");

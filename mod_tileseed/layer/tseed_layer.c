@@ -131,6 +131,23 @@ tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool)
     return catalog;
 }
 
+unsigned tseed_catalog_roots(const tseed_catalog_t *catalog, const char **roots, unsigned most)
+{
+    unsigned count = 0;
+
+    for (int i = 0; i < catalog->order->nelts && count < most; i++) {
+        const char *root = APR_ARRAY_IDX(catalog->order, i, const tseed_layer_t *)->store.root;
+        unsigned known = 0;
+
+        while (known < count && strcmp(roots[known], root) != 0) {
+            known++;
+        }
+        roots[known] = root;
+        count += known == count;
+    }
+    return count;
+}
+
 const tseed_layer_t *tseed_catalog_find_layer(const tseed_catalog_t *catalog, const char *name)
 {
     return apr_hash_get(catalog->layers, name, APR_HASH_KEY_STRING);

@@ -74,6 +74,7 @@ typedef struct {
     const apr_array_header_t *redirects; /* of const char *: hosts that it may lead to, or "host" */
     const char *ca;                      /* PEM file, or NULL for the system's */
     const char *proxy;                   /* URL, or NULL */
+    unsigned counted; /* its number among the counters of the board; 0: none of its own */
 } tseed_upstream_t;
 
 typedef enum {
@@ -147,6 +148,7 @@ typedef struct tseed_layer_t {
     int tilesets_most;             /* made by requests for tiles, with values that are not listed */
     uint64_t kept;                 /* bit z: the disk quota never removes tiles of that level */
     const tseed_bounds_t *degrees; /* its ground in degrees, longitude first; NULL: unknown */
+    unsigned counted; /* its number among the counters of the board; 0: none of its own */
 } tseed_layer_t;
 
 /* Find a grid set by its exact name, a format by its MIME type in any case, a filter by its key in
@@ -175,6 +177,10 @@ typedef struct {
     apr_hash_t *gridsets;      /* name -> tseed_gridset_t *, the administrator's own */
     apr_hash_t *upstreams;     /* name -> tseed_upstream_t * */
 } tseed_catalog_t;
+
+/* Sets `roots` to the first store roots of the configuration, each once, `most` at most; returns
+ * how many there are. */
+unsigned tseed_catalog_roots(const tseed_catalog_t *catalog, const char **roots, unsigned most);
 
 /* An empty one; everything in it lives in `pool` too. */
 tseed_catalog_t *tseed_catalog_create(apr_pool_t *pool);
