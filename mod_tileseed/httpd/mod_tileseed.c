@@ -9,7 +9,7 @@
  *      child_init       a child's own log sink and database mutex
  *      monitor          once in a while: is the seeder alive?
  *      translate_name   a tile's address to its file, below a location with TileSeedTiles on
- *      fixups/handler   REST below a location with TileSeedRest on; tiles
+ *      fixups/handler   REST below a location with TileSeedRest on; tiles; metrics
  *      log_transaction  counts hits of tiles that httpd itself serves, from a directory with
  *                       TileSeedTiles; logs changes that httpd itself has refused
  */
@@ -27,6 +27,7 @@
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
 #include "mod_tileseed_dump.h"
+#include "mod_tileseed_metrics.h"
 #include "mod_tileseed_rest.h"
 #include "mod_tileseed_status.h"
 #include "mod_tileseed_supervise.h"
@@ -92,6 +93,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_fixups(tseed_rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_fixups(tseed_tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
     ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(tseed_metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(tseed_tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(tseed_audit_log, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(tseed_tiles_log, NULL, NULL, APR_HOOK_MIDDLE);

@@ -31,6 +31,7 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
     dir->rest = TSEED_UNSET;
     dir->tiles = TSEED_TILES_UNSET;
     dir->dialect = TSEED_DIALECT_UNSET;
+    dir->metrics = TSEED_UNSET;
     dir->check_origin = TSEED_UNSET;
     return dir;
 }
@@ -53,6 +54,9 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
     }
     if (above->dialect != TSEED_DIALECT_UNSET) {
         merged->dialect = above->dialect;
+    }
+    if (above->metrics != TSEED_UNSET) {
+        merged->metrics = above->metrics;
     }
     if (above->layers) {
         merged->layers = above->layers;

@@ -55,6 +55,7 @@ typedef struct {
     tseed_tiles_t tiles;    /* count: of a <Directory> */
     const char *tiles_base; /* the same of the section that says TileSeedTiles */
     tseed_dialect_t dialect;
+    tseed_switch_t metrics;
     const apr_array_header_t *layers;  /* of const char *; NULL: all */
     tseed_switch_t check_origin;       /* unset is as good as on */
     const apr_array_header_t *origins; /* of const char *, allowed besides our own; NULL: none */

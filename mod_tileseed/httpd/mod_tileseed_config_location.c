@@ -82,6 +82,15 @@ const char *tseed_set_dialect(cmd_parms *cmd, void *dir, const apr_array_header_
                            cmd->pool);
 }
 
+const char *tseed_set_metrics(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t option = {.words = switches};
+    tseed_dir_conf_t *conf = dir;
+
+    return tseed_read_word(&conf->metrics, &option, APR_ARRAY_IDX(words, 0, const char *),
+                           cmd->pool);
+}
+
 /* Whether the layers exist shows when the whole configuration has been read. */
 const char *tseed_set_layers(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
+#include "mod_tileseed_supervise.h"
 
 #define UPSTREAM_NOTE "tileseed-upstream-ms"
 
@@ -101,11 +103,28 @@ static const char *cached(const request_rec *r, tseed_tile_outcome_t outcome)
                : status;
 }
 
+/* Nothing but additions: almost all requests come here. */
+static void count(const request_rec *r, const tseed_wanted_t *wanted, tseed_tile_outcome_t outcome)
+{
+    tseed_board_t *board = tseed_supervise_board();
+
+    if (!board) {
+        return;
+    }
+    if (outcome < TSEED_OUTCOMES_OF_TILES) {
+        tseed_counters_request(board, wanted->served->tileset.layer->counted, outcome,
+                               apr_time_now() - r->request_time, (unsigned)r->connection->id);
+    } else {
+        tseed_counters_service(board, outcome);
+    }
+}
+
 void tseed_outcome_say(request_rec *r, const tseed_dir_conf_t *dir, const tseed_wanted_t *wanted,
                        tseed_tile_outcome_t outcome)
 {
     const char *status = cached(r, outcome);
 
+    count(r, wanted, outcome);
     apr_table_setn(r->notes, "tileseed-result", outcomes[outcome].result);
     apr_table_setn(r->subprocess_env, outcomes[outcome].variable, "1");
     if (wanted->kind == TSEED_WANTED_TILE) {

@@ -25,6 +25,7 @@
 #include <unixd.h>
 
 #include "base/tseed_clock.h"
+#include "board/tseed_counters.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_descriptors.h"
 #include "mod_tileseed_dirs.h"
@@ -310,6 +311,9 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     uint64_t generation;
     tseed_board_t *board = tseed_retained_board(&generation, settings, server, pconf);
 
+    if (board) {
+        tseed_counters_enter(board, catalog);
+    }
     current = apr_pcalloc(pconf, sizeof(*current));
     current->server = server;
     current->pconf = pconf;

@@ -9,6 +9,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 
 struct tseed_quota_wait_t {
     const tseed_context_t *context;
@@ -207,6 +208,7 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
 {
     tseed_want_t *want = &wait->want;
 
+    tseed_counters_add(wait->context->board, TSEED_COUNT_QUOTA_REFUSALS, 1);
     job->run->short_of = job->refused;
     job->run->pause_until = tseed_clock_monotonic() + APR_USEC_PER_SEC;
     if (is_unmeasured(job->refused)) {

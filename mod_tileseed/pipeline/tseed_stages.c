@@ -12,6 +12,7 @@
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
 #include "pipeline/tseed_job_trace.h"
 #include "pipeline/tseed_upstreams.h"
@@ -168,6 +169,7 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
         apr_cpystrn(why, job->cause, sizeof(why));
     }
     if (run->pauses == 0) {
+        tseed_counters_add(stages->uses.context->board, TSEED_COUNT_STORE_ERRORS, 1);
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "TS0026: task %" APR_INT64_T_FMT
                   " of layer '%s' is paused: %s, in the layer's store %s, can't be used; the task "

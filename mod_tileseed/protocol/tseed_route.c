@@ -43,6 +43,7 @@ static const row_t rows[] = {
     {"/layers", NOTHING, ".json", .get = TSEED_ACTION_LAYERS},
     {"/overview", NOTHING, ".json", .get = TSEED_ACTION_OVERVIEW},
     {"/upstreams", NOTHING, ".json", .get = TSEED_ACTION_UPSTREAMS},
+    {"/metrics", NOTHING, "", .get = TSEED_ACTION_METRICS},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", NUMBER, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
     {"/tasks/", NUMBER, "/failures.json", .get = TSEED_ACTION_FAILURES},

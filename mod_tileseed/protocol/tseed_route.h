@@ -25,6 +25,7 @@ typedef enum {
     TSEED_ACTION_LAYERS,    /* GET layers.json */
     TSEED_ACTION_OVERVIEW,  /* GET overview.json */
     TSEED_ACTION_UPSTREAMS, /* GET upstreams.json */
+    TSEED_ACTION_METRICS,   /* GET metrics */
     TSEED_ACTION_TASKS,     /* GET tasks.json */
     TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,

@@ -10,6 +10,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
 
 struct tseed_checkpoint_t {
@@ -215,6 +216,20 @@ static void log_ending(const tseed_run_t *run)
               *progress->reason ? ": " : "", progress->reason);
 }
 
+static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)
+{
+    tseed_board_t *board = checkpoint->uses.context->board;
+    const tseed_progress_t *progress = &run->progress;
+    tseed_end_t end = progress->state == TSEED_ABORTED ? TSEED_END_ABORTED : TSEED_END_DONE;
+
+    end = run->terminated ? TSEED_END_TERMINATED : end;
+    tseed_counters_end(board, run->task->type, end);
+    if (end == TSEED_END_DONE && progress->failures == 0 && run->task->type != TSEED_TRUNCATE &&
+        run->tileset.layer) {
+        tseed_counters_success(board, run->tileset.layer->counted, progress->finished);
+    }
+}
+
 /* The losses are durable: their positions are finished now, and a task with too many of them ends.
  */
 static void settle_losses(tseed_checkpoint_t *checkpoint)
@@ -264,6 +279,7 @@ static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
         }
         if (may_end(checkpoint, run)) {
             log_ending(run);
+            count_ending(checkpoint, run);
             tseed_tasks_dismiss(checkpoint->uses.tasks, run);
         }
         run = next;
@@ -272,6 +288,7 @@ static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
          entry = next) {
         next = entry->next;
         if (entry->terminated && !entry->run) {
+            tseed_counters_end(checkpoint->uses.context->board, entry->type, TSEED_END_TERMINATED);
             tseed_tasks_drop(checkpoint->uses.tasks, entry);
         }
     }

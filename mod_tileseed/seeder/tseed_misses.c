@@ -13,6 +13,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
@@ -62,6 +63,22 @@ static void close_unstored(tseed_job_t *job)
     job->unstored = NULL;
 }
 
+/* Counts the tiles of a metatile that was made for requests, or was not. */
+static void count_tiles(const tseed_misses_t *misses, const tseed_job_t *job, int has_failed)
+{
+    const int64_t made = tseed_job_written(job);
+    const int64_t lacking =
+        tseed_range_count(&job->metatile.wanted) - made - tseed_job_present(job);
+    const tseed_counted_t now = {
+        .acts = {[TSEED_ACT_MADE] = made, [TSEED_ACT_FAILED] = has_failed ? lacking : 0},
+        .bytes = job->bytes,
+    };
+    tseed_counted_t nothing = {{0}, 0};
+
+    tseed_counters_tiles(misses->uses.context->board, job->run->tileset.layer->counted,
+                         TSEED_WORK_REQUEST, &nothing, &now);
+}
+
 static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_t outcome)
 {
     tseed_flight_t *flight = tseed_flight_of(job);
@@ -74,6 +91,7 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
         reply = busy(job->outcome == TSEED_JOB_NO_ROOM ? "there is no room for it"
                                                        : "the work at it was cut short");
     }
+    count_tiles(misses, job, outcome == TSEED_MISS_FAILED);
     reply.upstream = upstream_ms(job);
     if (!atomic_load(&job->run->stopped)) { /* who waits when we stop asks the next seeder */
         tseed_flight_tell(&misses->shared, flight, &reply);
@@ -460,6 +478,11 @@ apr_status_t tseed_misses_open(tseed_misses_t *misses)
 {
     misses->shared.hangups = epoll_create1(EPOLL_CLOEXEC);
     return misses->shared.hangups < 0 ? APR_FROM_OS_ERROR(errno) : APR_SUCCESS;
+}
+
+int tseed_misses_waiting(const tseed_misses_t *misses)
+{
+    return tseed_waiter_places_taken(misses->shared.places);
 }
 
 int tseed_misses_hangups(const tseed_misses_t *misses)

@@ -42,6 +42,9 @@ apr_status_t tseed_misses_open(tseed_misses_t *misses);
 /* Returns the descriptor to poll: readable when a client has left. */
 int tseed_misses_hangups(const tseed_misses_t *misses);
 
+/* How many requests wait. */
+int tseed_misses_waiting(const tseed_misses_t *misses);
+
 /* Takes in the questions that have come. */
 void tseed_misses_hear(tseed_misses_t *misses);
 /* Answers the questions that have come: nothing can be made, for that cause, a sentence. For a

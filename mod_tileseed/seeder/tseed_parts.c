@@ -168,6 +168,13 @@ static void seeder_create(tseed_parts_t *parts, int miss_socket)
                                                                    .evict = parts->evict});
     parts->gauge_display =
         tseed_gauge_display_create(parts->context, parts->runs, parts->cache, parts->free_space);
+    parts->meter = tseed_meter_create(&(tseed_meter_uses_t){
+        .context = parts->context,
+        .runs = parts->runs,
+        .cache = parts->cache,
+        .free_space = parts->free_space,
+        .misses = parts->misses,
+    });
 }
 
 /* Requests that wait go first, and removals for the quota before what is done in the background.
@@ -195,6 +202,7 @@ static void enter_clients(tseed_parts_t *parts)
         tseed_syncer_client(parts->syncer),
         tseed_scheduler_client(parts->scheduler),
         tseed_gauge_display_client(parts->gauge_display),
+        tseed_meter_client(parts->meter),
     };
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(*clients); i++) {

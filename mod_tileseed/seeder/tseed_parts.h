@@ -13,6 +13,7 @@
 #include "pipeline/tseed_outage.h"
 #include "seeder/tseed_checkpoint.h"
 #include "seeder/tseed_gauge_display.h"
+#include "seeder/tseed_meter.h"
 #include "seeder/tseed_integrity_check.h"
 #include "seeder/tseed_quota_adoption.h"
 #include "seeder/tseed_scheduler.h"
@@ -63,6 +64,7 @@ typedef struct {
     tseed_checkpoint_t *checkpoint;
     tseed_quota_adoption_t *quota_adoption;
     tseed_gauge_display_t *gauge_display;
+    tseed_meter_t *meter;
 } tseed_parts_t;
 
 /* Makes all modules, in `pool`, and enters their clients. They live as long as the process. */

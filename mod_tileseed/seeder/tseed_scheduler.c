@@ -126,6 +126,7 @@ static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entr
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }
+    run->counted = tseed_counted_of(&run->progress);
     return run;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
+#include "board/tseed_counters.h"
 #include "seeder/tseed_parts.h"
 #include "seeder/tseed_state_lock.h"
 #include "upkeep/tseed_discover.h"
@@ -217,9 +218,36 @@ static int begin(seeder_t *seeder)
     return 0;
 }
 
-static void fetch_done(void *mailbox, tseed_transfer_t *transfer)
+static tseed_upstream_reply_t reply_of(const tseed_transfer_t *transfer)
 {
-    tseed_mailbox_put(mailbox, transfer->baton);
+    if (transfer->result == TSEED_FETCH_CANCELLED) {
+        return TSEED_REPLY_CANCELLED;
+    }
+    if (transfer->result == TSEED_FETCH_OK) {
+        return TSEED_REPLY_OK;
+    }
+    if (transfer->result == TSEED_FETCH_UNCHANGED) {
+        return TSEED_REPLY_UNCHANGED;
+    }
+    if (transfer->http_status == 0) {
+        return TSEED_REPLY_NONE;
+    }
+    if (transfer->http_status < 400) {
+        return TSEED_REPLY_NO_PICTURE;
+    }
+    return transfer->http_status < 500 ? TSEED_REPLY_CLIENT_ERROR : TSEED_REPLY_SERVER_ERROR;
+}
+
+/* The fetcher's thread. */
+static void fetch_done(void *data, tseed_transfer_t *transfer)
+{
+    const tseed_context_t *context = data;
+
+    if (transfer->sent) {
+        tseed_counters_reply(context->board, transfer->upstream->counted, reply_of(transfer),
+                             transfer->took, transfer->length);
+    }
+    tseed_mailbox_put(context->mailbox, transfer->baton);
 }
 
 static apr_status_t start_threads(seeder_t *seeder)
@@ -228,7 +256,7 @@ static apr_status_t start_threads(seeder_t *seeder)
 
     if (rv == APR_SUCCESS) {
         rv = tseed_fetcher_create(&seeder->parts->context->fetcher, fetch_done,
-                                  seeder->parts->context->mailbox, seeder->parts->context->pool);
+                                  seeder->parts->context, seeder->parts->context->pool);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_workers_create(&seeder->parts->context->workers,

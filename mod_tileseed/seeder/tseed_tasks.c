@@ -11,6 +11,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
+#include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
 #include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
@@ -165,6 +166,43 @@ static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_ta
     return APR_SUCCESS;
 }
 
+/* ---- ends that no run has counted ---- */
+
+/* Counts the termination of a task that this seeder did not take in. */
+static void count_termination(const tseed_tasks_t *tasks, int64_t id)
+{
+    tseed_task_t *task;
+    tseed_progress_t progress;
+
+    if (tseed_state_task_get(tasks->uses.session->state, &task, &progress, id,
+                             tasks->uses.context->scratch) == APR_SUCCESS) {
+        tseed_counters_end(tasks->uses.context->board, task->type, TSEED_END_TERMINATED);
+    }
+}
+
+/* Counts the end of a task that the last seeder recorded and did not live to count: its slot was
+ * not free yet. */
+static void count_left(const tseed_tasks_t *tasks, int slot)
+{
+    tseed_task_t *task;
+    tseed_progress_t progress;
+    tseed_row_t row;
+
+    if (!tseed_board_read(tasks->uses.context->board, (unsigned)slot, &row) ||
+        tseed_state_task_get(tasks->uses.session->state, &task, &progress, row.id,
+                             tasks->uses.context->scratch) != APR_SUCCESS) {
+        return;
+    }
+    if (progress.state == TSEED_DONE || progress.state == TSEED_ABORTED) {
+        tseed_counters_end(tasks->uses.context->board, task->type,
+                           row.terminating                ? TSEED_END_TERMINATED
+                           : progress.state == TSEED_DONE ? TSEED_END_DONE
+                                                          : TSEED_END_ABORTED);
+    }
+}
+
+/* ---- terminations while there was no seeder ---- */
+
 static apr_status_t confirm_each(tseed_tasks_t *tasks, const apr_array_header_t *ids,
                                  apr_hash_t *left)
 {
@@ -185,6 +223,23 @@ static apr_status_t confirm_each(tseed_tasks_t *tasks, const apr_array_header_t 
     return rv;
 }
 
+/* The terminations are committed: counts them, and frees the slots of the tasks. */
+static void count_confirmed(tseed_tasks_t *tasks, const apr_array_header_t *ids, apr_hash_t *left)
+{
+    for (int i = 0; i < ids->nelts; i++) {
+        int64_t id = APR_ARRAY_IDX(ids, i, int64_t);
+        const unsigned *slot = apr_hash_get(left, &id, sizeof(id));
+
+        if (!entry_find(tasks, id)) {
+            count_termination(tasks, id);
+        }
+        if (slot) {
+            tseed_board_slot_release(tasks->uses.context->board, (int)*slot);
+            apr_hash_set(left, &id, sizeof(id), NULL);
+        }
+    }
+}
+
 /* Confirms tasks that a client terminated while no seeder could confirm it. The board may have
  * counted more of their work than the last checkpoint; that count is recorded. Tasks that this
  * seeder took in before their termination are left out. */
@@ -202,11 +257,17 @@ static apr_status_t confirm_left(tseed_tasks_t *tasks, apr_hash_t *left)
         rv = confirm_each(tasks, ids, left);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_state_commit(tasks->uses.session->state);
+        rv = tseed_state_commit(tasks->uses.session->state);
+        if (rv == APR_SUCCESS) {
+            count_confirmed(tasks, ids, left);
+        }
+        return rv;
     }
     tseed_state_rollback(tasks->uses.session->state);
     return rv;
 }
+
+/* ---- taking up again ---- */
 
 /* Takes in one task after another, except tasks that an earlier, failed try has taken in. */
 static apr_status_t take_again(tseed_tasks_t *tasks, const apr_array_header_t *found,
@@ -260,8 +321,10 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
     }
     for (apr_hash_index_t *i = apr_hash_first(tasks->uses.context->scratch, left); i;
          i = apr_hash_next(i)) {
-        tseed_board_slot_release(tasks->uses.context->board,
-                                 (int)*(unsigned *)apr_hash_this_val(i));
+        const int slot = (int)*(unsigned *)apr_hash_this_val(i);
+
+        count_left(tasks, slot);
+        tseed_board_slot_release(tasks->uses.context->board, slot);
     }
     forget_traces(tasks);
     if (found->nelts > 0) {
@@ -330,6 +393,9 @@ apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks)
         if (!entry) { /* terminated before it was ever taken in */
             rv = tseed_state_task_confirm(tasks->uses.session->state,
                                           APR_ARRAY_IDX(ids, i, int64_t), NULL);
+            if (rv == APR_SUCCESS) {
+                count_termination(tasks, APR_ARRAY_IDX(ids, i, int64_t));
+            }
         } else if (!entry->terminated) {
             terminate(tasks, entry);
         }

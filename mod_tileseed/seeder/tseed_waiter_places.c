@@ -72,6 +72,11 @@ static int may_take(const tseed_waiter_places_t *places, int count, int most)
     return count < (most == TSEED_WAITER_PLACES_FREE ? places->most - places->taken : most);
 }
 
+int tseed_waiter_places_taken(const tseed_waiter_places_t *places)
+{
+    return places->taken;
+}
+
 static const char *refusal(const tseed_waiter_places_t *places, const char *layer,
                            const char *client, apr_pool_t *scratch)
 {

@@ -25,6 +25,9 @@ tseed_waiter_places_t *tseed_waiter_places_create(int most, int layer, int clien
 const char *tseed_waiter_places_take(tseed_waiter_places_t *places, const char *layer,
                                      const char *client, apr_pool_t *scratch);
 
+/* How many places are taken. */
+int tseed_waiter_places_taken(const tseed_waiter_places_t *places);
+
 /* Gives a place back, by the names by which it was taken. */
 void tseed_waiter_places_leave(tseed_waiter_places_t *places, const char *layer,
                                const char *client);

@@ -12,6 +12,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 #include "state/tseed_books.h"
 #include "upkeep/tseed_evict_plan.h"
 
@@ -249,11 +250,13 @@ static void remember(tseed_evict_t *evict, const tseed_job_t *job)
     tseed_cleanup_t *clean = &evict->uses.cache->status.clean;
     const tseed_effect_t gone = removed_by(job);
     const tseed_moment_t now = moment();
+    tseed_board_t *board = evict->uses.context->board;
     const apr_interval_time_t rest =
         evict->removed_at ? now.monotonic - evict->removed_at : now.wall - clean->last;
 
     if (rest > BREAK || rest < 0) { /* the last seeder's, at another time by the wall clock */
         *clean = (tseed_cleanup_t){.started = now.wall};
+        tseed_counters_add(board, TSEED_COUNT_CLEANUPS, 1);
     }
     evict->removed_at = now.monotonic;
     clean->last = tseed_clock_wall(clean->started);
@@ -261,6 +264,9 @@ static void remember(tseed_evict_t *evict, const tseed_job_t *job)
     tseed_effect_add(&clean->gone, &gone);
     tseed_run_expire(evict->uses.runs->tasks, job->run->booked, &job->metatile.wanted, gone.names);
     evict->unsaid++;
+    tseed_counters_add(board, TSEED_COUNT_EVICTED_PAGES, 1);
+    tseed_counters_add(board, TSEED_COUNT_EVICTED_TILES, gone.names);
+    tseed_counters_add(board, TSEED_COUNT_EVICTED_BYTES, gone.allocated);
 }
 
 /* Logs at most one line a minute. The last line about a clean-up has the sum of the clean-up. */

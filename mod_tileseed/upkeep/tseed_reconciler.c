@@ -17,6 +17,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 #include "state/tseed_books.h"
 #include "upkeep/tseed_discover.h"
 #include "upkeep/tseed_lapsed.h"
@@ -59,6 +60,9 @@ static void end(tseed_reconciler_t *reconciler)
 
     reconciler->cache->is_reconciling = 0;
     reconcile->finished = tseed_clock_wall(reconcile->started);
+    tseed_counters_add(reconciler->context->board, TSEED_COUNT_RECONCILES, 1);
+    tseed_counters_add(reconciler->context->board, TSEED_COUNT_DIFFERING_PAGES,
+                       reconcile->differing);
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
               "TS0072: the books of the disk usage agree with the disk now: %" APR_INT64_T_FMT
               " of %" APR_INT64_T_FMT " pages were corrected; %" APR_INT64_T_FMT

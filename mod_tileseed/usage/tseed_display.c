@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_counters.h"
 
 struct tseed_display_t {
     tseed_board_t *board;
@@ -32,6 +33,17 @@ static int waits_for_state(const tseed_run_t *run)
            (run->ready.count > 0 && run->working == 0);
 }
 
+/* What the run has done since it was shown last. Before the board shows it: a seeder that dies in
+ * between loses no count. */
+static void count(const tseed_display_t *display, tseed_run_t *run)
+{
+    const tseed_layer_t *layer = run->tileset.layer;
+    const tseed_counted_t now = tseed_counted_of(&run->progress);
+
+    tseed_counters_tiles(display->board, layer ? layer->counted : 0,
+                         (tseed_work_kind_t)run->task->type, &run->counted, &now);
+}
+
 void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
 {
     tseed_progress_t shown = run->progress;
@@ -45,6 +57,7 @@ void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
         apr_cpystrn(shown.reason, sync, sizeof(shown.reason));
     }
     run->dirty = 1;
+    count(display, run);
     if (!run->terminated) {
         tseed_board_slot_update(display->board, run->slot, &shown);
     }

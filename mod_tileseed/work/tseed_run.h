@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "board/tseed_counters.h"
 #include "layer/tseed_tileset.h"
 #include "protocol/tseed_estimate.h"
 #include "quota/tseed_book.h"
@@ -56,6 +57,7 @@ typedef struct tseed_run_t {
     uint64_t recipe;         /* tseed_origins.c; 0: not looked up yet */
     tseed_phase_t phase;
     tseed_progress_t progress;
+    tseed_counted_t counted; /* what the metrics know of the progress */
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */
     int slot;                /* on the board */
     int terminated;          /* by a client: recorded as such already, only to be confirmed */

@@ -543,6 +543,8 @@ LOCATIONS = [
     *((location(f'!TileSeedPublicURL https://a.example{path}'),
        f"TileSeedPublicURL: 'https://a.example{path}': the path of the address has no segment '.' "
        "or '..'") for path in ('/a/../..', '/a/..', '/./a', '/%2E./a', '/.%2e')),
+    (location('!TileSeedMetrics always'),
+     "TileSeedMetrics: 'always' is unknown, off or on is expected"),
     (location('!TileSeedCheckOrigin maybe'),
      "TileSeedCheckOrigin: 'maybe' is unknown, on, off or origins such as "
      'https://maps.example.org are expected'),

@@ -106,6 +106,7 @@ def test_mistake(tmp_path, marked, message):
     location('TileSeedPublicURL https://a.example:8443/x%20y/', 'TileSeedPublicURL http://b'),
     location('TileSeedPublicURL https://[::1]:65535/.../a..b/.c/%2e.../'),
     location('TileSeedCheckOrigin http://a.example https://b.example:8443', 'TileSeedRest off'),
+    location('TileSeedMetrics On', 'SetHandler tileseed-metrics', 'TileSeedMetrics off'),
     '<IfModule tileseed_module>\n' + layer() + '</IfModule>\n',
 ])
 def test_right(tmp_path, right):

@@ -15,6 +15,7 @@
 
 #include "pipeline/tseed_free_space.h"
 #include "pipeline/tseed_quota_wait.h"
+#include "counters_fixture.h"
 #include "pool_fixture.h"
 
 #define FREE         (1000 * 4096) /* bytes in each file system */
@@ -70,6 +71,7 @@ static int setup(void **state)
     context = (tseed_context_t){.settings = &settings,
                                 .pool = pool,
                                 .scratch = pool,
+                                .board = board_for_counters(),
                                 .mailbox = apr_pcalloc(pool, sizeof(tseed_mailbox_t))};
     open_roots();
     return tseed_mailbox_init(context.mailbox);
@@ -181,6 +183,7 @@ static void test_free_space__is_waited_for_by_a_run(void **state)
     tseed_run_t run = {.task = &task, .booked = &booked, .terminated = 1};
     tseed_runs_t runs = {.tasks = &run};
     tseed_job_t job = {.run = &run, .refused = slow.root, .needed = 4096};
+    tseed_server_counts_t counts;
     tseed_quota_wait_t *wait = tseed_quota_wait_create(
         &context, &runs, space,
         tseed_display_create(&context, &session, tseed_durable_create(cache, pool)));
@@ -193,6 +196,8 @@ static void test_free_space__is_waited_for_by_a_run(void **state)
     assert_string_equal(run.progress.reason,
                         "paused: the free space of the layer's store is not known yet");
     assert_ptr_equal(run.short_of, slow.root);
+    tseed_counters_server(context.board, &counts);
+    assert_int_equal(counts.counts[TSEED_COUNT_QUOTA_REFUSALS], 1);
     assert_null(tseed_quota_wait_wanted(wait));
     let_slow_answer();
     assert_non_null(tseed_quota_wait_wanted(wait));

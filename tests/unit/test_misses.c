@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "board/tseed_counters.h"
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
@@ -204,6 +205,20 @@ unsigned tseed_board_crashes_at(const tseed_board_t *board, int64_t task, int64_
     return crashes;
 }
 
+static tseed_counted_t tiles; /* of layer 3, for requests */
+
+void tseed_counters_tiles(tseed_board_t *board, unsigned layer, tseed_work_kind_t work,
+                          tseed_counted_t *counted, const tseed_counted_t *more)
+{
+    (void)board;
+    assert_int_equal(layer, 3);
+    assert_int_equal(work, TSEED_WORK_REQUEST);
+    for (int act = 0; act < TSEED_ACTS; act++) {
+        tiles.acts[act] += more->acts[act] - counted->acts[act];
+    }
+    tiles.bytes += more->bytes - counted->bytes;
+}
+
 /* ---- a module with requests ---- */
 
 static tseed_settings_t settings;
@@ -211,6 +226,7 @@ static tseed_context_t context;
 static tseed_catalog_t catalog;
 static tseed_cache_t cache;
 static tseed_task_t task;
+static const tseed_layer_t layer = {.name = "states", .counted = 3};
 static tseed_run_t seed; /* a task in the same tile set */
 static tseed_runs_t runs;
 static tseed_book_tileset_t booked;
@@ -223,7 +239,7 @@ static void make_runs(void)
     const tseed_gridset_t *gridset = tseed_gridset_builtin("EPSG:900913");
 
     task = (tseed_task_t){.layer = "states"};
-    run = seed = (tseed_run_t){.task = &task, .booked = &booked};
+    run = seed = (tseed_run_t){.task = &task, .tileset = {.layer = &layer}, .booked = &booked};
     run.is_background = 1;
     tseed_positions_init(&run.positions, gridset, &gridset->extent, &shape);
     runs = (tseed_runs_t){.tasks = &seed, .background = &run};
@@ -242,6 +258,7 @@ static int setup(void **state)
         .miss_waiters = PLACES, .miss_of_layer = PLACES, .miss_of_client = PLACES};
     context = (tseed_context_t){
         .settings = &settings, .catalog = &catalog, .pool = pool, .scratch = pool};
+    memset(&tiles, 0, sizeof(tiles));
     cache.book = tseed_book_create(pool);
     make_runs();
     misses = tseed_misses_create(
@@ -640,6 +657,27 @@ static void test_misses__say_nothing_when_the_seeder_stops(void **state)
     leave(asker);
 }
 
+static void test_misses__count_the_tiles(void **state)
+{
+    (void)state;
+    ask(0, 0); /* two tiles are there, and fourteen are made */
+    check(&jobs[0], 0x3);
+    fetch(&jobs[0], TSEED_FETCH_OK, "");
+    begin_cut(&jobs[0]);
+    jobs[0].written[0] = 0xfffc;
+    jobs[0].bytes = 1400;
+    cut(&jobs[0], TSEED_JOB_OK);
+    ask(4, 0); /* all are there */
+    check(&jobs[1], 0xffff);
+    ask(0, 4); /* fifteen are missing and can't be made */
+    check(&jobs[2], 0x1);
+    fetch(&jobs[2], TSEED_FETCH_FAILED, "HTTP 404");
+    assert_int_equal(tiles.acts[TSEED_ACT_MADE], 14);
+    assert_int_equal(tiles.acts[TSEED_ACT_FAILED], 15);
+    assert_int_equal(tiles.acts[TSEED_ACT_SKIPPED], 0);
+    assert_int_equal(tiles.bytes, 1400);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_misses__##name, setup, teardown)
 
 int main(void)
@@ -663,6 +701,7 @@ int main(void)
         TEST(fetch_a_stale_answer_again),
         TEST(wait_no_longer_than_children_do),
         TEST(say_nothing_when_the_seeder_stops),
+        TEST(count_the_tiles),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_clock.h"
@@ -25,6 +26,7 @@ static tseed_task_t task;
 static tseed_run_t run;
 static tseed_runs_t runs = {.tasks = &run};
 static tseed_outage_t *outage;
+static void *memory; /* of the board */
 
 static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
 {
@@ -32,7 +34,17 @@ static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
     (void)transfer;
 }
 
-/* The run is `terminated`, so that nothing of it is shown on a board. */
+/* It counts what runs have done. */
+static tseed_board_t *make_board(void)
+{
+    const size_t size = (tseed_board_size(1, 1) + 63) / 64 * 64;
+
+    memory = aligned_alloc(64, size);
+    memset(memory, 0, size);
+    return tseed_board_init(memory, 1, 1, pool);
+}
+
+/* The run is `terminated`, so that the board has no slot of it. */
 static int setup(void **state)
 {
     tseed_stages_t *stages;
@@ -40,7 +52,8 @@ static int setup(void **state)
 
     (void)state;
     settings = (tseed_settings_t){.give_up = GIVE_UP};
-    context = (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool};
+    context = (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool,
+                                .board = make_board()};
     session = (tseed_session_t){0};
     task = (tseed_task_t){.id = 7, .layer = "topp:states"};
     run = (tseed_run_t){.task = &task, .fetching = 1, .terminated = 1};
@@ -56,6 +69,7 @@ static int teardown(void **state)
 {
     (void)state;
     tseed_fetcher_destroy(context.fetcher);
+    free(memory);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "counters_fixture.h"
 #include "pool_fixture.h"
 #include "state/tseed_books.h"
 #include "upkeep/tseed_discover.h"
@@ -97,7 +98,7 @@ static int setup(void **state)
     walks = 0;
     may_count = 1;
     walked = counted = NULL;
-    context = (tseed_context_t){.pool = pool, .scratch = pool};
+    context = (tseed_context_t){.board = board_for_counters(), .pool = pool, .scratch = pool};
     cache = (tseed_cache_t){.book = tseed_book_create(pool)};
     for (int i = 0; i < TILESETS; i++) {
         const tseed_tileset_record_t record = {.id = i + 1,
@@ -258,6 +259,7 @@ static void test_reconciler__ends_when_no_page_is_in_doubt(void **state)
 static void test_reconciler__adds_up_what_differs(void **state)
 {
     const tseed_reconcile_t *result = &cache.status.reconcile;
+    tseed_server_counts_t counts;
 
     (void)state;
     book_page(0, 3);
@@ -273,6 +275,14 @@ static void test_reconciler__adds_up_what_differs(void **state)
     assert_int_equal(result->found.bytes, 200);
     assert_int_equal(result->lost.names, 3);
     assert_int_equal(result->lost.allocated, 3 * 4096);
+    tseed_counters_server(context.board, &counts);
+    assert_int_equal(counts.counts[TSEED_COUNT_RECONCILES], 0);
+    pass_tileset(0);
+    pass_tileset(1);
+    feed();
+    tseed_counters_server(context.board, &counts);
+    assert_int_equal(counts.counts[TSEED_COUNT_RECONCILES], 1);
+    assert_int_equal(counts.counts[TSEED_COUNT_DIFFERING_PAGES], 2);
 }
 
 int main(void)

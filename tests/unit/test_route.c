@@ -49,6 +49,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/layers.json", GET, TSEED_ACTION_LAYERS, NULL},
         {"/overview.json", GET, TSEED_ACTION_OVERVIEW, NULL},
         {"/upstreams.json", GET, TSEED_ACTION_UPSTREAMS, NULL},
+        {"/metrics", GET, TSEED_ACTION_METRICS, NULL},
         {"/tasks.json", GET, TSEED_ACTION_TASKS, NULL},
         {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
         {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
@@ -88,6 +89,7 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/diskquota/reconcile", POST},
         {"/estimate/a.xml", GET | POST},
         {"/layers.json", GET},
+        {"/metrics", GET},
         {"/tasks.json", GET},
         {"/tasks/1.json", GET | DELETE},
         {"/tasks/1/failures.json", GET},
@@ -150,6 +152,7 @@ static void test_route__any_other_address_is_none(void **state)
         "/tasks/0/failures.json",
         "/tasks/1/2/failures.json",
         "/layers.xml",
+        "/metrics.json",
     };
 
     (void)state;
