@@ -28,6 +28,7 @@ typedef struct {
     tseed_effect_t usage; /* what is there */
     int64_t accessed;     /* last read or written, seconds since 1970; 0: never */
     int64_t heat;         /* quota/tseed_heat.h */
+    int64_t written;      /* no tile of it is older, seconds since 1970; 0: unknown */
     int dirty;            /* the usage may be wrong: count again before use */
 } tseed_page_record_t;
 

@@ -53,7 +53,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->levels = 0;
     job->must_fetch = job->is_stale = job->is_unstored = 0;
     job->digest = 0;
-    job->is_recount = job->is_whole = 0;
+    job->is_recount = job->is_whole = job->has_waited = 0;
     job->inherits = 0;
     job->report = NULL;
     job->trace = 0;

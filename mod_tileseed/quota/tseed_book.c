@@ -22,6 +22,7 @@ static apr_status_t destroy(void *data)
 {
     tseed_book_t *book = data;
 
+    tseed_squares_destroy(&book->squares);
     tseed_page_table_destroy(&book->table);
     free(book->changed);
     return APR_SUCCESS;
@@ -35,6 +36,7 @@ tseed_book_t *tseed_book_create(apr_pool_t *pool)
     book->tilesets = apr_array_make(pool, 16, sizeof(tseed_book_tileset_t *));
     book->prints = apr_hash_make(pool);
     tseed_page_table_init(&book->table, print_of, book);
+    tseed_squares_init(&book->squares, &book->table);
     apr_pool_cleanup_register(pool, book, destroy, apr_pool_cleanup_null);
     return book;
 }
@@ -195,7 +197,25 @@ void tseed_book_note(tseed_book_t *book, uint32_t number)
     book->changed[book->changed_count++] = number;
 }
 
-/* Sets the usage of an entry, and adds the difference to its tile set. */
+/* The level's tree of squares; the first page of a tile set makes the place for its trees. */
+static uint32_t *tree_of(tseed_book_t *book, tseed_book_tileset_t *booked, int z)
+{
+    if (!booked->trees) {
+        booked->trees = apr_pcalloc(book->pool, TSEED_LEVELS_MAX * sizeof(*booked->trees));
+    }
+    return &booked->trees[z];
+}
+
+/* Lets the squares know of a change of a page, which held `before`. */
+static void sum_up(tseed_book_t *book, tseed_book_tileset_t *booked, uint32_t number,
+                   const tseed_cell_t *before)
+{
+    const int z = tseed_page_table_get(&book->table, number)->z;
+
+    tseed_squares_change(&book->squares, tree_of(book, booked, z), number, before);
+}
+
+/* Sets the usage of an entry, and adds the difference to its tile set. The caller sums it up. */
 static tseed_effect_t set_usage(tseed_book_t *book, tseed_book_tileset_t *booked,
                                 tseed_page_entry_t *entry, const tseed_effect_t *usage)
 {
@@ -206,6 +226,11 @@ static tseed_effect_t set_usage(tseed_book_t *book, tseed_book_tileset_t *booked
     booked->record.pages += (usage->names > 0) - (old.names > 0);
     book->pages += (usage->names > 0) - (old.names > 0);
     booked->changed = 1;
+    if (usage->names == 0 || usage->names < old.names) {
+        entry->renewed = 0; /* one of the tiles that were made again may be gone */
+        entry->renewer = 0;
+    }
+    entry->written = usage->names > 0 ? entry->written : 0;
     entry->names = (uint16_t)usage->names;
     entry->files = (uint16_t)usage->files;
     entry->bytes = usage->bytes;
@@ -226,15 +251,21 @@ void tseed_book_load(tseed_book_t *book, tseed_book_tileset_t *booked,
     const tseed_page_key_t key = key_of(booked, &record->page);
     int is_good = fits_page(&record->usage);
     const tseed_effect_t *usage = is_good ? &record->usage : &nothing;
+    const tseed_cell_t before = {0};
     tseed_page_entry_t *entry;
+    uint32_t number;
 
-    if (record->page.z < 0 || record->page.z >= TSEED_LEVELS_MAX) {
-        return; /* no grid set has such a level */
+    if (record->page.z < 0 || record->page.z >= TSEED_LEVELS_MAX || record->page.x < 0 ||
+        record->page.y < 0) {
+        return; /* no grid set has such a page */
     }
-    entry = tseed_page_table_get(&book->table, tseed_page_table_add(&book->table, &key));
+    number = tseed_page_table_add(&book->table, &key);
+    entry = tseed_page_table_get(&book->table, number);
     entry->accessed = (uint32_t)record->accessed;
     entry->heat = (uint32_t)record->heat;
+    entry->written = (uint32_t)record->written;
     set_usage(book, booked, entry, usage);
+    sum_up(book, booked, number, &before);
     tseed_account_correct(&booked->chain, amount_of(usage));
     if (record->dirty) {
         entry->flags |= TSEED_ENTRY_MARKED | TSEED_ENTRY_LINGERS;
@@ -271,6 +302,7 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
 {
     uint32_t number = tseed_book_entry_get(book, booked, page);
     tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
+    const tseed_cell_t before = tseed_squares_cell(entry);
     tseed_effect_t usage = tseed_entry_usage(entry);
     int was_in_doubt = entry->flags & TSEED_ENTRY_IN_DOUBT;
 
@@ -281,37 +313,69 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
     tseed_effect_add(&usage, change);
     if (!was_in_doubt && fits_page(&usage)) {
         set_usage(book, booked, entry, &usage);
+        if (before.tiles == 0 && usage.names > 0 && writer) {
+            entry->written = (uint32_t)writer->now;
+        }
+        sum_up(book, booked, number, &before);
         return APR_SUCCESS;
     }
+    sum_up(book, booked, number, &before);
     doubt(book, booked, entry);
     tseed_account_release(&booked->chain, amount_of(change));
     return was_in_doubt ? APR_SUCCESS : APR_EINVAL;
 }
 
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
-                      const tseed_page_t *page, const tseed_effect_t *counted)
+                      const tseed_page_t *page, const tseed_effect_t *counted, int64_t oldest)
 {
     uint32_t number = tseed_book_entry_get(book, booked, page);
     tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
+    const tseed_cell_t before = tseed_squares_cell(entry);
 
     assert(fits_page(counted));
     *difference = set_usage(book, booked, entry, counted);
+    entry->written = counted->names > 0 ? (uint32_t)oldest : 0;
+    entry->renewed = entry->renewer = 0;
+    sum_up(book, booked, number, &before);
     tseed_account_correct(&booked->chain, amount_of(difference));
     trust(book, booked, entry);
     tseed_book_note(book, number);
+}
+
+void tseed_book_renew(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page,
+                      int64_t task, int64_t tiles, int64_t since)
+{
+    uint32_t number = tseed_book_entry_get(book, booked, page);
+    tseed_page_entry_t *entry = tseed_page_table_get(&book->table, number);
+    const tseed_cell_t before = tseed_squares_cell(entry);
+
+    if (entry->renewer != tseed_writer_of(task)) {
+        entry->renewer = tseed_writer_of(task);
+        entry->renewed = 0;
+    }
+    tiles += entry->renewed;
+    entry->renewed = tiles < UINT16_MAX ? (uint16_t)tiles : UINT16_MAX;
+    if (tiles > 0 && tiles == entry->names && since > entry->written) {
+        entry->written = (uint32_t)since;
+        tseed_book_note(book, number);
+        sum_up(book, booked, number, &before);
+    }
 }
 
 int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now)
 {
     uint32_t number = tseed_page_table_find_print(&book->table, page_print);
     tseed_page_entry_t *entry;
+    tseed_cell_t before;
 
     if (number == TSEED_NO_PAGE) {
         return 0;
     }
     entry = tseed_page_table_get(&book->table, number);
+    before = tseed_squares_cell(entry);
     touch(entry, now);
     entry->heat = tseed_heat_add(entry->heat, reads, now);
+    sum_up(book, tseed_book_tileset_of(book, entry), number, &before);
     tseed_book_note(book, number);
     return 1;
 }
@@ -421,7 +485,10 @@ void tseed_book_detach(tseed_effect_t *moved, tseed_book_t *book, tseed_book_til
         tseed_page_entry_t *entry = tseed_page_table_get(&book->table, i);
 
         if (is_of(entry, booked, z)) {
+            const tseed_cell_t held = tseed_squares_cell(entry);
+
             set_usage(book, booked, entry, &nothing);
+            sum_up(book, booked, i, &held);
             trust(book, booked, entry);
             tseed_book_note(book, i);
         }

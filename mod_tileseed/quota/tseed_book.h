@@ -30,6 +30,7 @@
 #include <stddef.h>
 
 #include "layer/tseed_page.h"
+#include "protocol/tseed_coverage.h"
 #include "protocol/tseed_quota_config.h"
 #include "quota/tseed_account.h"
 #include "quota/tseed_heat.h"
@@ -52,6 +53,7 @@ typedef struct {
     uint64_t marked;  /* those bits of record.doubtful that are durable */
     int64_t in_doubt; /* pages to be counted */
     unsigned number;  /* 0, 1, 2, … */
+    uint32_t *trees;  /* private to the quota room: by level; NULL until there is a page */
     int recipe_changed; /* since it was saved, be it back and forth */
     int changed;        /* its row must be saved; set it when `record` was changed from outside */
 } tseed_book_tileset_t;
@@ -62,6 +64,7 @@ typedef struct {
     tseed_page_t page;
     tseed_effect_t usage;
     int64_t accessed; /* 0: never */
+    int64_t written;  /* no tile of it is older; 0: unknown */
     tseed_heat_t heat;
     int writing;  /* a running task was the last to write there */
     int held;     /* jobs are under way there, */
@@ -162,9 +165,17 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_page_t *page, const tseed_effect_t *change,
                               const tseed_writer_t *writer);
 
-/* Books the result of counting a page. *difference: the result less what the book had. */
+/* Books the result of counting a page. *difference: the result less what the book had. `oldest`: no
+ * tile was found that is older; 0: unknown. */
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
-                      const tseed_page_t *page, const tseed_effect_t *counted);
+                      const tseed_page_t *page, const tseed_effect_t *counted, int64_t oldest);
+
+/* Notes that a task has made so many tiles of a page again, none of them twice, and none of them
+ * before `since`. A page is as old as its oldest tile: it becomes younger only when the book has
+ * seen one task make all its tiles again, with none removed meanwhile. After a start of the seeder
+ * the task begins anew with that. */
+void tseed_book_renew(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page,
+                      int64_t task, int64_t tiles, int64_t since);
 
 /* Counts reads of a page by its tseed_page_print; 0: it is not in the book. */
 int tseed_book_hit(tseed_book_t *book, uint64_t page_print, int64_t reads, int64_t now);
@@ -259,6 +270,12 @@ int tseed_book_sweep(tseed_book_t *book);
 /* One page; 0: it is not in the book. */
 int tseed_book_page(tseed_book_page_t *found, const tseed_book_t *book,
                     const tseed_book_tileset_t *booked, const tseed_page_t *page);
+
+/* Adds up what some rows of a window of a level hold, in `cells`, row by row from row `row` on. The
+ * time it takes is as the number of these cells, however many pages they have. */
+void tseed_book_cells(tseed_cell_t *cells, const tseed_book_t *book,
+                      const tseed_book_tileset_t *booked, const tseed_window_t *window, int row,
+                      int rows);
 
 /* Gives all pages in doubt, one a call, in no order; *cursor is 0 at first. The book may change
  * between calls; then a new page may be missed. Returns 0 behind the last page. A call looks at

@@ -5,7 +5,7 @@
  *      tseed_book.c          tile sets, changes, counts, hits; the list of changes
  *      tseed_book_tilesets.c questions about tile sets, and what changes many of them
  *      tseed_book_save.c     marks, and what the database must be told
- *      tseed_book_look.c     pages one after the other, victims, the validator
+ *      tseed_book_look.c     pages one after the other, victims, cells, the validator
  *
  * The seeder's main thread.
  */
@@ -18,12 +18,14 @@
 #include "quota/tseed_book.h"
 #include "quota/tseed_page_table.h"
 #include "quota/tseed_ghosts.h"
+#include "quota/tseed_squares.h"
 
 struct tseed_book_t {
     apr_pool_t *pool;
     apr_array_header_t *tilesets; /* of tseed_book_tileset_t *, by number, */
     apr_hash_t *prints;           /* and by tseed_tileset_print */
     tseed_page_table_t table;
+    tseed_squares_t squares; /* over the pages that have tiles */
     tseed_ghosts_t ghosts;
     uint32_t *changed; /* numbers of entries that are CHANGED */
     size_t changed_count, changed_room;

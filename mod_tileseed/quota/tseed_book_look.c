@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The book: pages one after the other, victims, the validator. */
+/* The book: pages one after the other, victims, cells, the validator. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -19,6 +19,7 @@ static void look(tseed_book_page_t *found, const tseed_book_t *book,
                                  .page = {entry->z, entry->x, entry->y},
                                  .usage = tseed_entry_usage(entry),
                                  .accessed = entry->accessed,
+                                 .written = entry->written,
                                  .heat = entry->heat,
                                  .writing = is_writing(book, entry),
                                  .held = entry->holds > 0,
@@ -51,6 +52,17 @@ int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book,
         }
     }
     return 0;
+}
+
+void tseed_book_cells(tseed_cell_t *cells, const tseed_book_t *book,
+                      const tseed_book_tileset_t *booked, const tseed_window_t *window, int row,
+                      int rows)
+{
+    memset(cells, 0, (size_t)rows * (size_t)window->columns * sizeof(*cells));
+    if (booked->trees) {
+        tseed_squares_look(cells, &book->squares, booked->trees[window->level.z], window, row,
+                           rows);
+    }
 }
 
 /* ---- victims ---- */
@@ -182,6 +194,19 @@ static int agrees(const tseed_book_tileset_t *booked, const tally_t *tally)
            booked->in_doubt == tally->in_doubt;
 }
 
+/* Whether the squares of a tile set have all its pages. */
+static int squares_agree(const tseed_book_t *book, const tseed_book_tileset_t *booked)
+{
+    int64_t pages = 0, tiles = 0;
+
+    for (int z = 0; z < TSEED_LEVELS_MAX && booked->trees; z++) {
+        if (!tseed_squares_validate(&pages, &tiles, &book->squares, booked->trees[z])) {
+            return 0;
+        }
+    }
+    return pages == booked->record.pages && tiles == booked->record.paged.names;
+}
+
 const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
 {
     tally_t *tallies = apr_pcalloc(pool, (size_t)(book->tilesets->nelts + 1) * sizeof(*tallies));
@@ -220,6 +245,10 @@ const char *tseed_book_validate(const tseed_book_t *book, apr_pool_t *pool)
 
         if (!agrees(booked, &tallies[i])) {
             return apr_psprintf(pool, "the sums of tile set %s do not agree", booked->record.key);
+        }
+        if (!squares_agree(book, booked)) {
+            return apr_psprintf(pool, "the squares of tile set %s do not agree",
+                                booked->record.key);
         }
     }
     return NULL;

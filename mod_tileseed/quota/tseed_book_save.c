@@ -126,6 +126,7 @@ static tseed_page_record_t record_of(const tseed_book_t *book, const tseed_page_
                                  .usage = tseed_entry_usage(entry),
                                  .accessed = entry->accessed,
                                  .heat = entry->heat,
+                                 .written = entry->written,
                                  .dirty = is_dirty(entry)};
 }
 

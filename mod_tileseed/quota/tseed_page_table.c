@@ -11,7 +11,7 @@
 #define SLOTS_FIRST 1024u
 #define SLOTS_MOST  (UINT32_C(1) << 26) /* that are reserved: of 256 MB, used only as they fill */
 
-static_assert(sizeof(tseed_page_entry_t) == 56, "what a page costs is promised");
+static_assert(sizeof(tseed_page_entry_t) == 64, "what a page costs is promised");
 
 void tseed_page_table_init(tseed_page_table_t *table,
                            uint64_t (*print_of)(const void *baton, const tseed_page_entry_t *entry),

@@ -5,7 +5,7 @@
  *      slots   open addressing by tseed_page_print, linear probing: an entry's number + 1; 0: free
  *      slabs   1,024 entries each; an entry keeps its number until it is removed
  *
- * An entry takes 56 bytes, and 5 to 11 bytes of slots.
+ * An entry takes 64 bytes, and 5 to 11 bytes of slots.
  *
  * The seeder's main thread.
  */
@@ -35,11 +35,14 @@ typedef struct {
     uint32_t tileset;
     uint32_t accessed; /* seconds since 1970, until 2106 */
     uint32_t heat;
+    uint32_t written;      /* no tile of it is older: seconds since 1970; 0: unknown */
     uint16_t names, files; /* at most TSEED_PAGE_TILES */
     uint16_t holds;
     uint16_t writer; /* the task that was the last to write; 0: none */
     uint8_t z, flags;
     uint16_t pins;
+    uint16_t renewed; /* tiles that the task `renewer` (as writer) has made again so far */
+    uint16_t renewer;
 } tseed_page_entry_t;
 
 /* Identifies a page in the book; `print` is the page's tseed_page_print. */

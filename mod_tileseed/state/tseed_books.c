@@ -165,6 +165,7 @@ static void load_page(tseed_page_record_t *record, tseed_rows_t *rows)
     load_effect(&record->usage, rows);
     record->accessed = tseed_rows_int64(rows);
     record->heat = tseed_rows_int64(rows);
+    record->written = tseed_rows_int64(rows);
     record->dirty = tseed_rows_int(rows);
 }
 
@@ -239,9 +240,9 @@ static apr_status_t save_page(tseed_state_t *state, void *baton)
 {
     const tseed_page_record_t *record = baton;
     const tseed_effect_t *usage = &record->usage;
-    const void *args[] = {&record->tileset,  &record->page.z, &record->page.x, &record->page.y,
-                          &usage->names,     &usage->files,   &usage->bytes,   &usage->allocated,
-                          &record->accessed, &record->heat,   &record->dirty};
+    const void *args[] = {&record->tileset,  &record->page.z, &record->page.x,  &record->page.y,
+                          &usage->names,     &usage->files,   &usage->bytes,    &usage->allocated,
+                          &record->accessed, &record->heat,   &record->written, &record->dirty};
 
     return tseed_database_change(&state->db, NULL, TSEED_SQL_PAGE_SAVE, args);
 }

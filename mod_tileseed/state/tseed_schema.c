@@ -187,8 +187,15 @@ static const char *const version_8[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3, version_4,
-                                                version_5, version_6, version_7, version_8};
+/* 0: how old the tiles of a page are is not known until the page is counted or made anew */
+static const char *const version_9[] = {
+    "ALTER TABLE page ADD COLUMN written BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2, version_3,
+                                                version_4, version_5, version_6,
+                                                version_7, version_8, version_9};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

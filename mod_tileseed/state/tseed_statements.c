@@ -127,8 +127,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " WHERE id = %lld AND print = %lld",
     [TSEED_SQL_TILESET_DELETE] = "DELETE FROM tileset WHERE id = %lld",
     [TSEED_SQL_TILESETS_DOUBT] = "UPDATE tileset SET complete = 0, doubtful = -1",
-    [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, dirty"
-                        " FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
+    [TSEED_SQL_PAGES] = "SELECT z, x, y, names, files, bytes, allocated, accessed, heat, written,"
+                        " dirty FROM page WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld)"
                         " ORDER BY z, x, y LIMIT %lld",
     [TSEED_SQL_PAGES_BY_LEVEL] =
         "SELECT tileset, z, SUM(names), SUM(files), SUM(bytes), SUM(allocated) FROM page"
@@ -138,11 +138,13 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " GROUP BY tileset, z ORDER BY tileset, z",
     [TSEED_SQL_PAGES_DELETE] = "DELETE FROM page WHERE tileset = %lld",
     [TSEED_SQL_PAGE_SAVE] =
-        "INSERT INTO page (tileset, z, x, y, names, files, bytes, allocated, accessed, heat, dirty)"
-        " VALUES (%lld, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %d)"
+        "INSERT INTO page (tileset, z, x, y, names, files, bytes, allocated, accessed, heat,"
+        " written, dirty)"
+        " VALUES (%lld, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %d)"
         " ON CONFLICT (tileset, z, x, y) DO UPDATE SET names = excluded.names,"
         " files = excluded.files, bytes = excluded.bytes, allocated = excluded.allocated,"
-        " accessed = excluded.accessed, heat = excluded.heat, dirty = excluded.dirty",
+        " accessed = excluded.accessed, heat = excluded.heat, written = excluded.written,"
+        " dirty = excluded.dirty",
     [TSEED_SQL_PAGE_DELETE] =
         "DELETE FROM page WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
     [TSEED_SQL_ORIGINS_GET] =

@@ -144,10 +144,12 @@ typedef struct {
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
                                 const tseed_visitor_t *visitor, const tseed_stop_t *stop);
 
-/* Counts the tiles of a range on disk: names, and the files that belong to them. `drop_leftovers`:
+/* Counts the tiles of a range on disk: names, and the files that belong to them. *oldest: when the
+ * oldest of these files was written by its own date, seconds since 1970; INT64_MAX: there is no
+ * tile. A uniform tile is as old as the file that it shares. NULL: not wanted. `drop_leftovers`:
  * also removes all unfinished files from the directories that it reads; no other thread may write
  * there then. */
-apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
+apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 
 /* Whether the disk has nothing of a tile set. Examines a few names, so that the answer comes at

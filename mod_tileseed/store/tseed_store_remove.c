@@ -49,9 +49,15 @@ static apr_status_t value(tseed_effect_t *worth, tseed_store_t *store, const str
     return rv;
 }
 
+typedef struct {
+    tseed_effect_t *sum;
+    int64_t oldest;
+} count_t;
+
 static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,
                                const struct stat *st, const tseed_tile_t *tile)
 {
+    count_t *count = scan->baton;
     tseed_effect_t effect;
     apr_status_t rv = value(&effect, scan->store, st);
 
@@ -59,22 +65,31 @@ static apr_status_t count_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, 
     (void)name;
     (void)tile;
     if (rv == APR_SUCCESS) {
-        tseed_effect_add(scan->baton, &effect);
+        tseed_effect_add(count->sum, &effect);
+    }
+    if (rv == APR_SUCCESS && effect.names > 0 && st->st_mtime < count->oldest) {
+        count->oldest = st->st_mtime;
     }
     return rv;
 }
 
-apr_status_t tseed_store_count(tseed_effect_t *sum, tseed_store_t *store,
+apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers)
 {
+    count_t count = {sum, INT64_MAX};
     tseed_scan_t scan = {.store = store,
                          .file = count_file,
-                         .baton = sum,
+                         .baton = &count,
                          .leftovers_before = drop_leftovers ? INT64_MAX : 0,
                          .drops_all = drop_leftovers};
+    apr_status_t rv;
 
     *sum = (tseed_effect_t){0};
-    return tseed_scan_run(&scan, range);
+    rv = tseed_scan_run(&scan, range);
+    if (oldest) {
+        *oldest = count.oldest;
+    }
+    return rv;
 }
 
 static apr_status_t find_file(tseed_scan_t *scan, tseed_scan_folder_t *folder, const char *name,

@@ -14,6 +14,7 @@
 
 #define RETRY            (60 * APR_USEC_PER_SEC)
 #define RECOUNTS_AT_ONCE 64
+#define CLOCKS_DIFFER    60        /* seconds, at most: of the disk and of this process */
 #define LOOKS_AT_ONCE    (1 << 18) /* of pages, in milliseconds */
 
 struct tseed_count_t {
@@ -70,6 +71,18 @@ static void give_up(tseed_count_t *count, const tseed_job_t *failed)
     }
 }
 
+/* No file was written later than now. A file whose date lies in the future was written nobody knows
+ * when. */
+static int64_t oldest_of(const tseed_count_t *count, const tseed_job_t *job)
+{
+    const int64_t now = tseed_holds_date(count->uses.holds);
+
+    if (job->oldest < 0 || job->oldest > now + CLOCKS_DIFFER) {
+        return 0;
+    }
+    return job->oldest < now ? job->oldest : now;
+}
+
 static void report(const tseed_job_t *job, const tseed_effect_t *difference)
 {
     if (job->report) {
@@ -104,7 +117,7 @@ static void counted(tseed_count_t *count, tseed_job_t *job)
     }
     if (job->stage == TSEED_STAGE_COUNT) {
         tseed_book_count(&difference, count->uses.cache->book, job->run->booked, &page,
-                         &job->counted);
+                         &job->counted, oldest_of(count, job));
     } else {
         tseed_book_count_shared(&difference, count->uses.cache->book, job->run->booked,
                                 &job->counted);

@@ -299,7 +299,8 @@ static void removed(tseed_evict_t *evict, tseed_job_t *job)
     remember(evict, job);
     tseed_holds_book(evict->uses.holds, job);
     if (job->outcome == TSEED_JOB_OK) { /* the page is empty, even if the book had more */
-        tseed_book_count(&difference, evict->uses.cache->book, job->run->booked, &page, &nothing);
+        tseed_book_count(&difference, evict->uses.cache->book, job->run->booked, &page, &nothing,
+                         0);
     } else if (job->outcome != TSEED_JOB_STOPPED) {
         job->run->booked->spared = 1;
         evict->spare_until = tseed_clock_monotonic() + RETRY;

@@ -29,39 +29,39 @@ struct tseed_holds_t {
 
 /* ---- the pages of a job ---- */
 
-typedef unsigned page_call_t(tseed_holds_t *holds, tseed_book_tileset_t *booked,
+typedef unsigned page_call_t(tseed_holds_t *holds, const tseed_job_t *job,
                              const tseed_page_t *page);
 
-static unsigned hold(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+static unsigned hold(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
 {
-    return tseed_book_hold(holds->uses.cache->book, booked, page);
+    return tseed_book_hold(holds->uses.cache->book, job->run->booked, page);
 }
 
-static unsigned ask(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+static unsigned ask(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
 {
-    unsigned obstacles = tseed_book_ask(holds->uses.cache->book, booked, page);
+    unsigned obstacles = tseed_book_ask(holds->uses.cache->book, job->run->booked, page);
 
     if (obstacles & TSEED_PAGE_IN_DOUBT) {
-        tseed_marks_count_page(holds->uses.marks, booked, page);
+        tseed_marks_count_page(holds->uses.marks, job->run->booked, page);
     }
     return obstacles;
 }
 
-static unsigned pin(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+static unsigned pin(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
 {
-    tseed_book_pin(holds->uses.cache->book, booked, page);
+    tseed_book_pin(holds->uses.cache->book, job->run->booked, page);
     return 0;
 }
 
-static unsigned unpin(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+static unsigned unpin(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
 {
-    tseed_book_unpin(holds->uses.cache->book, booked, page);
+    tseed_book_unpin(holds->uses.cache->book, job->run->booked, page);
     return 0;
 }
 
-static unsigned drop(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_page_t *page)
+static unsigned drop(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
 {
-    tseed_book_drop(holds->uses.cache->book, booked, page);
+    tseed_book_drop(holds->uses.cache->book, job->run->booked, page);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static unsigned for_pages(tseed_holds_t *holds, const tseed_job_t *job, page_cal
         for (int64_t x = tiles->minx / TSEED_PAGE_SIDE; x <= tiles->maxx / TSEED_PAGE_SIDE; x++) {
             const tseed_page_t page = {tiles->z, x, y};
 
-            sum |= call(holds, job->run->booked, &page);
+            sum |= call(holds, job, &page);
         }
     }
     return sum;
@@ -229,6 +229,37 @@ int64_t tseed_holds_date(const tseed_holds_t *holds)
         tseed_calendar_date(&holds->uses.context->calendar, tseed_clock_monotonic()));
 }
 
+/* How many of some tiles lie in a page. */
+static int64_t tiles_in(const tseed_range_t *tiles, const tseed_page_t *page)
+{
+    const int64_t x = page->x * TSEED_PAGE_SIDE, y = page->y * TSEED_PAGE_SIDE;
+    const tseed_range_t block = {page->z, x, y, x + TSEED_PAGE_SIDE - 1, y + TSEED_PAGE_SIDE - 1};
+    const tseed_range_t common = tseed_range_intersect(tiles, &block);
+
+    return tseed_range_count(&common);
+}
+
+/* A reseed is through with a metatile: all its tiles are new, or are what the upstream still says.
+ * Each metatile of a task comes here once in the life of a seeder. */
+static unsigned renew(tseed_holds_t *holds, const tseed_job_t *job, const tseed_page_t *page)
+{
+    const int64_t now = tseed_holds_date(holds);
+    const int64_t began = apr_time_sec(job->run->progress.started);
+
+    tseed_book_renew(holds->uses.cache->book, job->run->booked, page, job->run->task->id,
+                     tiles_in(&job->metatile.wanted, page), began < now ? began : now);
+    return 0;
+}
+
+/* Tiles that a job wrote before it had to wait may have been removed since: nobody knows whether
+ * all its tiles are new. */
+static int is_renewal(tseed_job_t *job)
+{
+    job->has_waited |= job->outcome != TSEED_JOB_OK && tseed_job_written(job) > 0;
+    return job->outcome == TSEED_JOB_OK && !job->has_waited && job->holds &&
+           !job->run->is_background && job->run->task->type == TSEED_RESEED;
+}
+
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
 {
     const tseed_writer_t writer = {job->run->task->id, tseed_holds_date(holds)};
@@ -253,6 +284,9 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     }
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_origins_take(holds->uses.origins, job);
+    }
+    if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
+        for_pages(holds, job, renew);
     }
     tseed_account_release(&job->run->booked->chain, job->freed);
     job->freed = (tseed_amount_t){0, 0};

@@ -88,6 +88,7 @@ typedef struct tseed_job_t {
     int pins;        /* and pins them: a worker is at it */
     unsigned trace;  /* on the board; 0: none */
     int inherits;    /* a REMOVE: its trace is of a seeder that died at it */
+    int has_waited;  /* amid its tiles, after some were written */
     int is_recount;  /* a COUNT while nothing is written: it drops unfinished files */
     uint64_t levels; /* whose mark must be durable before it begins */
     int is_whole;    /* a REMOVE of all that the tile set may have there: to be renamed away, */
@@ -116,6 +117,7 @@ typedef struct tseed_job_t {
     tseed_amount_t freed;                            /* likewise: not given back yet */
     int is_detached;                                 /* of REMOVE: it was renamed away */
     tseed_effect_t counted;                          /* of COUNT: what the page holds */
+    int64_t oldest;                                  /* likewise: the date of its oldest tile */
     tseed_report_t *report;                          /* likewise: who wants to know; or NULL */
     void *report_module;                             /* and what is handed to it */
     tseed_account_t *refused;                        /* of TSEED_JOB_NO_ROOM, */

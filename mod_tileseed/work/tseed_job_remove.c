@@ -46,7 +46,7 @@ static void inherit(tseed_store_t *store, const removal_t *removal)
         tile.maxy = tile.miny;
         tile = tseed_range_intersect(&tile, &removal->job->metatile.wanted);
         if (tseed_range_count(&tile) == 1 &&
-            tseed_store_count(&left, store, &tile, 0) == APR_SUCCESS && left.names == 0) {
+            tseed_store_count(&left, NULL, store, &tile, 0) == APR_SUCCESS && left.names == 0) {
             count_removed(removal);
         }
     }
@@ -133,7 +133,8 @@ void tseed_job_count(tseed_store_t *store, tseed_job_t *job)
     apr_status_t rv =
         job->stage == TSEED_STAGE_COUNT_SHARED
             ? tseed_store_shared_count(&job->counted, store, 1) /* nobody else writes meanwhile */
-            : tseed_store_count(&job->counted, store, &job->metatile.wanted, job->is_recount);
+            : tseed_store_count(&job->counted, &job->oldest, store, &job->metatile.wanted,
+                                job->is_recount);
 
     if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);

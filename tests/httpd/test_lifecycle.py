@@ -295,7 +295,7 @@ def test_large_books_on_a_slow_disk(httpd, upstream):
         database.execute(
             'INSERT INTO page WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n '
             f'WHERE i < {PAGES - 1}) SELECT (SELECT MIN(id) FROM tileset), 17, i / 500, i % 500, '
-            '1, 1, 100, 4096, 0, 0, 0 FROM n')
+            '1, 1, 100, 4096, 0, 0, 0, 0 FROM n')
         database.commit()
     mischief.slow(httpd.path('state'), SLOW_READ)
     httpd.start()

@@ -165,7 +165,7 @@ static void test_book__less_than_nothing_is_not_booked(void **state)
     assert_charged(16384, 4);
     assert_int_equal(change(&here, effect(1, 1, 5, 4096), &writer), APR_SUCCESS);
     assert_effect(&booked->record.paged, 4, 4, 400, 16384);
-    tseed_book_count(&difference, book, booked, &here, &counted);
+    tseed_book_count(&difference, book, booked, &here, &counted, 0);
     assert_effect(&difference, -1, -1, -100, -4096);
     assert_false(page_at(&here).in_doubt);
     assert_int_equal(booked->in_doubt, 0);
@@ -369,7 +369,7 @@ static void test_book__unknown_pages_of_an_incomplete_tile_set_are_counted_first
                      TSEED_PAGE_UNMARKED | TSEED_PAGE_IN_DOUBT);
     save();
     assert_int_equal(tseed_book_ask(book, booked, &here), TSEED_PAGE_IN_DOUBT);
-    tseed_book_count(&difference, book, booked, &here, &counted);
+    tseed_book_count(&difference, book, booked, &here, &counted, 0);
     assert_int_equal(tseed_book_ask(book, booked, &here), 0);
     assert_int_equal(booked->record.pages, 1);
     assert_int_equal(tseed_account_used(chain.global).bytes, 2 * 4096 + 8192);

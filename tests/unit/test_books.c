@@ -148,7 +148,7 @@ static void count_page(int set, const tseed_page_t *page)
     const tseed_effect_t counted = walk_page(set, page);
     tseed_effect_t difference;
 
-    tseed_book_count(&difference, book, sets[set], page, &counted);
+    tseed_book_count(&difference, book, sets[set], page, &counted, 0);
 }
 
 static void prepare(int set, const tseed_page_t *page)

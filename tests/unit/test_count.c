@@ -92,6 +92,14 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *swept)
     (void)swept;
 }
 
+#define NOW INT64_C(1790000000)
+
+int64_t tseed_holds_date(const tseed_holds_t *holds)
+{
+    (void)holds;
+    return NOW;
+}
+
 static tseed_session_t session;
 static tseed_cache_t cache;
 static tseed_chain_t chain;
@@ -195,12 +203,40 @@ static void test_count__passes_over_a_tile_set_that_no_job_can_be_begun_in(void 
     assert_int_equal(marks->shared_due, 0);
 }
 
+/* The count of a page has found a tile of that date. */
+static void assert_written(int64_t date, int64_t written)
+{
+    const tseed_page_t page = {5, 3, 4};
+    tseed_book_page_t found;
+
+    tseed_count_page(count, tilesets[0], &page);
+    job.metatile.wanted = (tseed_range_t){5, 96, 128, 127, 159};
+    job.counted = (tseed_effect_t){1, 1, 70, 4096};
+    job.oldest = date;
+    end(TSEED_JOB_OK);
+    assert_true(tseed_book_page(&found, cache.book, tilesets[0], &page));
+    assert_int_equal(found.written, written);
+}
+
+/* A clock of the disk may be a little ahead; what was written next year nobody knows. */
+static void test_count__a_file_is_as_old_as_its_date(void **state)
+{
+    (void)state;
+    assert_written(NOW - 86400, NOW - 86400);
+    assert_written(NOW, NOW);
+    assert_written(NOW + 2, NOW);
+    assert_written(NOW + 3600, 0);
+    assert_written(-1, 0);
+    assert_written(INT64_C(5000000000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_count__of_shared_files_that_failed_is_still_due, setup),
         cmocka_unit_test_setup(test_count__passes_over_a_tile_set_that_no_job_can_be_begun_in,
                                setup),
+        cmocka_unit_test_setup(test_count__a_file_is_as_old_as_its_date, setup),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

@@ -187,7 +187,7 @@ static void test_holds__pages_in_doubt_are_counted_first(void **state)
     for (int x = 0; x < 2; x++) {
         assert_false(tseed_holds_may_work(holds, &cut));
         tseed_book_count(&difference, cache->book, seed.booked, &(tseed_page_t){LEVEL, x, 1},
-                         &nothing);
+                         &nothing, 0);
     }
     assert_true(tseed_holds_may_work(holds, &cut));
     end(&cut);

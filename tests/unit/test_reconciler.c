@@ -145,7 +145,7 @@ static void count_page(int64_t x, int64_t tiles)
     const tseed_effect_t found = {tiles, tiles, tiles * 100, tiles * 4096};
     tseed_effect_t difference;
 
-    tseed_book_count(&difference, cache.book, tilesets[0], &page, &found);
+    tseed_book_count(&difference, cache.book, tilesets[0], &page, &found, 0);
     tseed_usage_status_counted(&cache, 1, &difference);
 }
 

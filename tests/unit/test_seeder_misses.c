@@ -405,7 +405,7 @@ static void add_pages(fixture_t *fixture, int pages, int marked)
                                   "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION "
                                   "ALL SELECT i + 1 FROM n WHERE i < %d) SELECT (SELECT "
                                   "MIN(id) FROM tileset), 17, i / 500, i %% 500, 1, 1, 100, "
-                                  "4096, 0, 0, %d FROM n",
+                                  "4096, 0, 0, %d, 0 FROM n",
                                   pages - 1, marked)));
 }
 

@@ -221,7 +221,7 @@ static const char *rest_of(const look_t *look, const act_t *of)
     for (int z = look->task.zoom_start; z <= look->task.zoom_stop; z++) {
         tseed_effect_t level;
 
-        assert_int_equal(tseed_store_count(&level, look->store, &look->positions.range[z], 0),
+        assert_int_equal(tseed_store_count(&level, NULL, look->store, &look->positions.range[z], 0),
                          APR_SUCCESS);
         tseed_effect_add(&sum, &level);
     }
@@ -295,7 +295,7 @@ static const char *page_fault(look_t *look, const tseed_page_record_t *record)
         return NULL;
     }
     tiles = tseed_range_intersect(&tiles, &grid);
-    assert_int_equal(tseed_store_count(&sum, look->store, &tiles, 0), APR_SUCCESS);
+    assert_int_equal(tseed_store_count(&sum, NULL, look->store, &tiles, 0), APR_SUCCESS);
     look->pages += record->usage.names > 0;
     if (sum.names == record->usage.names && sum.files == record->usage.files &&
         sum.bytes == record->usage.bytes) {

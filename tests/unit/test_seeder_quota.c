@@ -221,7 +221,7 @@ static void test_seeder_quota__doubts_outlast_a_truncate_beside_them(void **stat
     seeder_stop(fixture, SIGTERM);
     assert_true(sql(fixture, "INSERT INTO page WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT"
                              " i + 1 FROM n WHERE i < 11999) SELECT 1, 20, i % 200, i / 200, 1, 1,"
-                             " 4096, 4096, 0, 0, 0 FROM n"));
+                             " 4096, 4096, 0, 0, 0, 0 FROM n"));
     assert_true(sql(fixture, "UPDATE tileset SET doubtful = 1 << 20 WHERE id = 1"));
     seeder_start(fixture);
     wait_end(fixture,

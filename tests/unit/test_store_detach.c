@@ -34,7 +34,7 @@ static int64_t count(fixture_t *fixture)
 {
     tseed_effect_t sum;
 
-    assert_int_equal(tseed_store_count(&sum, fixture->store, &all, 0), APR_SUCCESS);
+    assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &all, 0), APR_SUCCESS);
     return sum.names;
 }
 

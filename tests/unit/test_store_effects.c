@@ -57,7 +57,7 @@ static tseed_effect_t count(fixture_t *fixture, tseed_range_t range)
 {
     tseed_effect_t sum;
 
-    assert_int_equal(tseed_store_count(&sum, fixture->store, &range, 0), APR_SUCCESS);
+    assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 0), APR_SUCCESS);
     return sum;
 }
 
@@ -183,8 +183,8 @@ static void test_store__count_spares_young_leftovers_of_others(void **state)
     close(creat(young, 0600));
     close(creat(left, 0600));
     assert_int_equal(utimensat(AT_FDCWD, left, old, 0), 0);
-    assert_int_equal(tseed_store_count(&sum, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1),
-                     0);
+    assert_int_equal(
+        tseed_store_count(&sum, NULL, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
     assert_int_not_equal(access(own, F_OK), 0);
     assert_int_equal(access(young, F_OK), 0);
     assert_int_not_equal(access(left, F_OK), 0);
@@ -208,7 +208,7 @@ static void test_store__count_drops_leftovers_when_asked(void **state)
         assert_int_equal(count(fixture, (tseed_range_t){6, 0, 0, 1, 0}).names, 1 + large);
         assert_int_equal(access(left, F_OK), 0);
         assert_int_equal(
-            tseed_store_count(&sum, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
+            tseed_store_count(&sum, NULL, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
         assert_int_not_equal(access(left, F_OK), 0);
     }
 }
