@@ -2,19 +2,21 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Routing: one row an address, the first that fits decides.
  *
- * An address is a prefix, at most one variable, and a suffix. The order of the rows is what makes
- * seed/a.xml a document of layer a, not the forms' address of a layer "a.xml".
+ * An address is a prefix, at most one variable (a level of a tile set has two numbers), and a
+ * suffix. The order of the rows is what makes seed/a.xml a document of layer a, not the forms'
+ * address of a layer "a.xml".
  */
 #include "protocol/tseed_route.h"
 
 #include <apr_lib.h>
 #include <apr_strings.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
 
 /* What stands between prefix and suffix. */
-typedef enum { NOTHING, LAYER, NUMBER } variable_t;
+typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL } variable_t;
 
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";
@@ -44,6 +46,7 @@ static const row_t rows[] = {
     {"/overview", NOTHING, ".json", .get = TSEED_ACTION_OVERVIEW},
     {"/upstreams", NOTHING, ".json", .get = TSEED_ACTION_UPSTREAMS},
     {"/metrics", NOTHING, "", .get = TSEED_ACTION_METRICS},
+    {"/coverage/", NUMBER_AND_LEVEL, ".json", .get = TSEED_ACTION_COVERAGE},
     {"/tasks", NOTHING, ".json", .get = TSEED_ACTION_TASKS},
     {"/tasks/", NUMBER, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
     {"/tasks/", NUMBER, "/failures.json", .get = TSEED_ACTION_FAILURES},
@@ -85,13 +88,38 @@ static void decode_slashes(char *name)
     *out = '\0';
 }
 
+static int read_number(int64_t *number, const char *text, int64_t lowest, int64_t highest)
+{
+    return apr_isdigit(*text) && tseed_text_int64(number, text, lowest, highest) == 0;
+}
+
+static int read_level(tseed_route_t *route, char *text)
+{
+    char *slash = strchr(text, '/');
+    int64_t level;
+
+    if (!slash) {
+        return 0;
+    }
+    *slash = '\0';
+    if (!read_number(&route->number, text, 1, INT64_MAX) ||
+        !read_number(&level, slash + 1, 0, INT_MAX)) {
+        return 0;
+    }
+    route->level = (int)level;
+    return 1;
+}
+
 static int read_variable(tseed_route_t *route, variable_t variable, char *text)
 {
+    if (variable == NUMBER_AND_LEVEL) {
+        return read_level(route, text);
+    }
     if (variable == NOTHING || !*text || strchr(text, '/')) {
         return variable == NOTHING && !*text;
     }
     if (variable == NUMBER) {
-        return apr_isdigit(*text) && tseed_text_int64(&route->number, text, 1, INT64_MAX) == 0;
+        return read_number(&route->number, text, 1, INT64_MAX);
     }
     decode_slashes(text);
     route->layer = text;

@@ -26,6 +26,7 @@ typedef enum {
     TSEED_ACTION_OVERVIEW,  /* GET overview.json */
     TSEED_ACTION_UPSTREAMS, /* GET upstreams.json */
     TSEED_ACTION_METRICS,   /* GET metrics */
+    TSEED_ACTION_COVERAGE,  /* GET coverage/<id>/<z>.json */
     TSEED_ACTION_TASKS,     /* GET tasks.json */
     TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,
@@ -47,6 +48,7 @@ typedef struct {
     const char *layer;             /* decoded, not empty; NULL: the address names none */
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
     int64_t number;                /* of a task or tile set that the address names */
+    int level;                     /* likewise */
 } tseed_route_t;
 
 /* `path` is the part of the address behind the base: it is empty or begins with "/", is unescaped

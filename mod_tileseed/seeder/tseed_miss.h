@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How a child asks the seeder for a missing tile, and hears what became of the tile.
+/* How a child asks the seeder for a missing tile, and hears what became of the tile. A child asks
+ * for the coverage of a level in the same way.
  *
  *      child                                   seeder
  *        socketpair ──► question + one end ──►   the miss socket, which the parent made:
@@ -29,6 +30,9 @@ typedef struct {
     const apr_table_t *parameters;        /* as submitted: any case, accepted by the filters */
     tseed_tile_t tile;
     const char *client; /* its address; "": nobody's */
+    int64_t tileset;    /* 0: the tile is asked for. Else the coverage of tile set number `tileset`
+                         * at the tile's level is (tseed_coverages.h); the other names are "", and
+                         * the parameters are `query`, what follows the question mark */
 } tseed_question_t;
 
 /* What may end the wait before there is an answer. */

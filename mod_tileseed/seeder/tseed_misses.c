@@ -307,7 +307,7 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
 }
 
 /* Takes a place first: nothing is made for a request that gets none. */
-static void let_in(tseed_misses_t *misses, const tseed_question_t *question, int end)
+static void let_wait(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
     const char *problem = tseed_waiter_places_take(misses->shared.places, question->layer,
                                                    question->client, misses->uses.context->scratch);
@@ -316,6 +316,15 @@ static void let_in(tseed_misses_t *misses, const tseed_question_t *question, int
         turn_away(end, busy(problem));
     } else if (!join_flight(misses, question, end)) {
         tseed_waiter_places_leave(misses->shared.places, question->layer, question->client);
+    }
+}
+
+static void let_in(tseed_misses_t *misses, const tseed_question_t *question, int end)
+{
+    if (question->tileset) {
+        tseed_coverages_ask(misses->uses.coverages, question, end);
+    } else {
+        let_wait(misses, question, end);
     }
 }
 

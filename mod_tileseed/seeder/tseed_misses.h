@@ -16,6 +16,7 @@
 
 #include "pipeline/tseed_background.h"
 #include "pipeline/tseed_stages.h"
+#include "seeder/tseed_coverages.h"
 
 typedef struct tseed_misses_t tseed_misses_t;
 
@@ -29,7 +30,8 @@ typedef struct {
     tseed_background_t *background;
     tseed_quota_wait_t *quota_wait;
     tseed_stages_t *stages;
-    int socket; /* where children ask; see tseed_miss.h */
+    tseed_coverages_t *coverages; /* who takes the questions for coverages */
+    int socket;                   /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;
 
 /* Makes the module, in the context's pool, with no request waiting. */

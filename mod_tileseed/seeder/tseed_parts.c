@@ -116,6 +116,7 @@ static void upkeep_create(tseed_parts_t *parts)
 
 static void seeder_create(tseed_parts_t *parts, int miss_socket)
 {
+    parts->coverages = tseed_coverages_create(parts->context, parts->cache);
     parts->misses = tseed_misses_create(&(tseed_misses_uses_t){
         .context = parts->context,
         .runs = parts->runs,
@@ -125,6 +126,7 @@ static void seeder_create(tseed_parts_t *parts, int miss_socket)
         .background = parts->background,
         .quota_wait = parts->quota_wait,
         .stages = parts->stages,
+        .coverages = parts->coverages,
         .socket = miss_socket,
     });
     parts->capabilities_check =
@@ -184,6 +186,7 @@ static void enter_clients(tseed_parts_t *parts)
     tseed_client_t *const clients[] = {
         tseed_stages_client(parts->stages),
         tseed_misses_client(parts->misses),
+        tseed_coverages_client(parts->coverages),
         tseed_background_client(parts->background),
         tseed_retry_client(parts->retry),
         tseed_outage_client(parts->outage),

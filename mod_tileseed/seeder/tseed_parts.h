@@ -12,6 +12,7 @@
 #include "pipeline/tseed_free_space.h"
 #include "pipeline/tseed_outage.h"
 #include "seeder/tseed_checkpoint.h"
+#include "seeder/tseed_coverages.h"
 #include "seeder/tseed_gauge_display.h"
 #include "seeder/tseed_meter.h"
 #include "seeder/tseed_integrity_check.h"
@@ -56,6 +57,7 @@ typedef struct {
     tseed_syncer_t *syncer;
     tseed_evict_t *evict;
     /* seeder */
+    tseed_coverages_t *coverages;
     tseed_misses_t *misses;
     tseed_capabilities_check_t *capabilities_check;
     tseed_integrity_check_t *integrity_check;

@@ -202,7 +202,8 @@ def test_what_a_server_may_not_have_yet(httpd, ctl):  # pylint: disable=redefine
     httpd.start(REST + world(*GRIDS))
     assert ctl('seed', 'world', '-z', '0', '-w').returncode == 0
     wait_until(lambda: 'EPSG:3857' in ctl('quota', 'usage').stdout)
-    for words in (['metrics'], ['coverage', 'world', '-z', '0'],
-                  ['quota', 'usage', '--by', 'zoom']):
+    done = ctl('coverage', 'world', '-z', '0')
+    assert done.returncode == 0 and ' there; ' in done.stdout, done
+    for words in (['metrics'], ['quota', 'usage', '--by', 'zoom']):
         done = ctl(*words)
         assert (done.returncode, bool(done.stderr)) in ((0, False), (6, True)), done

@@ -8,10 +8,11 @@ import pages
 
 ROUTES = 'mod_tileseed/protocol/tseed_route.c'
 MANUAL = 'mod_tileseed/manual/rest.md'
-ROW = re.compile(r'\{\s*"(/[\w/]*)"\s*,\s*(NOTHING|LAYER|NUMBER)\s*,\s*'
+ROW = re.compile(r'\{\s*"(/[\w/]*)"\s*,\s*(\w+)\s*,\s*'
                  r'(?:"([^"]*)"|(either_format))\s*,([^}]*)\}')
 METHOD = re.compile(r'\.(get|post|put|delete)\s*=')
-VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID'}
+VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID',
+             'NUMBER_AND_LEVEL': 'ID/Z'}
 
 
 def code_addresses(tree):

@@ -50,6 +50,7 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/overview.json", GET, TSEED_ACTION_OVERVIEW, NULL},
         {"/upstreams.json", GET, TSEED_ACTION_UPSTREAMS, NULL},
         {"/metrics", GET, TSEED_ACTION_METRICS, NULL},
+        {"/coverage/3/12.json", GET, TSEED_ACTION_COVERAGE, NULL},
         {"/tasks.json", GET, TSEED_ACTION_TASKS, NULL},
         {"/tasks/7.json", GET, TSEED_ACTION_TASK_GET, NULL},
         {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
@@ -90,6 +91,7 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/estimate/a.xml", GET | POST},
         {"/layers.json", GET},
         {"/metrics", GET},
+        {"/coverage/3/0.json", GET},
         {"/tasks.json", GET},
         {"/tasks/1.json", GET | DELETE},
         {"/tasks/1/failures.json", GET},
@@ -153,6 +155,17 @@ static void test_route__any_other_address_is_none(void **state)
         "/tasks/1/2/failures.json",
         "/layers.xml",
         "/metrics.json",
+        "/coverage.json",
+        "/coverage/3.json",
+        "/coverage/3/12",
+        "/coverage/3/12.xml",
+        "/coverage/0/12.json",
+        "/coverage/3/-1.json",
+        "/coverage/3/+1.json",
+        "/coverage/3/.json",
+        "/coverage//12.json",
+        "/coverage/3/2147483648.json",
+        "/coverage/3/1/2.json",
     };
 
     (void)state;
@@ -207,6 +220,8 @@ static void test_route__task_ids_have_64_bits(void **state)
     assert_int_equal(tseed_route("/tasks/1.json", GET, pool).number, 1);
     assert_int_equal(tseed_route("/tasks/9223372036854775807.json", GET, pool).number, INT64_MAX);
     assert_int_equal(tseed_route("/tasks/12/failures.json", GET, pool).number, 12);
+    assert_int_equal(tseed_route("/coverage/12/3.json", GET, pool).number, 12);
+    assert_int_equal(tseed_route("/coverage/12/3.json", GET, pool).level, 3);
 }
 
 int main(void)
