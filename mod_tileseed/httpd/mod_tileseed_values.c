@@ -16,7 +16,7 @@ static const char *style_of(const tseed_wanted_t *wanted, apr_pool_t *pool)
 {
     const tseed_piece_t style = wanted->address.style;
 
-    return apr_pstrmemdup(pool, style.length ? style.text : "", style.length);
+    return style.length ? apr_pstrmemdup(pool, style.text, style.length) : "";
 }
 
 /* WMTS has a style in its own parameter or segment. */
@@ -92,17 +92,23 @@ static int is_default(const char *style)
     return !style || !*style || strcmp(style, TSEED_DEFAULT_NAME) == 0;
 }
 
+static int is_other(const tseed_wanted_t *wanted, const char *style, apr_pool_t *pool)
+{
+    const char *asked = style_asked(wanted, pool);
+
+    return !asked || strcmp(asked, style) != 0;
+}
+
 /* Finds a style in the query, under the name of either service, that is not the style asked for.
  * *name is the name. NULL: there is none. */
 static const char *style_beside(const tseed_wanted_t *wanted, const char **name, apr_pool_t *pool)
 {
     static const char *const names[] = {"STYLE", "STYLES"};
-    const char *asked = style_asked(wanted, pool);
 
     for (int i = 0; i < 2; i++) {
         const char *style = apr_table_get(wanted->query, names[i]);
 
-        if (!is_default(style) && (!asked || strcmp(asked, style) != 0)) {
+        if (!is_default(style) && is_other(wanted, style, pool)) {
             *name = names[i];
             return style;
         }

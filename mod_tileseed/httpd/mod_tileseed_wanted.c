@@ -347,10 +347,10 @@ static void find_wmts(tseed_wanted_t *wanted, const tseed_dir_conf_t *dir, reque
     if (!check_service(wanted, "WMTS", r->pool)) {
         return;
     }
-    if (request_is(wanted, "GetCapabilities")) {
-        find_wmts_capabilities(wanted, r->pool);
-    } else if (request_is(wanted, "GetTile")) {
+    if (request_is(wanted, "GetTile")) {
         find_wmts_tile(wanted, dir, r);
+    } else if (request_is(wanted, "GetCapabilities")) {
+        find_wmts_capabilities(wanted, r->pool);
     } else if (request_is(wanted, "GetFeatureInfo")) {
         tseed_wanted_refuse(wanted, HTTP_NOT_IMPLEMENTED, "OperationNotSupported", "GetFeatureInfo",
                             "there are tiles alone here, GetCapabilities or GetTile is expected");

@@ -11,29 +11,30 @@
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_task.h"
 
-#define QUOTE_MAX 200
+#define QUOTE_MAX    200
+#define FIELDS_USUAL 16 /* GetTile of WMTS has ten */
 
 static int digit(char c)
 {
     return apr_isdigit(c) ? c - '0' : apr_tolower(c) - 'a' + 10;
 }
 
-/* begin..end with `+` and %XX undone. */
-static const char *decode(const char *begin, const char *end, apr_pool_t *pool)
+/* Undoes `+` and %XX where they stand: the text becomes no longer. */
+static const char *decode(char *text)
 {
-    char *text = apr_palloc(pool, (apr_size_t)(end - begin) + 1);
-    char *out = text;
+    char *in = text + strcspn(text, "%+");
+    char *out = in;
 
-    while (begin < end) {
-        const int is_escape = *begin == '%' && end - begin > 2 && apr_isxdigit(begin[1]) &&
-                              apr_isxdigit(begin[2]) && (begin[1] != '0' || begin[2] != '0');
+    while (*in) {
+        const int is_escape = *in == '%' && apr_isxdigit(in[1]) && apr_isxdigit(in[2]) &&
+                              (in[1] != '0' || in[2] != '0');
 
         if (is_escape) {
-            *out++ = (char)(digit(begin[1]) << 4 | digit(begin[2]));
-            begin += 3;
+            *out++ = (char)(digit(in[1]) << 4 | digit(in[2]));
+            in += 3;
         } else {
-            *out++ = *begin == '+' ? ' ' : *begin;
-            begin++;
+            *out++ = *in == '+' ? ' ' : *in;
+            in++;
         }
     }
     *out = '\0';
@@ -42,20 +43,24 @@ static const char *decode(const char *begin, const char *end, apr_pool_t *pool)
 
 apr_table_t *tseed_form_read(const char *body, size_t length, apr_pool_t *pool)
 {
-    apr_table_t *form = apr_table_make(pool, 8);
-    const char *end = body + length;
+    apr_table_t *form = apr_table_make(pool, FIELDS_USUAL);
+    char *field = apr_pstrmemdup(pool, body, length);
+    char *end = field + length;
 
-    while (body < end) {
-        const char *stop = memchr(body, '&', (size_t)(end - body));
-        const char *equals;
+    while (field < end) {
+        char *stop = memchr(field, '&', (size_t)(end - field));
+        char *equals;
 
         stop = stop ? stop : end;
-        equals = memchr(body, '=', (size_t)(stop - body));
-        if (stop > body) {
-            apr_table_addn(form, decode(body, equals ? equals : stop, pool),
-                           equals ? decode(equals + 1, stop, pool) : "");
+        equals = memchr(field, '=', (size_t)(stop - field));
+        *stop = '\0';
+        if (equals) {
+            *equals = '\0';
         }
-        body = stop + 1;
+        if (stop > field) {
+            apr_table_addn(form, decode(field), equals ? decode(equals + 1) : "");
+        }
+        field = stop + 1;
     }
     return form;
 }

@@ -219,6 +219,7 @@ tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
         {"TILEMATRIX", read_matrix}, {"TILEROW", read_row},
         {"TILECOL", read_x},
     };
+    const char *values[sizeof(parameters) / sizeof(parameters[0])];
     const char *style = apr_table_get(query, "STYLE");
 
     *address = (tseed_tile_address_t){.kind = TSEED_ADDRESS_WMTS_TILE, .from_top = 1};
@@ -226,16 +227,13 @@ tseed_query_problem_t tseed_tile_address_query(tseed_tile_address_t *address,
         address->style = (tseed_piece_t){style, strlen(style)};
     }
     for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-        const char *value = apr_table_get(query, parameters[i].name);
-
-        if (!value || !*value) {
+        values[i] = apr_table_get(query, parameters[i].name);
+        if (!values[i] || !*values[i]) {
             return (tseed_query_problem_t){"MissingParameterValue", parameters[i].name};
         }
     }
     for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++) {
-        const char *value = apr_table_get(query, parameters[i].name);
-
-        if (!parameters[i].read(address, (tseed_piece_t){value, strlen(value)})) {
+        if (!parameters[i].read(address, (tseed_piece_t){values[i], strlen(values[i])})) {
             return (tseed_query_problem_t){"InvalidParameterValue", parameters[i].name};
         }
     }
