@@ -49,6 +49,9 @@ APLOG_USE_MODULE(tileseed);
 /* Within the second of its time, which is all that HTTP tells, a file may still be replaced. */
 #define SETTLED apr_time_from_sec(2)
 
+/* Bytes of a tile that is read, not mapped. */
+#define SMALL 32768
+
 /* ---- preparation ---- */
 
 void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool_t *pool)
@@ -223,11 +226,43 @@ static int judge_conditions(request_rec *r)
     return status;
 }
 
-static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file)
+/* The tile in memory: reading a small one takes less time than mapping it. NULL: it is large, or
+ * httpd sends it without reading it, or it can't be read. */
+static char *read_small(request_rec *r, apr_file_t *file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
-    apr_bucket_brigade *brigade;
+    const apr_size_t size = (apr_size_t)r->finfo.size;
+    char *data;
+
+    if (r->finfo.size > SMALL || r->header_only || AP_SENDFILE_ENABLED(core->enable_sendfile)) {
+        return NULL;
+    }
+    data = apr_palloc(r->pool, size);
+    return apr_file_read_full(file, data, size, NULL) == APR_SUCCESS ? data : NULL;
+}
+
+static void insert_tile(apr_bucket_brigade *brigade, request_rec *r, apr_file_t *file)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    const char *data = read_small(r, file);
     apr_bucket *bucket;
+
+    if (data) {
+        apr_file_close(file);
+        APR_BRIGADE_INSERT_TAIL(brigade,
+                                apr_bucket_pool_create(data, (apr_size_t)r->finfo.size, r->pool,
+                                                       r->connection->bucket_alloc));
+        return;
+    }
+    bucket = apr_brigade_insert_file(brigade, file, 0, r->finfo.size, r->pool);
+    if (core->enable_mmap == ENABLE_MMAP_OFF) {
+        apr_bucket_file_enable_mmap(bucket, 0);
+    }
+}
+
+static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *file)
+{
+    apr_bucket_brigade *brigade;
     char begin = 0;
     int status;
 
@@ -249,10 +284,7 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
         return status;
     }
     brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    bucket = apr_brigade_insert_file(brigade, file, 0, r->finfo.size, r->pool);
-    if (core->enable_mmap == ENABLE_MMAP_OFF) {
-        apr_bucket_file_enable_mmap(bucket, 0);
-    }
+    insert_tile(brigade, r, file);
     return pass(r, brigade);
 }
 

@@ -107,6 +107,22 @@ def test_conditions_ranges_and_methods(httpd):
         assert (answer.status, answer.headers['Allow']) == (405, 'GET, HEAD'), method
 
 
+@one_mpm
+@pytest.mark.parametrize('how', ['EnableMMAP on', 'EnableMMAP off', 'EnableSendfile on'])
+def test_small_and_large_files(httpd, how):
+    """All of a file or a part of it, whether it is read, mapped or left to the kernel."""
+    serve(httpd, quiet('a'), tiles=f'{TILES}{how}\n')
+    path = '/tiles/a/small/0/0/0.png'
+    for length in (1, 32768, 32769, 100_000):
+        content = os.urandom(length)
+        put(httpd, 'cache/a/small_00/0_0/00_00.png', content)
+        assert fetch(httpd, path).body == content
+        part = fetch(httpd, path, 206, headers={'Range': f'bytes={length // 2}-{length - 1}'})
+        assert part.body == content[length // 2:]
+        head = httpd.request('HEAD', path)
+        assert (head.headers['Content-Length'], head.body) == (str(length), b'')
+
+
 def time_of(answer, name):
     """A header that is a time, in seconds."""
     return email.utils.parsedate_to_datetime(answer.headers[name]).timestamp()
