@@ -17,6 +17,7 @@ from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
 from seeding import geowebcache_path
+from serve import serve
 from tileseed_httpd import wait_until
 
 TRUNCATE_ZOOM = int(os.environ.get('BENCH_TRUNCATE_ZOOM', 8))
@@ -227,5 +228,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, memory, nothing, truncate, syscalls, sync, status, post,
-                            pixels)}
+            for measure in (mapserver, memory, nothing, truncate, syscalls, sync, status, serve,
+                            post, pixels)}

@@ -46,8 +46,8 @@ class Tileseed:
     """A private httpd with the module over one empty cache. The start and the end of httpd are not
     measured."""
 
-    def __init__(self, rig, case):
-        self.rig, self.case, self.cache = rig, case, rig.cache()
+    def __init__(self, rig, case, more=lambda cache: ''):
+        self.rig, self.case, self.cache, self.more = rig, case, rig.cache(), more
         self.httpd = Httpd(MPMS[0])
         self.pid = None
 
@@ -72,7 +72,7 @@ class Tileseed:
                                for name in ('links', 'sync')}
         self.httpd.start(TILESEED.substitute(
             values, url=url, mime=case.mime, cache=self.cache,
-            level=f'level={case.level}' if case.level else ''))
+            level=f'level={case.level}' if case.level else '') + self.more(self.cache))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()
 
@@ -132,6 +132,7 @@ def profiled(pid):
 
 
 MAPCACHE = string.Template('''<mapcache>
+  <service type="tms" enabled="true"/><service type="wmts" enabled="true"/>
   <cache name="disk" type="disk"><base>$cache</base>$blank</cache>
   <format name="tiles" type="$type">$options</format>
   <source name="source" type="wms">
@@ -148,14 +149,21 @@ MAPCACHE = string.Template('''<mapcache>
 ''')
 
 
-def command_of_mapcache(rig, case, cache):
-    """mapcache_seed, whose compression is zlib's default unless said otherwise."""
+def write_mapcache(rig, case, cache):
+    """The configuration of mapcache_seed and mod_mapcache; returns its path. The compression is
+    zlib's default unless said otherwise."""
     is_jpeg = case.extension == 'jpeg'
     config = rig.folder / 'mapcache.xml'
     config.write_text(MAPCACHE.substitute(
         vars(case), url=rig.url(case), mime=case.mime, cache=cache, locks=rig.folder,
         type='JPEG' if is_jpeg else 'PNG', options='<quality>85</quality>' if is_jpeg else '',
         blank='<symlink_blank/>' if case.links else ''), encoding='ascii')
+    return config
+
+
+def command_of_mapcache(rig, case, cache):
+    """mapcache_seed."""
+    config = write_mapcache(rig, case, cache)
     return ['mapcache_seed', '-q', '-c', config, '-t', 'bench', '-g', 'GoogleMapsCompatible',
             '-z', f'0,{case.zoom}', '-n', str(case.peers.get('mapcache', case.workers))]
 

@@ -14,6 +14,7 @@ import bench                                                        # noqa: E402
 import measures                                                     # noqa: E402
 import rig                                                          # noqa: E402
 import rows                                                         # noqa: E402
+import serve                                                        # noqa: E402
 
 
 def result(seconds, size=1000):
@@ -36,6 +37,27 @@ def judged(peer, ours, size=1000):
 def test_verdicts(peer, ours, size, verdicts):
     """Seconds and bytes a little too many are seen."""
     assert judged(peer, ours, size) == verdicts
+
+
+def judged_hits(rate, cpu, peer):
+    """The verdicts of `serve` where the default handler does 100 hits/s with a second of CPU each.
+    One round of three is disturbed."""
+    def rounds(rate, cpu):
+        return [serve.Hits(rate, cpu), serve.Hits(rate, cpu), serve.Hits(1, 99)]
+    found = {'file': rounds(100, 1), 'path': rounds(rate, cpu), 'WMTS': rounds(100, 1),
+             'mapcache path': rounds(peer, 1)}
+    return [line.split()[0] for line in serve.judge(found) if not line.startswith(' ')]
+
+
+@pytest.mark.parametrize('rate, cpu, peer, verdicts', [
+    (97, 1.03, 97, ['ok', 'ok', 'ok']),
+    (96, 1.03, 90, ['MISSED', 'ok', 'ok']),
+    (97, 1.04, 90, ['ok', 'MISSED', 'ok']),
+    (97, 1.03, 98, ['ok', 'ok', 'MISSED']),
+])
+def test_verdicts_of_hits(rate, cpu, peer, verdicts):
+    """Too few hits, and too much CPU, are seen; a row without mod_mapcache has no word on it."""
+    assert judged_hits(rate, cpu, peer) == [*verdicts, 'ok', 'ok']
 
 
 def test_median():
