@@ -29,6 +29,7 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
 
     (void)path;
     dir->rest = TSEED_UNSET;
+    dir->page = TSEED_UNSET;
     dir->tiles = TSEED_TILES_UNSET;
     dir->dialect = TSEED_DIALECT_UNSET;
     dir->metrics = TSEED_UNSET;
@@ -36,8 +37,8 @@ void *tseed_dir_conf_create(apr_pool_t *pool, char *path)
     return dir;
 }
 
-/* A section that has set one of two members takes both from itself: `rest` and its path, the switch
- * and its origins. */
+/* A section that has set one of two members takes both from itself: `rest` and its path, a switch
+ * and its origins or directory. */
 void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
 {
     const tseed_dir_conf_t *below = outer;
@@ -47,6 +48,10 @@ void *tseed_dir_conf_merge(apr_pool_t *pool, void *outer, void *inner)
     if (above->rest != TSEED_UNSET) {
         merged->rest = above->rest;
         merged->base = above->base;
+    }
+    if (above->page != TSEED_UNSET) {
+        merged->page = above->page;
+        merged->page_dir = above->page_dir;
     }
     if (above->tiles != TSEED_TILES_UNSET) {
         merged->tiles = above->tiles;

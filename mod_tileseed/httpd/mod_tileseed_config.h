@@ -52,6 +52,8 @@ typedef enum {
 typedef struct {
     tseed_switch_t rest;
     const char *base;       /* path of the section that says TileSeedRest, no slash at its end */
+    tseed_switch_t page;    /* unset is as good as on */
+    const char *page_dir;   /* NULL: where the page was installed */
     tseed_tiles_t tiles;    /* count: of a <Directory> */
     const char *tiles_base; /* the same of the section that says TileSeedTiles */
     tseed_dialect_t dialect;

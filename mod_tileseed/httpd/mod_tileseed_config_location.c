@@ -41,6 +41,21 @@ const char *tseed_set_rest(cmd_parms *cmd, void *dir, const apr_array_header_t *
     return error;
 }
 
+const char *tseed_set_page(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t option = {.words = switches};
+    const char *word = APR_ARRAY_IDX(words, 0, const char *);
+    tseed_dir_conf_t *conf = dir;
+
+    conf->page = TSEED_ON;
+    conf->page_dir = *word == '/' ? word : NULL;
+    if (!conf->page_dir && tseed_read_word(&conf->page, &option, word, cmd->pool)) {
+        return apr_psprintf(
+            cmd->pool, "'%s' is unknown, on, off or the path of a directory is expected", word);
+    }
+    return NULL;
+}
+
 const char *tseed_set_tiles(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     static const char *const states[] = {

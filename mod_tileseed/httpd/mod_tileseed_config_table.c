@@ -167,6 +167,10 @@ const command_rec tseed_directives[] = {
     AP_INIT_RAW_ARGS("TileSeedRest", tseed_directive,
                      RULE(IN_LOCATION, 1, 1, tseed_set_rest), ANYWHERE,
                      "on|off, whether this location is the root of the REST interface"),
+    AP_INIT_RAW_ARGS("TileSeedPage", tseed_directive,
+                     RULE(IN_LOCATION, 1, 1, tseed_set_page), ANYWHERE,
+                     "on|off|DIR, whether the REST interface has a page for operators, and where "
+                     "its files are"),
     AP_INIT_RAW_ARGS("TileSeedTiles", tseed_directive,
                      RULE(IN_LOCATION | TSEED_IN_DIRECTORY, 1, 1, tseed_set_tiles), ANYWHERE,
                      "on|off in a location, count|off in a directory"),

@@ -28,6 +28,7 @@ typedef struct {
 /* Each answers one action of the route, whose body has been read if it has one. OK: the answer, be
  * it a refusal, is sent; else the HTTP status that httpd is to answer with. */
 int tseed_handle_seed(tseed_rest_t *rest);
+int tseed_handle_page(tseed_rest_t *rest);
 int tseed_handle_list(tseed_rest_t *rest);
 int tseed_handle_kill(tseed_rest_t *rest);
 int tseed_handle_tasks(tseed_rest_t *rest);

@@ -17,6 +17,7 @@
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_origin.h"
+#include "mod_tileseed_page.h"
 #include "mod_tileseed_reply.h"
 
 APLOG_USE_MODULE(tileseed);
@@ -28,7 +29,7 @@ int tseed_rest_fixups(request_rec *r)
 {
     const tseed_dir_conf_t *dir = ap_get_module_config(r->per_dir_config, &tileseed_module);
 
-    if (dir->rest == TSEED_ON) {
+    if (dir->rest == TSEED_ON && !tseed_page_take(r, dir)) {
         r->handler = HANDLER;
     }
     return DECLINED;
@@ -95,6 +96,7 @@ static const struct {
     handler_t *handle;
     int has_body, changes;
 } actions[] = {
+    [TSEED_ACTION_PAGE] = {tseed_handle_page, 0, 0},
     [TSEED_ACTION_SEED] = {tseed_handle_seed, 1, 1},
     [TSEED_ACTION_LIST] = {tseed_handle_list, 0, 0},
     [TSEED_ACTION_KILL] = {tseed_handle_kill, 1, 1},
@@ -234,7 +236,8 @@ int tseed_rest_handler(request_rec *r)
     rest.conf = tseed_conf_get(r->server);
     rest.board = tseed_supervise_board();
     rest.base = rest.dir->base;
-    if (strncmp(r->uri, rest.base, strlen(rest.base)) == 0) {
+    if (strncmp(r->uri, rest.base, strlen(rest.base)) == 0 &&
+        !tseed_page_hides(rest.dir, r->uri + strlen(rest.base))) {
         rest.route = tseed_route(r->uri + strlen(rest.base), method_of(r), r->pool);
     }
     status = refuse(&rest);

@@ -17,6 +17,7 @@
 
 /* What stands between prefix and suffix. */
 typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL } variable_t;
+typedef enum { NOTHING, LAYER, NUMBER, FILENAME } variable_t;
 
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";
@@ -29,6 +30,9 @@ typedef struct {
 } row_t;
 
 static const row_t rows[] = {
+    {"", NOTHING, "", .get = TSEED_ACTION_PAGE},
+    {"/", NOTHING, "", .get = TSEED_ACTION_PAGE},
+    {"/page/", FILENAME, "", .get = TSEED_ACTION_PAGE},
     {"/seed", NOTHING, "", .post = TSEED_ACTION_KILL},
     {"/seed/", NOTHING, "", .post = TSEED_ACTION_KILL},
     {"/seed", NOTHING, ".json", .get = TSEED_ACTION_LIST},
@@ -120,6 +124,10 @@ static int read_variable(tseed_route_t *route, variable_t variable, char *text)
     }
     if (variable == NUMBER) {
         return read_number(&route->number, text, 1, INT64_MAX);
+    }
+    if (variable == FILENAME) {
+        route->file = text;
+        return *text != '.';
     }
     decode_slashes(text);
     route->layer = text;

@@ -11,6 +11,7 @@
 /* The actions, one handler each. NONE: 404 or 405. */
 typedef enum {
     TSEED_ACTION_NONE,
+    TSEED_ACTION_PAGE,      /* GET the base itself, page/<file> */
     TSEED_ACTION_SEED,      /* POST seed/<layer>.xml|json */
     TSEED_ACTION_LIST,      /* GET seed/<layer>.xml|json, seed.json */
     TSEED_ACTION_KILL,      /* POST seed, seed/<layer>; a body that begins with { or < is a seed
@@ -49,6 +50,7 @@ typedef struct {
     tseed_format_of_body_t format; /* of an address that ends in .xml or .json, either allowed */
     int64_t number;                /* of a task or tile set that the address names */
     int level;                     /* likewise */
+    const char *file;              /* of the page; NULL: the address names none */
 } tseed_route_t;
 
 /* `path` is the part of the address behind the base: it is empty or begins with "/", is unescaped

@@ -522,6 +522,8 @@ LIMITS = [
 ]
 
 LOCATIONS = [
+    (location('!TileSeedPage page'),
+     "TileSeedPage: 'page' is unknown, on, off or the path of a directory is expected"),
     (location('!TileSeedRest yes'),
      "TileSeedRest: 'yes' is unknown, off or on is expected"),
     (location('!TileSeedDialect mapcache'),

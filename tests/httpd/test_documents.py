@@ -125,7 +125,8 @@ def start(httpd, page):
     """A server as README sets it up, with what the page adds."""
     lay_files(httpd)
     both = ['README.md'] if page == 'README.md' else ['README.md', page]
-    httpd.start(MORE + 'TileSeedStateDir "@ROOT@/state"\n' + moved(''.join(
+    httpd.start(MORE + 'TileSeedStateDir "@ROOT@/state"\n'
+                '<Location "/rest">\nTileSeedPage "@ROOT@/page"\n</Location>\n' + moved(''.join(
         block.text for one in both for block in BLOCKS[one] if block.words == ['start'])))
     httpd.expect('requested tiles of layer|failed answers? of the upstream|does not offer')
     httpd.expect('of layer .* aborted after|AH01797|AH01617')

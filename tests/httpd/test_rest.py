@@ -38,7 +38,7 @@ ADDRESSES = {
 }
 METHODS = ('GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'PROPFIND', 'MOVE', 'BREW')
 
-NOT_THERE = ('/rest', '/rest/', '/rest/seed.xml', '/rest/seed.txt', '/rest/seeds',
+NOT_THERE = ('/rest/page', '/rest/page/', '/rest/seed.xml', '/rest/seed.txt', '/rest/seeds',
              '/rest/seed/a/b.xml', '/rest/seed/a/b', '/rest/diskquota', '/rest/diskquota/',
              '/rest/diskquota.txt', '/rest/diskquota.xml/', '/rest/masstruncate',
              '/rest/layers.xml', '/rest/tasks/1', '/rest/tasks/1.xml', '/rest/tasks/x.json',

@@ -302,7 +302,9 @@ class Httpd:
         self.snippet = ''               # the test's own part of the configuration
         self.expected = list(HARMLESS)
         shutil.copytree(TOP / 'conf/demo', self.root / 'demo')
-        for path in [self.root / 'demo', *self.root.glob('demo/*')]:
+        shutil.copytree(TOP / 'mod_tileseed/page', self.root / 'page')
+        for path in [self.root / 'demo', *self.root.glob('demo/*'), self.root / 'page',
+                     *self.root.glob('page/*')]:
             path.chmod(0o755 if path.is_dir() else 0o644)
 
     # Configuration

@@ -13,6 +13,7 @@ ROW = re.compile(r'\{\s*"(/[\w/]*)"\s*,\s*(\w+)\s*,\s*'
 METHOD = re.compile(r'\.(get|post|put|delete)\s*=')
 VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID',
              'NUMBER_AND_LEVEL': 'ID/Z'}
+VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID', 'FILENAME': 'FILE'}
 
 
 def code_addresses(tree):

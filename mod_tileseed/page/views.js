@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// SPDX-FileCopyrightText: the mod_tileseed authors
+// All views but the map. Each is a function of the address's words and query.
+import {attempt, badge, bar, bytes, confirmed, count, duration, facts, field, h, may, moment, page,
+  path, read, say, select, share, table, write} from './page.js';
+
+// ---- tasks ----
+
+const may_change = ({type, layer}) => may(type === 'truncate' ? 'truncate' : 'seed', layer);
+
+function state_badge({state, reason, tilesFailed}) {
+  const [word, kind] = {
+    PENDING: ['pending', 'idle'],
+    RUNNING: reason ? ['waiting', 'warn'] : ['running', 'work'],
+    DONE: ['done', tilesFailed ? 'warn' : 'good'],
+    ABORTED: ['aborted', 'bad'],
+  }[state] ?? [state, 'idle'];
+  return badge(word, kind);
+}
+
+const task_bar = ({tilesProcessed, tilesTotal}) =>
+  share(tilesProcessed, tilesTotal, ` of ${count(tilesTotal)}`);
+
+const task_link = (id) => h('a', {href: path('task', id)}, id);
+
+async function terminate(task) {
+  if (await confirmed(`Terminate task ${task.id} of ${task.layer}? It never comes back. ` +
+      'The tiles that it has made stay.', 'Terminate')) {
+    await write('DELETE', `tasks/${task.id}.json`);
+    say(`Task ${task.id} is terminated.`);
+  }
+}
+
+const terminate_button = (task) => !task.finished && may('terminate') &&
+  h('button', {type: 'button', class: 'danger', 'aria-label': `Terminate task ${task.id}`,
+    onclick: attempt(() => terminate(task))}, 'Terminate');
+
+function task_table(caption, tasks, empty) {
+  const buttons = tasks.map(terminate_button);
+  return table(caption, ['Task', 'Layer', 'What', 'State', 'Done', 'Failed', 'Tiles/s',
+    'Left or ended', 'Reason', ...(buttons.some(Boolean) ? ['Change'] : [])], tasks.map((task, i) =>
+    [task.id, task_link(task.id), task.layer, task.type, state_badge(task), task_bar(task),
+      count(task.tilesFailed), count(task.tilesPerSecond),
+      task.finished ? moment(task.finished) : duration(task.secondsRemaining), task.reason,
+      ...(buttons[i] ? [buttons[i]] : [])]), empty);
+}
+
+// ---- overview ----
+
+/** What needs somebody, the bad before the rest: kind, words, and where it is seen to. */
+function alerts({seeder, tasks, quota, upstreams}, ended) {
+  const found = [];
+  if (seeder.state !== 'WORKING' || !seeder.responding) {
+    found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/about']);
+  }
+  for (const {upstream, state, cause} of upstreams) {
+    if (state === 'AWAY' || state === 'QUIET') {
+      found.push([state === 'AWAY' ? 'bad' : 'warn',
+        `Upstream ${upstream} ${meaning[state]}${cause ? `: ${cause}` : ''}`, '#/upstreams']);
+    }
+  }
+  if (quota?.grace) {
+    found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
+      '. Raise the quota or switch it off to keep what would go.'], '#/quota']);
+  }
+  for (const task of [...tasks, ...ended]) {
+    const {id, layer, state, reason, tilesFailed} = task;
+    if (state === 'ABORTED' || tilesFailed > 0 || (state === 'RUNNING' && reason)) {
+      found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer} ` +
+        (state === 'ABORTED' ? 'was aborted' : state === 'RUNNING' && reason ? 'waits'
+          : `has ${count(tilesFailed)} failed tiles`) + (reason ? `: ${reason}` : ''),
+      path('task', id)]);
+    }
+  }
+  return found.sort(([a], [b]) => a.localeCompare(b));
+}
+
+const chips = (label, list) => h('ul', {class: 'chips', 'aria-label': label, key: label},
+  h('li', {}, h('b', {}, label)), list.map((one) => h('li', {}, one)));
+
+function overview() {
+  let ended = [], asked;
+  return {
+    title: 'Overview',
+    async load() {
+      // the list changes only when a task ends: then the tasks under way are others
+      const now = page.overview.tasks.map(({id}) => id).join();
+      if (asked !== now) ended = (await read('tasks.json?state=done,aborted&limit=10')).tasks;
+      asked = now;
+    },
+    draw() {
+      const {tasks, upstreams} = page.overview;
+      const found = alerts(page.overview, ended.slice(0, 5));
+      return [
+        h('section', {'aria-label': 'What needs somebody', key: 'alerts'},
+          found.length ? h('ul', {class: 'events'}, found.map(([kind, words, link]) => h('li', {},
+            badge(kind === 'bad' ? 'Problem' : 'Look', kind), ' ', words, ' ',
+            h('a', {href: link}, 'Show'))))
+            : h('p', {}, badge('Nothing needs you', 'good'))),
+        task_table('Tasks under way', tasks, 'No task is running or pending.'),
+        chips('Upstreams', upstreams.map((one) => upstream_badge(one, `${one.upstream}: `))),
+        chips('Maps', (page.layers?.layers ?? []).slice(0, 30).map(({name}) =>
+          h('a', {href: path('map', name)}, name))),
+        task_table('Ended last', ended, 'No task has ended yet.'),
+      ];
+    },
+  };
+}
+
+// ---- all tasks ----
+
+function all_tasks(words, query) {
+  const limit = 50;
+  let tasks = [], more = false;
+  const to = (name, value) => {
+    const next = new URLSearchParams(query);
+    next.delete('before');
+    if (value) {
+      next.set(name, value);
+    } else {
+      next.delete(name);
+    }
+    return `#/tasks?${next}`;
+  };
+  const choice = (name, label, options) => select(label, options, query.get(name), (value) => {
+    location.hash = to(name, value);
+  });
+  return {
+    title: 'Tasks',
+    async load() {
+      tasks = (await read(`tasks.json?limit=${limit + 1}&${query}`)).tasks;
+      more = tasks.length > limit;
+      tasks = tasks.slice(0, limit);
+    },
+    draw: () => [
+      h('p', {class: 'buttons', key: 'filters'},
+        choice('state', 'State',
+          [['', 'any'], ['running,pending', 'under way'], ['done'], ['aborted']]),
+        choice('layer', 'Layer',
+          [['', 'any'], ...(page.layers?.layers ?? []).map(({name}) => [name])])),
+      task_table('Tasks, the newest first', tasks, 'There is no such task.'),
+      h('p', {class: 'buttons', key: 'pages'}, query.has('before') && h('a', {href: '#/tasks'},
+        'The newest'), more && h('a', {href: to('before', tasks.at(-1).id)}, 'Older tasks')),
+    ],
+  };
+}
+
+// ---- one task ----
+
+const map_of = ({id, layer, gridSetId, format, parameters}, more) =>
+  `${path('map', layer, gridSetId, format)}?` +
+  new URLSearchParams({task: id, ...parameters, ...more});
+
+const pairs = (parameters) =>
+  Object.entries(parameters ?? {}).map((pair) => pair.join('=')).join(', ');
+
+const task_facts = (task) => facts([
+  ['Layer', task.layer], ['Grid set, format', `${task.gridSetId}, ${task.format}`],
+  ['Parameters', pairs(task.parameters)], ['Levels', `${task.zoomStart}–${task.zoomStop}`],
+  ['Bounds', task.bounds?.join(', ')], ['Threads', task.threadCount],
+  ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
+    `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed`],
+  ['Written', bytes(task.bytes)], ['Upstream requests', count(task.upstreamRequests)],
+  ['Tiles a second', count(task.tilesPerSecond)],
+  !task.finished && ['Time left', duration(task.secondsRemaining)],
+  ['Asked for by', task.requestedBy], ['Created', moment(task.created)],
+  ['Started', moment(task.started)], ['Ended', moment(task.finished)],
+  task.retryOf && ['Retry of', task_link(task.retryOf)],
+]);
+
+const failure_parts = ({failures, causes, total}) => [
+  table('Failures by cause', ['Cause', 'Status', 'Metatiles', 'First', 'Last'],
+    (causes ?? []).map((one) => [one.cause, one.cause, one.httpStatus ?? '–', count(one.count),
+      moment(one.first), moment(one.last)])),
+  h('details', {key: 'each'}, h('summary', {}, `The ${count(total)} failed metatiles`),
+    table('Failed metatiles', ['Level', 'Column', 'Row', 'Cause', 'Attempts', 'Time'],
+      failures.map((one) => [`${one.z}/${one.x}/${one.y}`, one.z, one.x, one.y, one.cause,
+        one.attempts, moment(one.time)]))),
+];
+
+async function retry({id}) {
+  const headers = await write('POST', `tasks/${id}/retry`);
+  location.hash = path('task', headers.get('TileSeed-Task'));
+}
+
+function one_task([, id]) {
+  let task = null, lost = null;
+  return {
+    title: `Task ${id}`,
+    async load() {
+      const before = task?.tilesFailed;
+      task = await read(`tasks/${id}.json`);
+      if (task.tilesFailed > 0 && task.tilesFailed !== before) {
+        lost = await read(`tasks/${id}/failures.json?limit=200`);
+      }
+    },
+    draw: () => task ? [
+      h('p', {class: 'buttons', key: 'lead'}, state_badge(task), task_bar(task)),
+      task.reason && h('p', {class: 'reason', key: 'reason'}, task.reason),
+      h('p', {class: 'buttons', key: 'buttons'}, terminate_button(task),
+        task.finished && may_change(task) && task.tilesFailed > 0 && h('button',
+          {type: 'button', onclick: attempt(() => retry(task))}, 'Retry the failures'),
+        may_change(task) && h('a', {class: 'button', href: map_of(task, {again: id})},
+          'Seed again …'),
+        h('a', {class: 'button', href: map_of(task)}, 'Show on the map')),
+      task.levels && table('Progress by level', ['Level', 'Done', 'Tiles'],
+        task.levels.map((one) => [one.z, one.z, share(one.finished, one.metatiles),
+          count(one.tiles)])),
+      ...(lost ? failure_parts(lost) : []),
+      task_facts(task),
+    ] : [],
+  };
+}
+
+// ---- upstreams ----
+
+const meaning = {WELL: 'answers', UNASKED: 'was not asked yet', SILENT: 'is slow to answer',
+  QUIET: 'asks for a pause', AWAY: 'is away'};
+
+const upstream_badge = ({state}, name = '') => badge(name + (meaning[state] ?? state),
+  {WELL: 'good', SILENT: 'warn', QUIET: 'warn', AWAY: 'bad'}[state] ?? 'idle');
+
+function all_upstreams() {
+  let upstreams = [];
+  return {
+    title: 'Upstreams',
+    async load() {
+      ({upstreams} = await read('upstreams.json'));
+    },
+    draw: () => [table('Upstreams', ['Upstream', 'State', 'Since', 'Asked next', 'Usual latency',
+      'Requests', 'Errors', 'At once', 'Tasks waiting', 'Cause'], upstreams.map((one) => [
+      one.upstream, one.upstream, upstream_badge(one), moment(one.since),
+      moment(one.quietUntil ?? one.nextTry),
+      one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
+      count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
+      count(one.tasksWaiting), one.cause ?? '–']), 'The seeder has asked no upstream yet.')],
+  };
+}
+
+// ---- quota ----
+
+/** The form; made once for a configuration, so that nobody's typing is lost. */
+function quota_form({enabled, globalQuota, globalExpirationPolicyName: policy}, root, saved) {
+  const options = (names, chosen) => names.map((name) =>
+    h('option', {selected: name === chosen}, name));
+  const on = h('input', {type: 'checkbox', checked: enabled});
+  const value = h('input', {type: 'number', min: 0, step: 'any', required: true,
+    value: globalQuota.value});
+  const unit = h('select', {}, options(['B', 'KiB', 'MiB', 'GiB', 'TiB'], globalQuota.units));
+  const first = h('select', {}, options(['LRU', 'LFU'], policy));
+  return h('form', {class: 'form', 'aria-label': 'Disk quota', onsubmit: attempt(async () => {
+    await write('PUT', 'diskquota.json', {[root]: {enabled: on.checked,
+      globalExpirationPolicyName: first.value,
+      globalQuota: {value: value.value, units: unit.value}}});
+    say('The quota is saved.');
+    saved();
+  })}, h('h3', {}, 'Change the quota'), field('Quota on', on),
+  h('div', {class: 'pair'}, field('Limit of all layers', value), field('Unit', unit)),
+  field('LRU: what was not used for longest goes first. LFU: what is used least.', first),
+  h('button', {class: 'main'}, 'Save'));
+}
+
+const command = (label, question, address) => h('button', {type: 'button',
+  onclick: attempt(async () => {
+    if (await confirmed(question, label)) {
+      await write('POST', address);
+      say(`${label}: begun.`);
+    }
+  })}, `${label} …`);
+
+/** Sums of all tile sets by level. A level may hold a millionth of another: bars are of logs. */
+function by_level({layers}) {
+  const sums = new Map();
+  for (const {z, bytes: size, files} of layers.flatMap(({tilesets}) => tilesets)
+    .flatMap(({levels}) => levels ?? [])) {
+    const [all, number] = sums.get(z) ?? [0, 0];
+    sums.set(z, [all + size, number + files]);
+  }
+  const most = Math.max(...[...sums.values()].map(([size]) => Math.log1p(size)), 1);
+  return table('By level', ['Level', 'Takes, logarithmic', 'Files'], [...sums]
+    .sort(([a], [b]) => a - b).map(([z, [size, files]]) => [z, z,
+      bar(Math.log1p(size), most, bytes(size)), count(files)]), 'No level has tiles.');
+}
+
+const events = ({pagesInDoubt, walk, lastCleanUp, reconcile}) => h('ul',
+  {class: 'events', key: 'events'},
+  pagesInDoubt > 0 && h('li', {}, `${count(pagesInDoubt)} pages are to be counted.`),
+  walk && h('li', {}, 'A cache that was there before is being taken in.'),
+  lastCleanUp && h('li', {}, 'Last clean-up: ', moment(lastCleanUp.finished ?? lastCleanUp.started),
+    `, ${bytes(lastCleanUp.bytes)} went.`),
+  reconcile && h('li', {}, `Reconcile: ${reconcile.state}`, reconcile.pagesTotal
+    ? `, ${count(reconcile.pages)} of ${count(reconcile.pagesTotal)} pages` : ''));
+
+function quota() {
+  let usage = null, form = null, config = '';
+  return {
+    title: 'Quota',
+    async load() {
+      usage = await read('diskquota/usage.json', 9);
+      const [[root, found]] = Object.entries(await read('diskquota.json', 9));
+      if (may('quota') && JSON.stringify(found) !== config) {
+        config = JSON.stringify(found);
+        form = quota_form(found, root, () => {
+          config = '';
+        });
+      }
+    },
+    draw() {
+      if (!usage) return [];
+      const limit = usage.enabled && usage.limit.bytes;
+      return [
+        h('p', {key: 'lead'}, limit ? bar(usage.bytes, limit, `${bytes(usage.bytes)} of ${
+          bytes(limit)} used, ${bytes(Math.max(limit - usage.bytes, 0))} free`,
+        usage.bytes > 0.9 * limit ? 'warn' : '')
+          : `${bytes(usage.bytes)} in ${count(usage.files)} files; the quota is off`),
+        events(usage),
+        table('By layer', ['Layer', 'Share', 'Takes', 'Files', 'Own limit'],
+          [...usage.layers].sort((a, b) => b.bytes - a.bytes).map((one) => [one.layer,
+            h('a', {href: path('map', one.layer)}, one.layer), share(one.bytes, usage.bytes),
+            bytes(one.bytes), count(one.files), bytes(one.limit)]), 'No layer has tiles.'),
+        by_level(usage),
+        h('p', {class: 'buttons', key: 'commands'}, may('reconcile') && command('Reconcile',
+          'Count each tile on the disk, beside the work, and correct the books?',
+          'diskquota/reconcile'), may('cleanUp') && usage.enabled && command('Clean up',
+            'Begin a clean-up now? What is over the quota goes.', 'diskquota/cleanup')),
+        form,
+      ];
+    },
+  };
+}
+
+// ---- about ----
+
+const about = () => ({
+  title: 'About',
+  draw: () => [
+    h('p', {}, 'This page shows and drives the REST interface of this server:'),
+    h('ul', {}, ['overview', 'tasks', 'layers', 'upstreams', 'diskquota',
+      'diskquota/usage'].map((name) =>
+      h('li', {}, h('a', {href: `${name}.json`}, `${name}.json`)))),
+  ],
+});
+
+export const views = {'': overview, tasks: all_tasks, task: one_task, quota,
+  upstreams: all_upstreams, about};
