@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""The operators' page in Debian's Chromium, over a real httpd with MapServer and running tasks."""
+import contextlib
+import sqlite3
+import urllib.parse
+
+import pytest
+
+import tileseed_httpd
+from rest import BASIC, location
+from seeding import SMALL_GRID, begin, done, ended, layer, task, world
+from tileseed_httpd import wait_until
+from upstream import Fault
+
+one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
+chrome = pytest.importorskip('browser', reason='python3-selenium is not installed')
+pytestmark = pytest.mark.skipif(not chrome.CHROMIUM, reason='chromium is not installed')
+
+EVIL = '<img src=x onerror=alert(1)>'
+PAGE = 'TileSeedPage "@ROOT@/page"'
+TILES = '<Location "/tiles">\n    TileSeedTiles on\n    Require local\n</Location>\n'
+
+
+@pytest.fixture(scope='module', name='browser')
+def browser_fixture():
+    """One browser for all tests; each opens a page of its own."""
+    with chrome.chromium() as browser:
+        yield browser
+
+
+def serve(httpd, upstream, *lines):
+    """A server with a map of the world, and two layers over the stub; one has a hostile name."""
+    small = [layer(name, 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
+                   'TileSeedMetatile 1x1', 'TileSeedRetries 0') for name in ('stub', EVIL)]
+    httpd.expect('TS0018')
+    httpd.start('TileSeedStateDir "@ROOT@/state"\n' +
+                location('/rest', *(lines or ('Require local',)), PAGE) + TILES + SMALL_GRID +
+                f'TileSeedUpstream stub {upstream.url} connections=8\n' + world() +
+                ''.join(small))
+
+
+def open_page(browser, httpd, words=''):
+    """The page, when it shows data."""
+    browser.look()
+    browser.open(httpd.url(f'/rest/{words}'))
+    browser.wait_for('seeder working', '#strip')
+
+
+def is_clean(browser, httpd):
+    """No message, and no request to another server."""
+    assert browser.messages() == []
+    base = httpd.url('/')
+    assert all(address.startswith(base) for address in browser.requests()), browser.requests()
+
+
+VIEWS = {'#/': 'Tasks under way', '#/tasks': 'Tasks, the newest first', '#/task/1': 'Created',
+         '#/map/world': 'Seed request', '#/quota': 'Change the quota',
+         '#/upstreams': 'Usual latency', '#/about': 'overview.json'}
+
+
+@one_mpm
+def test_every_view(httpd, upstream, browser):
+    """By day, by night and on a telephone: nothing that axe-core complains about, nothing wider
+    than the window. Names are text, whatever they look like."""
+    serve(httpd, upstream)
+    done(httpd, 'world', zoomStop=2)
+    upstream.always = Fault('held')
+    begin(httpd, EVIL, zoomStop=3)
+    begin(httpd, 'stub', type='reseed', zoomStop=1)
+    open_page(browser, httpd)
+    for width, scheme in ((1280, 'light'), (1280, 'dark'), (360, 'light')):
+        browser.look(width, scheme)
+        for words, seen in VIEWS.items():
+            browser.go(words)
+            browser.wait_for(seen, 'main')
+            assert browser.violations() == [], (words, width, scheme)
+            assert browser.run('return document.documentElement.scrollWidth') <= width, words
+    browser.look()
+    browser.go('#/')
+    browser.wait_for(EVIL, 'main')
+    assert not browser.run('return document.querySelectorAll("img").length')
+    is_clean(browser, httpd)
+    upstream.released.set()
+    ended(httpd, 2)
+
+
+@one_mpm
+def test_requests_of_the_page(httpd, upstream, browser):
+    """One script and one document until there is data. Then the page asks each two seconds while
+    a task runs, else each ten, and not at all while nobody looks. What has not changed is not
+    sent."""
+    serve(httpd, upstream)
+    open_page(browser, httpd)
+    names = [urllib.parse.urlsplit(address).path for address in browser.requests()]
+    first = [name for name in names if not name.endswith(('.css', '.svg'))]
+    assert first[:first.index('/rest/overview.json') + 1] in (
+        ['/rest/page/page.js', '/rest/overview.json'],
+        ['/rest/page/page.js', '/rest/page/views.js', '/rest/overview.json'])
+    wait_until(lambda: len(browser.timers()) == 1 and 9000 <= browser.timers()[0] <= 11000)
+    upstream.always = Fault('held')
+    begin(httpd, 'stub', zoomStop=1)
+    browser.ask_now()
+    browser.wait_for('1 running', '#strip')
+    wait_until(lambda: len(browser.timers()) == 1 and 1800 <= browser.timers()[0] <= 2200)
+    log = httpd.path('access.log')
+    wait_until(lambda: '/rest/overview.json HTTP/1.1" 304' in log.read_text())
+    browser.run('''
+        Object.defineProperty(document, 'hidden', {configurable: true, get: () => true});
+        document.dispatchEvent(new Event('visibilitychange'))''')
+    wait_until(lambda: browser.timers() == [])
+    browser.run('delete document.hidden; document.dispatchEvent(new Event("visibilitychange"))')
+    wait_until(lambda: len(browser.timers()) == 1)
+    upstream.released.set()
+    browser.wait_for('Task 1 of stub: done', '#said')
+    is_clean(browser, httpd)
+
+
+def draw_by_mouse(browser):
+    """Drags a rectangle in the middle of the map."""
+    browser.click('Draw a rectangle')
+    browser.drag(browser.find('canvas'), (50, 40), (50, 40))
+
+
+def draw_by_keyboard(browser):
+    """The same, with nothing but keys."""
+    browser.run('document.querySelector("canvas").focus()')
+    browser.press('r', 'ARROW_RIGHT', 'ARROW_UP')
+    browser.press('ARROW_LEFT', 'ARROW_DOWN', shift=True)
+    browser.press('ENTER')
+
+
+@one_mpm
+@pytest.mark.parametrize('draw', [draw_by_mouse, draw_by_keyboard])
+def test_seed_that_is_drawn(httpd, upstream, browser, draw):
+    """A rectangle fills the form, the form says what the seed will take, and then it is sent."""
+    serve(httpd, upstream)
+    open_page(browser, httpd, '#/map/stub')
+    browser.wait_for('Seed request', 'main')
+    browser.wait_for('are there', '.estimate')
+    wait_until(lambda: browser.run('return document.querySelector("canvas").width') > 0)
+    draw(browser)
+    box = wait_until(lambda: browser.run(
+        'return document.querySelector("[aria-describedby=box-help]").value'))
+    bounds = [float(number) for number in box.split(',')]
+    assert 0 <= bounds[0] < bounds[2] <= 1000 and 0 <= bounds[1] < bounds[3] <= 1000
+    assert httpd.get('/rest/tasks.json').json() == {'tasks': []}
+    assert browser.driver.switch_to.active_element.text == 'Seed'
+    browser.press('ENTER')
+    browser.wait_for('Accepted as task 1', '#said')
+    document = ended(httpd, 1)
+    assert document['bounds'] == pytest.approx(bounds)
+    assert document['tilesMade'] > 0
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_failures_on_the_map(httpd, upstream, browser):
+    """What an upstream has failed to give is shown with its cause, and retried from there."""
+    serve(httpd, upstream)
+    httpd.expect('TS00')
+    upstream.always = Fault('status', 404)
+    number = begin(httpd, 'stub', zoomStart=1, zoomStop=1)
+    assert ended(httpd, number)['tilesFailed'] == 4
+    open_page(browser, httpd, f'#/map/stub?task={number}')
+    browser.wait_for('Task 1 failed at 4 tiles', 'main')
+    assert '404' in browser.text('main')
+    browser.go(f'#/task/{number}')
+    browser.wait_for('Failures by cause', 'main')
+    browser.go(f'#/map/stub?task={number}')
+    browser.wait_for('Task 1 failed at 4 tiles', 'main')
+    upstream.always = None
+    browser.click('Retry the failures')
+    browser.wait_for('Task 2', '#said')
+    assert ended(httpd, 2)['tilesMade'] == 4
+    assert task(httpd, 2)['retryOf'] == 1
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_two_tabs(httpd, upstream, browser):
+    """What is terminated in one is gone in the other."""
+    serve(httpd, upstream)
+    upstream.always = Fault('held')
+    begin(httpd, 'stub', zoomStop=2)
+    open_page(browser, httpd)
+    browser.wait_for('1 running', '#strip')
+    first = browser.driver.current_window_handle
+    browser.driver.switch_to.new_window('tab')
+    try:
+        open_page(browser, httpd, '#/task/1')
+        browser.click('Terminate', 'main button')
+        browser.click('Terminate', 'dialog button')
+        browser.wait_for('aborted', 'main')
+    finally:
+        browser.driver.close()
+        browser.driver.switch_to.window(first)
+    browser.wait_for('0 running', '#strip')
+    browser.wait_for('Task 1 of stub: aborted', '#said')
+    is_clean(browser, httpd)
+    upstream.released.set()
+
+
+@one_mpm
+def test_server_that_is_away(httpd, upstream, browser):
+    """What is seen is called old while httpd is stopped or the network is cut; the page goes on
+    when they are back."""
+    serve(httpd, upstream)
+    open_page(browser, httpd)
+    httpd.stop()
+    browser.ask_now()
+    browser.wait_for('old', '#stale')
+    assert 'seeder working' in browser.text('#strip')
+    httpd.start()
+    browser.ask_now()
+    wait_until(lambda: not browser.find('#stale'))
+    browser.offline(True)
+    browser.ask_now()
+    browser.wait_for('the server does not answer', '#stale')
+    browser.click('Ask now', '#stale button')
+    browser.offline(False)
+    browser.ask_now()
+    wait_until(lambda: not browser.find('#stale'))
+    assert all('net::ERR_' in line for line in browser.messages())
+
+
+def multiply(httpd, number):
+    """Gives the history so many copies of its only task."""
+    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
+        names = [row[1] for row in database.execute('PRAGMA table_info(task)')]
+        rest = [name for name in names if name != 'id']
+        database.execute(f'''
+            WITH RECURSIVE ids(id) AS (VALUES(2) UNION ALL SELECT id + 1 FROM ids WHERE id < ?)
+            INSERT INTO task(id, {", ".join(rest)})
+            SELECT ids.id, {", ".join("task." + name for name in rest)}
+            FROM ids, task''', (number,))
+        database.commit()
+
+
+@one_mpm
+def test_long_history(httpd, upstream, browser):
+    """A thousand tasks are seen page by page."""
+    serve(httpd, upstream)
+    done(httpd, 'stub', zoomStop=0)
+    httpd.stop()
+    multiply(httpd, 1000)
+    httpd.start()
+    open_page(browser, httpd, '#/tasks')
+    browser.wait_for('1000', 'main tbody')
+    assert browser.run('return document.querySelectorAll("tbody tr").length') == 50
+    browser.click('Older tasks', 'a')
+    browser.wait_for('950', 'main tbody')
+    browser.wait_gone('1000', 'main tbody')
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_reader(httpd, upstream, browser):
+    """Who may only look sees nothing to press that would fail."""
+    httpd.users(me='secret')
+    serve(httpd, upstream, *BASIC, '<RequireAny>', 'Require method GET HEAD', 'Require valid-user',
+          '</RequireAny>')
+    upstream.always = Fault('held')
+    answer = httpd.post('/rest/seed/stub.json', '{"seedRequest":{"zoomStop":2}}',
+                        auth=('me', 'secret'))
+    assert answer.status == 200
+    open_page(browser, httpd)
+    browser.wait_for('1 running', '#strip')
+    for words, seen in (('#/', 'Tasks under way'), ('#/task/1', 'Created'), ('#/map/stub', 'All'),
+                        ('#/quota', 'By layer')):
+        browser.go(words)
+        browser.wait_for(seen, 'main')
+        for change in ('Terminate', 'Retry', 'Seed', 'Reconcile', 'Save', 'Draw'):
+            assert not browser.find('main button', change), (words, change)
+        assert not browser.find('form')
+    is_clean(browser, httpd)
+    upstream.released.set()
