@@ -121,8 +121,7 @@ tseed_directive_read_t tseed_set_source;
 tseed_directive_read_t tseed_set_store;
 
 /* mod_tileseed_config_location.c */
-tseed_directive_read_t tseed_set_rest, tseed_set_tiles, tseed_set_dialect, tseed_set_metrics,
 tseed_directive_read_t tseed_set_rest, tseed_set_page, tseed_set_tiles, tseed_set_dialect,
-    tseed_set_layers, tseed_set_check_origin, tseed_set_public_url;
+    tseed_set_metrics, tseed_set_layers, tseed_set_check_origin, tseed_set_public_url;
 
 #endif

@@ -16,8 +16,7 @@
 #include "base/tseed_text.h"
 
 /* What stands between prefix and suffix. */
-typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL } variable_t;
-typedef enum { NOTHING, LAYER, NUMBER, FILENAME } variable_t;
+typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL, FILENAME } variable_t;
 
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";

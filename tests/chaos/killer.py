@@ -80,10 +80,10 @@ class Killer:
         for pid in self.httpd.processes():
             if pid != seeder:
                 kill(pid, signal.SIGKILL)
-        wait_until(lambda: not self.httpd.listens(), 5, 'the end of the children')
+        wait_until(lambda: not self.httpd.listens(), 60, 'the end of the children')
         self.run.start()
         if seeder:
-            wait_until(lambda: seeder not in self.httpd.processes(), 5, 'the old seeder\'s end')
+            wait_until(lambda: seeder not in self.httpd.processes(), 60, 'the old seeder\'s end')
 
     # The seeder
 

@@ -285,6 +285,8 @@ def test_changes_are_durable(httpd, upstream, how):
     else:
         if how == 'kill':
             httpd.expect('AH00098')         # the pid file of the server that was killed
+            httpd.process.kill()            # first, or it would start more children
+            httpd.process.wait()
             for pid in httpd.processes():
                 os.kill(pid, signal.SIGKILL)
         httpd.stop()
