@@ -114,7 +114,8 @@ static void upkeep_create(tseed_parts_t *parts)
     });
 }
 
-static void seeder_create(tseed_parts_t *parts, int miss_socket)
+/* What answers children of httpd. */
+static void requests_create(tseed_parts_t *parts, int miss_socket)
 {
     parts->coverages = tseed_coverages_create(parts->context, parts->cache);
     parts->misses = tseed_misses_create(&(tseed_misses_uses_t){
@@ -129,6 +130,10 @@ static void seeder_create(tseed_parts_t *parts, int miss_socket)
         .coverages = parts->coverages,
         .socket = miss_socket,
     });
+}
+
+static void tasks_create(tseed_parts_t *parts)
+{
     parts->capabilities_check =
         tseed_capabilities_check_create(parts->context, parts->runs, parts->display);
     parts->integrity_check = tseed_integrity_check_create(parts->context, parts->session);
@@ -168,6 +173,11 @@ static void seeder_create(tseed_parts_t *parts, int miss_socket)
                                                                    .session = parts->session,
                                                                    .cache = parts->cache,
                                                                    .evict = parts->evict});
+}
+
+/* What shows children of httpd how the seeder is doing. */
+static void displays_create(tseed_parts_t *parts)
+{
     parts->gauge_display =
         tseed_gauge_display_create(parts->context, parts->runs, parts->cache, parts->free_space);
     parts->meter = tseed_meter_create(&(tseed_meter_uses_t){
@@ -226,7 +236,9 @@ tseed_parts_t *tseed_parts_create(const tseed_seeder_setup_t *setup, apr_pool_t 
     usage_create(parts);
     pipeline_create(parts);
     upkeep_create(parts);
-    seeder_create(parts, setup->miss_socket);
+    requests_create(parts, setup->miss_socket);
+    tasks_create(parts);
+    displays_create(parts);
     enter_clients(parts);
     return parts;
 }
