@@ -257,8 +257,9 @@ void tseed_board_slot_update(tseed_board_t *board, int slot, const tseed_progres
 {
     tseed_board_slot_t *record = tseed_board_slot_at(board, (unsigned)slot);
 
-    tseed_pair_write(&record->turn, record->progress, progress, TSEED_WORDS(*progress));
-    tseed_board_change(board);
+    if (tseed_pair_show(&record->turn, record->progress, progress, TSEED_WORDS(*progress))) {
+        tseed_board_change(board);
+    }
 }
 
 void tseed_board_slot_terminating(tseed_board_t *board, int slot)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Gauges on the board. The writer compares with what it has written last, which it reads back from
- * the board: nobody else writes there, and a board full of nonsense makes it write once more. */
+/* Gauges on the board. */
 #include "board/tseed_gauges.h"
 
 #include <string.h>
@@ -9,32 +8,6 @@
 #include "board/tseed_board_layout.h"
 
 #define TRIES 512 /* of a reader; the writer writes once a second */
-
-/* Whether the valid copy of a pair is this record. The writer. */
-static int is_shown(const tseed_word_t *turn, const tseed_word_t *copies, const void *record,
-                    size_t words)
-{
-    const tseed_word_t *valid = copies + (atomic_load(turn) % 2) * words;
-    int same = 1;
-
-    for (size_t i = 0; same && i < words; i++) {
-        uint64_t word;
-
-        memcpy(&word, (const char *)record + i * sizeof(word), sizeof(word));
-        same = atomic_load_explicit(&valid[i], memory_order_relaxed) == word;
-    }
-    return same;
-}
-
-/* Writes a record unless the board shows it; a pair of turn 0 shows nothing. */
-static int show(tseed_word_t *turn, tseed_word_t *copies, const void *record, size_t words)
-{
-    if (atomic_load(turn) != 0 && is_shown(turn, copies, record, words)) {
-        return 0;
-    }
-    tseed_pair_write(turn, copies, record, words);
-    return 1;
-}
 
 /* 0: the pair shows nothing, or the writer was faster each time. */
 static int copy(void *record, const tseed_word_t *turn, const tseed_word_t *copies, size_t words)
@@ -51,7 +24,7 @@ void tseed_gauges_upstream_set(tseed_board_t *board, unsigned number,
                                const tseed_upstream_gauge_t *gauge)
 {
     tseed_board_upstream_t *pair = &board->segment->upstreams[number];
-    int changed = show(&pair->turn, pair->gauge, gauge, TSEED_WORDS(*gauge));
+    int changed = tseed_pair_show(&pair->turn, pair->gauge, gauge, TSEED_WORDS(*gauge));
 
     if (number >= tseed_gauges_upstreams(board)) {
         atomic_store(&board->segment->upstreams_used, (uint64_t)number + 1);
@@ -66,7 +39,7 @@ void tseed_gauges_quota_set(tseed_board_t *board, const tseed_quota_gauge_t *gau
 {
     tseed_segment_t *segment = board->segment;
 
-    if (show(&segment->usage_turn, segment->usage, gauge, TSEED_WORDS(*gauge))) {
+    if (tseed_pair_show(&segment->usage_turn, segment->usage, gauge, TSEED_WORDS(*gauge))) {
         tseed_board_change(board);
     }
 }

@@ -64,6 +64,38 @@ static inline void tseed_pair_write(tseed_word_t *turn, tseed_word_t *copies, co
     atomic_store_explicit(turn, next, memory_order_release);
 }
 
+/* Whether the valid copy is this record. The writer. */
+static inline int tseed_pair_shows(const tseed_word_t *turn, const tseed_word_t *copies,
+                                   const void *record, size_t words)
+{
+    const tseed_word_t *valid =
+        copies + (atomic_load_explicit(turn, memory_order_relaxed) % 2) * words;
+
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word;
+
+        memcpy(&word, (const char *)record + i * sizeof(word), sizeof(word));
+        if (atomic_load_explicit(&valid[i], memory_order_relaxed) != word) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Writes a record unless the pair shows it; a pair of turn 0 shows nothing. Returns whether it was
+ * written. The only writer, which reads back what it has written: nobody else writes there, and
+ * nonsense makes it write once more. */
+static inline int tseed_pair_show(tseed_word_t *turn, tseed_word_t *copies, const void *record,
+                                  size_t words)
+{
+    if (atomic_load_explicit(turn, memory_order_relaxed) != 0 &&
+        tseed_pair_shows(turn, copies, record, words)) {
+        return 0;
+    }
+    tseed_pair_write(turn, copies, record, words);
+    return 1;
+}
+
 /* One attempt to read; 0 when the writer came in between. */
 static inline int tseed_pair_read(void *record, const tseed_word_t *turn,
                                   const tseed_word_t *copies, size_t words)
