@@ -112,8 +112,8 @@ static void judge_seeder(health_t *health, const tseed_node_t *overview)
     const char *state =
         tseed_ctl_words(tseed_ctl_member(overview, "seeder"), "state", NULL, health->ctl->pool);
 
-    if (state && strcmp(state, "working") != 0) {
-        note(health, strcmp(state, "starting") == 0 ? WARNING : CRITICAL,
+    if (state && strcmp(state, "WORKING") != 0) {
+        note(health, strcmp(state, "STARTING") == 0 ? WARNING : CRITICAL,
              apr_psprintf(health->ctl->pool, "the seeder is not at work: %s", state));
     }
 }
@@ -124,12 +124,13 @@ static void judge_upstreams(health_t *health, const tseed_node_t *overview)
 
     for (const tseed_node_t *one = tseed_ctl_first(overview, "upstreams"); one;
          one = tseed_ctl_next(one)) {
-        if (strcmp(tseed_ctl_text(one, "state", ""), "away") == 0) {
-            const char *url = tseed_ctl_words(one, "url", "?", pool);
+        const char *state = tseed_ctl_words(one, "state", "", pool);
 
+        if (strcmp(state, "AWAY") == 0 || strcmp(state, "QUIET") == 0 ||
+            strcmp(state, "SILENT") == 0) {
             note(health, WARNING,
-                 apr_psprintf(pool, "the upstream %s is away",
-                              tseed_ctl_words(one, "name", url, pool)));
+                 apr_psprintf(pool, "the upstream %s is %s",
+                              tseed_ctl_words(one, "upstream", "?", pool), state));
         }
     }
 }
@@ -139,8 +140,8 @@ static void note_quota(health_t *health, const tseed_node_t *overview)
 {
     const tseed_node_t *quota = tseed_ctl_member(overview, "quota");
 
-    health->used = tseed_ctl_number(quota, "used", -1);
-    health->limit = tseed_ctl_number(quota, "limit", -1);
+    health->used = tseed_ctl_number(tseed_ctl_member(quota, "used"), "bytes", -1);
+    health->limit = tseed_ctl_number(tseed_ctl_member(quota, "limit"), "bytes", -1);
 }
 
 /* ---- the line ---- */

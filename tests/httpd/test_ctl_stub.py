@@ -69,10 +69,10 @@ def test_nobody_listens():
 CHECKS = [
     (0, 'OK - 1 running, 1 pending', [task(state='RUNNING'), task(8, state='PENDING')], {}),
     (1, 'WARNING - 1 running, 0 pending; task 7: disk quota', [AT_QUOTA], {}),
-    (1, 'WARNING - 0 running, 0 pending; the upstream x/y is away', [],
-     {'seeder': {'state': 'working'}, 'upstreams': [{'name': 'x|y', 'state': 'away'}]}),
-    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: none', [],
-     {'seeder': {'state': 'none'}, 'upstreams': []}),
+    (1, 'WARNING - 0 running, 0 pending; the upstream x/y is AWAY', [],
+     {'seeder': {'state': 'WORKING'}, 'upstreams': [{'upstream': 'x|y', 'state': 'AWAY'}]}),
+    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: DOWN', [],
+     {'seeder': {'state': 'DOWN'}, 'upstreams': []}),
 ]
 
 
@@ -81,7 +81,7 @@ def test_check(code, words, tasks, overview):
     """Nagios reads one line, figures behind the bar, and the code."""
     script = {'GET tasks.json': {'tasks': tasks}}
     if overview:
-        script['GET overview.json'] = {**overview, 'quota': {'used': 5, 'limit': 9}}
+        script['GET overview.json'] = {**overview, 'quota': {'used': {'bytes': 5}, 'limit': {'bytes': 9}}}
     with Stub(script) as stub:
         done = run('check', url=stub.url)
     assert done.returncode == code and done.stdout.startswith(f'TILESEED {words}'), done
