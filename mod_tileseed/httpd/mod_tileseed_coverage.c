@@ -3,7 +3,6 @@
 /* Handler of the coverage of a level. The seeder adds it up out of its memory; the database is not
  * read, and no lock is taken. */
 #include <apr_strings.h>
-#include <http_protocol.h>
 #include <unistd.h>
 
 #include "mod_tileseed_handlers.h"
@@ -50,11 +49,8 @@ static void ask(tseed_reply_t *reply, int *descriptor, const tseed_rest_t *rest)
 static int send_coverage(const tseed_rest_t *rest, const tseed_coverage_t *coverage)
 {
     request_rec *r = rest->r;
-    int status;
+    const int status = tseed_reply_etag(r, tseed_coverage_tag(coverage, r->pool));
 
-    apr_table_setn(r->headers_out, "ETag", tseed_coverage_tag(coverage, r->pool));
-    apr_table_setn(r->headers_out, "Cache-Control", "no-store");
-    status = ap_meets_conditions(r);
     return status != OK
                ? status
                : tseed_reply_document(r, TSEED_BODY_JSON,

@@ -66,7 +66,8 @@ def checked(answer, head=False):
     """What every answer has: a charset, no caching, ASCII, its length, one line if an error."""
     what = (answer.status, answer.body)
     assert kind(answer) in (XML, JSON, HTML, PLAIN), what
-    assert answer.headers['Cache-Control'] == 'no-store', what
+    assert answer.headers['Cache-Control'] == ('no-cache' if answer.headers['ETag'] else
+                                               'no-store'), what
     assert answer.body.isascii(), what
     assert head or int(answer.headers['Content-Length']) == len(answer.body), what
     if answer.status >= 400 and not head:

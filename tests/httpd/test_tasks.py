@@ -200,7 +200,8 @@ def test_failures_tell_what_is_missing_and_why(httpd, upstream):
     while address:
         page = ask(httpd, 'GET', address)
         document = page.json()
-        assert list(document) == ['failures', 'total', 'next'] and document['total'] == 16
+        assert list(document) == ['failures', 'causes', 'causesOf', 'total', 'next']
+        assert document['total'] == 16
         found += document['failures']
         assert page.headers['Link'] == (document['next'] and f'<{document["next"]}>; rel="next"')
         address = document['next']
@@ -221,7 +222,7 @@ def test_failures_of_a_good_task_are_none(httpd, upstream):
     httpd.start(REST + stub(upstream))
     done(httpd, 'stub', zoomStop=1)
     assert ask(httpd, 'GET', '/rest/tasks/1/failures.json').json() == {
-        'failures': [], 'total': 0, 'next': None}
+        'failures': [], 'causes': [], 'causesOf': 0, 'total': 0, 'next': None}
     assert refused(httpd, 404, 'GET', '/rest/tasks/2/failures.json') == 'there is no task 2'
     assert refused(httpd, 400, 'GET', '/rest/tasks/1/failures.json?after=1') == (
         "after must be a metatile as z/x/y, not '1'")
