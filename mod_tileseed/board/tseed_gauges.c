@@ -3,8 +3,6 @@
 /* Gauges on the board. */
 #include "board/tseed_gauges.h"
 
-#include <string.h>
-
 #include "board/tseed_board_layout.h"
 
 #define TRIES 512 /* of a reader; the writer writes once a second */

@@ -81,7 +81,8 @@ def test_check(code, words, tasks, overview):
     """Nagios reads one line, figures behind the bar, and the code."""
     script = {'GET tasks.json': {'tasks': tasks}}
     if overview:
-        script['GET overview.json'] = {**overview, 'quota': {'used': {'bytes': 5}, 'limit': {'bytes': 9}}}
+        script['GET overview.json'] = {
+            **overview, 'quota': {'used': {'bytes': 5}, 'limit': {'bytes': 9}}}
     with Stub(script) as stub:
         done = run('check', url=stub.url)
     assert done.returncode == code and done.stdout.startswith(f'TILESEED {words}'), done

@@ -155,6 +155,9 @@ static void test_gauges__tasks_and_seeder_count_too(void **state)
     slot = tseed_board_slot_claim(board, &task, &progress);
     assert_int_equal(changes(), 1);
     tseed_board_slot_update(board, slot, &progress);
+    assert_int_equal(changes(), 0); /* it is shown already */
+    progress.made = 4;
+    tseed_board_slot_update(board, slot, &progress);
     assert_int_equal(changes(), 1);
     tseed_board_slot_terminating(board, slot);
     assert_int_equal(changes(), 1);
