@@ -109,12 +109,15 @@ static void judge_rows(health_t *health)
 
 static void judge_seeder(health_t *health, const tseed_node_t *overview)
 {
-    const char *state =
-        tseed_ctl_words(tseed_ctl_member(overview, "seeder"), "state", NULL, health->ctl->pool);
+    apr_pool_t *pool = health->ctl->pool;
+    const tseed_node_t *seeder = tseed_ctl_member(overview, "seeder");
+    const char *state = tseed_ctl_words(seeder, "state", "unknown", pool);
 
-    if (state && strcmp(state, "WORKING") != 0) {
+    if (strcmp(state, "WORKING") != 0) {
         note(health, strcmp(state, "STARTING") == 0 ? WARNING : CRITICAL,
-             apr_psprintf(health->ctl->pool, "the seeder is not at work: %s", state));
+             apr_psprintf(pool, "the seeder is not at work: %s", state));
+    } else if (!tseed_ctl_is_true(seeder, "responding")) {
+        note(health, CRITICAL, "the seeder gives no sign of life");
     }
 }
 
@@ -141,7 +144,9 @@ static void note_quota(health_t *health, const tseed_node_t *overview)
     const tseed_node_t *quota = tseed_ctl_member(overview, "quota");
 
     health->used = tseed_ctl_number(tseed_ctl_member(quota, "used"), "bytes", -1);
-    health->limit = tseed_ctl_number(tseed_ctl_member(quota, "limit"), "bytes", -1);
+    if (tseed_ctl_is_true(quota, "enabled")) {
+        health->limit = tseed_ctl_number(tseed_ctl_member(quota, "limit"), "bytes", -1);
+    }
 }
 
 /* ---- the line ---- */
@@ -185,7 +190,7 @@ tseed_ctl_exit_t tseed_ctl_run_check(const tseed_ctl_t *ctl)
         judge_upstreams(&health, overview);
         note_quota(&health, overview);
     }
-    if (health.state < CRITICAL && !judge_tasks(&health) && health.state < CRITICAL) {
+    if ((overview || health.state < CRITICAL) && !judge_tasks(&health) && health.state < CRITICAL) {
         judge_rows(&health);
     }
     health.words = without_bars(health.words, ctl->pool);

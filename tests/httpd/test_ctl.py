@@ -44,7 +44,8 @@ def test_a_day_of_an_operator(httpd, ctl):  # pylint: disable=redefined-outer-na
     assert [line.split()[0] for line in ctl('tasks', '-n2').stdout.splitlines()] == ['ID', '2', '1']
     assert 'DONE' in ctl('show', '1').stdout and 'STYLES=night' in ctl('show', '1').stdout
     assert ctl('status').stdout == 'no tasks under way\n'
-    assert ctl('check').returncode == 0
+    check = ctl('check')
+    assert check.returncode == 0 and ' used=' in check.stdout, check
     usage = wait_until(lambda: next((said for said in [ctl('quota', 'usage').stdout]
                                      if 'STYLES=night' in said), None))
     assert 'EPSG:4326' in usage and 'the disk quota is off' in usage

@@ -66,28 +66,39 @@ def test_nobody_listens():
     assert done.returncode == 4 and 'tasks.json: ' in done.stderr, done
 
 
+WELL = {'state': 'WORKING', 'responding': True}
 CHECKS = [
     (0, 'OK - 1 running, 1 pending', [task(state='RUNNING'), task(8, state='PENDING')], {}),
+    (0, 'OK - 1 running, 0 pending', [task(state='RUNNING')], {'seeder': WELL, 'upstreams': []}),
     (1, 'WARNING - 1 running, 0 pending; task 7: disk quota', [AT_QUOTA], {}),
     (1, 'WARNING - 0 running, 0 pending; the upstream x/y is AWAY', [],
-     {'seeder': {'state': 'WORKING'}, 'upstreams': [{'upstream': 'x|y', 'state': 'AWAY'}]}),
-    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: DOWN', [],
-     {'seeder': {'state': 'DOWN'}, 'upstreams': []}),
+     {'seeder': WELL, 'upstreams': [{'upstream': 'x|y', 'state': 'AWAY'}]}),
+    (1, 'WARNING - 0 running, 0 pending; the seeder is not at work: STARTING', [],
+     {'seeder': {'state': 'STARTING', 'responding': False}, 'upstreams': []}),
+    (2, 'CRITICAL - 0 running, 1 pending; the seeder is not at work: DOWN',
+     [task(8, state='PENDING')],
+     {'seeder': {'state': 'DOWN', 'responding': False}, 'upstreams': []}),
+    (2, 'CRITICAL - 1 running, 0 pending; the seeder gives no sign of life',
+     [task(state='RUNNING')],
+     {'seeder': {'state': 'WORKING', 'responding': False}, 'upstreams': []}),
 ]
 
 
+@pytest.mark.parametrize('is_on', [True, False])
 @pytest.mark.parametrize('code,words,tasks,overview', CHECKS)
-def test_check(code, words, tasks, overview):
+def test_check(code, words, tasks, overview, is_on):
     """Nagios reads one line, figures behind the bar, and the code."""
     script = {'GET tasks.json': {'tasks': tasks}}
     if overview:
-        script['GET overview.json'] = {
-            **overview, 'quota': {'used': {'bytes': 5}, 'limit': {'bytes': 9}}}
+        script['GET overview.json'] = {**overview, 'quota': {
+            'enabled': is_on, 'used': {'bytes': 5, 'files': 1},
+            'limit': {'bytes': 9, 'files': None, 'minFree': 0}}}
     with Stub(script) as stub:
         done = run('check', url=stub.url)
     assert done.returncode == code and done.stdout.startswith(f'TILESEED {words}'), done
     assert done.stdout.count('\n') == 1 and done.stdout.count('|') == 1, done
-    assert ('used=5B;;;0;9' in done.stdout) == bool(overview)
+    assert ('used=5B' in done.stdout) == bool(overview), done
+    assert ('used=5B;;;0;9' in done.stdout) == bool(overview and is_on), done
 
 
 def test_check_knows_nothing():
