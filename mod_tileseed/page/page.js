@@ -141,8 +141,7 @@ async function send(address, options) {
   return answer;
 }
 
-/** Reads a document; what has not changed since the last time is not sent again. A document that is
- * costly to make is asked for only when the last one is some seconds old. */
+/** Reads a document, if the last one is older than that; what has not changed is not sent again. */
 export async function read(address, seconds = 0) {
   const known = kept.get(address);
   if (known && Date.now() - known.at < seconds * 1000) return known.data;
@@ -186,7 +185,7 @@ export function say(sentence) {
     onclick: () => said.replaceChildren()}, '×'));
 }
 
-/** Asks before something is done that can't be undone: true, or false. The reader types `name`. */
+/** Asks before what can't be undone: true, or false. The reader types `name`. */
 export function confirmed(question, action, name) {
   return new Promise((resolve) => {
     const typed = h('input', {type: 'text', required: true, autocomplete: 'off',

@@ -66,9 +66,9 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
   for (const task of [...tasks, ...ended]) {
     const {id, layer, state, reason, tilesFailed} = task;
     if (state === 'ABORTED' || tilesFailed > 0 || (state === 'RUNNING' && reason)) {
-      found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer} ` +
-        (state === 'ABORTED' ? 'was aborted' : state === 'RUNNING' && reason ? 'waits'
-          : `has ${count(tilesFailed)} failed tiles`) + (reason ? `: ${reason}` : ''),
+      found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
+        (state === 'ABORTED' ? ' was aborted' : state === 'RUNNING' && reason ? ''
+          : ` has ${count(tilesFailed)} failed tiles`) + (reason ? `: ${reason}` : ''),
       path('task', id)]);
     }
   }
