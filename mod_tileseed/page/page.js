@@ -28,7 +28,9 @@ export function h(tag, attributes, ...children) {
       node.setAttribute(name, value === true ? '' : value);
     }
   }
-  node.append(...nodes_of(children));
+  // what is shown already would lose the focus if it moved: a mark stands for it
+  node.append(...nodes_of(children).map((child) => child.isConnected
+    ? Object.assign(new Comment(), {shown: child}) : child));
   return node;
 }
 
@@ -48,11 +50,11 @@ function change(old, fresh) {
   if (fresh.nodeName === 'SELECT' && old.value !== fresh.value) old.value = fresh.value;
 }
 
-/** Makes the children of a node look like others. A child that is there already stays itself. */
+/** Makes the children of a node look like others. A child that is there stays itself. */
 export function fill(parent, children) {
   let at = parent.firstChild;
   for (const child of nodes_of(children)) {
-    const fresh = child instanceof Node ? child : new Text(child);
+    const fresh = child.shown ?? (child instanceof Node ? child : new Text(child));
     let old = fresh.parentNode === parent ? fresh : at;
     if (old !== fresh && fresh.key !== undefined) {
       old = [...parent.childNodes].find((node) => node.key === fresh.key);
