@@ -400,5 +400,9 @@ async function go() {
 addEventListener('hashchange', go);
 document.addEventListener('visibilitychange', () => turn());
 setInterval(() => failures && show_age(), 1000);
-turn();
-go();
+if (document.URL.startsWith(location.origin)) {
+  turn();
+  go();
+} else { // the address has a password, with which nothing can be asked
+  location.replace(location.origin + location.pathname + location.hash);
+}

@@ -98,13 +98,14 @@ def test_requests_of_the_page(httpd, upstream, browser):
         ['/rest/page/page.js', '/rest/overview.json'],
         ['/rest/page/page.js', '/rest/page/views.js', '/rest/overview.json'])
     wait_until(lambda: len(browser.timers()) == 1 and 9000 <= browser.timers()[0] <= 11000)
+    log = httpd.path('access.log')
+    browser.ask_now()
+    wait_until(lambda: '/rest/overview.json HTTP/1.1" 304' in log.read_text())
     upstream.always = Fault('held')
     begin(httpd, 'stub', zoomStop=1)
     browser.ask_now()
     browser.wait_for('1 running', '#strip')
     wait_until(lambda: len(browser.timers()) == 1 and 1800 <= browser.timers()[0] <= 2200)
-    log = httpd.path('access.log')
-    wait_until(lambda: '/rest/overview.json HTTP/1.1" 304' in log.read_text())
     browser.run('''
         Object.defineProperty(document, 'hidden', {configurable: true, get: () => true});
         document.dispatchEvent(new Event('visibilitychange'))''')
@@ -151,6 +152,35 @@ def test_seed_that_is_drawn(httpd, upstream, browser, draw):
     document = ended(httpd, 1)
     assert document['bounds'] == pytest.approx(bounds)
     assert document['tilesMade'] > 0
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_focus_on_the_map(httpd, upstream, browser):
+    """What is drawn while somebody types or moves the map takes the focus from nothing."""
+    serve(httpd, upstream)
+    upstream.always = Fault('held')
+    open_page(browser, httpd, '#/map/stub')
+    browser.wait_for('are there', '.estimate')
+    for number, selector in enumerate(('form input', 'form select', 'canvas'), 1):
+        browser.run('document.querySelector(arguments[0]).focus()', selector)
+        begin(httpd, 'stub', type='reseed', zoomStop=1)
+        browser.ask_now()
+        browser.wait_for(f'reseed {number}', 'main .events')
+        assert browser.run('return document.activeElement.matches(arguments[0])', selector)
+    upstream.released.set()
+    ended(httpd, 3)
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_address_with_a_password(httpd, upstream, browser):
+    """Such an address is one that people keep. The page goes to the one without it, in which
+    scripts may ask."""
+    httpd.users(me='secret')
+    serve(httpd, upstream, *BASIC, 'Require valid-user')
+    browser.open(httpd.url('/rest/#/quota').replace('//', '//me:secret@', 1))
+    browser.wait_for('Change the quota')
     is_clean(browser, httpd)
 
 
