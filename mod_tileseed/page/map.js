@@ -302,7 +302,7 @@ function map_view(words, query) {
       const row = Math.floor((y - cell.y) / cell.tiles);
       const i = row * cell.columns + column;
       if (column >= 0 && row >= 0 && column < cell.columns && row < cell.rows) {
-        said += `: ${words_of.share(coverage.share[i])} there` + (coverage.share[i] > 0
+        said += `. Of ${cell.tiles} × ${cell.tiles} tiles ${words_of.share(coverage.share[i])} there` + (coverage.share[i] > 0
           ? `, ${bytes(coverage.bytes[i])}, ${words_of.age(coverage.age[i])} old, ${
             words_of.heat(coverage.heat[i])}` : '');
       }
@@ -414,7 +414,7 @@ function map_view(words, query) {
             overlay = value;
             map.schedule();
           }),
-          select('Level', [['', 'as seen'], ...levels], level, (value) => {
+          select('Level', [['', `as seen: ${map.level}`], ...levels], level, (value) => {
             level = value;
             map.set_level(value === '' ? null : Number(value));
           })),

@@ -298,11 +298,13 @@ function draw_strip() {
       h('b', {}, count(tasksPending)), ' pending'),
     h('span', {key: 'r'}, h('b', {}, short.format(seeder.tilesPerSecond)), ' tiles/s ',
       sparkline()),
-    longest >= 0 && h('span', {key: 'e'}, 'done in ', h('b', {}, duration(longest))),
+    longest >= 0 && h('span', {key: 'e'}, 'done in ', tasks.some((task) =>
+      task.state === 'RUNNING' && task.secondsRemaining === null) && 'over ',
+    h('b', {}, duration(longest))),
     quota && h('span', {key: 'q'}, limit
       ? bar(used ?? 0, limit, `${bytes(used)} of ${bytes(limit)}`, used > 0.9 * limit ? 'warn' : '')
       : `${bytes(used)} used, no quota`),
-    ill.length > 0 && h('span', {key: 'u'}, badge(`${ill.length} of ${upstreams.length} upstreams`,
+    ill.length > 0 && h('span', {key: 'u'}, badge(`${ill.length} of ${upstreams.length} upstreams ill`,
       'warn')),
   ]);
 }

@@ -83,7 +83,7 @@ function overview() {
   return {
     title: 'Overview',
     async load() {
-      // the list changes only when a task ends: then the tasks under way are others
+      // changes only when the tasks under way are others
       const now = page.overview.tasks.map(({id}) => id).join();
       if (asked !== now) ended = (await read('tasks.json?state=done,aborted&limit=10')).tasks;
       asked = now;
@@ -228,12 +228,13 @@ function all_upstreams() {
       ({upstreams} = await read('upstreams.json'));
     },
     draw: () => [table('Upstreams', ['Upstream', 'State', 'Since', 'Asked next', 'Usual latency',
-      'Requests', 'Errors', 'At once', 'Tasks waiting', 'Cause'], upstreams.map((one) => [
+      'Requests', 'Errors', 'At once', 'Tasks waiting', 'Cause', 'Layers'], upstreams.map((one) => [
       one.upstream, one.upstream, upstream_badge(one), moment(one.since),
       moment(one.quietUntil ?? one.nextTry),
       one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
       count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
-      count(one.tasksWaiting), one.cause ?? '–']), 'The seeder has asked no upstream yet.')],
+      count(one.tasksWaiting), one.cause ?? '–', one.layers.join(', ')]),
+    'The seeder has asked no upstream yet.')],
   };
 }
 
@@ -268,7 +269,7 @@ const command = (label, question, address) => h('button', {type: 'button',
     }
   })}, `${label} …`);
 
-/** Sums of all tile sets by level. A level may hold a millionth of another: bars are of logs. */
+/** Sums of all tile sets by level. */
 function by_level({layers}) {
   const sums = new Map();
   for (const {z, bytes: size, files} of layers.flatMap(({tilesets}) => tilesets)
@@ -276,10 +277,10 @@ function by_level({layers}) {
     const [all, number] = sums.get(z) ?? [0, 0];
     sums.set(z, [all + size, number + files]);
   }
-  const most = Math.max(...[...sums.values()].map(([size]) => Math.log1p(size)), 1);
-  return table('By level', ['Level', 'Takes, logarithmic', 'Files'], [...sums]
+  const total = [...sums.values()].reduce((all, [size]) => all + size, 0);
+  return table('By level', ['Level', 'Share', 'Takes', 'Files'], [...sums]
     .sort(([a], [b]) => a - b).map(([z, [size, files]]) => [z, z,
-      bar(Math.log1p(size), most, bytes(size)), count(files)]), 'No level has tiles.');
+      share(size, total), bytes(size), count(files)]), 'No level has tiles.');
 }
 
 const events = ({pagesInDoubt, walk, lastCleanUp, reconcile}) => h('ul',
