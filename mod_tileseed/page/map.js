@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
-// The view of a tile set: its tiles in the space of its grid set, what the books say of each cell,
-// failures, the tasks under way, and the form of a seed request, which a rectangle fills.
-//
-// The tiles are asked for with onmiss=404: looking at the map makes none.
+// The view of a tile set: tiles, coverage, failures, tasks under way, and the form of a seed request,
+// which a rectangle fills. Looking at the map makes no tile.
 import {attempt, badge, bytes, confirmed, count, draw, duration, facts, field, fill, h, may, page,
   path, percent, read, say, select, share, table, write} from './page.js';
 import {make_grid, make_map} from './viewer.js';
@@ -283,10 +281,11 @@ const level_table = ({levels}) => h('details', {key: 'levels'}, h('summary', {},
   table('What is there, by level', ['Level', 'Tiles', 'Of', 'Takes'], (levels ?? []).map((one) =>
     [one.z, one.z, count(one.tiles), count(one.possible), bytes(one.bytes)]), 'Nothing is there.'));
 
-/** The newest task with failures of this tile set, or the one that the address names. */
+/** The newest task with failures that nobody has retried, or the one that the address names. */
 function failed_task(tasks, wanted, {set, format}) {
   return tasks.find((task) => wanted ? task.id === wanted : task.tilesFailed > 0 &&
-    task.gridSetId === set.gridSetId && task.format === format.format);
+    task.gridSetId === set.gridSetId && task.format === format.format &&
+    !tasks.some(({retryOf}) => retryOf === task.id));
 }
 
 function map_view(words, query) {
@@ -302,7 +301,8 @@ function map_view(words, query) {
       const row = Math.floor((y - cell.y) / cell.tiles);
       const i = row * cell.columns + column;
       if (column >= 0 && row >= 0 && column < cell.columns && row < cell.rows) {
-        said += `. Of ${cell.tiles} × ${cell.tiles} tiles ${words_of.share(coverage.share[i])} there` + (coverage.share[i] > 0
+        said += `. Of ${cell.tiles} × ${cell.tiles} tiles ${
+          words_of.share(coverage.share[i])} there` + (coverage.share[i] > 0
           ? `, ${bytes(coverage.bytes[i])}, ${words_of.age(coverage.age[i])} old, ${
             words_of.heat(coverage.heat[i])}` : '');
       }

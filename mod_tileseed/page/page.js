@@ -304,8 +304,8 @@ function draw_strip() {
     quota && h('span', {key: 'q'}, limit
       ? bar(used ?? 0, limit, `${bytes(used)} of ${bytes(limit)}`, used > 0.9 * limit ? 'warn' : '')
       : `${bytes(used)} used, no quota`),
-    ill.length > 0 && h('span', {key: 'u'}, badge(`${ill.length} of ${upstreams.length} upstreams ill`,
-      'warn')),
+    ill.length > 0 && h('span', {key: 'u'},
+      badge(`${ill.length} of ${upstreams.length} upstreams ill`, 'warn')),
   ]);
 }
 

@@ -63,8 +63,8 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
     found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
       '. Raise the quota or switch it off to keep what would go.'], '#/quota']);
   }
-  for (const task of [...tasks, ...ended]) {
-    const {id, layer, state, reason, tilesFailed} = task;
+  for (const {id, layer, state, reason, tilesFailed} of [...tasks, ...ended]) {
+    if (ended.some(({retryOf}) => retryOf === id)) continue;
     if (state === 'ABORTED' || tilesFailed > 0 || (state === 'RUNNING' && reason)) {
       found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
         (state === 'ABORTED' ? ' was aborted' : state === 'RUNNING' && reason ? ''

@@ -204,6 +204,9 @@ def test_failures_on_the_map(httpd, upstream, browser):
     browser.wait_for('Task 2', '#said')
     assert ended(httpd, 2)['tilesMade'] == 4
     assert task(httpd, 2)['retryOf'] == 1
+    browser.wait_gone('Task 1 failed', 'main')
+    browser.go('#/')
+    browser.wait_for('Nothing needs you', 'main')
     is_clean(browser, httpd)
 
 
