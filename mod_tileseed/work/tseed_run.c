@@ -101,13 +101,17 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
     }
 }
 
-/* Nobody knows what an earlier seeder removed. */
+/* Puts what the disk quota removed before the reason that the run has already. Nobody knows what an
+ * earlier seeder removed. */
 static void say_expired(tseed_run_t *run)
 {
+    char before[TSEED_REASON_SIZE];
+
+    tseed_text_fit(before, sizeof(before), run->progress.reason);
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
                    "the disk quota removed at least %" APR_INT64_T_FMT
-                   " tile%s of its pages while it ran",
-                   run->expired, run->expired == 1 ? "" : "s");
+                   " tile%s of its pages while it ran%s%s",
+                   run->expired, run->expired == 1 ? "" : "s", *before ? "; " : "", before);
 }
 
 /* Puts the doubt before the reason that the run has already. */
@@ -140,7 +144,8 @@ void tseed_run_conclude(tseed_run_t *run)
         say_losses(run, "nothing was made: ", progress->failures);
     } else if (progress->failures > 0) {
         say_losses(run, "", progress->failures);
-    } else if (run->expired > 0 && !*progress->reason) {
+    }
+    if (run->expired > 0 && progress->state == TSEED_DONE) {
         say_expired(run);
     }
     if (run->is_doubtful && progress->state == TSEED_DONE) {
