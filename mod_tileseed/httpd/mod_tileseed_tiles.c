@@ -276,7 +276,7 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
     ap_set_accept_ranges(r);
     ap_set_content_length(r, r->finfo.size);
     status = judge_conditions(r);
-    if (status == OK || status == HTTP_NOT_MODIFIED) {
+    if ((status == OK || status == HTTP_NOT_MODIFIED) && !wanted->is_stored_only) {
         count(tseed_served_page(wanted->served, &wanted->tile));
     }
     if (status != OK) {

@@ -64,6 +64,8 @@ def test_hits_reach_the_books(httpd, upstream):
         await_uses(httpd, uses)
     assert page(httpd)[1] >= begun
     assert round(page(httpd, 1)[0]) == 1
+    for _ in range(3):
+        fetch(httpd, TILE + '?onmiss=404')                              # looks alone
     fetch(httpd, TILE)
     httpd.stop()                                                        # at once
     assert round(page(httpd)[0]) == uses + 1
