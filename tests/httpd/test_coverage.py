@@ -3,6 +3,7 @@
 """The coverage of a level over REST is what is on the disk, cell by cell."""
 import contextlib
 import datetime
+import email.utils
 import os
 import pathlib
 import signal
@@ -241,6 +242,11 @@ def test_tags(httpd, upstream):
     tag = httpd.get(address).headers['ETag']
     same = httpd.get(address, headers={'If-None-Match': tag})
     assert (same.status, same.headers['ETag'], same.body) == (304, tag, b'')
+    assert same.headers['Cache-Control'] == 'no-cache'
+    marked = httpd.get(address, headers={'If-None-Match': tag[:-1] + '-gzip"'})     # by mod_deflate
+    assert marked.status == 304
+    since = email.utils.formatdate(usegmt=True)
+    assert httpd.get(address, headers={'If-Modified-Since': since}).status == 200
     done(httpd, 'stub', type='truncate', zoomStart=3, zoomStop=3, bounds=bounds(0, 0, 31, 31))
     after = httpd.get(address, headers={'If-None-Match': tag})
     assert after.status == 200 and after.headers['ETag'] != tag
