@@ -89,12 +89,13 @@ static void clear(const table_t *table, unsigned number)
     }
 }
 
-/* The number of a name, which gets one if there is one left. */
+/* The number of a name, which gets one if there is one left. What is called as all others together
+ * belongs to them: no series may be there twice. */
 static unsigned enter(table_t *table, const char *name)
 {
     unsigned number = find(table->names, table->count, name);
 
-    if (number > 0 || table->is_full) {
+    if (number > 0 || table->is_full || strcmp(name, TSEED_COUNTED_OTHER) == 0) {
         return number;
     }
     number = find_place(table->names, table->count, table->configured);

@@ -56,11 +56,16 @@ static void read_tasks(tseed_metrics_t *metrics, const tseed_rest_t *rest)
 
 /* ---- layers and upstreams ---- */
 
+/* A location that sees some layers only is not told of the others together: other layers may use
+ * them. */
 static void add_upstream(apr_hash_t *found, const tseed_rest_t *rest,
                          const tseed_upstream_t *upstream)
 {
     const char *name = upstream->counted > 0 ? upstream->name : TSEED_COUNTED_OTHER;
 
+    if (upstream->counted == 0 && rest->dir->layers) {
+        return;
+    }
     if (!apr_hash_get(found, name, APR_HASH_KEY_STRING)) {
         tseed_upstream_counts_t *counts = apr_palloc(rest->r->pool, sizeof(*counts));
 

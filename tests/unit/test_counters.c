@@ -79,6 +79,18 @@ static void test_counters__numbers_stay(void **state)
     assert_int_equal(hits_of(number_of(first, 0)), 10); /* it was away for a while */
 }
 
+/* A layer that is called as the others together is one of them: its series would be there twice. */
+static void test_counters__other(void **state)
+{
+    tseed_catalog_t *catalog = catalog_of(0, 2, 0);
+
+    (void)state;
+    APR_ARRAY_IDX(catalog->order, 0, tseed_layer_t *)->name = TSEED_COUNTED_OTHER;
+    tseed_counters_enter(board, catalog);
+    assert_int_equal(APR_ARRAY_IDX(catalog->order, 0, tseed_layer_t *)->counted, 0);
+    assert_int_not_equal(number_of(catalog, 1), 0);
+}
+
 /* What does not fit is counted together, and a place is used again when its layer has gone. */
 static void test_counters__full_tables(void **state)
 {
@@ -334,7 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(numbers_stay),           TEST(full_tables),     TEST(nonsense),  TEST(requests),
         TEST(threads_count_together), TEST(tiles_of_a_task), TEST(upstreams), TEST(the_rest),
-        TEST(outlive_a_kill),
+        TEST(outlive_a_kill),         TEST(other),
     };
 
     return cmocka_run_group_tests_name("counters", tests, NULL, NULL);
