@@ -10,6 +10,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_digest.h"
+
 #define MSEC (APR_USEC_PER_SEC / 1000)
 
 #define LABELS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -368,10 +370,26 @@ static void write_reconciled(text_t *text, const metrics_t *metrics)
     }
 }
 
+uint64_t tseed_metrics_roots_print(const char *const *roots)
+{
+    uint64_t print = 0;
+
+    for (; *roots; roots++) {
+        print = tseed_digest(*roots, strlen(*roots) + 1, print);
+    }
+    return print;
+}
+
+/* Whether the names are those of the roots that were measured. */
+static int knows_roots(const metrics_t *metrics)
+{
+    return metrics->has_readings && metrics->readings.roots > 0 &&
+           metrics->readings.roots_print == tseed_metrics_roots_print(metrics->roots);
+}
+
 static void write_free(text_t *text, const metrics_t *metrics)
 {
-    for (int i = 0; metrics->has_readings && i < metrics->readings.roots && metrics->roots[i];
-         i++) {
+    for (int i = 0; knows_roots(metrics) && i < metrics->readings.roots && metrics->roots[i]; i++) {
         if (metrics->readings.free[i] >= 0) {
             tseed_exposition_number(text, LABELS("store", metrics->roots[i]),
                                     metrics->readings.free[i]);

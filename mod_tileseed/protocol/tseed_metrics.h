@@ -158,6 +158,7 @@ typedef struct {
     apr_time_t reconciled;                    /* the end of the last reconcile; 0: never */
     int64_t requests, requests_most;          /* that wait for missing tiles */
     int64_t roots, free[TSEED_COUNTED_ROOTS]; /* free bytes of store roots; -1: not known */
+    uint64_t roots_print;                     /* tseed_metrics_roots_print: of which roots */
 } tseed_readings_t;
 
 /* All that the document says. */
@@ -172,7 +173,7 @@ typedef struct {
     double rate;                          /* tiles a second */
     int has_readings;
     tseed_readings_t readings;
-    const char *const *roots; /* names of readings.free */
+    const char *const *roots; /* names of readings.free, NULL behind the last */
     tseed_server_counts_t counts;
     apr_array_header_t *layers;    /* of tseed_layer_counts_t */
     apr_array_header_t *upstreams; /* of tseed_upstream_counts_t */
@@ -181,6 +182,10 @@ typedef struct {
 
 /* The states of a seeder, NULL behind the last. */
 extern const char *const tseed_seeder_states[];
+
+/* A hash of the names of store roots, NULL behind the last. A seeder of the last configuration may
+ * have measured other roots. Any thread. */
+uint64_t tseed_metrics_roots_print(const char *const *roots);
 
 /* The document, in `pool`, and its length. Any thread. */
 const char *tseed_metrics_document(const tseed_metrics_t *metrics, tseed_exposition_format_t format,

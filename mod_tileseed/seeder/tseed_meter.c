@@ -9,7 +9,7 @@
 struct tseed_meter_t {
     tseed_meter_uses_t uses;
     apr_time_t started; /* wall clock */
-    const char *roots[TSEED_COUNTED_ROOTS];
+    const char *roots[TSEED_COUNTED_ROOTS + 1];
     unsigned roots_count;
     tseed_client_t client;
 };
@@ -57,6 +57,7 @@ static void measure_cache(tseed_readings_t *readings, const tseed_meter_t *meter
 static void measure_stores(tseed_readings_t *readings, const tseed_meter_t *meter)
 {
     readings->roots = meter->roots_count;
+    readings->roots_print = tseed_metrics_roots_print(meter->roots);
     for (unsigned i = 0; i < meter->roots_count; i++) {
         const int64_t bytes = tseed_free_space_get(meter->uses.free_space, meter->roots[i]);
 

@@ -67,6 +67,7 @@ static void test_metrics__are_bounded(void **state)
     for (int i = 0; i < TSEED_COUNTED_ROOTS; i++) {
         roots[i] = apr_psprintf(pool, "/cache%d", i);
     }
+    metrics.readings.roots_print = tseed_metrics_roots_print(roots);
     for (int i = 0; i < 200; i++) {
         tseed_layer_counts_t *layer = &APR_ARRAY_IDX(metrics.layers, i, tseed_layer_counts_t);
 
@@ -81,6 +82,25 @@ static void assert_has(const char *text, const char *line)
 {
     if (!strstr(text, line)) {
         fail_msg("no %s in\n%s", line, text);
+    }
+}
+
+/* What a seeder has measured below the roots of an earlier configuration is not told of others. */
+static void test_metrics__other_roots(void **state)
+{
+    const char *const measured[] = {"/one", "/two", NULL};
+    const char *const others[][3] = {{"/two", "/one"}, {"/one"}, {"/onet", "wo"}, {NULL}};
+    tseed_metrics_t metrics = metrics_of(0, 0);
+
+    (void)state;
+    metrics.readings.roots = 2;
+    metrics.readings.free[0] = 17;
+    metrics.readings.roots_print = tseed_metrics_roots_print(measured);
+    metrics.roots = measured;
+    assert_has(write_text(&metrics), "\ntileseed_filesystem_free_bytes{store=\"/one\"} 17\n");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        metrics.roots = others[i];
+        assert_null(strstr(write_text(&metrics), "\ntileseed_filesystem_free_bytes{"));
     }
 }
 
@@ -107,6 +127,7 @@ static void test_metrics__values(void **state)
                                           .roots = 2,
                                           .free = {1024, -1}};
     metrics.roots = (const char *const[]){"/var/cache", "/mnt", NULL};
+    metrics.readings.roots_print = tseed_metrics_roots_print(metrics.roots);
     metrics.counts.tiles[TSEED_WORK_TRUNCATE][TSEED_ACT_REMOVED] = 64;
     metrics.counts.written[TSEED_WORK_REQUEST] = 4096;
     metrics.counts.ended[TSEED_SEED][TSEED_END_ABORTED] = 1;
@@ -211,9 +232,8 @@ static void test_metrics__buckets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metrics__are_bounded),
-        cmocka_unit_test(test_metrics__values),
-        cmocka_unit_test(test_metrics__unknown),
+        cmocka_unit_test(test_metrics__are_bounded), cmocka_unit_test(test_metrics__other_roots),
+        cmocka_unit_test(test_metrics__values),      cmocka_unit_test(test_metrics__unknown),
         cmocka_unit_test(test_metrics__buckets),
     };
 
