@@ -41,6 +41,7 @@ static void ask(tseed_reply_t *reply, int *descriptor, const tseed_rest_t *rest)
     tseed_wait_t wait;
     const tseed_cancel_t cancel = tseed_wait_begin(&wait, r);
 
+    wait.is_short = 1; /* it answers within milliseconds, or is stuck */
     apr_table_setn(parameters, "query", r->args ? r->args : "");
     tseed_miss_ask(reply, descriptor, tseed_supervise_miss_socket(), &question, &cancel);
 }

@@ -18,9 +18,6 @@
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_overview.h"
 
-/* A seeder that lives gives a sign of life each second. */
-#define SIGN_OF_LIFE (10 * APR_USEC_PER_SEC)
-
 static const char *const states[] = {
     [TSEED_SEEDER_NONE] = "DOWN",         [TSEED_SEEDER_STARTING] = "STARTING",
     [TSEED_SEEDER_WORKING] = "WORKING",   [TSEED_SEEDER_LOCKED_OUT] = "LOCKED_OUT",
@@ -30,16 +27,6 @@ static const char *const states[] = {
 static tseed_overview_now_t now_get(void)
 {
     return (tseed_overview_now_t){tseed_clock_monotonic(), apr_time_now()};
-}
-
-/* A beat that is to come is nonsense, and no sign of life. */
-static int responds(const tseed_board_t *board)
-{
-    const apr_time_t now = tseed_clock_monotonic();
-    apr_time_t beat;
-
-    tseed_board_seeder(board, NULL, NULL, &beat);
-    return beat > 0 && beat <= now && beat > now - SIGN_OF_LIFE;
 }
 
 /* ---- ETag ---- */
@@ -61,7 +48,7 @@ static uint64_t sight_of(const tseed_dir_conf_t *dir)
 static const char *etag_of(const tseed_rest_t *rest)
 {
     const tseed_board_t *board = rest->board;
-    const int flags = (tseed_supervise_is_newest() ? 1 : 0) | (responds(board) ? 2 : 0);
+    const int flags = (tseed_supervise_is_newest() ? 1 : 0) | (tseed_supervise_responds() ? 2 : 0);
 
     return apr_psprintf(rest->r->pool,
                         "W/\"%" APR_UINT64_T_HEX_FMT ".%" APR_UINT64_T_HEX_FMT
@@ -285,7 +272,7 @@ int tseed_handle_overview(tseed_rest_t *rest)
         states[tseed_board_seeder(rest->board, &overview.seeder.pid, &starts, NULL)];
     overview.seeder.starts = (int64_t)starts;
     overview.seeder.since = tseed_board_seeder_since(rest->board);
-    overview.seeder.responds = responds(rest->board);
+    overview.seeder.responds = tseed_supervise_responds();
     read_tasks(rest, &overview);
     read_quota(rest, &overview);
     overview.upstreams = read_upstreams(rest);

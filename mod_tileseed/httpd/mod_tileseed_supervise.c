@@ -32,7 +32,8 @@
 #include "mod_tileseed_retained.h"
 #include "seeder/tseed_seeder.h"
 
-#define STOP_GRACE      (3 * APR_USEC_PER_SEC) /* beyond TileSeedStopTimeout, to record */
+#define STOP_GRACE      (3 * APR_USEC_PER_SEC)  /* beyond TileSeedStopTimeout, to record */
+#define SIGN_OF_LIFE    (10 * APR_USEC_PER_SEC) /* a seeder gives one each second */
 #define FAST_DEATH      (60 * APR_USEC_PER_SEC)
 #define BACK_OFF_SHIFTS 5                       /* at most 32 s */
 #define LOOK_EVERY      (10 * APR_USEC_PER_SEC) /* httpd's monitor hook, at most */
@@ -400,6 +401,19 @@ int tseed_supervise_is_newest(void)
 {
     return current && current->setup.board &&
            current->setup.generation == tseed_board_generation(current->setup.board);
+}
+
+/* A beat that is to come is nonsense, and no sign of life. */
+int tseed_supervise_responds(void)
+{
+    const tseed_board_t *board = tseed_supervise_board();
+    const apr_time_t now = tseed_clock_monotonic();
+    apr_time_t beat = 0;
+
+    if (board) {
+        tseed_board_seeder(board, NULL, NULL, &beat);
+    }
+    return beat > 0 && beat <= now && beat > now - SIGN_OF_LIFE;
 }
 
 void tseed_supervise_ring(void)

@@ -31,6 +31,10 @@ tseed_board_t *tseed_supervise_board(void);
  * behind has not. */
 int tseed_supervise_is_newest(void);
 
+/* Whether the seeder has given a sign of life in the last ten seconds. Any process of this
+ * generation. */
+int tseed_supervise_responds(void);
+
 /* Tells the seeder that something has been committed. Any process; never blocks. */
 void tseed_supervise_ring(void);
 

@@ -72,6 +72,9 @@ static const char *look(void *baton)
     if (wait->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
         return "the client has gone";
     }
+    if (wait->is_short && seeder_is_there() && !tseed_supervise_responds()) {
+        return "the seeder gives no sign of life";
+    }
     if (lasts(&wait->seeder_missed, !seeder_is_there(), SEEDER_TIMEOUT)) {
         return "the seeder is not at work";
     }

@@ -11,6 +11,7 @@
 
 typedef struct {
     request_rec *request;
+    int is_short;             /* a seeder that gives no sign of life is not waited for */
     apr_time_t seeder_missed; /* monotonic: since then none is at work; 0: one is */
     apr_time_t alone;         /* likewise: only processes that are ending are left of httpd */
 } tseed_wait_t;

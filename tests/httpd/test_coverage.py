@@ -267,6 +267,23 @@ def test_seeder_away(httpd, upstream):
                == [1000], what='the count of the pages')
 
 
+@one_mpm
+def test_seeder_that_hangs(httpd, upstream):
+    """A request does not wait for a seeder that gives no sign of life."""
+    httpd.start(REST + stub(upstream, **NO_LINKS))
+    done(httpd, 'stub', zoomStop=3)
+    number = tileset_of(httpd)
+    seeder = seeder_of(httpd)
+    os.kill(seeder, signal.SIGSTOP)
+    try:
+        answer = ask(httpd, 'GET', f'/rest/coverage/{number}/3.json', status=503)
+    finally:
+        os.kill(seeder, signal.SIGCONT)
+    assert 'the seeder gives no sign of life' in answer.text
+    assert answer.headers['Retry-After'] == '1'
+    wait_until(lambda: httpd.get(f'/rest/coverage/{number}/3.json').status == 200)
+
+
 def old_state(httpd):
     """Gives the database what version 8 of the schema has written for the layer `stub`, as if for
     this server's store. The file stays: another one would be taken for a backup."""
