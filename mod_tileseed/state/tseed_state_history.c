@@ -152,10 +152,11 @@ typedef struct {
 } causes_t;
 
 /* The entry of a failure's cause; NULL: there are too many different ones. */
-static tseed_cause_t *find_cause(causes_t *call, const tseed_failure_t *failure)
+static tseed_cause_t *find_cause(causes_t *call, const tseed_failure_t *failure,
+                                 apr_pool_t *scratch)
 {
     apr_array_header_t *list = call->causes->list;
-    const char *key = apr_psprintf(list->pool, "%d %s", failure->http_status, failure->cause);
+    const char *key = apr_psprintf(scratch, "%d %s", failure->http_status, failure->cause);
     const int *place = apr_hash_get(call->known, key, APR_HASH_KEY_STRING);
     tseed_cause_t *cause;
 
@@ -165,7 +166,7 @@ static tseed_cause_t *find_cause(causes_t *call, const tseed_failure_t *failure)
     if (list->nelts == CAUSES_KEPT) {
         return NULL;
     }
-    apr_hash_set(call->known, key, APR_HASH_KEY_STRING,
+    apr_hash_set(call->known, apr_pstrdup(list->pool, key), APR_HASH_KEY_STRING,
                  apr_pmemdup(list->pool, &list->nelts, sizeof(list->nelts)));
     cause = apr_array_push(list);
     *cause = (tseed_cause_t){.cause = apr_pstrdup(list->pool, failure->cause),
@@ -178,9 +179,9 @@ static tseed_cause_t *find_cause(causes_t *call, const tseed_failure_t *failure)
     return cause;
 }
 
-static void add_to_cause(causes_t *call, const tseed_failure_t *failure)
+static void add_to_cause(causes_t *call, const tseed_failure_t *failure, apr_pool_t *scratch)
 {
-    tseed_cause_t *cause = find_cause(call, failure);
+    tseed_cause_t *cause = find_cause(call, failure, scratch);
 
     call->causes->looked++;
     if (cause) {
@@ -223,7 +224,7 @@ static apr_status_t load_causes(tseed_state_t *state, void *baton)
             const tseed_failure_t *failure = &APR_ARRAY_IDX(failures.failures, i, tseed_failure_t);
 
             page = (tseed_failure_query_t){CHUNK, failure->z, failure->x, failure->y};
-            add_to_cause(call, failure);
+            add_to_cause(call, failure, state->scratch);
         }
         apr_pool_clear(state->scratch);
     } while (rv == APR_SUCCESS && count == CHUNK && call->causes->looked < CAUSES_OF);
