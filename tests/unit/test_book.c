@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The book: pages come and go with their tiles, marks come before changes, victims in order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include <apr_general.h>
-#include <stdlib.h>
-
-#include "quota/tseed_book.h"
+#include "book_fixture.h"
 
 #define NOW INT64_C(1790000000)
 
-static apr_pool_t *pool;
-static tseed_book_t *book;
-static tseed_chain_t chain;
 static tseed_book_tileset_t *booked;
 
 static const tseed_page_t here = {5, 7, 9};
@@ -41,27 +29,9 @@ static tseed_book_tileset_t *enter(int64_t id, const tseed_chain_t *accounts, in
 static int setup(void **state)
 {
     (void)state;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    book = tseed_book_create(pool);
-    chain = (tseed_chain_t){tseed_account_create(), tseed_account_create(), tseed_account_create()};
+    book_begin();
     booked = enter(1, &chain, 1);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    const char *problem = tseed_book_validate(book, pool);
-
-    (void)state;
-    if (problem) {
-        print_error("%s\n", problem);
-    }
-    apr_pool_destroy(pool);
-    free(chain.layer);
-    free(chain.root);
-    free(chain.global);
-    return problem != NULL;
 }
 
 static tseed_effect_t effect(int64_t names, int64_t files, int64_t bytes, int64_t allocated)

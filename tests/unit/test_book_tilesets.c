@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The book: which of its tile sets are next, and what changes many of them at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "book_fixture.h"
 
-#include <cmocka.h>
-
-#include <apr_general.h>
-#include <stdlib.h>
-
-#include "quota/tseed_book.h"
-
-static apr_pool_t *pool;
-static tseed_book_t *book;
-static tseed_chain_t chain;
 static tseed_book_tileset_t *first, *second, *third;
 
 static tseed_book_tileset_t *enter(const char *key, const char *root, int complete)
@@ -37,27 +25,11 @@ static tseed_book_tileset_t *enter(const char *key, const char *root, int comple
 static int setup(void **state)
 {
     (void)state;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    book = tseed_book_create(pool);
-    chain = (tseed_chain_t){.global = tseed_account_create()};
+    book_begin();
     first = enter("first", "/cache", 1);
     second = enter("second", "/other", 1);
     third = enter("third", "/cache", 1);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    const char *problem = tseed_book_validate(book, pool);
-
-    (void)state;
-    if (problem) {
-        print_error("%s\n", problem);
-    }
-    apr_pool_destroy(pool);
-    free(chain.global);
-    return problem != NULL;
 }
 
 /* Puts files of a tile set where those stand that were renamed away. */

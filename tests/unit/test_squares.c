@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Squares of pages: their sums against a model that adds up every page, and how old pages are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include <apr_general.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "quota/tseed_book.h"
+#include "book_fixture.h"
 #include "quota/tseed_squares.h"
 
 #define NOW  INT64_C(1790000000)
@@ -19,9 +11,6 @@
 #define SETS 2
 #define Z    11 /* SIDE * 32 tiles are all of level 11 */
 
-static apr_pool_t *pool;
-static tseed_book_t *book;
-static tseed_chain_t chain;
 static tseed_book_tileset_t *sets[SETS];
 static unsigned seed;
 
@@ -43,30 +32,12 @@ static tseed_book_tileset_t *enter(int64_t id)
 static int setup(void **state)
 {
     (void)state;
-    apr_initialize();
-    apr_pool_create(&pool, NULL);
-    book = tseed_book_create(pool);
-    chain = (tseed_chain_t){tseed_account_create(), tseed_account_create(), tseed_account_create()};
+    book_begin();
     seed = 5;
     for (int i = 0; i < SETS; i++) {
         sets[i] = enter(i + 1);
     }
     return 0;
-}
-
-static int teardown(void **state)
-{
-    const char *problem = tseed_book_validate(book, pool);
-
-    (void)state;
-    if (problem) {
-        print_error("%s\n", problem);
-    }
-    apr_pool_destroy(pool);
-    free(chain.layer);
-    free(chain.root);
-    free(chain.global);
-    return problem != NULL;
 }
 
 static int64_t any(int64_t below)
