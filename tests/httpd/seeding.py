@@ -27,6 +27,13 @@ from PIL import Image
 
 from tileseed_httpd import Beside, wait_until
 
+FEW = '''
+<Location "/few/rest">
+    TileSeedRest on
+    TileSeedLayers other
+    Require local
+</Location>
+'''
 REST = '''
 TileSeedStateDir "@ROOT@/state"
 <Location "/rest">

@@ -13,21 +13,14 @@ import pytest
 
 from quota import known, put, size, usage
 from rest import JSON, ask, kind
-from seeding import (REST, begin, coords, done, ended, files, geowebcache_path, layer, seeder_of,
-                     stub, task)
+from seeding import (FEW, REST, begin, coords, done, ended, files, geowebcache_path, layer,
+                     seeder_of, stub, task)
 from tileseed_httpd import one_mpm, wait_until
 
 LEVEL = 7               # of the small grid: 128 x 128 tiles of 1000 / 128 units
 TILES = 1 << LEVEL
 UNIT = 1000 / TILES
 DAY = 86400
-FEW = '''
-<Location "/few/rest">
-    TileSeedRest on
-    TileSeedLayers other
-    Require local
-</Location>
-'''
 NO_LINKS = {'options': 'link-uniform=off', 'meta': '8x8'}
 
 

@@ -14,17 +14,10 @@ import pytest
 
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
-from seeding import (GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
+from seeding import (FEW, GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
                      seeder_of, stub, world)
 from tileseed_httpd import one_mpm, wait_until
 
-FEW = '''
-<Location "/few/rest">
-    TileSeedRest on
-    TileSeedLayers other
-    Require local
-</Location>
-'''
 OTHER = ('TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
          'TileSeedMetatile 2x2')
 
