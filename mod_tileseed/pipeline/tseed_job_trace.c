@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "board/tseed_traces.h"
+#include "protocol/tseed_task_levels.h"
 
 static_assert(TSEED_TRACE_WORDS == TSEED_METATILE_TILES_MAX / 64, "a bit for each tile");
 
@@ -56,8 +57,10 @@ void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job)
     }
 }
 
-int tseed_job_trace_is_row(const tseed_row_t *row, const tseed_task_t *task)
+int tseed_job_trace_is_row(const tseed_row_t *row, const tseed_task_t *task,
+                           const tseed_gridset_t *gridset)
 {
     return row->id == task->id && row->type == task->type &&
-           row->tiles_total == task->tiles_total && strcmp(row->layer, task->layer) == 0;
+           row->tiles_total == task->tiles_total && strcmp(row->layer, task->layer) == 0 &&
+           (!gridset || tseed_task_adds_up(task, &row->progress, gridset));
 }

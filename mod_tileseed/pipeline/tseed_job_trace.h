@@ -22,7 +22,9 @@ void tseed_job_trace_recall(tseed_board_t *board, tseed_job_t *job);
 void tseed_job_trace_begin_level(tseed_board_t *board, tseed_job_t *job);
 
 /* Whether a row can be what a seeder has shown of that task. Any process may have written into the
- * row. */
-int tseed_job_trace_is_row(const tseed_row_t *row, const tseed_task_t *task);
+ * row. `gridset` is the task's, as it was when the task was accepted, or NULL: then the counts are
+ * not compared with the finished positions. */
+int tseed_job_trace_is_row(const tseed_row_t *row, const tseed_task_t *task,
+                           const tseed_gridset_t *gridset);
 
 #endif

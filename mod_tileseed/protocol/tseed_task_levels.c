@@ -21,6 +21,15 @@ static int64_t count_finished(const tseed_progress_t *progress, int64_t from, in
     return finished + (low > from ? low - from : 0);
 }
 
+static void positions_of(tseed_positions_t *positions, const tseed_task_t *task,
+                         const tseed_gridset_t *gridset)
+{
+    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
+                                 task->meta_height};
+
+    tseed_positions_init(positions, gridset, &task->bounds, &shape);
+}
+
 static int64_t count_metatiles(const tseed_task_t *task, const tseed_positions_t *positions, int z)
 {
     return task->type == TSEED_TRUNCATE ? positions->tiles > 0
@@ -31,8 +40,6 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
                                       const tseed_gridset_t *gridset, const int64_t *listed,
                                       apr_pool_t *pool)
 {
-    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
-                                 task->meta_height};
     apr_array_header_t *levels = apr_array_make(pool, 8, sizeof(tseed_task_level_t));
     tseed_positions_t positions;
     int64_t first = 0;
@@ -40,7 +47,7 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
     if (!task->has_area) {
         return levels;
     }
-    tseed_positions_init(&positions, gridset, &task->bounds, &shape);
+    positions_of(&positions, task, gridset);
     for (int z = task->zoom_start; z <= task->zoom_stop; z++) {
         const int64_t metatiles = listed ? listed[z] : count_metatiles(task, &positions, z);
 
@@ -53,4 +60,28 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
         first += metatiles;
     }
     return levels;
+}
+
+int tseed_task_adds_up(const tseed_task_t *task, const tseed_progress_t *progress,
+                       const tseed_gridset_t *gridset)
+{
+    tseed_positions_t positions;
+    int64_t tiles;
+
+    if (task->type == TSEED_TRUNCATE || task->retry_of || !task->has_area) {
+        return 1;
+    }
+    positions_of(&positions, task, gridset);
+    if (progress->low > positions.count) {
+        return 0;
+    }
+    tiles = tseed_positions_tiles_before(&positions, progress->low);
+    for (int i = 0; i < TSEED_WINDOW && i < positions.count - progress->low; i++) {
+        if (tseed_progress_is_done(progress, progress->low + i)) {
+            const tseed_metatile_t metatile = tseed_positions_at(&positions, progress->low + i);
+
+            tiles += tseed_range_count(&metatile.wanted);
+        }
+    }
+    return tiles == tseed_progress_processed(progress);
 }

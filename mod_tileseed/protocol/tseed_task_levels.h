@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How far a task is at each zoom level. Worked out of its finished positions: nothing is counted by
- * level. Pure functions; any thread. */
+/* How far a task is at each zoom level, and whether its counts can be true. Worked out of its
+ * finished positions: nothing is counted by level. Pure functions; any thread. */
 #ifndef TSEED_TASK_LEVELS_H
 #define TSEED_TASK_LEVELS_H
 
@@ -20,5 +20,11 @@ typedef struct {
 apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
                                       const tseed_gridset_t *gridset, const int64_t *listed,
                                       apr_pool_t *pool);
+
+/* Whether the tiles that a progress counts are the tiles of its finished positions, as they are
+ * whenever a seed or reseed under way is shown or saved. Says 1 of other tasks: a truncate counts
+ * within a level, and the list of a task with retry_of is not at hand. `gridset` as above. */
+int tseed_task_adds_up(const tseed_task_t *task, const tseed_progress_t *progress,
+                       const tseed_gridset_t *gridset);
 
 #endif

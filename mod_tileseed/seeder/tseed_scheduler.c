@@ -122,7 +122,7 @@ static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entr
         return NULL;
     }
     if (tseed_board_read(scheduler->uses.context->board, (unsigned)run->slot, &row) &&
-        tseed_job_trace_is_row(&row, run->task) &&
+        tseed_job_trace_is_row(&row, run->task, run->gone ? NULL : run->tileset.subset->gridset) &&
         tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
         run->progress = row.progress;
     }

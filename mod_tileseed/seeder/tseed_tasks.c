@@ -130,6 +130,17 @@ static apr_hash_t *slots_left(tseed_tasks_t *tasks)
     return left;
 }
 
+/* The grid set of a task as the task was accepted, or NULL if the configuration has it no more. */
+static const tseed_gridset_t *gridset_of(const tseed_tasks_t *tasks, const tseed_task_t *task)
+{
+    tseed_tileset_t tileset;
+
+    return tseed_task_tileset(&tileset, task, tasks->uses.context->catalog,
+                              tasks->uses.context->scratch)
+               ? NULL
+               : tileset.subset->gridset;
+}
+
 /* Finds or claims the slot of a task that an earlier seeder worked on. The board's progress holds
  * if it is not behind the database's. */
 static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_task_t *task,
@@ -140,7 +151,7 @@ static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_ta
     tseed_progress_t progress;
     tseed_row_t row;
     const int is_ours = old && tseed_board_read(tasks->uses.context->board, *old, &row) &&
-                        tseed_job_trace_is_row(&row, task);
+                        tseed_job_trace_is_row(&row, task, gridset_of(tasks, task));
     apr_status_t rv;
 
     rv = tseed_state_task_get(tasks->uses.session->state, &loaded, &progress, task->id,

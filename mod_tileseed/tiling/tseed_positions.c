@@ -106,23 +106,82 @@ static int level_of(const tseed_positions_t *positions, int64_t position)
     return z;
 }
 
-tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position)
+/* Where a position lies: its level, its block, and its number in the block. */
+typedef struct {
+    int z;
+    area_t area, block;
+    int64_t rest;
+} place_t;
+
+static place_t place_of(const tseed_positions_t *positions, int64_t position)
 {
-    int z = level_of(positions, position);
-    area_t area = area_of(positions, z);
-    int64_t rest = position - positions->first[z];
-    span_t rows, columns;
+    const int z = level_of(positions, position);
+    place_t place = {.z = z, .area = area_of(positions, z), .rest = position - positions->first[z]};
+    const area_t *area = &place.area;
+    area_t *block = &place.block;
 
     /* Counting on as if there were no blocks lands in the right row of blocks, and then, with lines
      * as long as that row is high, in the right block. */
-    rows = block_of(area.rows, area.rows.first + rest / area.columns.count,
-                    positions->shape.meta_height);
-    rest -= (rows.first - area.rows.first) * area.columns.count;
-    columns =
-        block_of(area.columns, area.columns.first + rest / rows.count, positions->shape.meta_width);
-    rest -= (columns.first - area.columns.first) * rows.count;
-    return metatile_of(positions, z, columns.first + rest % columns.count,
-                       rows.first + rest / columns.count);
+    block->rows = block_of(area->rows, area->rows.first + place.rest / area->columns.count,
+                           positions->shape.meta_height);
+    place.rest -= (block->rows.first - area->rows.first) * area->columns.count;
+    block->columns = block_of(area->columns, area->columns.first + place.rest / block->rows.count,
+                              positions->shape.meta_width);
+    place.rest -= (block->columns.first - area->columns.first) * block->rows.count;
+    return place;
+}
+
+tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position)
+{
+    const place_t place = place_of(positions, position);
+    const int64_t width = place.block.columns.count;
+
+    return metatile_of(positions, place.z, place.block.columns.first + place.rest % width,
+                       place.block.rows.first + place.rest / width);
+}
+
+/* The wanted tiles of the metatiles of level z in some columns and rows. */
+static int64_t tiles_in(const tseed_positions_t *positions, int z, span_t columns, span_t rows)
+{
+    const int64_t width = positions->shape.meta_width;
+    const int64_t height = positions->shape.meta_height;
+    const tseed_range_t span = {z, columns.first * width, rows.first * height,
+                                (columns.first + columns.count) * width - 1,
+                                (rows.first + rows.count) * height - 1};
+    const tseed_range_t wanted = tseed_range_intersect(&span, &positions->range[z]);
+
+    return tseed_range_count(&wanted);
+}
+
+/* Those of `span` that come before `at`. */
+static span_t before(span_t span, int64_t at)
+{
+    return (span_t){span.first, at - span.first};
+}
+
+int64_t tseed_positions_tiles_before(const tseed_positions_t *positions, int64_t position)
+{
+    place_t place;
+    span_t row;
+    int64_t tiles = 0;
+
+    if (position >= positions->count) {
+        return positions->tiles;
+    }
+    place = place_of(positions, position);
+    for (int z = positions->shape.zoom_start; z < place.z; z++) {
+        tiles += tseed_range_count(&positions->range[z]);
+    }
+    row = (span_t){place.block.rows.first + place.rest / place.block.columns.count, 1};
+    return tiles +
+           tiles_in(positions, place.z, place.area.columns,
+                    before(place.area.rows, place.block.rows.first)) +
+           tiles_in(positions, place.z, before(place.area.columns, place.block.columns.first),
+                    place.block.rows) +
+           tiles_in(positions, place.z, place.block.columns, before(place.block.rows, row.first)) +
+           tiles_in(positions, place.z,
+                    (span_t){place.block.columns.first, place.rest % place.block.columns.count},
+                    row);
 }
 
 int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y)

@@ -59,6 +59,9 @@ tseed_metatile_t tseed_positions_metatile(const tseed_positions_t *positions,
 /* The metatile at 0 <= position < count. */
 tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position);
 
+/* How many tiles the task wants of the positions 0 .. position-1, 0 <= position <= count. */
+int64_t tseed_positions_tiles_before(const tseed_positions_t *positions, int64_t position);
+
 /* The position of the metatile that holds tile (z, x, y), or -1 if that tile is not of the task. */
 int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y);
 

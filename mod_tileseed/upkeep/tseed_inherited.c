@@ -87,7 +87,7 @@ static int64_t removed_before(const uses_t *uses, const truncate_t *truncate, in
     tseed_row_t row;
 
     if (tseed_board_find(uses->context->board, id, &row) &&
-        tseed_job_trace_is_row(&row, truncate->task) &&
+        tseed_job_trace_is_row(&row, truncate->task, NULL) &&
         !tseed_progress_is_done(&row.progress, position)) {
         removed = larger_up_to(most, removed, row.progress.removed);
     }

@@ -265,11 +265,13 @@ static void check_sequence(const tseed_gridset_t *set, const tseed_bounds_t *bou
         tseed_metatile_t metatile = tseed_positions_at(&positions, position);
 
         assert_true(tseed_range_count(&metatile.wanted) > 0);
+        assert_int_equal(tseed_positions_tiles_before(&positions, position), walk.tiles);
         check_whole(&positions, &metatile);
         tick_off(&walk, &metatile.wanted, position);
     }
     assert_int_equal(walk.tiles, expected);
     assert_int_equal(positions.tiles, expected);
+    assert_int_equal(tseed_positions_tiles_before(&positions, positions.count), expected);
     for (int z = shape->zoom_start; z <= shape->zoom_stop; z++) {
         check_board(&walk, z);
         free(walk.seen[z]);
