@@ -58,7 +58,8 @@ typedef struct {
     tseed_state_t *state;
     int doorbell;
     int miss_socket[2];
-    _Atomic int watched;
+    _Atomic int watched; /* by a thread of the test */
+    pthread_t watcher;
     int64_t most_seen;
     pid_t seeder;
 } fixture_t;

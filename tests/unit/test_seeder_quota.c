@@ -341,7 +341,8 @@ static void test_seeder_quota__books_take_shared_files_in(void **state)
 }
 
 /* Looks at the disk from outside, again and again. The seeder stands still meanwhile: what it
- * removes behind us and writes before us would be counted twice. */
+ * removes behind us and writes before us would be counted twice. It works at least as long as it
+ * stands, however slow the machine is. */
 static void *watch_disk(void *data)
 {
     fixture_t *fixture = data;
@@ -349,32 +350,55 @@ static void *watch_disk(void *data)
     int status;
 
     while (fixture->watched) {
+        const apr_time_t begin = tseed_clock_monotonic();
+
         kill(fixture->seeder, SIGSTOP);
         waitpid(fixture->seeder, &status, WUNTRACED);
         measure_disk(fixture);
         kill(fixture->seeder, SIGCONT);
         most = disk_bytes > most ? disk_bytes : most;
-        apr_sleep(20000);
+        apr_sleep(20000 + tseed_clock_monotonic() - begin);
     }
     fixture->most_seen = most;
     return NULL;
 }
 
+static void watch_begin(fixture_t *fixture)
+{
+    fixture->watched = 1;
+    assert_int_equal(pthread_create(&fixture->watcher, NULL, watch_disk, fixture), 0);
+}
+
+/* Returns the most bytes that were on the disk at a time. */
+static int64_t watch_end(fixture_t *fixture)
+{
+    fixture->watched = 0;
+    assert_int_equal(pthread_join(fixture->watcher, NULL), 0);
+    return fixture->most_seen;
+}
+
+/* Ends a watch that a failed check has left, before the seeder goes. */
+static int watched_teardown(void **state)
+{
+    fixture_t *fixture = *state;
+
+    if (fixture->watched) {
+        watch_end(fixture);
+    }
+    return fixture_teardown(state);
+}
+
 static void test_seeder_quota__quota_is_never_passed(void **state)
 {
     fixture_t *fixture = *state;
-    pthread_t watcher;
     int64_t id;
 
     set_quota(fixture, "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{'value':6,"
                        "'units':'MiB'},'globalExpirationPolicyName':'LRU'}}");
-    fixture->watched = 1;
-    pthread_create(&watcher, NULL, watch_disk, fixture);
+    watch_begin(fixture);
     id = post(fixture, "seed", 6, 4); /* 5461 tiles of a block each, three times the quota */
     assert_int_equal(wait_end(fixture, id).state, TSEED_DONE);
-    fixture->watched = 0;
-    pthread_join(watcher, NULL);
-    assert_in_range(fixture->most_seen, 3 << 20, 6 << 20);
+    assert_in_range(watch_end(fixture), 3 << 20, 6 << 20);
     assert_int_equal(progress_of(fixture, id).made, 5461);
     await_agreement(fixture);
 }
@@ -405,22 +429,18 @@ static int ends_within(fixture_t *fixture, int64_t id, int64_t limit)
  * meanwhile is not made again. */
 static void get_on_with_20_tiles(fixture_t *fixture, const char *policy)
 {
-    pthread_t watcher;
     int64_t ids[2];
 
     set_quota(fixture, apr_psprintf(fixture->pool,
                                     "{'cacheQuotaConfiguration':{'enabled':true,'globalQuota':{"
                                     "'value':80,'units':'KiB'},'globalExpirationPolicyName':'%s'}}",
                                     policy));
-    fixture->watched = 1;
-    pthread_create(&watcher, NULL, watch_disk, fixture);
+    watch_begin(fixture);
     ids[0] = post(fixture, "seed", 5, 4);
     ids[1] = post(fixture, "reseed", 4, 2);
     AWAIT(ends_within(fixture, ids[0], 80 << 10));
     AWAIT(ends_within(fixture, ids[1], 80 << 10));
-    fixture->watched = 0;
-    pthread_join(watcher, NULL);
-    assert_in_range(fixture->most_seen, 16 << 10, 80 << 10);
+    assert_in_range(watch_end(fixture), 16 << 10, 80 << 10);
     assert_int_equal(progress_of(fixture, ids[0]).made + progress_of(fixture, ids[0]).skipped,
                      1365);
     assert_int_equal(progress_of(fixture, ids[1]).made + progress_of(fixture, ids[1]).skipped, 341);
@@ -735,13 +755,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__books_take_shared_files_in,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, fixture_setup,
-                                        fixture_teardown),
+                                        watched_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_lowered_quota_is_reached_by_and_by,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__gets_on_with_20_tiles_by_lru,
-                                        fixture_setup, fixture_teardown),
+                                        fixture_setup, watched_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__gets_on_with_20_tiles_by_lfu,
-                                        fixture_setup, fixture_teardown),
+                                        fixture_setup, watched_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_metatile_may_be_larger_than_the_quota,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(
