@@ -30,19 +30,30 @@ static const char *name_of(const tseed_run_t *run, int address)
 /* Bytes of a name or a cause in a reason, so that the text behind it has room. */
 #define PART_SIZE 80
 
+/* Says when the upstream is tried again, in the second in which that will have happened. A time
+ * stays the same while seconds to it go by: who polls is told of nothing new. */
+static void write_next(char *text, size_t size, apr_interval_time_t left)
+{
+    char time[TSEED_TIME_SIZE];
+
+    if (left <= 0) {
+        apr_cpystrn(text, "it is being tried", size);
+        return;
+    }
+    tseed_text_second(time, tseed_clock_wall(0) + left + APR_USEC_PER_SEC - 1);
+    apr_snprintf(text, size, "next try at %s", time);
+}
+
 static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook_t *outlook,
                          apr_time_t now)
 {
-    int64_t left = (outlook->next - now + APR_USEC_PER_SEC - 1) / APR_USEC_PER_SEC;
     const apr_time_t since =
         outlook->since < run->progress.away_since ? outlook->since : run->progress.away_since;
-    char next[40] = "it is being tried", time[TSEED_TIME_SIZE];
+    char next[PART_SIZE], time[TSEED_TIME_SIZE];
     char upstream[PART_SIZE], cause[PART_SIZE];
 
     tseed_text_second(time, since);
-    if (left > 0) {
-        apr_snprintf(next, sizeof(next), "next try in %" APR_INT64_T_FMT " s", left);
-    }
+    write_next(next, sizeof(next), outlook->next - now);
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
                    "waiting for upstream %s: %s since %s, %s",
                    tseed_text_fit(upstream, sizeof(upstream), name),
@@ -70,8 +81,8 @@ static void begin_to_wait(tseed_run_t *run, apr_time_t now)
     run->waits_since = now - (wall - *since);
 }
 
-/* The board shows the seconds of the wait. They are not worth a record in the database, so `dirty`
- * is put back. */
+/* The board shows when the next try is. That is not worth a record in the database, so `dirty` is
+ * put back. */
 static void hold_on(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                     const tseed_outlook_t *outlook, apr_time_t now)
 {
@@ -101,14 +112,14 @@ static void go_on(tseed_outage_t *outage, tseed_run_t *run, apr_time_t now)
 static void note_silence(tseed_outage_t *outage, tseed_run_t *run, const char *name,
                          const tseed_outlook_t *outlook, apr_time_t now)
 {
-    char upstream[PART_SIZE];
+    char upstream[PART_SIZE], time[TSEED_TIME_SIZE];
     int was_dirty = run->dirty;
 
     run->is_silent = 1;
+    tseed_text_second(time, tseed_clock_wall(0) - (now - outlook->silent));
     tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "waiting for upstream %s: no answer for %" APR_INT64_T_FMT " s",
-                   tseed_text_fit(upstream, sizeof(upstream), name),
-                   (now - outlook->silent) / APR_USEC_PER_SEC);
+                   "waiting for upstream %s: no answer since %s",
+                   tseed_text_fit(upstream, sizeof(upstream), name), time);
     tseed_display_run(outage->display, run);
     run->dirty = was_dirty;
 }

@@ -71,7 +71,7 @@ def test_a_hanging_upstream_keeps_no_thread(httpd, upstream, well):
         None, f'waits for a thread: other tasks have all {THREADS} of TileSeedThreads'}
     assert ended(httpd, number)['state'] == 'DONE'
     for other in troubled:
-        says(httpd, other, 'no answer for')
+        says(httpd, other, 'no answer since')
     check_beside(httpd, troubled)
     terminate(httpd)
 

@@ -4,6 +4,9 @@
 import os
 import re
 import signal
+import time
+
+import pytest
 
 from quota import agrees, put
 from seeding import REST, SMALL_GRID, begin, done, ended, layer, seeder_of, stub, task, terminate
@@ -94,6 +97,26 @@ def test_the_same_document_is_not_sent_twice(httpd, upstream):
     ended(httpd, number)
     wait_until(lambda: overview(httpd)['tasks'] == [])
     assert ask_again(httpd, after).status == 200
+
+
+@one_mpm
+@pytest.mark.parametrize('fault', [Fault('status', 503), Fault('hang')], ids=['away', 'silent'])
+def test_a_task_that_waits_changes_nothing_by_waiting(httpd, upstream, fault):
+    """Its reason names times. Whoever asks again some seconds later hears of nothing new."""
+    httpd.expect('failed answers?|is away|has not answered')
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
+    upstream.faults = [None] * 3
+    upstream.always = fault
+    begin(httpd, 'stub', zoomStop=4)
+    wait_until(lambda: [one for one in overview(httpd)['tasks']
+                        if 'waiting for upstream stub' in (one['reason'] or '')])
+
+    def stays():
+        before = httpd.get('/rest/overview.json')
+        time.sleep(2.5)  # the seeder looks at its runs each second
+        return ask_again(httpd, before).status == 304
+    wait_until(stays)
+    terminate(httpd)
 
 
 @one_mpm

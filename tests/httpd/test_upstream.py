@@ -17,7 +17,7 @@ from upstream import Fault
 SUMMARY = 'failed answers? of the upstream'
 AWAY = 'the upstream stub is away'
 REASON = re.compile(r'waiting for upstream stub: (.+) since 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ, '
-                    r'(next try in [0-9]+ s|it is being tried)')
+                    r'(next try at [-0-9]+T[:0-9]+Z|it is being tried)')
 
 
 def waits(httpd, number):
@@ -145,7 +145,7 @@ def test_an_upstream_that_says_nothing_is_named(httpd, upstream):
     def hushed():
         """The task's document once it says that it waits."""
         document = task(httpd, number)
-        said = re.fullmatch('waiting for upstream stub: no answer for [0-9]+ s',
+        said = re.fullmatch('waiting for upstream stub: no answer since [-0-9]+T[:0-9]+Z',
                             document['reason'] or '')
         return said and document['tilesPerSecond'] is document['secondsRemaining'] is None
     wait_until(hushed)
