@@ -163,10 +163,19 @@ def is_corner(asked):
 
 
 def answered(httpd):
-    """How often the access log has each result, by layer. Other requests have none."""
+    """How often the access log has each result of the tile services, by layer. Requests of REST are
+    done, and all others have no result."""
     lines = httpd.path('results.log').read_text().splitlines()
     return collections.Counter(tuple(line.split('\t')) for line in lines
-                               if not line.startswith('-'))
+                               if not line.startswith(('-', 'done\t')))
+
+
+def told_of_requests(told, found):
+    """What the metrics tell of the results of an access log."""
+    return {(result, name): told.get('tileseed_service_requests_total', result=result)
+            if name == '-' else
+            told.get('tileseed_tile_requests_total', layer=name, result=result)
+            for result, name in found}
 
 
 def test_requests_equal_the_access_log(httpd, upstream):
@@ -191,12 +200,7 @@ def test_requests_equal_the_access_log(httpd, upstream):
     wait_until(lambda: sum(answered(httpd).values()) >= 6 * 3 * len(paths))
     found, told = answered(httpd), scrape(httpd)
     assert {result for result, _ in found} >= {'hit', 'made', 'failed', 'miss', 'empty'}
-    for (result, name), count in found.items():
-        if result in ('document', 'refused'):
-            assert told.get('tileseed_service_requests_total', result=result) == sum(
-                number for (other, _), number in found.items() if other == result)
-        elif name != '-':
-            assert told.get('tileseed_tile_requests_total', layer=name, result=result) == count
+    assert told_of_requests(told, found) == found
     for timed, results in (('hit', ('hit',)), ('made', ('made', 'unstored'))):
         count = sum(number for (result, _), number in found.items() if result in results)
         name = 'tileseed_tile_request_duration_seconds'
