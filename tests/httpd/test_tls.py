@@ -90,51 +90,63 @@ def test_the_way_to_tls(httpd, secure, upstream, certificate):
     assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
 
 
-HTTP2 = '''
+OTHER = '''
 LoadModule ssl_module "@MODULES@/mod_ssl.so"
 LoadModule http2_module "@MODULES@/mod_http2.so"
 Listen 127.0.0.1:@SECURE@
 LogLevel ssl:error
-LogFormat "%H %s %q" protocols
+LogFormat "%H %s %{SSL_SESSION_RESUMED}x %q" protocols
 <VirtualHost 127.0.0.1:@SECURE@>
     SSLEngine on
     SSLCertificateFile "@ROOT@/both.pem"
-    Protocols h2 http/1.1
+    Protocols @PROTOCOLS@
     CustomLog "@ROOT@/protocols.log" protocols
 </VirtualHost>
 '''
 
 
-@pytest.fixture(name='http2')
-def fixture_http2(plain_httpd, certificate):
-    """The address of a MapServer behind an httpd that offers HTTP/2."""
+@pytest.fixture(name='protocols')
+def fixture_protocols():
+    """What the other httpd speaks."""
+    return 'h2 http/1.1'
+
+
+@pytest.fixture(name='other')
+def fixture_other(plain_httpd, certificate, protocols):
+    """The address of a MapServer behind an httpd that speaks TLS."""
     if not (MODULES / 'mod_http2.so').exists() or not (MODULES / 'mod_ssl.so').exists():
         pytest.skip('httpd has no mod_http2 or no mod_ssl')
     port = free_port()
     copy = plain_httpd.path('both.pem')
     copy.write_text(certificate.read_text())
     copy.chmod(0o600)
-    plain_httpd.start(HTTP2.replace('@MODULES@', str(MODULES)).replace('@SECURE@', str(port)))
+    plain_httpd.start(OTHER.replace('@MODULES@', str(MODULES)).replace('@SECURE@', str(port))
+                      .replace('@PROTOCOLS@', protocols))
     return f'https://127.0.0.1:{port}/wms'
 
 
 def spoken(server):
-    """What a server was asked for: (protocol, status) of each GetMap."""
+    """What a server was asked for: (protocol, status, whose TLS session) of each GetMap."""
     lines = server.path('protocols.log').read_text().splitlines()
-    return [tuple(line.split()[:2]) for line in lines if 'GetMap' in line]
+    return [tuple(line.split()[:3]) for line in lines if 'GetMap' in line]
+
+
+def world(url, known):
+    """A layer of the map behind that address, by four connections."""
+    return (REST + f'TileSeedUpstream new {url} connections=4 {known}\n'
+            + layer('world', 'TileSeedSource wms upstream:new layers=world',
+                    'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
 
 
 @one_mpm
-def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
+def test_http2_where_it_is_offered(httpd, plain_httpd, other, certificate):
     """A seed is made over HTTP/2, with as many requests as the task counts, and can be ended."""
-    httpd.start(REST + f'TileSeedUpstream new {http2} connections=4 {trust(httpd, certificate)}\n'
-                + layer('world', 'TileSeedSource wms upstream:new layers=world',
-                        'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
+    httpd.start(world(other, trust(httpd, certificate)))
     document = done(httpd, 'world', zoomStop=3, threadCount=4)
     assert counts(document) == (sum(2 << 2 * z for z in range(4)), 0, 0, 0)
     wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
     asked = spoken(plain_httpd)
-    assert set(asked) == {('HTTP/2.0', '200')}
+    assert {one[:2] for one in asked} == {('HTTP/2.0', '200')}
     number = begin(httpd, 'world', type='reseed', threadCount=4)
     wait_until(lambda: task(httpd, number)['tilesMade'])
     assert f'[{number}: world, RESEED, RUNNING]' in terminate(httpd)
@@ -142,3 +154,14 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
     assert counts(done(httpd, 'world', zoomStop=3, type='reseed')) == counts(document)
     # at the end each connection had a request under way, and one before it that was not logged yet
     assert len(spoken(plain_httpd)) <= after + len(asked) + 2 * 4
+
+
+@one_mpm
+@pytest.mark.parametrize('protocols', ['http/1.1\n    KeepAlive off'])
+def test_sessions_are_resumed(httpd, plain_httpd, other, certificate):
+    """A server that closes each connection need not be asked for its certificate each time."""
+    httpd.start(world(other, trust(httpd, certificate)))
+    document = done(httpd, 'world', zoomStop=3, threadCount=4)
+    wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
+    sessions = [session for *_, session in spoken(plain_httpd)]
+    assert sessions.count('Resumed') > len(sessions) / 2
