@@ -15,6 +15,7 @@
 #define CELLS_USUAL 64
 #define NUMBER_MOST 24 /* letters that a number and its comma take */
 #define QUOTE_MOST  100
+#define QUERY_MOST  1000 /* four numbers of any length that makes sense, and their names */
 
 /* ---- windows ---- */
 
@@ -71,10 +72,17 @@ static int read_box(tseed_bounds_t *box, const char *text, apr_pool_t *pool)
 const char *tseed_coverage_query_read(tseed_coverage_query_t *query, const char *text,
                                       apr_pool_t *pool)
 {
-    const apr_table_t *form = tseed_form_read(text ? text : "", text ? strlen(text) : 0, pool);
+    const apr_size_t length = text ? strlen(text) : 0;
+    const apr_table_t *form = tseed_form_read(text ? text : "", length, pool);
     const char *box = apr_table_get(form, "bbox"), *cells = apr_table_get(form, "cells");
     int64_t number = CELLS_USUAL;
 
+    if (length > QUERY_MOST) {
+        return apr_psprintf(pool,
+                            "the query has %" APR_SIZE_T_FMT
+                            " characters, and may have %d: only bbox and cells are read",
+                            length, QUERY_MOST);
+    }
     if (cells && tseed_text_int64(&number, cells, 1, TSEED_COVERAGE_MOST) != 0) {
         return apr_psprintf(pool, "cells must be 1 to %d, the most columns and rows, not '%s'",
                             TSEED_COVERAGE_MOST, tseed_text_quote(cells, QUOTE_MOST, pool));

@@ -121,8 +121,14 @@ static void test_coverage__queries(void **state)
         "bbox=0,0,0x10,1", "bbox=",        "bbox=0,0,1,1,", "bbox=,0,1,1",    "bbox=0;0;1;1",
     };
     tseed_coverage_query_t query;
+    const char *const longest = apr_psprintf(pool, "cells=7&other=%0986d", 0);
 
     (void)state;
+    assert_null(read_query(&query, longest));
+    assert_int_equal(query.cells, 7);
+    assert_string_equal(read_query(&query, apr_pstrcat(pool, longest, "0", NULL)),
+                        "the query has 1001 characters, and may have 1000: only bbox and cells "
+                        "are read");
     assert_null(read_query(&query, NULL));
     assert_true(query.cells == 64 && !query.has_box);
     assert_null(read_query(&query, "other=1&cells=256&bbox=-180,-90.5,1e2,90"));
