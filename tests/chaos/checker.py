@@ -7,6 +7,7 @@ A check is a function that yields sentences; its name, in words, begins the line
 import collections
 import datetime
 import itertools
+import math
 
 from clients import LIMITS, OPEN_MOST
 from disk import PAGE
@@ -255,20 +256,24 @@ def unfinished_task_is_not_listed(journal):
                 break
 
 
+def state_of(document):
+    """PENDING, RUNNING, DONE, ABORTED, or gone."""
+    return document['state'] if document else 'gone'
+
+
 def end_was_taken_back(journal):
-    """A task that was shown as ended stays as it was shown."""
-    last = {}
-    looks = sorted(journal.looks, key=lambda look: look.sent)
-    looks += [Look(task, document) for task, document in journal.documents.items()]
-    for look in looks:
-        state = look.document['state'] if look.document else 'gone'
-        before = last.get(look.task, state)
-        if before in ('DONE', 'ABORTED') and state != before:
-            yield f'task {look.task} was {before}, is {state}'
-        last[look.task] = state
-
-
-Look = collections.namedtuple('Look', 'task document')
+    """A task that was shown as ended stays as it was shown. Of two looks at the same time nobody
+    knows which was first."""
+    ends = {}
+    for look in sorted(journal.looks, key=lambda look: look.answered):
+        if state_of(look.document) in ('DONE', 'ABORTED'):
+            ends.setdefault(look.task, (look.answered, state_of(look.document)))
+    later = [(look.task, look.sent, state_of(look.document)) for look in journal.looks]
+    later += [(task, math.inf, state_of(document)) for task, document in journal.documents.items()]
+    for task, sent, state in later:
+        since, end = ends.get(task, (math.inf, state))
+        if sent >= since and state != end:
+            yield f'task {task} was {end}, is {state}'
 
 
 # Tiles

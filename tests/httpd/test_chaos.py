@@ -52,7 +52,8 @@ def peace():
                          3: document(posts[2], 'DONE', removed=16),
                          4: document(posts[3], 'DONE', 16)}
     journal.looks = [Look(1, 22, 23, document(posts[0], 'RUNNING', 3)),
-                     Look(1, 110, 111, document(posts[0], 'DONE', 5))]
+                     Look(1, 110, 111, document(posts[0], 'DONE', 5)),
+                     Look(1, 110.2, 110.8, document(posts[0], 'RUNNING', 4))]
     journal.tiles = {(RED, tile): 50 for post in posts[:1] + posts[3:] for tile in post.tiles()}
     journal.writes = [Write(RED, (3, 0, 0), 30.5)]
     journal.reads = [Read(RED, (4, 0, 0), 50, 51)]
