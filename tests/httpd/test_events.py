@@ -70,9 +70,14 @@ def check_seed(document, last):
     assert (made + skipped, removed, failed) == (TILES[last], 0, 0), document
 
 
+def tiles(httpd):
+    """The files of the cache, but for what a worker was about to finish."""
+    return {file for file in files(httpd) if '/.tseed-' not in file}
+
+
 def check_pictures(httpd):
     """Every tile that has its name is a whole picture."""
-    for file in files(httpd):
+    for file in tiles(httpd):
         with Image.open(httpd.path('cache') / file) as picture:
             picture.load()
             assert picture.size == (16, 16), file
@@ -285,11 +290,6 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
         document = ended(httpd, number)
         check_seed(document, last)
         assert document['reason'] is None
-
-
-def tiles(httpd):
-    """The files of the cache, but for what a worker was about to finish."""
-    return {file for file in files(httpd) if '/.tseed-' not in file}
 
 
 def test_database_is_replaced_under_a_task(httpd, slow):
