@@ -97,6 +97,11 @@ unsigned tseed_board_slots(const tseed_board_t *board)
     return board->slots;
 }
 
+unsigned tseed_board_used(const tseed_board_t *board)
+{
+    return tseed_board_bound(board, &board->segment->used);
+}
+
 /* ---- the seeder's own state ---- */
 
 void tseed_board_seeder_begin(tseed_board_t *board, int64_t pid, apr_time_t now)

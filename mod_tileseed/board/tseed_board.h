@@ -96,6 +96,9 @@ int tseed_board_is_fenced(const tseed_board_t *board);
 /* How many tasks it can show. Any process. */
 unsigned tseed_board_slots(const tseed_board_t *board);
 
+/* No slot from this one on is taken; at most the number of slots. Any process. */
+unsigned tseed_board_used(const tseed_board_t *board);
+
 /* ---- seeder, main thread ---- */
 
 /* Begins a new seeder: epoch + 1, pid, state STARTING, all workers idle. After a crash the

@@ -170,12 +170,6 @@ static inline unsigned tseed_board_bound(const tseed_board_t *board, const tseed
     return count < board->slots ? (unsigned)count : board->slots;
 }
 
-/* No slot from this one on is taken. */
-static inline unsigned tseed_board_used(const tseed_board_t *board)
-{
-    return tseed_board_bound(board, &board->segment->used);
-}
-
 /* Whether no task holds it. */
 static inline int tseed_board_slot_is_free(const tseed_board_slot_t *slot)
 {

@@ -44,7 +44,7 @@ static void add_task(tseed_metrics_t *metrics, const tseed_row_t *row)
 static void read_tasks(tseed_metrics_t *metrics, const tseed_rest_t *rest)
 {
     metrics->has_tasks = !tseed_board_is_crowded(rest->board);
-    for (unsigned i = 0; metrics->has_tasks && i < tseed_board_slots(rest->board); i++) {
+    for (unsigned i = 0; metrics->has_tasks && i < tseed_board_used(rest->board); i++) {
         tseed_row_t row;
 
         if (tseed_board_read(rest->board, i, &row) && !row.terminating &&

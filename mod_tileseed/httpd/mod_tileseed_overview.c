@@ -88,7 +88,7 @@ static apr_array_header_t *count_tasks(const tseed_rest_t *rest, tseed_overview_
     apr_array_header_t *entries = apr_array_make(rest->r->pool, 16, sizeof(entry_t));
     tseed_row_t row;
 
-    for (unsigned slot = 0; slot < tseed_board_slots(rest->board); slot++) {
+    for (unsigned slot = 0; slot < tseed_board_used(rest->board); slot++) {
         if (is_shown(rest, slot, &row)) {
             const int is_pending = row.progress.state != TSEED_RUNNING;
 

@@ -119,7 +119,7 @@ static apr_hash_t *slots_left(tseed_tasks_t *tasks)
     apr_hash_t *left = apr_hash_make(tasks->uses.context->scratch);
     tseed_row_t row;
 
-    for (unsigned i = 0; i < tseed_board_slots(tasks->uses.context->board); i++) {
+    for (unsigned i = 0; i < tseed_board_used(tasks->uses.context->board); i++) {
         if (tseed_board_read(tasks->uses.context->board, i, &row)) {
             int64_t *id = apr_pmemdup(tasks->uses.context->scratch, &row.id, sizeof(row.id));
             unsigned *slot = apr_pmemdup(tasks->uses.context->scratch, &i, sizeof(i));
