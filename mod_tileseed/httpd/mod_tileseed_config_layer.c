@@ -368,6 +368,38 @@ const char *tseed_set_parameter(cmd_parms *cmd, void *dir, const apr_array_heade
     return error;
 }
 
+/* The levels count in every grid set that has them. */
+static const char *read_derived(void *member, const tseed_option_t *option, const char *text,
+                                apr_pool_t *pool)
+{
+    tseed_derived_t *derived = member;
+    int last;
+
+    (void)option;
+    if (tseed_read_levels(&derived->first, &last, text, TSEED_LEVELS_MAX - 2, pool) != 0) {
+        return apr_psprintf(pool, "'%s' is not possible, FIRST-LAST within 0 to %d is expected",
+                            text, TSEED_LEVELS_MAX - 2);
+    }
+    derived->end = last + 1;
+    return NULL;
+}
+
+const char *tseed_set_derive(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const tseed_option_t options[] = {
+        {.name = "zoom", .read = read_derived, .offset = offsetof(tseed_layer_t, derived)},
+        {.name = NULL},
+    };
+    tseed_draft_t *draft;
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_DERIVE, cmd);
+
+    (void)dir;
+    if (!error && strcmp(APR_ARRAY_IDX(words, 0, const char *), "off") == 0) {
+        return NULL;
+    }
+    return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
+}
+
 /* ---- limits ---- */
 
 /* The levels count in every grid set, whichever levels it has. */

@@ -15,6 +15,7 @@
 #include "mod_tileseed_config_upstream.h"
 #include "source/tseed_source.h"
 #include "store/tseed_store.h"
+#include "tiling/tseed_halving.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -54,6 +55,7 @@ static const struct {
     {TSEED_SAID_PARAMETER, MEMBER(filters)},
     {TSEED_SAID_STORE, MEMBER(store)},
     {TSEED_SAID_KEEP, MEMBER(kept)},
+    {TSEED_SAID_DERIVE, MEMBER(derived)},
     {TSEED_SAID_RESEED, MEMBER(reseed_all)},
     {TSEED_SAID_RETRIES, MEMBER(retries)},
     {TSEED_SAID_FAILURE_LIMIT, MEMBER(failure_limit)},
@@ -296,6 +298,40 @@ static mistake_t finish_grids(tseed_draft_t *draft, const tseed_catalog_t *catal
     return mistake;
 }
 
+/* ---- derived levels ---- */
+
+/* Why the derived levels that a subset has can't be derived in it; NULL: they can. */
+static const char *check_derived(const tseed_derived_t *derived, const tseed_subset_t *subset,
+                                 apr_pool_t *pool)
+{
+    const char *error = NULL;
+
+    for (int z = subset->zoom_first; !error && z <= subset->zoom_last; z++) {
+        if (tseed_derived_has(derived, z) && z == subset->zoom_last) {
+            return apr_psprintf(pool,
+                                "level %d can't be derived, because it is the last one that the "
+                                "layer has in '%s': levels below %d are expected",
+                                z, subset->gridset->name, z);
+        }
+        if (tseed_derived_has(derived, z)) {
+            error = tseed_halving_check(subset->gridset, z, pool);
+        }
+    }
+    return error ? apr_psprintf(pool, "a tile must be made of four: %s", error) : NULL;
+}
+
+static mistake_t finish_derived(const tseed_draft_t *draft, apr_pool_t *pool)
+{
+    const tseed_layer_t *layer = &draft->layer;
+    mistake_t mistake = {.where = draft->said[TSEED_SAID_DERIVE]};
+
+    for (int i = 0; !mistake.sentence && i < layer->subsets->nelts; i++) {
+        mistake.sentence = check_derived(
+            &layer->derived, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);
+    }
+    return mistake;
+}
+
 /* ---- layers ---- */
 
 static int by_name(const void *a, const void *b)
@@ -330,6 +366,9 @@ static mistake_t finish_layer(tseed_draft_t *draft, tseed_catalog_t *catalog, ap
     }
     if (!mistake.sentence) {
         mistake = finish_grids(draft, catalog, pool);
+    }
+    if (!mistake.sentence) {
+        mistake = finish_derived(draft, pool);
     }
     if (!mistake.sentence) {
         mistake.where = draft->said[TSEED_SAID_STORE];

@@ -25,6 +25,7 @@ typedef enum {
     TSEED_SAID_PARAMETER,
     TSEED_SAID_STORE,
     TSEED_SAID_KEEP,
+    TSEED_SAID_DERIVE,
     TSEED_SAID_RESEED,
     TSEED_SAID_RETRIES,
     TSEED_SAID_FAILURE_LIMIT,
@@ -111,7 +112,7 @@ tseed_directive_read_t tseed_set_wgs84_box;
 
 /* mod_tileseed_config_layer.c */
 tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_set_metatile,
-    tseed_set_parameter, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
+    tseed_set_parameter, tseed_set_derive, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
     tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
 
 /* mod_tileseed_config_source.c */

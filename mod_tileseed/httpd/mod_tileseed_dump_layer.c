@@ -167,6 +167,15 @@ static void dump_kept(const tseed_dump_t *dump, uint64_t kept)
     tseed_dump_line(dump, INDENT "TileSeedKeep zoom=%d-%d", first, last);
 }
 
+static void dump_derived(const tseed_dump_t *dump, const tseed_derived_t *derived)
+{
+    if (derived->end > 0) {
+        tseed_dump_line(dump, INDENT "TileSeedDerive zoom=%d-%d", derived->first, derived->end - 1);
+    } else {
+        tseed_dump_line(dump, INDENT "TileSeedDerive off");
+    }
+}
+
 static void dump_limits(const tseed_dump_t *dump, const tseed_layer_t *layer)
 {
     dump_kept(dump, layer->kept);
@@ -199,6 +208,7 @@ void tseed_dump_layer(const tseed_dump_t *dump, const tseed_layer_t *layer,
         dump_filter(dump, &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t));
     }
     dump_store(dump, &layer->store);
+    dump_derived(dump, &layer->derived);
     dump_limits(dump, layer);
     dump_degrees(dump, layer->degrees);
     tseed_dump_line(dump, "</TileSeedLayer>");

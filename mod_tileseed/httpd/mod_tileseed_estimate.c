@@ -50,7 +50,7 @@ static void look(const survey_t *survey, tseed_demand_t *demand, int64_t positio
 static void look_at_level(const survey_t *survey, tseed_demand_t *demand, int z, int64_t most)
 {
     const int64_t first = survey->positions->first[z];
-    const int64_t count = survey->positions->first[z + 1] - first;
+    const int64_t count = survey->positions->metatiles[z];
     const int64_t looks = count < most ? count : most;
 
     demand->tiles = tseed_range_count(&survey->positions->range[z]);
@@ -100,7 +100,8 @@ static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const tse
     tseed_positions_t positions;
 
     if (task->has_area) {
-        tseed_positions_init(&positions, tileset->subset->gridset, &task->bounds, &shape);
+        tseed_positions_init_derived(&positions, tileset->subset->gridset, &task->bounds, &shape,
+                                     &task->derived);
         estimate->tiles = positions.tiles;
         estimate->metatiles = positions.count;
         look_around(demands, task, tileset, &positions, rest->r->pool);

@@ -18,7 +18,7 @@
 
 #define BEGIN_BYTES 4 /* named of what is no picture */
 
-typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP } answer_kind_t;
+typedef enum { ANSWER_PNG, ANSWER_JPEG, ANSWER_WEBP, ANSWER_PIXELS } answer_kind_t;
 
 /* Longest answer of one colour that is remembered: 1024 x 1024 pixels take about 6 KB. */
 #define SOLID_MOST 16384
@@ -186,6 +186,16 @@ const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answ
         return tseed_webp_read(&cutter->picture, &cutter->webp_codec, &webp, pool);
     }
     return name_answer(data, length, pool);
+}
+
+void tseed_cutter_take(tseed_cutter_t *cutter, const tseed_picture_t *picture,
+                       const tseed_format_t *format)
+{
+    cutter->format = *format;
+    cutter->answer = (tseed_answer_t){.width = picture->width, .height = picture->height};
+    cutter->kind = ANSWER_PIXELS;
+    cutter->picture = *picture;
+    cutter->is_solid = 0;
 }
 
 /* A tile of that size is the whole answer. */
@@ -439,6 +449,14 @@ static const char *decode(tseed_cutter_t *cutter, apr_pool_t *pool)
     return cutter->kind == ANSWER_PNG
                ? tseed_png_read(&cutter->picture, &cutter->reader, &cutter->png, pool)
                : tseed_jpeg_read(&cutter->picture, &cutter->jpeg_codec, &cutter->jpeg, pool);
+}
+
+const char *tseed_cutter_decode(tseed_picture_t *picture, tseed_cutter_t *cutter, apr_pool_t *pool)
+{
+    const char *error = decode(cutter, pool);
+
+    *picture = cutter->picture;
+    return error;
 }
 
 static int may_be_jpeg(tseed_codec_t codec)

@@ -47,6 +47,14 @@ typedef struct {
 const char *tseed_cutter_open(tseed_cutter_t *cutter, const tseed_answer_t *answer,
                               const tseed_format_t *format, apr_pool_t *pool);
 
+/* Decodes the answer that was opened last. The picture is the cutter's, until the next call. NULL
+ * or a sentence. */
+const char *tseed_cutter_decode(tseed_picture_t *picture, tseed_cutter_t *cutter, apr_pool_t *pool);
+
+/* Takes in a picture instead of an answer. The caller keeps its pixels valid until the last cut. */
+void tseed_cutter_take(tseed_cutter_t *cutter, const tseed_picture_t *picture,
+                       const tseed_format_t *format);
+
 /* Encodes the tile at `region` of the answer that was opened last, without a failure; it must lie
  * inside. NULL or a sentence. A broken JPEG may be found out only here, by the first call. */
 const char *tseed_cutter_cut(tseed_cutter_t *cutter, tseed_encoded_t *tile,

@@ -13,7 +13,7 @@
 #include <apr_time.h>
 
 #include "layer/tseed_filter.h"
-#include "tiling/tseed_gridset.h"
+#include "tiling/tseed_positions.h"
 
 /* Longest layer, grid set and upstream name in bytes: records on the board hold them. */
 #define TSEED_NAME_MAX 191
@@ -137,6 +137,7 @@ typedef struct tseed_layer_t {
     int meta_width, meta_height; /* tiles */
     int gutter;                  /* pixels on each side of a metatile */
     int gutter_beyond;           /* it is asked for beyond the grid set's edges, too */
+    tseed_derived_t derived;     /* levels that are made of the tiles below them */
     tseed_source_t source;
     tseed_store_config_t store;
     int reseed_all;                /* make tiles again though their answer is as before */

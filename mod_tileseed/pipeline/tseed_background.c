@@ -38,6 +38,7 @@ static tseed_task_t *task_of(const tseed_tileset_t *tileset, apr_pool_t *pool)
     task->meta_width = tileset->layer->meta_width;
     task->meta_height = tileset->layer->meta_height;
     task->gutter = tileset->layer->gutter;
+    task->derived = tileset->layer->derived;
     return task;
 }
 
@@ -97,7 +98,8 @@ static tseed_run_t *create(tseed_background_t *background, const tseed_names_t *
     subset = run->tileset.subset;
     shape = (tseed_shape_t){subset->zoom_first, subset->zoom_last, run->task->meta_width,
                             run->task->meta_height};
-    tseed_positions_init(&run->positions, subset->gridset, &subset->extent, &shape);
+    tseed_positions_init_derived(&run->positions, subset->gridset, &subset->extent, &shape,
+                                 &run->task->derived);
     run->next_run = background->runs->background;
     background->runs->background = run;
     return run;

@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 
 #include "base/tseed_clock.h"
+#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_job_trace.h"
 
 #define CRASHES_OF_METATILE 2
@@ -27,7 +28,8 @@ static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
-    if (tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
+    if (tseed_derive_waits(run, metatile.whole.z) ||
+        tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
         tseed_run_holder(dispatch->uses.runs->background, run, &metatile)) {
         return 0;
     }
@@ -159,7 +161,9 @@ static int64_t answers_of(const tseed_run_t *run)
  * upstream of a run with a single thread would wait as well. */
 static int may_fetch(const tseed_run_t *run)
 {
-    return run->fetching < run->threads && run->fetching + run->ready.count <= run->threads &&
+    const int under_way = run->fetching + run->deriving;
+
+    return under_way < run->threads && under_way + run->ready.count <= run->threads &&
            answers_of(run) < ANSWERS_BUDGET;
 }
 

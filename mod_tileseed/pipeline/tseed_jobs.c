@@ -47,12 +47,13 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->transfer.baton = &job->letter;
     job->client = client;
     job->stage = TSEED_STAGE_CHECK;
+    job->outcome = TSEED_JOB_OK;
     job->attempts = job->tries = 0;
     job->made = job->skipped = job->bytes = 0;
     job->due = 0;
     job->levels = 0;
     job->must_fetch = job->is_stale = job->is_unstored = 0;
-    job->digest = 0;
+    job->digest = job->below = 0;
     job->is_recount = job->is_whole = job->has_waited = 0;
     job->inherits = 0;
     job->report = NULL;
@@ -62,6 +63,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->transfer.took = 0;
     memset(job->present, 0, sizeof(job->present));
     memset(job->written, 0, sizeof(job->written));
+    memset(job->lacking, 0, sizeof(job->lacking));
     return job;
 }
 

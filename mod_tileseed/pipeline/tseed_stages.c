@@ -14,6 +14,7 @@
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
 #include "board/tseed_traces.h"
+#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_job_trace.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
@@ -68,18 +69,13 @@ static int64_t pixels_of(const tseed_job_t *job)
     return (int64_t)job->width * job->height;
 }
 
-void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
+static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
     int address = tseed_upstreams_choose(stages->uses.context->fetcher, job);
 
-    if (job->is_stale) { /* what was made of the last answer is out of date as well */
-        memset(job->written, 0, sizeof(job->written));
-        job->digest = 0;
-        job->is_stale = 0;
-    }
     set_url(stages, job, address);
-    tseed_origins_ask(stages->uses.origins, job);
+    tseed_origins_ask(stages->uses.origins, job, job->url);
     job->stage = TSEED_STAGE_FETCH;
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -90,6 +86,21 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
     tseed_fetcher_submit(stages->uses.context->fetcher, &job->transfer);
+}
+
+void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
+{
+    if (job->is_stale) { /* what was made of the last answer is out of date as well */
+        memset(job->written, 0, sizeof(job->written));
+        job->digest = 0;
+        job->is_stale = 0;
+    }
+    if (tseed_derive_is(job)) {
+        tseed_derive_prepare(job, stages->uses.origins);
+        tseed_stages_work(stages, job, TSEED_STAGE_DERIVE);
+    } else {
+        ask_upstream(stages, job);
+    }
 }
 
 /* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
@@ -260,6 +271,19 @@ static void discard(tseed_stages_t *stages, tseed_job_t *job)
     tseed_display_run(stages->uses.display, run);
 }
 
+/* The queue in which a job waits for a worker. If its answer is out of date meanwhile, or there is
+ * none: the queue in which it waits to be fetched again. */
+static tseed_queue_t *queue_again(const tseed_job_t *job)
+{
+    return job->is_stale || job->stage == TSEED_STAGE_DERIVE ? &job->run->wanted : &job->run->ready;
+}
+
+static void answered(tseed_job_t *job)
+{
+    job->stage = TSEED_STAGE_CUT;
+    tseed_queue_put(queue_again(job), job);
+}
+
 static void fetched(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -270,8 +294,7 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
         discard(stages, job);
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
-        job->stage = TSEED_STAGE_CUT;
-        tseed_queue_put(job->is_stale ? &run->wanted : &run->ready, job);
+        answered(job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
         tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
@@ -284,18 +307,13 @@ static void work_done(tseed_stages_t *stages, tseed_job_t *job)
         finish(stages, job);
     } else if (job->stage == TSEED_STAGE_REMOVE) {
         level_done(stages, job);
-    } else if (job->run->phase == TSEED_RUN_GOING) {
-        checked(stages, job);
-    } else {
+    } else if (job->run->phase != TSEED_RUN_GOING) {
         discard(stages, job);
+    } else if (job->stage == TSEED_STAGE_DERIVE) {
+        answered(job);
+    } else {
+        checked(stages, job);
     }
-}
-
-/* The queue in which a job waits for a worker. If its answer is out of date meanwhile: the queue in
- * which it waits to be fetched again. */
-static tseed_queue_t *queue_again(const tseed_job_t *job)
-{
-    return job->is_stale ? &job->run->wanted : &job->run->ready;
 }
 
 /* The store has failed: the job waits, and begins its stage again after a pause. */
@@ -326,13 +344,17 @@ static void worked(tseed_stages_t *stages, tseed_job_t *job)
 
     run->working--;
     run->checking -= job->stage == TSEED_STAGE_CHECK;
-    if (job->stage != TSEED_STAGE_CHECK) {
+    if (job->stage == TSEED_STAGE_DERIVE) {
+        tseed_derive_arrive(job);
+    } else if (job->stage != TSEED_STAGE_CHECK) {
         tseed_holds_book(stages->uses.holds, job);
     }
     if (job->outcome == TSEED_JOB_OK) {
         work_done(stages, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
         discard(stages, job);
+    } else if (job->outcome == TSEED_JOB_LACKS) {
+        tseed_failures_give_up(stages->uses.failures, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
         tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
     } else if (job->outcome == TSEED_JOB_NO_BODY) {

@@ -132,6 +132,15 @@ void tseed_answer_rate(tseed_json_t *json, int64_t total, const tseed_progress_t
     }
 }
 
+/* Those of the task's levels that are derived. */
+static void add_derived(tseed_json_t *json, const tseed_task_t *task)
+{
+    const int first = task->derived.first, last = task->derived.end - 1;
+
+    tseed_json_levels(json, "derived", first > task->zoom_start ? first : task->zoom_start,
+                      last < task->zoom_stop ? last : task->zoom_stop);
+}
+
 static void add_request(tseed_json_t *json, const tseed_task_t *task)
 {
     tseed_json_words(json, "layer", task->layer);
@@ -145,6 +154,7 @@ static void add_request(tseed_json_t *json, const tseed_task_t *task)
     }
     tseed_json_number(json, "zoomStart", task->zoom_start);
     tseed_json_number(json, "zoomStop", task->zoom_stop);
+    add_derived(json, task);
     tseed_json_number(json, "threadCount", task->thread_count);
     tseed_json_raw(json, "parameters", tseed_parameters_save(task->parameters, json->pool));
 }

@@ -98,3 +98,15 @@ void tseed_json_bounds(tseed_json_t *json, const char *name, const tseed_bounds_
     tseed_json_raw(json, NULL, tseed_text_number(bounds->maxy, json->pool));
     tseed_json_close(json, ']');
 }
+
+void tseed_json_levels(tseed_json_t *json, const char *name, int first, int last)
+{
+    if (last < first) {
+        tseed_json_raw(json, name, NULL);
+        return;
+    }
+    tseed_json_open(json, name, '{');
+    tseed_json_number(json, "zoomStart", first);
+    tseed_json_number(json, "zoomStop", last);
+    tseed_json_close(json, '}');
+}

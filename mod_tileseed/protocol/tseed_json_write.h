@@ -50,4 +50,7 @@ void tseed_json_time(tseed_json_t *json, const char *name, apr_time_t time);
 /* The list minx, miny, maxx, maxy. */
 void tseed_json_bounds(tseed_json_t *json, const char *name, const tseed_bounds_t *bounds);
 
+/* The zoom levels first .. last as an object; null: there are none, because last < first. */
+void tseed_json_levels(tseed_json_t *json, const char *name, int first, int last);
+
 #endif

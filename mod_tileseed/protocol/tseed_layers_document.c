@@ -117,6 +117,7 @@ static void add_entry(tseed_json_t *json, const tseed_layers_entry_t *entry)
     add_formats(json, layer);
     add_filters(json, layer);
     add_metatile(json, layer);
+    tseed_json_levels(json, "derived", layer->derived.first, layer->derived.end - 1);
     tseed_json_words(json, "tiles", entry->tiles);
     tseed_json_open(json, "may", '{');
     tseed_json_flag(json, "seed", entry->may_seed);

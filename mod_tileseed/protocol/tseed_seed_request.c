@@ -294,12 +294,15 @@ static void take_snapshot(request_t *request)
     task->meta_width = layer->meta_width;
     task->meta_height = layer->meta_height;
     task->gutter = layer->gutter;
+    if (task->type != TSEED_TRUNCATE) {
+        task->derived = layer->derived;
+    }
     task->gridset_print = tseed_gridset_print(gridset, request->pool);
     task->store_print = tseed_store_layout_print(&layer->store, request->pool);
     task->requested_by = "";
     task->ignored = request->document->ignored ? request->document->ignored : "";
     if (task->has_area) {
-        tseed_positions_init(&positions, gridset, &task->bounds, &shape);
+        tseed_positions_init_derived(&positions, gridset, &task->bounds, &shape, &task->derived);
         task->tiles_total = positions.tiles;
         if (!request->document->failure_limit && layer->failure_is_share) {
             task->failure_limit = share_of(positions.count, layer->failure_limit);

@@ -8,7 +8,7 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_seed_request.h"
-#include "tiling/tseed_range.h"
+#include "tiling/tseed_halving.h"
 
 #define QUOTE_MAX 200
 #define SLACK     0.01 /* of the extent: a box this far beyond is somebody's rounding */
@@ -106,6 +106,45 @@ static const char *warn_of_level(const char *asked, int first, const tseed_task_
                               task->layer, task->gridset);
 }
 
+/* Whether the task leaves out tiles of the next level that its derived tiles of level z need. */
+static int leaves_out(const tseed_positions_t *positions, const tseed_subset_t *subset, int z)
+{
+    const tseed_range_t *range = &positions->range[z];
+    tseed_range_t needed, there, known;
+
+    if (!tseed_derived_has(&positions->derived, z) || tseed_range_count(range) == 0) {
+        return 0;
+    }
+    needed = tseed_halving_below(subset->gridset, range);
+    there = tseed_range_of(subset->gridset, z + 1, &subset->extent);
+    needed = tseed_range_intersect(&needed, &there);
+    known = tseed_range_intersect(&needed, &positions->range[z + 1]);
+    return tseed_range_count(&known) < tseed_range_count(&needed);
+}
+
+/* The highest level that a task's derived levels need more of than the task seeds. NULL: none. */
+static const char *warn_of_derived(const tseed_task_t *task, const tseed_subset_t *subset,
+                                   apr_pool_t *pool)
+{
+    const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, 1, 1};
+    tseed_positions_t positions;
+
+    if (!task->has_area) {
+        return NULL;
+    }
+    tseed_positions_init_derived(&positions, subset->gridset, &task->bounds, &shape,
+                                 &task->derived);
+    for (int z = task->zoom_stop; z >= task->zoom_start; z--) {
+        if (leaves_out(&positions, subset, z)) {
+            return apr_psprintf(pool,
+                                "level %d is made of tiles of level %d that the request does not "
+                                "seed: what is missing of them fails",
+                                z, z + 1);
+        }
+    }
+    return NULL;
+}
+
 const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
                                         const tseed_task_t *task, const tseed_subset_t *subset,
                                         apr_pool_t *pool)
@@ -118,6 +157,7 @@ const char *tseed_seed_document_warning(const tseed_seed_document_t *document,
         warn_of_level(document->zoom_start, 1, task, pool),
         warn_of_level(document->zoom_stop, 0, task, pool),
         read_box(&box, document->coords) ? warn_of_box(&box, task, subset, pool) : NULL,
+        warn_of_derived(task, subset, pool),
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

@@ -9,7 +9,7 @@
 #include <apr_time.h>
 #include <stdint.h>
 
-#include "tiling/tseed_gridset.h"
+#include "tiling/tseed_positions.h"
 
 typedef enum { TSEED_SEED, TSEED_RESEED, TSEED_TRUNCATE } tseed_task_type_t;
 
@@ -32,6 +32,7 @@ typedef struct {
     int zoom_start, zoom_stop;
     int thread_count; /* at least 1 */
     int meta_width, meta_height, gutter;
+    tseed_derived_t derived;        /* levels that are made of the tiles below them */
     int retries;                    /* of a metatile */
     apr_interval_time_t retry_wait; /* between them; 0: the seeder's own back-off */
     int64_t failure_limit;          /* failed metatiles before the task is aborted; -1: no limit */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Positions go from level to level. So the metatiles of a level are a span of positions, be they
- * all of the task, or the list of a task that retries another. */
+/* Positions go from level to level, derived levels last. So the metatiles of a level are a span of
+ * positions, be they all of the task, or the list of a task that retries another. */
 #include "protocol/tseed_task_levels.h"
 
 #include "tiling/tseed_positions.h"
@@ -27,13 +27,28 @@ static void positions_of(tseed_positions_t *positions, const tseed_task_t *task,
     const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                  task->meta_height};
 
-    tseed_positions_init(positions, gridset, &task->bounds, &shape);
+    tseed_positions_init_derived(positions, gridset, &task->bounds, &shape, &task->derived);
 }
 
 static int64_t count_metatiles(const tseed_task_t *task, const tseed_positions_t *positions, int z)
 {
     return task->type == TSEED_TRUNCATE ? positions->tiles > 0
-                                        : positions->first[z + 1] - positions->first[z];
+                                        : positions->metatiles[z];
+}
+
+/* The first position of a level: the metatiles of the levels before it. */
+static int64_t first_of(const tseed_task_t *task, const tseed_positions_t *positions,
+                        const int64_t *listed, int z)
+{
+    int64_t first = 0;
+    int other;
+
+    for (int i = 0; (other = tseed_derived_level(&task->derived, task->zoom_start, task->zoom_stop,
+                                                 i)) != z;
+         i++) {
+        first += listed ? listed[other] : count_metatiles(task, positions, other);
+    }
+    return first;
 }
 
 apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_progress_t *progress,
@@ -42,7 +57,6 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
 {
     apr_array_header_t *levels = apr_array_make(pool, 8, sizeof(tseed_task_level_t));
     tseed_positions_t positions;
-    int64_t first = 0;
 
     if (!task->has_area) {
         return levels;
@@ -50,6 +64,7 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
     positions_of(&positions, task, gridset);
     for (int z = task->zoom_start; z <= task->zoom_stop; z++) {
         const int64_t metatiles = listed ? listed[z] : count_metatiles(task, &positions, z);
+        const int64_t first = first_of(task, &positions, listed, z);
 
         APR_ARRAY_PUSH(levels, tseed_task_level_t) = (tseed_task_level_t){
             .z = z,
@@ -57,7 +72,6 @@ apr_array_header_t *tseed_task_levels(const tseed_task_t *task, const tseed_prog
             .finished = count_finished(progress, first, first + metatiles),
             .tiles = listed ? -1 : tseed_range_count(&positions.range[z]),
         };
-        first += metatiles;
     }
     return levels;
 }

@@ -19,7 +19,8 @@ static int is_in(const tseed_positions_t *area, const tseed_job_t *job)
 
 static int has_answer(const tseed_job_t *job)
 {
-    return job->stage == TSEED_STAGE_FETCH || job->stage == TSEED_STAGE_CUT;
+    return job->stage == TSEED_STAGE_FETCH || job->stage == TSEED_STAGE_DERIVE ||
+           job->stage == TSEED_STAGE_CUT;
 }
 
 /* Answers that wait for a worker; those under way are asked for again when they come back. */

@@ -12,6 +12,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
+#include "work/tseed_job_derive.h"
 
 tseed_flight_t *tseed_flight_get(tseed_run_t *run, int64_t position)
 {
@@ -159,6 +160,21 @@ void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
             own.outcome = TSEED_MISS_PASSED;
         }
         answer(shared, waiter, &own, tile);
+    }
+}
+
+void tseed_flight_tell_made(const tseed_waiters_t *shared, tseed_flight_t *flight,
+                            const tseed_reply_t *reply)
+{
+    tseed_waiter_t **link = &flight->waiters, *waiter;
+
+    while ((waiter = *link) != NULL) {
+        if (tseed_job_lacks(flight->job, &waiter->tile)) {
+            link = &waiter->next;
+        } else {
+            *link = waiter->next;
+            answer(shared, waiter, reply, -1);
+        }
     }
 }
 

@@ -59,6 +59,10 @@ void tseed_flight_drop_late(const tseed_waiters_t *shared, tseed_flight_t *fligh
 void tseed_flight_tell(const tseed_waiters_t *shared, tseed_flight_t *flight,
                        const tseed_reply_t *reply);
 
+/* Answers the waiters whose tiles were made, where others of a derived metatile can't be. */
+void tseed_flight_tell_made(const tseed_waiters_t *shared, tseed_flight_t *flight,
+                            const tseed_reply_t *reply);
+
 /* Takes the job off the flight. Waiters that are left begin anew. Without any the flight is
  * forgotten; but a failure of the upstream is remembered as long as the waiters were told to wait.
  */

@@ -14,6 +14,7 @@
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
+#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
@@ -84,7 +85,9 @@ static void finish(tseed_misses_t *misses, tseed_job_t *job, tseed_miss_outcome_
     tseed_flight_t *flight = tseed_flight_of(job);
     tseed_reply_t reply = {.outcome = outcome};
 
-    if (outcome == TSEED_MISS_FAILED) {
+    if (job->outcome == TSEED_JOB_LACKS) {
+        reply = reply_of(outcome, 0, job->cause);
+    } else if (outcome == TSEED_MISS_FAILED) {
         reply = reply_of(outcome, FAILED_SECONDS, job->cause);
         tseed_failures_note(job->run, job->cause, tseed_clock_monotonic());
     } else if (outcome == TSEED_MISS_BUSY) {
@@ -160,8 +163,12 @@ static int is_there(const tseed_job_t *job)
  * upstream is due again hears so at once. */
 static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
 {
-    tseed_outlook_t outlook;
+    tseed_outlook_t outlook = {0};
 
+    if (tseed_derive_is(job)) {
+        tseed_stages_fetch(misses->uses.stages, job);
+        return;
+    }
     tseed_upstreams_get(misses->uses.context->fetcher, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
@@ -201,15 +208,43 @@ void tseed_misses_fetch_again(tseed_misses_t *misses, tseed_job_t *job)
     begin_anew(misses, job);
 }
 
+/* The picture of a derived metatile is there. */
+static void derived(tseed_misses_t *misses, tseed_job_t *job)
+{
+    if (job->is_stale) {
+        begin_anew(misses, job);
+    } else {
+        begin_cut(job);
+    }
+}
+
+/* Some tiles of a derived metatile can't be made. After a CUT the others were. */
+static void lacks(tseed_misses_t *misses, tseed_job_t *job)
+{
+    const tseed_reply_t stored = {.outcome = TSEED_MISS_STORED};
+
+    if (job->stage == TSEED_STAGE_CUT) {
+        tseed_flight_tell_made(&misses->shared, tseed_flight_of(job), &stored);
+    }
+    finish(misses, job, TSEED_MISS_REFUSED);
+}
+
 static void worked(tseed_misses_t *misses, tseed_job_t *job)
 {
     job->run->working--;
+    if (job->stage == TSEED_STAGE_DERIVE) {
+        tseed_derive_arrive(job);
+    }
     if (job->stage == TSEED_STAGE_CUT && !job->is_unstored) {
         tseed_holds_book(misses->uses.holds, job);
     }
     job->run->checking -= job->stage == TSEED_STAGE_CHECK;
     if (job->stage == TSEED_STAGE_CHECK && !is_there(job)) {
         begin_anew(misses, job);
+    } else if (job->outcome == TSEED_JOB_LACKS) {
+        lacks(misses, job);
+    } else if (job->outcome == TSEED_JOB_OK && job->stage == TSEED_STAGE_DERIVE) {
+        derived(misses, job);
     } else if (job->outcome == TSEED_JOB_OK) {
         if (job->stage == TSEED_STAGE_CUT) {
             tseed_quota_wait_end(job->run, tseed_clock_monotonic());

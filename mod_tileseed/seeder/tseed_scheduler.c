@@ -75,7 +75,8 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                task->meta_height};
 
-        tseed_positions_init(&run->positions, run->tileset.subset->gridset, &task->bounds, &shape);
+        tseed_positions_init_derived(&run->positions, run->tileset.subset->gridset, &task->bounds,
+                                     &shape, &task->derived);
     }
     if (run->list && !list_is_whole(run)) {
         run_abort(run, apr_psprintf(run->pool,

@@ -106,6 +106,8 @@ apr_status_t tseed_record_task_insert(tseed_database_t *db, const tseed_task_t *
         &task->created,
         &task->retry_of,
         task->ignored,
+        &task->derived.first,
+        &task->derived.end,
     };
 
     return tseed_database_change(db, NULL, TSEED_SQL_TASK_INSERT, args);
@@ -146,6 +148,8 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
     task->created = tseed_rows_int64(rows);
     task->retry_of = tseed_rows_int64(rows);
     task->ignored = apr_pstrdup(pool, tseed_rows_text(rows));
+    task->derived.first = tseed_rows_int(rows);
+    task->derived.end = tseed_rows_int(rows);
     return task;
 }
 

@@ -49,6 +49,8 @@ static int covers(const tseed_task_t *task, const tseed_task_t *wanted)
            task->zoom_start <= wanted->zoom_start && task->zoom_stop >= wanted->zoom_stop &&
            task->bounds.minx <= wanted->bounds.minx && task->bounds.miny <= wanted->bounds.miny &&
            task->bounds.maxx >= wanted->bounds.maxx && task->bounds.maxy >= wanted->bounds.maxy &&
+           task->derived.first == wanted->derived.first &&
+           task->derived.end == wanted->derived.end &&
            strcmp(task->gridset_print, wanted->gridset_print) == 0 &&
            strcmp(task->store_print, wanted->store_print) == 0;
 }

@@ -300,9 +300,10 @@ static apr_status_t retry_one(tseed_state_t *state, retry_t *call, const tseed_f
         (const void *[]){&call->task->id, &position, &first.z, &first.x, &first.y});
 }
 
-static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
+/* Lists the failures of the levels first .. last. */
+static apr_status_t retry_levels(tseed_state_t *state, retry_t *call, int first, int last)
 {
-    tseed_failure_query_t page = {.limit = CHUNK, .z = -1};
+    tseed_failure_query_t page = {.limit = CHUNK, .z = first - 1, .x = INT64_MAX, .y = INT64_MAX};
     apr_status_t rv = APR_SUCCESS;
     int count;
 
@@ -312,14 +313,30 @@ static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
 
         rv = load_failures(state, &failures);
         count = failures.failures->nelts;
-        for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+        for (int i = 0; rv == APR_SUCCESS && i < count && page.z <= last; i++) {
             const tseed_failure_t *failure = &APR_ARRAY_IDX(failures.failures, i, tseed_failure_t);
 
             page = (tseed_failure_query_t){CHUNK, failure->z, failure->x, failure->y};
-            rv = retry_one(state, call, failure);
+            rv = page.z <= last ? retry_one(state, call, failure) : APR_SUCCESS;
         }
         apr_pool_clear(state->scratch);
-    } while (rv == APR_SUCCESS && count == CHUNK);
+    } while (rv == APR_SUCCESS && count == CHUNK && page.z <= last);
+    return rv;
+}
+
+/* Lists the failures in the order of positions: derived levels come last, the highest zoom first.
+ */
+static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
+{
+    const tseed_derived_t *derived = &call->task->derived;
+    apr_status_t rv = retry_levels(state, call, 0, derived->first - 1);
+
+    if (rv == APR_SUCCESS) {
+        rv = retry_levels(state, call, derived->end, TSEED_LEVELS_MAX - 1);
+    }
+    for (int z = derived->end - 1; rv == APR_SUCCESS && z >= derived->first; z--) {
+        rv = retry_levels(state, call, z, z);
+    }
     return rv;
 }
 

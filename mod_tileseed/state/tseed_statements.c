@@ -36,7 +36,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_TASKS_COUNT] = "SELECT COUNT(*) FROM task WHERE " UNFINISHED,
     [TSEED_SQL_TASK_INSERT] =
         "INSERT INTO task (" TSEED_TASK_COLUMNS ") VALUES (%lld, %d, %s, %s, %s, %s, %s, %d, %d,"
-        " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld, %lld, %s)",
+        " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld, %lld, %s, %d, %d)",
     [TSEED_SQL_TASK_GET] =
         "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
     [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",

@@ -87,6 +87,11 @@ int64_t tseed_store_allocation(const tseed_store_t *store, size_t length);
 apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
                                  unsigned words);
 
+/* Reads a tile's file whole into `pool`. APR_ENOENT: there is none, or it is empty. ELOOP as for
+ * looking. EFBIG: no tile is that long. */
+apr_status_t tseed_store_read(const unsigned char **data, size_t *length, tseed_store_t *store,
+                              const tseed_tile_t *tile, apr_pool_t *pool);
+
 /* Asked right before a rename or an unlink; not 0: do not do it (the task was terminated). */
 typedef struct {
     int (*ask)(void *baton);

@@ -5,6 +5,7 @@
  *      tseed_store_view.c     opening, a tile's file, remembered folders
  *      tseed_store_inodes.c   which files uniform tiles share
  *      tseed_store.c          looking and putting
+ *      tseed_store_read.c     reading a tile back
  *      tseed_store_share.c    making, linking and sweeping the shared files
  */
 #ifndef TSEED_STORE_VIEW_H

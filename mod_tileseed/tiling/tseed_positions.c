@@ -50,27 +50,66 @@ static span_t block_of(span_t span, int64_t at, int meta_side)
     return (span_t){first, end - first};
 }
 
+/* ---- levels ---- */
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+int tseed_derived_level(const tseed_derived_t *derived, int start, int stop, int i)
+{
+    const int first = larger(derived->first, start);
+    const int end = derived->end <= stop ? derived->end : stop + 1;
+    const int count = larger(end - first, 0);
+
+    if (i > stop - start - count) { /* the last place has the first derived level */
+        return first + stop - start - i;
+    }
+    return count > 0 && start + i >= first ? start + i + count : start + i;
+}
+
+static int level_at(const tseed_positions_t *positions, int i)
+{
+    return tseed_derived_level(&positions->derived, positions->shape.zoom_start,
+                               positions->shape.zoom_stop, i);
+}
+
+static void level_init(tseed_positions_t *positions, int z, const tseed_bounds_t *bounds)
+{
+    tseed_range_t *range = &positions->range[z];
+
+    positions->first[z] = positions->count;
+    *range = tseed_range_of(positions->gridset, z, bounds);
+    if (tseed_range_count(range) > 0) {
+        area_t area = area_of(positions, z);
+
+        positions->metatiles[z] = area.columns.count * area.rows.count;
+        positions->tiles += tseed_range_count(range);
+        positions->count += positions->metatiles[z];
+    }
+}
+
+void tseed_positions_init_derived(tseed_positions_t *positions, const tseed_gridset_t *gridset,
+                                  const tseed_bounds_t *bounds, const tseed_shape_t *shape,
+                                  const tseed_derived_t *derived)
+{
+    *positions = (tseed_positions_t){.shape = *shape, .derived = *derived, .gridset = gridset};
+    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
+        positions->range[z] = (tseed_range_t){.z = z, .maxx = -1, .maxy = -1};
+    }
+    for (int i = 0; i <= shape->zoom_stop - shape->zoom_start; i++) {
+        level_init(positions, level_at(positions, i), bounds);
+    }
+}
+
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
                           const tseed_bounds_t *bounds, const tseed_shape_t *shape)
 {
-    *positions = (tseed_positions_t){.shape = *shape, .gridset = gridset};
-    for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
-        tseed_range_t *range = &positions->range[z];
-
-        positions->first[z] = positions->count;
-        *range = (tseed_range_t){.z = z, .maxx = -1, .maxy = -1};
-        if (z >= shape->zoom_start && z <= shape->zoom_stop) {
-            *range = tseed_range_of(gridset, z, bounds);
-        }
-        if (tseed_range_count(range) > 0) {
-            area_t area = area_of(positions, z);
-
-            positions->tiles += tseed_range_count(range);
-            positions->count += area.columns.count * area.rows.count;
-        }
-    }
-    positions->first[TSEED_LEVELS_MAX] = positions->count;
+    tseed_positions_init_derived(positions, gridset, bounds, shape, &(tseed_derived_t){0, 0});
 }
+
+/* ---- metatiles ---- */
 
 /* The aligned metatile in column `mx` and row `my` of the metatiles of level z. */
 static tseed_metatile_t metatile_of(const tseed_positions_t *positions, int z, int64_t mx,
@@ -98,10 +137,10 @@ tseed_metatile_t tseed_positions_metatile(const tseed_positions_t *positions,
 
 static int level_of(const tseed_positions_t *positions, int64_t position)
 {
-    int z = positions->shape.zoom_start;
+    int i = 0, z = level_at(positions, i);
 
-    while (position >= positions->first[z + 1]) {
-        z++;
+    while (position >= positions->first[z] + positions->metatiles[z]) {
+        z = level_at(positions, ++i);
     }
     return z;
 }
@@ -169,7 +208,7 @@ int64_t tseed_positions_tiles_before(const tseed_positions_t *positions, int64_t
         return positions->tiles;
     }
     place = place_of(positions, position);
-    for (int z = positions->shape.zoom_start; z < place.z; z++) {
+    for (int i = 0, z; (z = level_at(positions, i)) != place.z; i++) {
         tiles += tseed_range_count(&positions->range[z]);
     }
     row = (span_t){place.block.rows.first + place.rest / place.block.columns.count, 1};

@@ -2,7 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A task's metatiles as a numbered sequence: position <-> metatile in O(1), whatever its size.
  *
- * The sequence goes level by level from the lowest zoom on. A level goes by blocks of about
+ * The sequence goes level by level from the lowest zoom on. Derived levels come behind all others,
+ * from the highest zoom down: their tiles are made of the tiles of the level before them in the
+ * sequence. A level goes by blocks of about
  * 32 x 32 tiles, row by row from the bottom-left. A block goes by metatiles, row by row. So
  * neighbours in the sequence are neighbours on disk and in the book of the quota, whose pages have
  * 32 x 32 tiles too. Metatiles and blocks are aligned to the grid, not to the task, so that two
@@ -31,12 +33,19 @@ typedef struct {
     int meta_width, meta_height; /* tiles of a metatile, at least 1 */
 } tseed_shape_t;
 
+/* The levels first .. end-1, whose tiles are made of the tiles below them. Zeroed: none. */
+typedef struct {
+    int first, end;
+} tseed_derived_t;
+
 typedef struct {
     tseed_shape_t shape;
+    tseed_derived_t derived;
     int64_t tiles;                         /* exact number inside the ranges */
     int64_t count;                         /* metatiles: positions are 0 .. count-1 */
     tseed_range_t range[TSEED_LEVELS_MAX]; /* by zoom; empty outside start..stop */
-    int64_t first[TSEED_LEVELS_MAX + 1];   /* first position of a level */
+    int64_t first[TSEED_LEVELS_MAX];       /* first position of a level */
+    int64_t metatiles[TSEED_LEVELS_MAX];   /* how many a level has */
     const tseed_gridset_t *gridset;        /* borrowed */
 } tseed_positions_t;
 
@@ -46,10 +55,24 @@ typedef struct {
     tseed_range_t wanted; /* the part inside the task's range, never empty */
 } tseed_metatile_t;
 
+/* Whether level z is derived. */
+static inline int tseed_derived_has(const tseed_derived_t *derived, int z)
+{
+    return z >= derived->first && z < derived->end;
+}
+
+/* The level in place `i` of the sequence of levels start .. stop, 0 <= i <= stop - start. */
+int tseed_derived_level(const tseed_derived_t *derived, int start, int stop, int i);
+
 /* Prepares the sequence; `bounds` in the grid set's units. Ranges may be empty: count and tiles are
  * then 0. */
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
                           const tseed_bounds_t *bounds, const tseed_shape_t *shape);
+
+/* The same with derived levels. */
+void tseed_positions_init_derived(tseed_positions_t *positions, const tseed_gridset_t *gridset,
+                                  const tseed_bounds_t *bounds, const tseed_shape_t *shape,
+                                  const tseed_derived_t *derived);
 
 /* The metatile that holds tile (z, x, y); z is a level of the shape. The task need not want the
  * tile: `wanted` may be empty. */

@@ -186,14 +186,14 @@ static uint64_t digest_of_wanted(const tseed_range_t *wanted)
     return tseed_digest(corners, sizeof(corners), (uint64_t)wanted->z);
 }
 
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job)
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job, const char *address)
 {
     int at;
     const entry_t *entry = entry_of(origins, job, &at);
     const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
 
     job->seed = digest_of_wanted(&job->metatile.wanted);
-    job->request = tseed_digest(job->url, strlen(job->url), job->seed);
+    job->request = tseed_digest(address, strlen(address), job->seed);
     job->known = known ? known->digest : 0;
     job->transfer.condition = NULL;
     if (known && known->request == job->request && *known->condition && !job->must_fetch &&

@@ -18,7 +18,7 @@ tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
 
 /* Before a job is fetched, when its address is known: sets what its answer is to be compared with,
  * and whether the upstream is asked for a change only. */
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job);
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job, const char *address);
 
 /* Takes in what a CUT that has come back says of its metatile's origin. */
 void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job);

@@ -11,6 +11,8 @@
  *      miss      CHECK -> FETCH -> CUT, as a seed's; CUT again when room has come
  *      all these FETCH: the answer is no picture -> FETCH after a while, or given up
  *                CUT: the store or the quota refuses -> CUT after a while
+ *      derived   DERIVE (worker) stands for FETCH
+ *                DERIVE: a tile below is missing, and what needs it is given up
  *      truncate  REMOVE (worker), one job a level; again while there is more than a tally takes
  *      eviction  REMOVE (worker), one job a page
  *      count     COUNT (worker), one job a page; COUNT_SHARED, SWEEP (worker), one job a tile set
@@ -37,6 +39,7 @@ struct tseed_client_t;
 typedef enum {
     TSEED_STAGE_CHECK,
     TSEED_STAGE_FETCH,
+    TSEED_STAGE_DERIVE, /* makes the picture of the tiles below */
     TSEED_STAGE_CUT,
     TSEED_STAGE_REMOVE,
     TSEED_STAGE_COUNT,        /* what a page holds */
@@ -50,6 +53,7 @@ typedef enum {
     TSEED_JOB_NO_STORE,   /* the cache directory's: nothing is wrong with the metatile, wait */
     TSEED_JOB_NO_ROOM,    /* an account refused: wait until something was removed */
     TSEED_JOB_NO_BODY,    /* nothing has changed, but there are tiles missing: fetch it whole */
+    TSEED_JOB_LACKS,      /* of a derived metatile: tiles below are missing, the cause says which */
     TSEED_JOB_MORE,       /* of REMOVE: there is more to be removed than fits a tally */
     TSEED_JOB_STOPPED     /* the task was terminated meanwhile */
 } tseed_outcome_t;
@@ -99,6 +103,7 @@ typedef struct tseed_job_t {
     uint64_t request; /* digest of the request */
     uint64_t known;   /* digest of the answer that the tiles came from; 0: not known */
     uint64_t digest;  /* of the answer at hand */
+    uint64_t below;   /* of a derived metatile: digest of the tiles that the picture is made of */
     int must_fetch;   /* without a condition */
     int is_unstored;  /* of waiting requests: CUT encodes their tiles and stores nothing */
     int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
@@ -112,6 +117,7 @@ typedef struct tseed_job_t {
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
+    uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE: which can't be made */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */
     tseed_amount_t freed;                            /* likewise: not given back yet */

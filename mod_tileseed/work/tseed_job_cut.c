@@ -12,6 +12,7 @@
 #include "base/tseed_text.h"
 #include "image/tseed_blank.h"
 #include "tiling/tseed_margin.h"
+#include "work/tseed_job_derive.h"
 #include "work/tseed_job_store.h"
 
 static void bad_answer(tseed_job_t *job, const char *cause)
@@ -20,8 +21,13 @@ static void bad_answer(tseed_job_t *job, const char *cause)
     tseed_text_fit(job->cause, sizeof(job->cause), cause);
 }
 
+static int is_derived(const tseed_job_t *job)
+{
+    return tseed_run_derives(job->run, job->metatile.whole.z);
+}
+
 /* Where the tile lies in the answer, whose first row is the metatile's uppermost. */
-static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile)
+static tseed_region_t region_in_answer(const tseed_job_t *job, const tseed_tile_t *tile)
 {
     const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
     const tseed_range_t *whole = &job->metatile.whole;
@@ -34,6 +40,11 @@ static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile
         .width = gridset->tile_width,
         .height = gridset->tile_height,
     };
+}
+
+static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile)
+{
+    return is_derived(job) ? tseed_job_derived_region(job, tile) : region_in_answer(job, tile);
 }
 
 /* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
@@ -72,6 +83,8 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
                 job->skipped++;
             } else if (job->written[i / 64] >> (i % 64) & 1) {
                 job->made++;
+            } else if (tseed_job_lacks(job, &tile)) {
+                continue;
             } else if (cut_tile(cutter, store, job, &tile, scratch)) {
                 job->written[i / 64] |= UINT64_C(1) << (i % 64);
             } else {
@@ -90,7 +103,9 @@ static int is_known(tseed_job_t *job)
     if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
         return 1;
     }
-    digest = tseed_digest(job->transfer.body, job->transfer.length, job->seed);
+    digest = is_derived(job)
+                 ? job->below
+                 : tseed_digest(job->transfer.body, job->transfer.length, job->seed);
     digest = digest ? digest : 1;
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
@@ -117,8 +132,15 @@ static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
 static const char *open_answer(tseed_cutter_t *cutter, const tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width, job->height};
-    const char *error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
+    const char *error;
 
+    if (is_derived(job)) {
+        const tseed_picture_t picture = tseed_job_derived(job);
+
+        tseed_cutter_take(cutter, &picture, job->run->tileset.format);
+        return NULL;
+    }
+    error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
     return error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
 }
 
@@ -131,6 +153,9 @@ static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, 
         bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
     } else {
         cut_tiles(cutter, store, job, scratch);
+    }
+    if (job->outcome == TSEED_JOB_OK && tseed_job_lacks_any(job)) {
+        job->outcome = TSEED_JOB_LACKS;
     }
 }
 
@@ -178,7 +203,8 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
         tseed_region_t region = region_of(job, &unstored->tiles[i]);
         tseed_encoded_t encoded;
 
-        if (!tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
+        if (!tseed_job_lacks(job, &unstored->tiles[i]) &&
+            !tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
             unstored->files[i] = keep(&encoded);
         }
     }

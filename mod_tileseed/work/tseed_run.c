@@ -25,6 +25,11 @@ tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position)
     return run->positions.range[run->task->zoom_start + position];
 }
 
+int tseed_run_derives(const tseed_run_t *run, int z)
+{
+    return tseed_derived_has(&run->positions.derived, z);
+}
+
 int tseed_run_leaves_unchanged(const tseed_run_t *run)
 {
     return run->task->type == TSEED_RESEED && !run->tileset.layer->reseed_all;
@@ -192,7 +197,8 @@ int64_t tseed_job_written(const tseed_job_t *job)
 
 static int changes_or_counts(const tseed_job_t *job)
 {
-    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH;
+    return job->stage != TSEED_STAGE_CHECK && job->stage != TSEED_STAGE_FETCH &&
+           job->stage != TSEED_STAGE_DERIVE;
 }
 
 /* A REMOVE that leaves nothing of a level, or of a page for the quota. Its end sets the page or

@@ -64,6 +64,7 @@ typedef struct tseed_run_t {
     int64_t next;            /* position that is handed out next */
     int threads;             /* seeding threads: the one it owns and those it was lent */
     int fetching, working;   /* jobs with the fetcher, with workers */
+    int deriving;            /* those of the working that make pictures of the tiles below */
     int checking;            /* those of the working that only look what is there */
     int64_t pixels_expected; /* of the answers that are on their way, */
     double pixel_bytes;      /* and what each of them may take */
@@ -111,6 +112,9 @@ int64_t tseed_run_count(const tseed_run_t *run);
 
 /* The metatile at a position, not of a truncate. */
 tseed_metatile_t tseed_run_metatile(const tseed_run_t *run, int64_t position);
+
+/* Whether the tiles of level z are made of the tiles below them. Any thread. */
+int tseed_run_derives(const tseed_run_t *run, int z);
 
 /* Whether tiles whose answer did not change are left alone. */
 int tseed_run_leaves_unchanged(const tseed_run_t *run);

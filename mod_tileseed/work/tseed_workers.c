@@ -9,6 +9,7 @@
 #include "base/tseed_memory.h"
 #include "image/tseed_cutter.h"
 #include "work/tseed_job_cut.h"
+#include "work/tseed_job_derive.h"
 #include "work/tseed_job_remove.h"
 #include "work/tseed_job_store.h"
 
@@ -86,6 +87,8 @@ static void work(worker_t *worker, tseed_job_t *job)
         tseed_job_no_store(job, NULL, rv);
     } else if (job->stage == TSEED_STAGE_CHECK) {
         tseed_job_check(store, job);
+    } else if (job->stage == TSEED_STAGE_DERIVE) {
+        tseed_job_derive(worker->cutter, store, job, worker->scratch);
     } else if (job->stage == TSEED_STAGE_CUT) {
         tseed_job_cut(worker->cutter, store, job, worker->scratch);
     } else if (job->stage == TSEED_STAGE_REMOVE) {

@@ -508,6 +508,18 @@ LIMITS = [
      "TileSeedKeep: '0-7' is not understood, zoom= is expected"),
     (layer('TileSeedKeep zoom=1', '!TileSeedKeep zoom=2-3'),
      'TileSeedKeep: it is there twice, the first is on line 4 of @ROOT@/ours.conf'),
+    (layer('!TileSeedDerive zoom=4-63'),
+     "TileSeedDerive: zoom=: '4-63' is not possible, FIRST-LAST within 0 to 62 is expected"),
+    (layer('!TileSeedDerive on'),
+     "TileSeedDerive: 'on' is not understood, zoom= is expected"),
+    (layer('!TileSeedDerive zoom=2-6', 'TileSeedGrid EPSG:3857 zoom=0-6'),
+     "TileSeedDerive: level 6 can't be derived, because it is the last one that the layer has in "
+     "'EPSG:3857': levels below 6 are expected"),
+    ('<TileSeedGridSet g>\n    TileSeedSRS 32632\n    TileSeedExtent 0 0 1000 1000\n'
+     '    TileSeedResolutions 4 2 0.8\n</TileSeedGridSet>\n'
+     + layer('TileSeedGrid g', '!TileSeedDerive zoom=0-1'),
+     "TileSeedDerive: a tile must be made of four: the resolution of grid set 'g' does not halve "
+     'from level 1 to level 2'),
     (layer('!TileSeedRetries -1'),
      "TileSeedRetries: '-1' is not possible, a whole number from 0 to 1000 is expected"),
     (layer('TileSeedRetries 1', '!TileSeedRetries 2'),

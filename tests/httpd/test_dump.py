@@ -167,6 +167,7 @@ def limits(chance):
     """What a layer, or the defaults, may say."""
     return chance.some([
         f'TileSeedKeep zoom={chance.one("0-3", "5", "0-63", "60-63")}',
+        f'TileSeedDerive {chance.one("off", "zoom=60-62")}',
         f'TileSeedReseed {chance.one("all", "changed")}',
         f'TileSeedRetries {chance.number(0, 1000)}',
         f'TileSeedFailureLimit {chance.one("-1", "0", "5%", "100%", "123456789012")}',

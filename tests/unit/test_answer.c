@@ -200,7 +200,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         tseed_answer_task(&task, &progress, pool),
         "{\"id\":5000000000,\"layer\":\"topp:states\",\"gridSetId\":\"EPSG:4326\","
         "\"format\":\"image/png\",\"type\":\"reseed\",\"bounds\":[-124,0.1,66,72.5],"
-        "\"zoomStart\":1,\"zoomStop\":12,\"threadCount\":4,"
+        "\"zoomStart\":1,\"zoomStop\":12,\"derived\":null,\"threadCount\":4,"
         "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
         "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"

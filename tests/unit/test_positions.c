@@ -118,9 +118,45 @@ static void test_positions__levels_come_one_after_the_other(void **state)
     assert_int_equal(positions.count, 18 * 10 + 35 * 20);
     assert_int_equal(positions.first[0], 0);
     assert_int_equal(positions.first[1], 180);
-    assert_int_equal(positions.first[2], 880);
+    assert_int_equal(positions.metatiles[0], 180);
+    assert_int_equal(positions.metatiles[1], 700);
     assert_int_equal(tseed_positions_at(&positions, 179).whole.z, 0);
     assert_int_equal(tseed_positions_at(&positions, 180).whole.z, 1);
+}
+
+/* Levels 0 to 6 of which 2 to 4 are derived, and all the ways a task may lie beside them. */
+static void test_positions__derived_levels_come_last_and_from_the_highest_down(void **state)
+{
+    static const tseed_derived_t derived = {2, 5};
+    static const struct {
+        int start, stop, levels[8];
+    } cases[] = {
+        {0, 6, {0, 1, 5, 6, 4, 3, 2, -1}}, {0, 1, {0, 1, -1}}, {5, 6, {5, 6, -1}},
+        {2, 4, {4, 3, 2, -1}},             {3, 3, {3, -1}},    {0, 3, {0, 1, 3, 2, -1}},
+        {3, 6, {5, 6, 4, 3, -1}},          {1, 5, {1, 5, 4, 3, 2, -1}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const tseed_shape_t shape = {cases[i].start, cases[i].stop, 1, 1};
+        tseed_positions_t positions;
+        int64_t first = 0;
+
+        tseed_positions_init_derived(&positions, mercator(), &mercator()->extent, &shape, &derived);
+        for (int k = 0; cases[i].levels[k] >= 0; k++) {
+            const int z = cases[i].levels[k];
+
+            assert_int_equal(tseed_derived_level(&derived, shape.zoom_start, shape.zoom_stop, k),
+                             z);
+            assert_int_equal(positions.first[z], first);
+            assert_int_equal(tseed_positions_at(&positions, first).whole.z, z);
+            assert_int_equal(tseed_positions_of(&positions, z, 0, 0), first);
+            assert_int_equal(tseed_positions_tiles_before(&positions, first), first);
+            first += INT64_C(1) << 2 * z;
+        }
+        assert_int_equal(positions.count, first);
+        assert_int_equal(positions.tiles, first);
+    }
 }
 
 static void test_positions__neighbours_share_a_page_of_32_by_32(void **state)
@@ -356,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_positions__blocks_follow_each_other_as_drawn),
         cmocka_unit_test(test_positions__metatiles_are_aligned_to_the_grid),
         cmocka_unit_test(test_positions__levels_come_one_after_the_other),
+        cmocka_unit_test(test_positions__derived_levels_come_last_and_from_the_highest_down),
         cmocka_unit_test(test_positions__neighbours_share_a_page_of_32_by_32),
         cmocka_unit_test(test_positions__tiles_of_others_have_none),
         cmocka_unit_test(test_positions__nothing_to_do_is_no_position),
