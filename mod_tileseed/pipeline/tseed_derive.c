@@ -36,7 +36,6 @@ void tseed_derive_prepare(tseed_job_t *job, tseed_origins_t *origins)
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.upstream = job->run->tileset.layer->source.addresses[0].upstream;
     job->transfer.http_status = 0;
-    job->transfer.took = 0;
     job->transfer.next_condition[0] = '\0';
     job->run->deriving++;
     job->run->pixels_expected += pixels_of(job);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "image/tseed_average.h"
@@ -307,6 +308,7 @@ void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
 {
     const tseed_subset_t *subset = job->run->tileset.subset;
     const tseed_gridset_t *gridset = subset->gridset;
+    const apr_time_t begun = tseed_clock_monotonic();
     derive_t derive = {
         .cutter = cutter,
         .store = store,
@@ -325,4 +327,5 @@ void tseed_job_derive(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
     } else if (job->outcome == TSEED_JOB_OK) {
         make_picture(&derive);
     }
+    job->transfer.took = tseed_clock_monotonic() - begun + 1; /* 0 would mean: nothing was done */
 }

@@ -212,7 +212,9 @@ def test_requests_make_tiles_of_what_is_there(httpd, imagery):
     httpd.start(REST + TILES + stub(imagery, 'TileSeedDerive zoom=0-2'))
     done(httpd, 'stub', zoomStart=3, zoomStop=3, bounds=coords(0, 0, 500, 500))
     imagery.requests.clear()
-    assert httpd.get('/tiles/stub/small/2/1/1.png').status == 404      # rows from the top
+    answer = httpd.get('/tiles/stub/small/2/1/1.png')
+    assert answer.status == 404     # rows are counted from the top here
+    assert MISSING % (3, 0, 4, 3) in answer.text
     answer = httpd.get('/tiles/stub/small/2/1/3.png')
     assert answer.status == 200 and answer.headers['Cache-Status'].endswith('stored')
     answer = httpd.get('/tiles/stub/small/1/1/1.png')

@@ -30,9 +30,10 @@ static tseed_positions_t positions_of(const tseed_task_t *task)
 {
     tseed_positions_t positions;
 
-    tseed_positions_init(
+    tseed_positions_init_derived(
         &positions, tseed_gridset_builtin("EPSG:4326"), &task->bounds,
-        &(tseed_shape_t){task->zoom_start, task->zoom_stop, task->meta_width, task->meta_height});
+        &(tseed_shape_t){task->zoom_start, task->zoom_stop, task->meta_width, task->meta_height},
+        &task->derived);
     return positions;
 }
 
@@ -83,20 +84,37 @@ static void check_levels(const tseed_task_t *task, const tseed_progress_t *progr
     }
 }
 
-static void test_task_levels__equal_what_is_counted(void **state)
+static void check_any_progress(const tseed_task_t *task)
 {
-    const tseed_task_t task = task_of(0, 9);
-    const int64_t count = positions_of(&task).count;
+    const int64_t count = positions_of(task).count;
 
-    (void)state;
     srand(1);
     assert_true(count > 3 * TSEED_WINDOW);
     for (int i = 0; i < ROUNDS; i++) {
         tseed_progress_t progress;
 
         finish_some(&progress, i == 0 ? 0 : i == 1 ? count : rand() % count, count);
-        check_levels(&task, &progress);
+        check_levels(task, &progress);
     }
+}
+
+static void test_task_levels__equal_what_is_counted(void **state)
+{
+    const tseed_task_t task = task_of(0, 9);
+
+    (void)state;
+    check_any_progress(&task);
+}
+
+static void test_task_levels__of_derived_levels_equal_what_is_counted(void **state)
+{
+    tseed_task_t task = task_of(0, 9);
+
+    (void)state;
+    task.derived = (tseed_derived_t){2, 7};
+    check_any_progress(&task);
+    task.derived = (tseed_derived_t){0, 9};
+    check_any_progress(&task);
 }
 
 static void test_task_levels__begin_with_the_first_of_the_task(void **state)
@@ -158,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_task_levels__equal_what_is_counted),
+        cmocka_unit_test(test_task_levels__of_derived_levels_equal_what_is_counted),
         cmocka_unit_test(test_task_levels__begin_with_the_first_of_the_task),
         cmocka_unit_test(test_task_levels__of_a_truncate_are_one_by_one),
         cmocka_unit_test(test_task_levels__of_a_list),
