@@ -42,6 +42,7 @@ static void submit(tseed_capabilities_check_t *check, request_t *request)
     transfer->upstream = request->address->upstream;
     transfer->owner = request;
     transfer->most = ANSWER_BYTES_MAX;
+    transfer->is_document = 1;
     transfer->may_go_elsewhere = 1; /* it is never worth a probe */
     tseed_fetcher_submit(check->context->fetcher, transfer);
 }

@@ -20,7 +20,8 @@ struct tseed_fetcher_t {
     pthread_t thread;
     tseed_fetch_done_t *done;
     void *baton;
-    CURLM *multi; /* the thread's, except for the wake-up */
+    CURLM *multi;  /* the thread's, except for the wake-up */
+    CURLSH *share; /* the thread's: TLS sessions, so that each connection can resume any of them */
 
     /* shared, under lock; a letter without an address is an order to cancel its owner's transfers,
      * without an owner as well to cancel all and to leave */
@@ -164,7 +165,7 @@ static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *u
     tseed_lane_t *lane = find_lane(fetcher, upstream);
 
     if (!lane) {
-        lane = tseed_lane_create(upstream);
+        lane = tseed_lane_create(upstream, fetcher->share);
         tseed_lane_describe(lane, &lane->outlook);
         lane->number = fetcher->lanes ? fetcher->lanes->number + 1 : 0;
         pthread_mutex_lock(&fetcher->lock);
@@ -355,9 +356,11 @@ apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t 
 {
     tseed_fetcher_t *made = apr_pcalloc(pool, sizeof(*made));
 
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(made->multi = curl_multi_init())) {
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(made->multi = curl_multi_init()) ||
+        !(made->share = curl_share_init())) {
         return APR_ENOMEM;
     }
+    curl_share_setopt(made->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     curl_multi_setopt(made->multi, CURLMOPT_MAXCONNECTS, IDLE_CONNECTIONS_MAX);
     made->done = done;
     made->baton = baton;
@@ -378,5 +381,6 @@ void tseed_fetcher_destroy(tseed_fetcher_t *fetcher)
         tseed_lane_destroy(lane);
     }
     curl_multi_cleanup(fetcher->multi);
+    curl_share_cleanup(fetcher->share);
     pthread_mutex_destroy(&fetcher->lock);
 }

@@ -78,7 +78,7 @@ static struct curl_slist *header_list(const apr_array_header_t *headers)
     return list;
 }
 
-tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream)
+tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share)
 {
     tseed_lane_t *lane = calloc(1, sizeof(*lane));
 
@@ -86,6 +86,7 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream)
         abort();
     }
     lane->upstream = upstream;
+    lane->share = share;
     lane->headers = header_list(upstream->headers);
     lane->probe.upstream = upstream;
     lane->probe.owner = &lane->probe;
@@ -133,7 +134,7 @@ static tseed_wire_t *idle_wire(tseed_lane_t *lane)
         wire = wire->next;
     }
     if (!wire) {
-        wire = tseed_wire_create(lane->upstream, lane->headers);
+        wire = tseed_wire_create(lane->upstream, lane->headers, lane->share);
         wire->lane = lane;
         wire->next = lane->wires;
         lane->wires = wire;

@@ -24,6 +24,7 @@
 typedef struct tseed_lane_t {
     const tseed_upstream_t *upstream;
     unsigned number;               /* of the lane among all, in the order of their making */
+    CURLSH *share;                 /* what its wires have in common with others, borrowed */
     struct curl_slist *headers;    /* the upstream's own */
     tseed_transfer_t *waiting;     /* by round */
     int64_t round;                 /* the one that is being served */
@@ -40,8 +41,8 @@ typedef struct tseed_lane_t {
     struct tseed_lane_t *next;
 } tseed_lane_t;
 
-/* The lane of an upstream, which outlives it; malloc'd, as long as the fetcher. */
-tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream);
+/* The lane of an upstream, which outlives it, as `share` does; malloc'd, as long as the fetcher. */
+tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share);
 
 /* Nothing waits and nothing is under way. */
 void tseed_lane_destroy(tseed_lane_t *lane);

@@ -190,7 +190,6 @@ static void set_basics(tseed_wire_t *wire)
 #endif
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, USER_AGENT);
-    curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, ""); /* all that curl can decode */
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 #if CURL_AT_LEAST_VERSION(7, 85, 0)
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -214,7 +213,8 @@ static void set_upstream(CURL *easy, const tseed_upstream_t *upstream)
     }
 }
 
-tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers)
+tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers,
+                                CURLSH *share)
 {
     tseed_wire_t *wire = calloc(1, sizeof(*wire));
 
@@ -223,6 +223,7 @@ tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_sl
     }
     set_basics(wire);
     set_upstream(wire->easy, upstream);
+    curl_easy_setopt(wire->easy, CURLOPT_SHARE, share);
     wire->headers = headers;
     return wire;
 }
@@ -245,6 +246,21 @@ static void set_identity(tseed_wire_t *wire)
     curl_easy_setopt(wire->easy, CURLOPT_USERPWD, wire->is_other ? NULL : upstream->credentials);
 }
 
+/* Requests of one upstream go over one connection where it speaks HTTP/2: those that begin together
+ * wait until the first one has found out. Without TLS, HTTP/2 is not asked for. */
+static void set_waiting(CURL *easy, const char *url)
+{
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, strncasecmp(url, "https:", 6) == 0 ? 1L : 0L);
+}
+
+/* To compress a picture that is compressed already would cost the upstream time and gain nothing.
+ * Either way curl takes any coding that it knows, asked for or not. */
+static void set_coding(const tseed_wire_t *wire)
+{
+    curl_easy_setopt(wire->easy, CURLOPT_ACCEPT_ENCODING,
+                     wire->transfer->is_document ? "" : "identity");
+}
+
 /* A connection that is kept may lead anywhere: one that must not is opened anew, and looked at. */
 static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
 {
@@ -257,6 +273,7 @@ static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
     wire->answered = wire->modified = -1;
     set_identity(wire);
     curl_easy_setopt(wire->easy, CURLOPT_URL, url);
+    set_waiting(wire->easy, url);
     curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_FORBID_REUSE, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_TIMEOUT_MS,
@@ -270,6 +287,7 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
     wire->hops = 0;
     wire->begun = now;
     aim(wire, transfer->url, now);
+    set_coding(wire);
     curl_easy_setopt(wire->easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)transfer->most);
 }
 

@@ -35,8 +35,9 @@ typedef struct tseed_wire_t {
     char detail[CURL_ERROR_SIZE]; /* curl's words for a failure */
 } tseed_wire_t;
 
-/* `headers` of the upstream are borrowed and outlive the wire. */
-tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers);
+/* `headers` of the upstream and `share` are borrowed and outlive the wire. */
+tseed_wire_t *tseed_wire_create(const tseed_upstream_t *upstream, struct curl_slist *headers,
+                                CURLSH *share);
 void tseed_wire_destroy(tseed_wire_t *wire);
 
 /* Prepares an idle wire for a transfer. */

@@ -20,6 +20,7 @@ FAULTS = {
     'hang': (Fault('hang'), 'no answer within 2 s'),
     'mistyped': (Fault('mistyped'), '200 with data called text'),
     'huge': (Fault('huge', 65 << 20), 'answer longer than 67108864 bytes'),
+    'bomb': (Fault('bomb', 65 << 20), 'answer longer than 67108864 bytes'),
 }
 
 

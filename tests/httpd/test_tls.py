@@ -90,63 +90,64 @@ def test_the_way_to_tls(httpd, secure, upstream, certificate):
     assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
 
 
-OTHER = '''
+HTTP2 = '''
 LoadModule ssl_module "@MODULES@/mod_ssl.so"
 LoadModule http2_module "@MODULES@/mod_http2.so"
 Listen 127.0.0.1:@SECURE@
 LogLevel ssl:error
-LogFormat "%H %s %{SSL_SESSION_RESUMED}x %q" protocols
+LogFormat "%H %s %{remote}p %{SSL_SESSION_RESUMED}x %q" protocols
 <VirtualHost 127.0.0.1:@SECURE@>
     SSLEngine on
     SSLCertificateFile "@ROOT@/both.pem"
     Protocols @PROTOCOLS@
+    KeepAlive @KEEP@
     CustomLog "@ROOT@/protocols.log" protocols
 </VirtualHost>
 '''
 
 
-@pytest.fixture(name='protocols')
-def fixture_protocols():
-    """What the other httpd speaks."""
-    return 'h2 http/1.1'
-
-
-@pytest.fixture(name='other')
-def fixture_other(plain_httpd, certificate, protocols):
-    """The address of a MapServer behind an httpd that speaks TLS."""
+def secured(plain_httpd, certificate, protocols, keep='On'):
+    """The address of a MapServer behind an httpd that offers these protocols."""
     if not (MODULES / 'mod_http2.so').exists() or not (MODULES / 'mod_ssl.so').exists():
         pytest.skip('httpd has no mod_http2 or no mod_ssl')
     port = free_port()
     copy = plain_httpd.path('both.pem')
     copy.write_text(certificate.read_text())
     copy.chmod(0o600)
-    plain_httpd.start(OTHER.replace('@MODULES@', str(MODULES)).replace('@SECURE@', str(port))
-                      .replace('@PROTOCOLS@', protocols))
+    plain_httpd.start(HTTP2.replace('@MODULES@', str(MODULES)).replace('@SECURE@', str(port))
+                      .replace('@PROTOCOLS@', protocols).replace('@KEEP@', keep))
     return f'https://127.0.0.1:{port}/wms'
 
 
+@pytest.fixture(name='http2')
+def fixture_http2(plain_httpd, certificate):
+    """The address of a MapServer behind an httpd that offers HTTP/2."""
+    return secured(plain_httpd, certificate, 'h2 http/1.1')
+
+
 def spoken(server):
-    """What a server was asked for: (protocol, status, whose TLS session) of each GetMap."""
+    """What a server was asked for: (protocol, status) of each GetMap."""
+    return [tuple(words[:2]) for words in logged(server)]
+
+
+def logged(server):
+    """(protocol, status, port of the client, TLS session, query) of each GetMap."""
     lines = server.path('protocols.log').read_text().splitlines()
-    return [tuple(line.split()[:3]) for line in lines if 'GetMap' in line]
-
-
-def world(url, known):
-    """A layer of the map behind that address, by four connections."""
-    return (REST + f'TileSeedUpstream new {url} connections=4 {known}\n'
-            + layer('world', 'TileSeedSource wms upstream:new layers=world',
-                    'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
+    return [line.split() for line in lines if 'GetMap' in line]
 
 
 @one_mpm
-def test_http2_where_it_is_offered(httpd, plain_httpd, other, certificate):
+def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
     """A seed is made over HTTP/2, with as many requests as the task counts, and can be ended."""
-    httpd.start(world(other, trust(httpd, certificate)))
+    httpd.start(REST + f'TileSeedUpstream new {http2} connections=4 {trust(httpd, certificate)}\n'
+                + layer('world', 'TileSeedSource wms upstream:new layers=world',
+                        'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
     document = done(httpd, 'world', zoomStop=3, threadCount=4)
     assert counts(document) == (sum(2 << 2 * z for z in range(4)), 0, 0, 0)
     wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
     asked = spoken(plain_httpd)
-    assert {one[:2] for one in asked} == {('HTTP/2.0', '200')}
+    assert set(asked) == {('HTTP/2.0', '200')}
+    assert len({words[2] for words in logged(plain_httpd)}) == 1    # they share a connection
     number = begin(httpd, 'world', type='reseed', threadCount=4)
     wait_until(lambda: task(httpd, number)['tilesMade'])
     assert f'[{number}: world, RESEED, RUNNING]' in terminate(httpd)
@@ -157,11 +158,30 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, other, certificate):
 
 
 @one_mpm
-@pytest.mark.parametrize('protocols', ['http/1.1\n    KeepAlive off'])
-def test_sessions_are_resumed(httpd, plain_httpd, other, certificate):
-    """A server that closes each connection need not be asked for its certificate each time."""
-    httpd.start(world(other, trust(httpd, certificate)))
+def test_sessions_are_resumed(httpd, plain_httpd, certificate):
+    """An upstream that ends each connection: later ones go on with the session of an earlier one,
+    whichever of the transfers had that."""
+    address = secured(plain_httpd, certificate, 'http/1.1', keep='Off')
+    httpd.start(REST + f'TileSeedUpstream new {address} connections=4 {trust(httpd, certificate)}\n'
+                + layer('world', 'TileSeedSource wms upstream:new layers=world',
+                        'TileSeedGrid EPSG:4326', 'TileSeedMetatile 1x1'))
     document = done(httpd, 'world', zoomStop=3, threadCount=4)
-    wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
-    sessions = [session for *_, session in spoken(plain_httpd)]
-    assert sessions.count('Resumed') > len(sessions) / 2
+    wait_until(lambda: len(logged(plain_httpd)) == document['upstreamRequests'])
+    asked = logged(plain_httpd)
+    assert {(words[0], words[1]) for words in asked} == {('HTTP/1.1', '200')}
+    assert len({words[2] for words in asked}) > 4
+    # four connections may be made before there is a session
+    assert sum(words[3] == 'Initial' for words in asked) <= 4, asked
+    assert sum(words[3] == 'Resumed' for words in asked) >= len(asked) - 4
+
+
+@one_mpm
+def test_pictures_are_not_asked_for_compressed(httpd, upstream):
+    """Documents are. A picture that comes compressed all the same is taken."""
+    upstream.capabilities = '<WMT_MS_Capabilities/>'
+    upstream.faults = [Fault('gzip')]
+    httpd.start(REST + stub(upstream))
+    assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
+    assert {headers['Accept-Encoding'] for headers in upstream.headers} == {'identity'}
+    wait_until(lambda: upstream.capabilities_headers)
+    assert 'gzip' in upstream.capabilities_headers[0]['Accept-Encoding']

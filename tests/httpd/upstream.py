@@ -105,6 +105,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """What the service says of itself, if it does; no part of the script."""
         owner = self.server.owner
         owner.capabilities_requests += 1
+        owner.capabilities_headers.append(self.headers)
         if owner.capabilities_requests <= owner.refuse_capabilities:
             self.answer(b'later', 'text/plain', status=503)
         elif owner.capabilities:
@@ -272,6 +273,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def fault_bomb(self, asked, number):
+        """So many zeros, compressed to a thousandth."""
+        body = gzip.compress(bytes(int(number)))
+        self.answer(body, self.mime(asked), more={'Content-Encoding': 'gzip'})
+
     def fault_old(self, asked, _number):
         """A good answer of HTTP/1.0, which ends with the connection."""
         self.protocol_version = 'HTTP/1.0'
@@ -330,6 +336,7 @@ class Upstream:
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.capabilities_requests = 0
+        self.capabilities_headers = []
         self.under_way = 0
         self.decide = lambda asked: None
         self.ended = threading.Event()

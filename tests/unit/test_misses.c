@@ -16,6 +16,7 @@
 
 #include "base/tseed_clock.h"
 #include "board/tseed_counters.h"
+#include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "pool_fixture.h"
@@ -128,6 +129,16 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
 }
 
 void tseed_stages_arrive(tseed_job_t *job)
+{
+    (void)job;
+}
+
+int tseed_derive_is(const tseed_job_t *job)
+{
+    return tseed_run_derives(job->run, job->metatile.whole.z);
+}
+
+void tseed_derive_arrive(tseed_job_t *job)
 {
     (void)job;
 }
@@ -483,6 +494,52 @@ static void test_misses__an_answer_that_is_no_picture_is_a_failure(void **state)
     assert_told(asker, TSEED_MISS_FAILED, "a text");
 }
 
+/* A job of a derived metatile, whose stage DERIVE has come back. */
+static void derive(tseed_job_t *job, tseed_outcome_t outcome)
+{
+    tseed_stages_work(NULL, job, TSEED_STAGE_DERIVE);
+    job->outcome = outcome;
+    come_back(job);
+}
+
+static void test_misses__derive_though_the_upstream_is_away(void **state)
+{
+    const asker_t *asker;
+
+    (void)state;
+    run.positions.derived = (tseed_derived_t){3, 4};
+    outlook = (tseed_outlook_t){.since = 1, .next = now + 1, .cause = "no connection"};
+    asker = ask(0, 0);
+    check(&jobs[0], 0);
+    assert_waits(asker);
+    assert_int_equal(fetches, 1); /* the stages know that it is a DERIVE */
+    derive(&jobs[0], TSEED_JOB_OK);
+    begin_cut(&jobs[0]);
+    cut(&jobs[0], TSEED_JOB_OK);
+    assert_told(asker, TSEED_MISS_STORED, "");
+}
+
+/* Who asks for a tile that could be made gets it; the failure is no answer of the upstream. */
+static void test_misses__say_which_tile_below_is_missing(void **state)
+{
+    const asker_t *lacking, *made;
+
+    (void)state;
+    run.positions.derived = (tseed_derived_t){3, 4};
+    lacking = ask(5, 7);
+    made = ask(4, 4);
+    check(&jobs[0], 0);
+    jobs[0].lacking[0] = 1 << 13; /* the fourth row's second */
+    derive(&jobs[0], TSEED_JOB_OK);
+    begin_cut(&jobs[0]);
+    strcpy(jobs[0].cause, "tile 4/10/14 is missing");
+    cut(&jobs[0], TSEED_JOB_LACKS);
+    assert_told(made, TSEED_MISS_STORED, "");
+    assert_told(lacking, TSEED_MISS_REFUSED, "tile 4/10/14 is missing");
+    assert_int_equal(run.errors, 0);
+    assert_null(run.failed);
+}
+
 static void test_misses__leave_a_metatile_alone_that_crashed_two_seeders(void **state)
 {
     (void)state;
@@ -690,6 +747,8 @@ int main(void)
         TEST(ask_again_when_a_failure_counts_no_more),
         TEST(do_not_ask_an_upstream_before_it_is_due),
         TEST(an_answer_that_is_no_picture_is_a_failure),
+        TEST(derive_though_the_upstream_is_away),
+        TEST(say_which_tile_below_is_missing),
         TEST(leave_a_metatile_alone_that_crashed_two_seeders),
         TEST(refuse_one_tile_set_too_many),
         TEST(are_busy_while_the_tile_set_is_not_to_be_had),
