@@ -246,13 +246,6 @@ static void set_identity(tseed_wire_t *wire)
     curl_easy_setopt(wire->easy, CURLOPT_USERPWD, wire->is_other ? NULL : upstream->credentials);
 }
 
-/* Requests of one upstream go over one connection where it speaks HTTP/2: those that begin together
- * wait until the first one has found out. Without TLS, HTTP/2 is not asked for. */
-static void set_waiting(CURL *easy, const char *url)
-{
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, strncasecmp(url, "https:", 6) == 0 ? 1L : 0L);
-}
-
 /* To compress a picture that is compressed already would cost the upstream time and gain nothing.
  * Either way curl takes any coding that it knows, asked for or not. */
 static void set_coding(const tseed_wire_t *wire)
@@ -273,7 +266,6 @@ static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
     wire->answered = wire->modified = -1;
     set_identity(wire);
     curl_easy_setopt(wire->easy, CURLOPT_URL, url);
-    set_waiting(wire->easy, url);
     curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_FORBID_REUSE, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_TIMEOUT_MS,

