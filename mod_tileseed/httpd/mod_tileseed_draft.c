@@ -61,6 +61,7 @@ static const struct {
     {TSEED_SAID_EXPIRES, MEMBER(expires)},
     {TSEED_SAID_ON_MISS, MEMBER(on_miss)},
     {TSEED_SAID_MAX_TILESETS, MEMBER(tilesets_most)},
+    {TSEED_SAID_PRUNE, MEMBER(prune)},
 };
 
 /* A source that has single tiles gets no metatiles from the defaults: those are for sources that

@@ -21,7 +21,8 @@ const char *tseed_task_state_name(tseed_task_state_t state)
 
 int64_t tseed_progress_processed(const tseed_progress_t *progress)
 {
-    return progress->made + progress->skipped + progress->removed + progress->failed;
+    return progress->made + progress->skipped + progress->removed + progress->failed +
+           progress->pruned;
 }
 
 int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position)

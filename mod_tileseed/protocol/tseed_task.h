@@ -50,12 +50,15 @@ typedef struct {
 #define TSEED_REASON_SIZE 240
 
 /* How far a task is: plain data without pointers, copied whole between database, board and seeder.
- * Invariant: unchanged <= skipped, made + skipped + removed + failed <= tiles_total, equal when
- * state is DONE. */
+ * Invariant: unchanged <= skipped, wrong <= looked, made + skipped + removed + failed + pruned <=
+ * tiles_total, equal when state is DONE. */
 typedef struct {
     int32_t state; /* tseed_task_state_t */
     int32_t reserved;
     int64_t made, skipped, removed, failed; /* tiles */
+    int64_t pruned;                         /* tiles taken to be of the colour above them */
+    int64_t looked;                         /* pruned metatiles that were fetched all the same, */
+    int64_t wrong;                          /* and those of them that are of another colour */
     int64_t unchanged;                      /* those of the skipped whose answer was as before */
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
@@ -106,7 +109,7 @@ typedef struct {
 const char *tseed_task_type_name(tseed_task_type_t type);
 const char *tseed_task_state_name(tseed_task_state_t state);
 
-/* made + skipped + removed + failed. */
+/* made + skipped + removed + failed + pruned. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);
 
 /* Whether a position is finished. */

@@ -308,10 +308,10 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
     const tseed_finding_t *above = NULL;
     int ends = 0;
 
-    for (int level = z - 1; level >= 0 && !ends; level--) {
+    for (int level = z; level >= 0 && !ends; level--) {
         const tseed_finding_t *found =
             findings->of_level[level] ? find_at(findings, positions->gridset, level, &point) : NULL;
-        const int prunes = found && tseed_finding_prunes(findings, found) &&
+        const int prunes = found && level < z && tseed_finding_prunes(findings, found) &&
                            (!counts || counts(baton, found));
 
         if ((prunes || (found && found->is_hole)) && is_below(found, positions, z, x, y)) {

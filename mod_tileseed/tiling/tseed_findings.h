@@ -31,6 +31,7 @@ typedef struct {
     uint32_t shade;      /* which colour, from 1; 0: several */
     int depth;
     int is_hole;
+    int is_clean; /* nothing of another colour lies below, as far as its finder knows */
     /* for those who keep the set */
     int is_saved, is_changed;
     int is_gone; /* only to be deleted where it is saved; no call finds it */
@@ -76,8 +77,8 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
                                             const tseed_positions_t *positions, int z, int64_t x,
                                             int64_t y, tseed_finding_counts_t *counts, void *baton);
 
-/* The metatiles of a sequence at a deeper level all of whose wanted tiles lie below a finding. Empty
- * (maxx < minx): there are none. */
+/* The metatiles of a sequence at a deeper level, or at its own, all of whose wanted tiles lie below
+ * a finding. Empty (maxx < minx): there are none. */
 tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
                                        const tseed_positions_t *positions, int z);
 

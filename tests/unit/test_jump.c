@@ -36,12 +36,13 @@ static tseed_gridset_t world(int width, int height)
 
 /* ---- an oracle that looks at each tile ---- */
 
-/* The same arithmetic on integers, as each level has exactly four tiles for one above. */
+/* The same arithmetic on integers, as each level has exactly four tiles for one above. A metatile is
+ * below itself. */
 static int is_below(const tseed_finding_t *finding, const tseed_range_t *tiles)
 {
     const int levels = tiles->z - finding->range.z;
 
-    for (int64_t y = tiles->miny; levels > 0 && y <= tiles->maxy; y++) {
+    for (int64_t y = tiles->miny; levels >= 0 && y <= tiles->maxy; y++) {
         for (int64_t x = tiles->minx; x <= tiles->maxx; x++) {
             if (x >> levels < finding->range.minx || x >> levels > finding->range.maxx ||
                 y >> levels < finding->range.miny || y >> levels > finding->range.maxy) {
@@ -49,7 +50,7 @@ static int is_below(const tseed_finding_t *finding, const tseed_range_t *tiles)
             }
         }
     }
-    return levels > 0;
+    return levels >= 0;
 }
 
 /* The class of task 1's own findings is 1, that of others' is 2; those of task 3 do not count. */
@@ -86,7 +87,7 @@ static int expected_class(const tseed_findings_t *findings, const tseed_range_t 
     size_t cursor = 0;
 
     while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
-        if (!at->is_gone && prunes(at) && is_below(at, wanted) && at->range.z >= from &&
+        if (!at->is_gone && prunes(at) && at->range.z < wanted->z && is_below(at, wanted) && at->range.z >= from &&
             (!best || at->range.z < best->range.z)) {
             best = at;
         }
