@@ -119,4 +119,8 @@ int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position);
  * position that is not finished. */
 void tseed_progress_finish(tseed_progress_t *progress, int64_t position);
 
+/* Marks all positions from `low` to before `end` as finished, and so moves `low` there. No position
+ * from `end` on is finished. */
+void tseed_progress_pass(tseed_progress_t *progress, int64_t end);
+
 #endif

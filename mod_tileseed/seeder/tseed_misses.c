@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
@@ -156,12 +157,27 @@ static int is_there(const tseed_job_t *job)
            tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
 }
 
+/* Whether the metatile is made of the colour above it. */
+static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
+{
+    job->shade = tseed_prune_shade(misses->uses.prune, job->run, job->position);
+    job->is_made_of_shade = job->shade != NULL;
+    if (job->shade) {
+        job->is_stale = 0;
+        begin_cut(job);
+    }
+    return job->shade != NULL;
+}
+
 /* An upstream that is away is asked no more than its pace allows: a request that comes before the
  * upstream is due again hears so at once. */
 static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
 {
     tseed_outlook_t outlook;
 
+    if (begin_shade(misses, job)) {
+        return;
+    }
     tseed_upstreams_get(misses->uses.context->fetcher, &outlook, job->run);
     if (outlook.since && tseed_clock_monotonic() < outlook.next) {
         memcpy(job->cause, outlook.cause, sizeof(job->cause));
@@ -282,6 +298,42 @@ static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_que
     tseed_flight_join(&misses->shared, flight, question, end);
 }
 
+/* Answers a request with a tile in a file without a name. */
+static void hand_over(int end, const tseed_shade_t *shade)
+{
+    const tseed_reply_t reply = {.outcome = TSEED_MISS_PRUNED};
+    const int file = memfd_create("tile", MFD_CLOEXEC);
+
+    if (file >= 0 && write(file, shade->data, shade->length) == (ssize_t)shade->length) {
+        tseed_miss_answer(end, &reply, file);
+    } else {
+        turn_away(end, busy("there is no memory for it"));
+    }
+    if (file >= 0) {
+        close(file);
+    }
+}
+
+static const char not_pruned[] = "it was not made";
+
+/* Answers requests for pruned tiles of which none is written, and requests that want no others.
+ * Returns whether the request has its answer. */
+static int answer_at_once(tseed_misses_t *misses, const tseed_question_t *question,
+                          tseed_run_t *run, int64_t position, int end)
+{
+    const tseed_shade_t *shade = tseed_prune_shade(misses->uses.prune, run, position);
+
+    if (shade && run->tileset.layer->prune.sparse) {
+        hand_over(end, shade);
+        return 1;
+    }
+    if (!shade && question->is_pruned_only) {
+        turn_away(end, reply_of(TSEED_MISS_REFUSED, 0, not_pruned));
+        return 1;
+    }
+    return 0;
+}
+
 /* Returns whether the request waits now; if not, the request has its answer. */
 static int join_flight(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
@@ -294,6 +346,9 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
     if (!run) {
         turn_away(end,
                   problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
+        return 0;
+    }
+    if (answer_at_once(misses, question, run, position, end)) {
         return 0;
     }
     failed = tseed_flight_failed(run, position, now);

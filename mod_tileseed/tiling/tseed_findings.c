@@ -95,8 +95,13 @@ tseed_finding_t *tseed_findings_get(tseed_findings_t *findings, int z, int64_t x
     size_t slot = slot_of(findings, z, x, y);
     tseed_finding_t *found = findings->slots[slot];
 
+    if (found && found->is_gone) {
+        *found = (tseed_finding_t){.x = x,
+                                   .y = y,
+                                   .range = {z, 0, 0, -1, -1},
+                                   .is_changed = found->is_changed};
+    }
     if (found) {
-        found->is_gone = 0;
         return found;
     }
     if (2 * (findings->count + 1) > findings->size) {

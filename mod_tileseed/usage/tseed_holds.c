@@ -284,6 +284,7 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     }
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_origins_take(holds->uses.origins, job);
+        tseed_prune_take(holds->uses.prune, job);
     }
     if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
         for_pages(holds, job, renew);
