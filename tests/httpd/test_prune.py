@@ -208,13 +208,13 @@ def test_a_truncate_forgets(httpd, upstream):
 def test_another_recipe_forgets(httpd, upstream, lines):
     """The next seed asks for what was pruned, as the new configuration has it."""
     httpd.start(sea(upstream))
-    first = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    first = done(httpd, 'stub', zoomStop=5, threadCount=1)
     assert first['tilesPruned'] > 0
     meta = lines[0].split()[1] if 'Metatile' in lines[0] else '2x2'
     lines = [] if 'Metatile' in lines[0] else lines
     prune = [] if 'Prune' in ''.join(lines) else ['TileSeedPrune uniform=30']
     httpd.restart(REST + TILES + stub(upstream, *prune, *lines, meta=meta))
-    again = done(httpd, 'stub', zoomStop=STOP)
+    again = done(httpd, 'stub', zoomStop=5, threadCount=8)
     assert counts(again) == (first['tilesPruned'], first['tilesMade'], 0, 0)
     assert again['tilesPruned'] == 0
 
