@@ -423,8 +423,8 @@ static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed
     }
 }
 
-/* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted, and
- * it is none. */
+/* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted,
+ * and it is none. */
 static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_pruned_only)
 {
     tseed_reply_t reply;

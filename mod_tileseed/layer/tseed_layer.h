@@ -147,7 +147,7 @@ typedef struct tseed_layer_t {
     int gutter_beyond;           /* it is asked for beyond the grid set's edges, too */
     tseed_source_t source;
     tseed_store_config_t store;
-    int reseed_all;                /* make tiles again though their answer is as before */
+    int reseed_all; /* make tiles again though their answer is as before */
     tseed_prune_config_t prune;
     int retries;                   /* of a metatile */
     int failure_is_share;          /* failure_limit is a percentage of a task's metatiles */

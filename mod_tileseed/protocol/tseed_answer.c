@@ -111,7 +111,8 @@ static double rate_of(const tseed_progress_t *progress)
         return (double)progress->rate / 1000;
     }
     return progress->started && taken >= APR_USEC_PER_SEC
-               ? (double)(tseed_progress_processed(progress) - progress->pruned) * APR_USEC_PER_SEC / (double)taken
+               ? (double)(tseed_progress_processed(progress) - progress->pruned) *
+                     APR_USEC_PER_SEC / (double)taken
                : 0;
 }
 

@@ -227,8 +227,8 @@ static void log_ending(const tseed_run_t *run, apr_pool_t *scratch)
               run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
               *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
               seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
-              progress->failed, pruned_of(progress, scratch), run->task->tiles_total, progress->requests,
-              *progress->reason ? ": " : "", progress->reason);
+              progress->failed, pruned_of(progress, scratch), run->task->tiles_total,
+              progress->requests, *progress->reason ? ": " : "", progress->reason);
 }
 
 static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)

@@ -50,7 +50,8 @@ typedef enum {
     TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
     TSEED_MISS_BUSY,   /* ask again later, for that cause */
     TSEED_MISS_REFUSED, /* it is not made, for that cause */
-    TSEED_MISS_PRUNED   /* it is of the colour above it and is never stored: the descriptor holds it */
+    TSEED_MISS_PRUNED   /* it is never stored, being of the colour above it: the descriptor holds
+                         * it */
 } tseed_miss_outcome_t;
 
 #define TSEED_MISS_CAUSE_SIZE 240
@@ -70,8 +71,8 @@ typedef struct {
 apr_status_t tseed_miss_open(int ends[2], int most);
 
 /* Asks for a tile and waits, for TSEED_MISS_TIMEOUT at most. If a seeder ends without an answer,
- * the next seeder is asked. *tile is a descriptor with PASSED or PRUNED, which the caller closes, and -1
- * otherwise. Failures on the way become BUSY. Child, any thread. */
+ * the next seeder is asked. *tile is a descriptor with PASSED and PRUNED, which the caller closes,
+ * and -1 otherwise. Failures on the way become BUSY. Child, any thread. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
                     const tseed_question_t *question, const tseed_cancel_t *cancel);
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
@@ -18,6 +17,7 @@
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
+#include "seeder/tseed_pruned_tiles.h"
 
 #define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
 #define CRASHES_OF_METATILE 2
@@ -298,42 +298,6 @@ static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_que
     tseed_flight_join(&misses->shared, flight, question, end);
 }
 
-/* Answers a request with a tile in a file without a name. */
-static void hand_over(int end, const tseed_shade_t *shade)
-{
-    const tseed_reply_t reply = {.outcome = TSEED_MISS_PRUNED};
-    const int file = memfd_create("tile", MFD_CLOEXEC);
-
-    if (file >= 0 && write(file, shade->data, shade->length) == (ssize_t)shade->length) {
-        tseed_miss_answer(end, &reply, file);
-    } else {
-        turn_away(end, busy("there is no memory for it"));
-    }
-    if (file >= 0) {
-        close(file);
-    }
-}
-
-static const char not_pruned[] = "it was not made";
-
-/* Answers requests for pruned tiles of which none is written, and requests that want no others.
- * Returns whether the request has its answer. */
-static int answer_at_once(tseed_misses_t *misses, const tseed_question_t *question,
-                          tseed_run_t *run, int64_t position, int end)
-{
-    const tseed_shade_t *shade = tseed_prune_shade(misses->uses.prune, run, position);
-
-    if (shade && run->tileset.layer->prune.sparse) {
-        hand_over(end, shade);
-        return 1;
-    }
-    if (!shade && question->is_pruned_only) {
-        turn_away(end, reply_of(TSEED_MISS_REFUSED, 0, not_pruned));
-        return 1;
-    }
-    return 0;
-}
-
 /* Returns whether the request waits now; if not, the request has its answer. */
 static int join_flight(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
@@ -348,7 +312,7 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
                   problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
         return 0;
     }
-    if (answer_at_once(misses, question, run, position, end)) {
+    if (tseed_pruned_tiles_answer(misses->uses.prune, question, run, position, end)) {
         return 0;
     }
     failed = tseed_flight_failed(run, position, now);

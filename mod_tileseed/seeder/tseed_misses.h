@@ -33,7 +33,7 @@ typedef struct {
     tseed_stages_t *stages;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */
     tseed_prune_t *prune;
-    int socket;                   /* where children ask; see tseed_miss.h */
+    int socket; /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;
 
 /* Makes the module, in the context's pool, with no request waiting. */

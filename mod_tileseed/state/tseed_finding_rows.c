@@ -69,9 +69,10 @@ static apr_status_t save(tseed_state_t *state, void *baton)
     const tseed_finding_t *finding = call->finding;
     const int64_t shade = finding->shade;
     const void *args[] = {
-        &call->tileset,       &finding->range.z,    &finding->x,          &finding->y,
-        &finding->range.minx, &finding->range.miny, &finding->range.maxx, &finding->range.maxy,
-        &shade,               &finding->depth,      &finding->is_hole,    &finding->is_clean,
+        &call->tileset,       &finding->range.z,    &finding->x,
+        &finding->y,          &finding->range.minx, &finding->range.miny,
+        &finding->range.maxx, &finding->range.maxy, &shade,
+        &finding->depth,      &finding->is_hole,    &finding->is_clean,
         &finding->task,
     };
 

@@ -13,8 +13,8 @@
 #include "state/tseed_state.h"
 #include "tiling/tseed_findings.h"
 
-/* At most `most` findings (tseed_finding_t) of a tile set behind the finding `after` (NULL: from the
- * first on), by level, column and row, in `pool`. */
+/* At most `most` findings (tseed_finding_t) of a tile set behind the finding `after` (NULL: from
+ * the first on), by level, column and row, in `pool`. */
 apr_status_t tseed_finding_rows_load(tseed_state_t *state, apr_array_header_t **found,
                                      int64_t tileset, const tseed_finding_t *after, int64_t most,
                                      apr_pool_t *pool);

@@ -166,7 +166,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " VALUES (%lld, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %d, %d, %d, %lld)"
         " ON CONFLICT (tileset, z, x, y) DO UPDATE SET minx = excluded.minx, miny = excluded.miny,"
         " maxx = excluded.maxx, maxy = excluded.maxy, shade = excluded.shade,"
-        " depth = excluded.depth, hole = excluded.hole, clean = excluded.clean, task = excluded.task",
+        " depth = excluded.depth, hole = excluded.hole, clean = excluded.clean, task = "
+        "excluded.task",
     [TSEED_SQL_FINDING_DELETE] =
         "DELETE FROM finding WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
     [TSEED_SQL_FINDINGS_DELETE] = "DELETE FROM finding WHERE tileset = %lld",

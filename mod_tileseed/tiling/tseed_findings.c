@@ -12,7 +12,7 @@ struct tseed_findings_t {
     tseed_finding_t **slots; /* NULL: free */
     size_t size;             /* a power of two, more than count */
     size_t count;
-    int64_t of_level[TSEED_LEVELS_MAX]; 
+    int64_t of_level[TSEED_LEVELS_MAX];
     tseed_finding_t **holes;
     unsigned hole_count, hole_room;
 };
@@ -96,10 +96,8 @@ tseed_finding_t *tseed_findings_get(tseed_findings_t *findings, int z, int64_t x
     tseed_finding_t *found = findings->slots[slot];
 
     if (found && found->is_gone) {
-        *found = (tseed_finding_t){.x = x,
-                                   .y = y,
-                                   .range = {z, 0, 0, -1, -1},
-                                   .is_changed = found->is_changed};
+        *found = (tseed_finding_t){
+            .x = x, .y = y, .range = {z, 0, 0, -1, -1}, .is_changed = found->is_changed};
     }
     if (found) {
         return found;

@@ -144,8 +144,8 @@ static int take_rows(tseed_metatiles_t *taken, const source_t *source, const tse
         return 0;
     }
     for_obstacles(source, cut_rows, &rows);
-    rows.maxy = whole_blocks(rows.maxy, place->level.maxy,
-                             source->jump->positions->shape.meta_height);
+    rows.maxy =
+        whole_blocks(rows.maxy, place->level.maxy, source->jump->positions->shape.meta_height);
     *taken = rows;
     return rows.maxy >= place->block.maxy;
 }
@@ -160,8 +160,8 @@ static int take_blocks(tseed_metatiles_t *taken, const source_t *source, const t
         return 0;
     }
     for_obstacles(source, cut_columns, &blocks);
-    blocks.maxx = whole_blocks(blocks.maxx, place->level.maxx,
-                               source->jump->positions->shape.meta_width);
+    blocks.maxx =
+        whole_blocks(blocks.maxx, place->level.maxx, source->jump->positions->shape.meta_width);
     *taken = blocks;
     return blocks.maxx >= place->block.maxx;
 }

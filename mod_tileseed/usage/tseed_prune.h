@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Pruning: what lies below metatiles of one colour is not fetched (TileSeedPrune). Main thread only.
+/* Pruning: what lies below metatiles of one colour is not fetched (TileSeedPrune). Main thread
+ * only.
  *
  *      a CUT comes back     ──► a finding: one colour, and how many levels above are of it too
  *      a run asks what next ──► positions below findings that prune are passed, and counted

@@ -167,8 +167,7 @@ apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state
                                    apr_pool_t *scratch)
 {
     apr_array_header_t *shades;
-    apr_status_t rv =
-        tseed_finding_rows_shades(state, &shades, set->booked->record.id, scratch);
+    apr_status_t rv = tseed_finding_rows_shades(state, &shades, set->booked->record.id, scratch);
 
     set->saved_as = set->booked->record.id;
     if (rv == APR_SUCCESS && !take_shades(set, shades)) {

@@ -189,9 +189,9 @@ static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
             const tseed_tile_t tile = {wanted->z, x, y};
             const uint64_t done = job->present[i / 64] | job->written[i / 64];
-            const apr_status_t rv =
-                done >> (i % 64) & 1 ? APR_SUCCESS
-                                     : tseed_job_store_tile(store, job, &tile, &encoded);
+            const apr_status_t rv = done >> (i % 64) & 1
+                                        ? APR_SUCCESS
+                                        : tseed_job_store_tile(store, job, &tile, &encoded);
 
             if (rv != APR_SUCCESS) {
                 tseed_job_no_store(job, store, rv);
@@ -267,7 +267,6 @@ static void pass_shade(tseed_job_t *job)
 static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_unstored_t *unstored = job->unstored;
-
 
     if (job->is_made_of_shade) {
         pass_shade(job);

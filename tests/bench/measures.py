@@ -243,5 +243,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, memory, nothing, truncate, syscalls, sync, status, serve,
-                            post, pixels)}
+            for measure in (mapserver, memory, ocean, nothing, truncate, syscalls, sync, status,
+                            serve, post, pixels)}

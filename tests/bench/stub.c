@@ -39,7 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 256, REQUEST_SIZE = 8192, EVENTS = 64, OCEAN_LEVEL = 12 };
+enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 256, REQUEST_SIZE = 8192, EVENTS = 64 };
+enum { OCEAN_LEVEL = 12 }; /* the last one of the file .ocean */
 
 static const double HALF_WORLD = 20037508.342789244;
 

@@ -36,8 +36,8 @@ static tseed_gridset_t world(int width, int height)
 
 /* ---- an oracle that looks at each tile ---- */
 
-/* The same arithmetic on integers, as each level has exactly four tiles for one above. A metatile is
- * below itself. */
+/* The same arithmetic on integers, as each level has exactly four tiles for one above. A metatile
+ * is below itself. */
 static int is_below(const tseed_finding_t *finding, const tseed_range_t *tiles)
 {
     const int levels = tiles->z - finding->range.z;
@@ -87,8 +87,8 @@ static int expected_class(const tseed_findings_t *findings, const tseed_range_t 
     size_t cursor = 0;
 
     while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
-        if (!at->is_gone && prunes(at) && at->range.z < wanted->z && is_below(at, wanted) && at->range.z >= from &&
-            (!best || at->range.z < best->range.z)) {
+        if (!at->is_gone && prunes(at) && at->range.z < wanted->z && is_below(at, wanted) &&
+            at->range.z >= from && (!best || at->range.z < best->range.z)) {
             best = at;
         }
     }

@@ -187,8 +187,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pruned_set__many_portions_come_back, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_set__what_is_forgotten_stays_away, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(
-            test_pruned_set__follows_its_tile_set_into_another_database, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_pruned_set__follows_its_tile_set_into_another_database,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_set__goes_with_its_tile_set, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_set__has_a_limit_of_shades, setup, teardown),
     };
