@@ -421,8 +421,8 @@ static int waits(const tseed_run_t *run, apr_time_t now)
 }
 
 /* The rate: tiles in 1000 s, averaged over the last RATES ticks with less and less weight, so that
- * the rate soon shows a break. Pruned tiles take no time and are no part of it. Only the board shows
- * the rate: `dirty` is put back, because a rate alone is nothing to save. */
+ * the rate soon shows a break. Pruned tiles take no time and are no part of it. Only the board
+ * shows the rate: `dirty` is put back, because a rate alone is nothing to save. */
 static void take_rate(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
 {
     const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;

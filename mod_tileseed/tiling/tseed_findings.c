@@ -234,12 +234,18 @@ int tseed_metatiles_share(tseed_metatiles_t *common, const tseed_metatiles_t *a,
 
 /* ---- above and below ---- */
 
-/* The metatiles all of whose wanted tiles first..last are in from..to. */
-static void enclosed(int64_t *least, int64_t *most, int64_t from, int64_t to, int64_t first,
-                     int64_t last, int side)
+/* Tiles along one axis. */
+typedef struct {
+    int64_t first, last;
+} stretch_t;
+
+/* The metatiles of `side` tiles, all of whose wanted tiles are among `tiles`, which are wanted. */
+static stretch_t enclosed(stretch_t tiles, stretch_t wanted, int side)
 {
-    *least = from <= first ? first / side : (from + side - 1) / side;
-    *most = to >= last ? last / side : (to + 1) / side - 1;
+    return (stretch_t){
+        tiles.first <= wanted.first ? wanted.first / side : (tiles.first + side - 1) / side,
+        tiles.last >= wanted.last ? wanted.last / side : (tiles.last + 1) / side - 1,
+    };
 }
 
 tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
@@ -249,15 +255,16 @@ tseed_metatiles_t tseed_findings_below(const tseed_finding_t *finding,
     const tseed_range_t tiles = tseed_range_within(positions->gridset, z, &ground);
     const tseed_range_t *wanted = &positions->range[z];
     const tseed_range_t common = tseed_range_intersect(&tiles, wanted);
-    tseed_metatiles_t below = {z, 0, 0, -1, -1};
+    stretch_t columns, rows;
 
-    if (tseed_range_count(&common) > 0) {
-        enclosed(&below.minx, &below.maxx, common.minx, common.maxx, wanted->minx, wanted->maxx,
-                 positions->shape.meta_width);
-        enclosed(&below.miny, &below.maxy, common.miny, common.maxy, wanted->miny, wanted->maxy,
-                 positions->shape.meta_height);
+    if (tseed_range_count(&common) == 0) {
+        return (tseed_metatiles_t){z, 0, 0, -1, -1};
     }
-    return below;
+    columns = enclosed((stretch_t){common.minx, common.maxx},
+                       (stretch_t){wanted->minx, wanted->maxx}, positions->shape.meta_width);
+    rows = enclosed((stretch_t){common.miny, common.maxy}, (stretch_t){wanted->miny, wanted->maxy},
+                    positions->shape.meta_height);
+    return (tseed_metatiles_t){z, columns.first, rows.first, columns.last, rows.last};
 }
 
 int tseed_finding_prunes(const tseed_findings_t *findings, const tseed_finding_t *finding)
@@ -277,12 +284,13 @@ static const tseed_finding_t *find_at(const tseed_findings_t *findings,
 }
 
 /* The middle of the first wanted tile of a metatile; it may hang out of the extent. */
-static tseed_bounds_t middle_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y)
+static tseed_bounds_t middle_of(const tseed_spot_t *spot)
 {
-    const tseed_range_t *extent = &positions->range[z];
-    const int64_t column = larger(x * positions->shape.meta_width, extent->minx);
-    const int64_t row = larger(y * positions->shape.meta_height, extent->miny);
-    const tseed_range_t tile = {z, column, row, column, row};
+    const tseed_positions_t *positions = spot->positions;
+    const tseed_range_t *extent = &positions->range[spot->z];
+    const int64_t column = larger(spot->x * positions->shape.meta_width, extent->minx);
+    const int64_t row = larger(spot->y * positions->shape.meta_height, extent->miny);
+    const tseed_range_t tile = {spot->z, column, row, column, row};
     const tseed_bounds_t ground = tseed_range_bounds(positions->gridset, &tile);
     const tseed_bounds_t *grid = &positions->gridset->extent;
     const double east = (ground.minx + ground.maxx) / 2, north = (ground.miny + ground.maxy) / 2;
@@ -295,29 +303,28 @@ static tseed_bounds_t middle_of(const tseed_positions_t *positions, int z, int64
     return point;
 }
 
-static int is_below(const tseed_finding_t *finding, const tseed_positions_t *positions, int z,
-                    int64_t x, int64_t y)
+static int is_below(const tseed_finding_t *finding, const tseed_spot_t *spot)
 {
-    const tseed_metatiles_t below = tseed_findings_below(finding, positions, z);
+    const tseed_metatiles_t below = tseed_findings_below(finding, spot->positions, spot->z);
 
-    return tseed_metatiles_have(&below, x, y);
+    return tseed_metatiles_have(&below, spot->x, spot->y);
 }
 
 const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
-                                            const tseed_positions_t *positions, int z, int64_t x,
-                                            int64_t y, tseed_finding_counts_t *counts, void *baton)
+                                            const tseed_spot_t *spot,
+                                            tseed_finding_counts_t *counts, void *baton)
 {
-    const tseed_bounds_t point = middle_of(positions, z, x, y);
+    const tseed_bounds_t point = middle_of(spot);
     const tseed_finding_t *above = NULL;
     int ends = 0;
 
-    for (int level = z; level >= 0 && !ends; level--) {
+    for (int z = spot->z; z >= 0 && !ends; z--) {
         const tseed_finding_t *found =
-            findings->of_level[level] ? find_at(findings, positions->gridset, level, &point) : NULL;
-        const int prunes = found && level < z && tseed_finding_prunes(findings, found) &&
+            findings->of_level[z] ? find_at(findings, spot->positions->gridset, z, &point) : NULL;
+        const int prunes = found && z < spot->z && tseed_finding_prunes(findings, found) &&
                            (!counts || counts(baton, found));
 
-        if ((prunes || (found && found->is_hole)) && is_below(found, positions, z, x, y)) {
+        if ((prunes || (found && found->is_hole)) && is_below(found, spot)) {
             above = prunes ? found : above;
             ends = found->is_hole;
         }

@@ -72,10 +72,17 @@ int tseed_finding_prunes(const tseed_findings_t *findings, const tseed_finding_t
 /* Asked of a finding that prunes: 0 if it is not to count as one. */
 typedef int tseed_finding_counts_t(void *baton, const tseed_finding_t *finding);
 
-/* The highest finding that prunes a metatile of a sequence, or NULL. `counts` NULL: all count. */
+/* A metatile of a sequence: its level, column and row. */
+typedef struct {
+    const tseed_positions_t *positions;
+    int z;
+    int64_t x, y;
+} tseed_spot_t;
+
+/* The highest finding that prunes a metatile, or NULL. `counts` NULL: all count. */
 const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
-                                            const tseed_positions_t *positions, int z, int64_t x,
-                                            int64_t y, tseed_finding_counts_t *counts, void *baton);
+                                            const tseed_spot_t *spot,
+                                            tseed_finding_counts_t *counts, void *baton);
 
 /* The metatiles of a sequence at a deeper level, or at its own, all of whose wanted tiles lie below
  * a finding. Empty (maxx < minx): there are none. */

@@ -180,12 +180,13 @@ void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cache, cons
     const tseed_run_t *run = job->run;
     site_t site = {.set = set, .job = job, .range = &job->metatile.wanted};
     tseed_finding_t *known;
+    tseed_spot_t spot;
     uint32_t shade;
 
     site.x = job->metatile.whole.minx / run->task->meta_width;
     site.y = job->metatile.whole.miny / run->task->meta_height;
-    site.above = tseed_findings_above(set->findings, &run->positions, site.range->z, site.x, site.y,
-                                      NULL, NULL);
+    spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y};
+    site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
     if (job->plain.colours == TSEED_COLOURS_UNKNOWN ||
         (job->plain.colours == TSEED_COLOURS_ONE && tseed_job_present(job) > 0)) {

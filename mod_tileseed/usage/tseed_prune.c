@@ -247,13 +247,14 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
     const tseed_pruned_set_t *set = set_of(prune, run);
     const tseed_finding_t *above;
     tseed_place_t place;
+    tseed_spot_t spot;
 
     if (!set) {
         return NULL;
     }
     place = tseed_positions_place(&run->positions, position);
-    above = tseed_findings_above(set->findings, &run->positions, place.block.z, place.x, place.y,
-                                 NULL, NULL);
+    spot = (tseed_spot_t){&run->positions, place.block.z, place.x, place.y};
+    above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     return above ? tseed_pruned_set_shade(set, above->shade) : NULL;
 }
 

@@ -43,7 +43,8 @@ int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run);
 /* Before the first stage of a job of a task: says whether the job is a look. */
 void tseed_prune_begin(tseed_prune_t *prune, tseed_job_t *job);
 
-/* The colour of all tiles of the metatile at a position, if a finding prunes it; NULL: none does. */
+/* The colour of all tiles of the metatile at a position, if a finding prunes it; NULL: none does.
+ */
 const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, int64_t position);
 
 /* Takes in what a CUT that has come back says of the colours of its metatile. */
@@ -54,7 +55,8 @@ void tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
                           const tseed_task_t *truncate);
 
 /* Whether there is something to save. Write writes it into the open transaction, behind the changes
- * of the book; saved notes that the transaction is committed. */
+ * of the book, and fails when the database does: then all is written again the next time. Saved
+ * notes that the transaction is committed. */
 int tseed_prune_has_changes(const tseed_prune_t *prune);
 apr_status_t tseed_prune_write(const tseed_prune_t *prune);
 void tseed_prune_saved(const tseed_prune_t *prune);

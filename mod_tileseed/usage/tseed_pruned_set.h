@@ -47,8 +47,9 @@ uint32_t tseed_pruned_set_number(tseed_pruned_set_t *set, const unsigned char *d
 /* Notes that a finding must be saved, or deleted if it is gone. */
 void tseed_pruned_set_change(tseed_pruned_set_t *set, tseed_finding_t *finding);
 
-/* Whether there is something to save. Write writes it into the open transaction; saved notes that
- * the transaction is committed. */
+/* Whether there is something to save. Write writes it into the open transaction, and fails when the
+ * database does: then all is written again the next time. Saved notes that the transaction is
+ * committed. */
 int tseed_pruned_set_has_changes(const tseed_pruned_set_t *set);
 apr_status_t tseed_pruned_set_write(tseed_pruned_set_t *set, tseed_state_t *state,
                                     apr_pool_t *scratch);
