@@ -318,7 +318,7 @@ const tseed_finding_t *tseed_findings_above(const tseed_findings_t *findings,
     const tseed_finding_t *above = NULL;
     int ends = 0;
 
-    for (int z = spot->z; z >= 0 && !ends; z--) {
+    for (int z = spot->z - spot->is_anew; z >= 0 && !ends; z--) {
         const tseed_finding_t *found =
             findings->of_level[z] ? find_at(findings, spot->positions->gridset, z, &point) : NULL;
         const int prunes = found && z < spot->z && tseed_finding_prunes(findings, found) &&

@@ -77,6 +77,7 @@ typedef struct {
     const tseed_positions_t *positions;
     int z;
     int64_t x, y;
+    int is_anew; /* the metatile itself counts as no hole: it is being looked at again */
 } tseed_spot_t;
 
 /* The highest finding that prunes a metatile, or NULL. `counts` NULL: all count. */

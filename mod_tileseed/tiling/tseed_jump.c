@@ -201,7 +201,7 @@ static int64_t behind(const tseed_positions_t *positions, const tseed_metatiles_
 static int find(source_t *source, int *class_of, const tseed_jump_t *jump,
                 const tseed_place_t *place)
 {
-    const tseed_spot_t spot = {jump->positions, place->block.z, place->x, place->y};
+    const tseed_spot_t spot = {jump->positions, place->block.z, place->x, place->y, 0};
 
     source->jump = jump;
     source->finding = tseed_findings_above(jump->findings, &spot, jump->class_of, jump->baton);

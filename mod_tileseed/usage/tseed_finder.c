@@ -119,21 +119,23 @@ static void set_range(tseed_finding_t *finding, const tseed_range_t *range, uint
     }
 }
 
-/* Notes a metatile that is of one shade, or has several colours (0) below a finding. */
+/* Notes a metatile that is of one shade, or has several colours (0) below a finding. A hole stays
+ * one: below it there may be tiles of another colour, whatever its own is now. */
 static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
 {
     const tseed_run_t *run = site->job->run;
-    const int is_hole = site->above && site->above->shade != shade;
     const int depth = shade ? depth_of(site, shade) : 0;
     tseed_finding_t *finding =
         tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
     const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade;
     const int prunes = shade && depth >= config_of(run)->depth;
+    int is_hole;
 
     if (is_new || (prunes && finding->depth < config_of(run)->depth)) {
         finding->is_clean = prunes && is_empty_below(cache, site);
         finding->is_saved = 0;
     }
+    is_hole = site->above && (site->above->shade != shade || finding->is_hole);
     set_range(finding, site->range, shade);
     finding->shade = shade;
     finding->depth = depth;
@@ -185,7 +187,7 @@ void tseed_finder_take(tseed_pruned_set_t *set, const tseed_cache_t *cache, cons
 
     site.x = job->metatile.whole.minx / run->task->meta_width;
     site.y = job->metatile.whole.miny / run->task->meta_height;
-    spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y};
+    spot = (tseed_spot_t){&run->positions, site.range->z, site.x, site.y, 1};
     site.above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     known = tseed_findings_find(set->findings, site.range->z, site.x, site.y);
     if (job->plain.colours == TSEED_COLOURS_UNKNOWN ||

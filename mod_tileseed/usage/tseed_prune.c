@@ -253,7 +253,7 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
         return NULL;
     }
     place = tseed_positions_place(&run->positions, position);
-    spot = (tseed_spot_t){&run->positions, place.block.z, place.x, place.y};
+    spot = (tseed_spot_t){&run->positions, place.block.z, place.x, place.y, 0};
     above = tseed_findings_above(set->findings, &spot, NULL, NULL);
     return above ? tseed_pruned_set_shade(set, above->shade) : NULL;
 }

@@ -189,6 +189,24 @@ def test_looks_find_an_island(httpd, upstream):
 
 
 @one_mpm
+def test_an_island_that_was_found_is_reseeded(httpd, upstream):
+    """A reseed makes the tiles of the island anew, also when it has sunk."""
+    island = (0, 0, 62.5, 62.5, SIDE / 2 ** 4 / 16 * 1.01)
+    httpd.start(sea(upstream, prune='uniform=1 check=100'))
+    upstream.lands = [LAND, island]
+    assert done(httpd, 'stub', zoomStop=STOP, threadCount=1)['prunedWrong'] > 0
+    before = tile(httpd, STOP, 1, 1).body
+    again = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    assert again['tilesProcessed'] == total()
+    assert colours(tile(httpd, STOP, 1, 1)) != {SEA}
+    upstream.lands = [LAND]
+    done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    for level in range(4, STOP + 1):
+        assert colours(tile(httpd, level, 0, 0)) == {SEA}
+    assert tile(httpd, STOP, 1, 1).body != before
+
+
+@one_mpm
 def test_a_truncate_forgets(httpd, upstream):
     """What it removes is asked of the upstream again."""
     httpd.start(sea(upstream))
