@@ -8,9 +8,10 @@
 static const char *judge_counters(const tseed_row_t *row)
 {
     const tseed_progress_t *progress = &row->progress;
-    const int64_t counters[] = {progress->made,     progress->skipped, progress->removed,
-                                progress->failed,   progress->bytes,   progress->requests,
-                                progress->failures, progress->low,     progress->unchanged};
+    const int64_t counters[] = {progress->made,     progress->skipped,   progress->removed,
+                                progress->failed,   progress->pruned,    progress->bytes,
+                                progress->requests, progress->failures,  progress->low,
+                                progress->looked,   progress->unchanged, progress->wrong};
     int64_t left = row->tiles_total;
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {
@@ -18,7 +19,7 @@ static const char *judge_counters(const tseed_row_t *row)
             return "has a negative counter";
         }
     }
-    for (size_t i = 0; i < 4; i++) { /* the first four are tiles; their sum might overflow */
+    for (size_t i = 0; i < 5; i++) { /* the first five are tiles; their sum might overflow */
         if (counters[i] > left) {
             return "has more tiles processed than there are";
         }

@@ -161,7 +161,8 @@ tseed_counted_t tseed_counted_of(const tseed_progress_t *progress)
                  [TSEED_ACT_SKIPPED] = progress->skipped - progress->unchanged,
                  [TSEED_ACT_UNCHANGED] = progress->unchanged,
                  [TSEED_ACT_REMOVED] = progress->removed,
-                 [TSEED_ACT_FAILED] = progress->failed},
+                 [TSEED_ACT_FAILED] = progress->failed,
+                 [TSEED_ACT_PRUNED] = progress->pruned},
         .bytes = progress->bytes,
     };
 }

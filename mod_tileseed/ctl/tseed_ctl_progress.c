@@ -90,5 +90,5 @@ const char *tseed_ctl_result(const tseed_node_t *task, apr_pool_t *pool)
                      tseed_ctl_number(task, "tilesTotal", 0)),
         part(task, "tilesMade", "made", pool), part(task, "tilesSkipped", "skipped", pool),
         part(task, "tilesRemoved", "removed", pool), part(task, "tilesFailed", "failed", pool),
-        *reason ? "; " : "", reason, NULL);
+        part(task, "tilesPruned", "pruned", pool), *reason ? "; " : "", reason, NULL);
 }

@@ -63,6 +63,7 @@ static const struct {
     {TSEED_SAID_EXPIRES, MEMBER(expires)},
     {TSEED_SAID_ON_MISS, MEMBER(on_miss)},
     {TSEED_SAID_MAX_TILESETS, MEMBER(tilesets_most)},
+    {TSEED_SAID_PRUNE, MEMBER(prune)},
 };
 
 /* A source that has single tiles gets no metatiles from the defaults: those are for sources that
@@ -325,6 +326,10 @@ static mistake_t finish_derived(const tseed_draft_t *draft, apr_pool_t *pool)
     const tseed_layer_t *layer = &draft->layer;
     mistake_t mistake = {.where = draft->said[TSEED_SAID_DERIVE]};
 
+    if (layer->derived.end > 0 && layer->prune.is_on) {
+        mistake.sentence = "derived levels are made of tiles of the store, which pruned tiles are "
+                           "not in: TileSeedPrune off is expected in this layer";
+    }
     for (int i = 0; !mistake.sentence && i < layer->subsets->nelts; i++) {
         mistake.sentence = check_derived(
             &layer->derived, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);

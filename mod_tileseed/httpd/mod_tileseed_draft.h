@@ -32,6 +32,7 @@ typedef enum {
     TSEED_SAID_EXPIRES,
     TSEED_SAID_ON_MISS,
     TSEED_SAID_MAX_TILESETS,
+    TSEED_SAID_PRUNE,
     TSEED_SAID_COUNT
 } tseed_said_t;
 
@@ -114,6 +115,9 @@ tseed_directive_read_t tseed_set_wgs84_box;
 tseed_directive_read_t tseed_set_layer, tseed_set_grid, tseed_set_format, tseed_set_metatile,
     tseed_set_parameter, tseed_set_derive, tseed_set_keep, tseed_set_retries, tseed_set_reseed,
     tseed_set_failure_limit, tseed_set_expires, tseed_set_on_miss, tseed_set_max_tilesets;
+
+/* mod_tileseed_config_prune.c */
+tseed_directive_read_t tseed_set_prune;
 
 /* mod_tileseed_config_source.c */
 tseed_directive_read_t tseed_set_source;

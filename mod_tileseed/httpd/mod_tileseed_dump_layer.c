@@ -176,10 +176,21 @@ static void dump_derived(const tseed_dump_t *dump, const tseed_derived_t *derive
     }
 }
 
+static void dump_prune(const tseed_dump_t *dump, const tseed_prune_config_t *prune)
+{
+    if (prune->is_on) {
+        tseed_dump_line(dump, INDENT "TileSeedPrune uniform=%d sparse=%s check=%g", prune->depth,
+                        prune->sparse ? "on" : "off", prune->share);
+    } else {
+        tseed_dump_line(dump, INDENT "TileSeedPrune off");
+    }
+}
+
 static void dump_limits(const tseed_dump_t *dump, const tseed_layer_t *layer)
 {
     dump_kept(dump, layer->kept);
     tseed_dump_line(dump, INDENT "TileSeedReseed %s", layer->reseed_all ? "all" : "changed");
+    dump_prune(dump, &layer->prune);
     tseed_dump_line(dump, INDENT "TileSeedRetries %d", layer->retries);
     tseed_dump_line(dump, INDENT "TileSeedFailureLimit %" APR_INT64_T_FMT "%s",
                     layer->failure_limit, layer->failure_is_share ? "%" : "");

@@ -21,6 +21,7 @@
 #include <util_filter.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_digest.h"
 #include "board/tseed_hits.h"
 #include "mod_tileseed.h"
 #include "mod_tileseed_access.h"
@@ -310,8 +311,25 @@ static int send_busy(request_rec *r, const tseed_wanted_t *wanted, int seconds, 
                              cause);
 }
 
-/* The tile lies in a file without a name, because the store did not take it. */
-static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descriptor)
+/* A tile that is known and stored nowhere: its bytes are its entity tag. */
+static int send_pruned(request_rec *r, const tseed_wanted_t *wanted, const char *data,
+                       apr_size_t length)
+{
+    int status;
+
+    if (wanted->chart->cache_control) {
+        set_caching(r, wanted->chart->cache_control, wanted->chart->layer->expires);
+    }
+    apr_table_setn(
+        r->headers_out, "ETag",
+        apr_psprintf(r->pool, "\"%" APR_UINT64_T_HEX_FMT "\"", tseed_digest(data, length, 0)));
+    status = ap_meets_conditions(r);
+    return status == OK ? send_bytes(r, wanted, data, length) : status;
+}
+
+/* The tile lies in a file without a name, because the store did not take it, or never gets it. */
+static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descriptor,
+                       tseed_tile_outcome_t outcome)
 {
     struct stat found;
     char *data = NULL;
@@ -324,16 +342,19 @@ static int send_passed(request_rec *r, const tseed_wanted_t *wanted, int descrip
     if (!data) {
         return send_busy(r, wanted, 1, "what was made of it can't be read");
     }
-    tseed_outcome_say(r, dir_of(r), wanted, TSEED_OUTCOME_UNSTORED);
-    set_caching(r, UNSTORED_CACHE_CONTROL, UNSTORED_AGE);
-    return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
+    tseed_outcome_say(r, dir_of(r), wanted, outcome);
+    if (outcome == TSEED_OUTCOME_UNSTORED) {
+        set_caching(r, UNSTORED_CACHE_CONTROL, UNSTORED_AGE);
+        return send_bytes(r, wanted, data, (apr_size_t)found.st_size);
+    }
+    return send_pruned(r, wanted, data, (apr_size_t)found.st_size);
 }
 
 /* Asks the seeder for a tile. The seeder makes the whole metatile, once for all requests that wait
  * for one of its tiles. If the tile is removed before it can be opened here, the seeder is asked
  * again. */
 static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file, request_rec *r,
-                        const tseed_wanted_t *wanted)
+                        const tseed_wanted_t *wanted, int is_pruned_only)
 {
     const tseed_tileset_t *tileset = &wanted->served->tileset;
     const tseed_question_t question = {.layer = tileset->layer->name,
@@ -341,7 +362,8 @@ static apr_status_t ask(tseed_reply_t *reply, int *descriptor, apr_file_t **file
                                        .format = tileset->format->mime,
                                        .parameters = tileset->parameters,
                                        .tile = wanted->tile,
-                                       .client = r->useragent_ip};
+                                       .client = r->useragent_ip,
+                                       .is_pruned_only = is_pruned_only};
     const apr_time_t begun = tseed_clock_monotonic();
     tseed_wait_t wait;
     const tseed_cancel_t cancel = tseed_wait_begin(&wait, r);
@@ -363,7 +385,7 @@ static int send_judged(request_rec *r, const tseed_wanted_t *wanted, apr_file_t 
     const int status = tseed_access_again(r, wanted->path);
 
     if (status == OK && !file) {
-        return send_passed(r, wanted, descriptor);
+        return send_passed(r, wanted, descriptor, outcome);
     }
     if (status == OK) {
         tseed_outcome_say(r, dir_of(r), wanted, outcome);
@@ -401,13 +423,14 @@ static int send_reason(request_rec *r, const tseed_wanted_t *wanted, const tseed
     }
 }
 
-/* A tile that somebody else has made meanwhile is a hit. */
-static int fetch(request_rec *r, const tseed_wanted_t *wanted)
+/* A tile that somebody else has made meanwhile is a hit. DECLINED: only a pruned tile is wanted,
+ * and it is none. */
+static int fetch(request_rec *r, const tseed_wanted_t *wanted, int is_pruned_only)
 {
     tseed_reply_t reply;
     apr_file_t *file;
     int descriptor;
-    apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted);
+    apr_status_t rv = ask(&reply, &descriptor, &file, r, wanted, is_pruned_only);
 
     if (rv != APR_SUCCESS) {
         ap_log_rerror(APLOG_MARK, APLOG_INFO, rv, r,
@@ -418,9 +441,13 @@ static int fetch(request_rec *r, const tseed_wanted_t *wanted)
         return send_judged(r, wanted, file, -1,
                            reply.upstream > 0 ? TSEED_OUTCOME_MADE : TSEED_OUTCOME_HIT);
     }
-    return reply.outcome == TSEED_MISS_PASSED
-               ? send_judged(r, wanted, NULL, descriptor, TSEED_OUTCOME_UNSTORED)
-               : send_reason(r, wanted, &reply);
+    if (reply.outcome == TSEED_MISS_PASSED || reply.outcome == TSEED_MISS_PRUNED) {
+        return send_judged(r, wanted, NULL, descriptor,
+                           reply.outcome == TSEED_MISS_PASSED ? TSEED_OUTCOME_UNSTORED
+                                                              : TSEED_OUTCOME_HIT);
+    }
+    return is_pruned_only && reply.outcome == TSEED_MISS_REFUSED ? DECLINED
+                                                                 : send_reason(r, wanted, &reply);
 }
 
 /* A client that may not see the tile gets no blank tile either. When httpd can't judge, the answer
@@ -447,8 +474,17 @@ static int send_blank(request_rec *r, const tseed_wanted_t *wanted)
 
 static int answer_miss(request_rec *r, const tseed_wanted_t *wanted)
 {
-    if (wanted->chart->layer->on_miss == TSEED_ON_MISS_FETCH && !wanted->is_stored_only) {
-        return fetch(r, wanted);
+    const tseed_layer_t *layer = wanted->chart->layer;
+    int status = DECLINED;
+
+    if (layer->on_miss == TSEED_ON_MISS_FETCH && !wanted->is_stored_only) {
+        return fetch(r, wanted, 0);
+    }
+    if (layer->prune.is_on && !wanted->is_stored_only) {
+        status = fetch(r, wanted, 1);
+    }
+    if (status != DECLINED) {
+        return status;
     }
     if (wanted->served->blank && !wanted->is_stored_only) {
         return send_blank(r, wanted);

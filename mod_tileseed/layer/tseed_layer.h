@@ -127,6 +127,14 @@ typedef struct {
     int mode, dirmode;         /* permission bits, applied whatever the umask */
 } tseed_store_config_t;
 
+/* Whether what lies below metatiles of one colour is taken to be of that colour. */
+typedef struct {
+    int is_on;
+    int depth;    /* levels above such a metatile that are of its colour as well */
+    int sparse;   /* no tile is ever written there */
+    double share; /* percent of the metatiles there that are looked at all the same */
+} tseed_prune_config_t;
+
 typedef enum { TSEED_ON_MISS_FETCH, TSEED_ON_MISS_404, TSEED_ON_MISS_EMPTY } tseed_on_miss_t;
 
 typedef struct tseed_layer_t {
@@ -140,7 +148,8 @@ typedef struct tseed_layer_t {
     tseed_derived_t derived;     /* levels that are made of the tiles below them */
     tseed_source_t source;
     tseed_store_config_t store;
-    int reseed_all;                /* make tiles again though their answer is as before */
+    int reseed_all; /* make tiles again though their answer is as before */
+    tseed_prune_config_t prune;
     int retries;                   /* of a metatile */
     int failure_is_share;          /* failure_limit is a percentage of a task's metatiles */
     int64_t failure_limit;         /* failed metatiles before a task is aborted */

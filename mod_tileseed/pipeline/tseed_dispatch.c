@@ -20,11 +20,12 @@ struct tseed_dispatch_t {
 
 static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
-    int64_t position = tseed_run_peek(run);
+    int64_t position = tseed_prune_next(dispatch->uses.prune, run);
     tseed_metatile_t metatile;
     tseed_job_t *job;
 
     if (position < 0) {
+        tseed_stages_settle(dispatch->uses.stages, run);
         return 0;
     }
     metatile = tseed_run_metatile(run, position);
@@ -38,6 +39,7 @@ static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
     job->metatile = metatile;
     run->next = position + 1;
     tseed_run_job_add(run, job);
+    tseed_prune_begin(dispatch->uses.prune, job);
     tseed_holds_hold(dispatch->uses.holds, job);
     if (tseed_board_crashes_at(dispatch->uses.context->board, run->task->id, position) >=
         CRASHES_OF_METATILE) {

@@ -28,6 +28,7 @@ typedef struct {
     tseed_failures_t *failures;
     tseed_stages_t *stages;
     tseed_holds_t *holds;
+    tseed_prune_t *prune;
 } tseed_dispatch_uses_t;
 
 /* Makes the dispatch, in context->pool. */

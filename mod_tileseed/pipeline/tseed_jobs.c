@@ -57,6 +57,10 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->is_recount = job->is_whole = job->has_waited = 0;
     job->inherits = 0;
     job->report = NULL;
+    job->shade = NULL;
+    job->is_made_of_shade = job->is_wrong = 0;
+    job->pruned = 0;
+    job->plain.colours = TSEED_COLOURS_UNKNOWN;
     job->trace = 0;
     job->cause[0] = '\0';
     job->transfer.http_status = 0;

@@ -92,6 +92,7 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
 {
     if (job->is_stale) { /* what was made of the last answer is out of date as well */
         memset(job->written, 0, sizeof(job->written));
+        job->plain.colours = TSEED_COLOURS_UNKNOWN;
         job->digest = 0;
         job->is_stale = 0;
     }
@@ -144,6 +145,18 @@ static void count_skipped(const tseed_job_t *job)
     progress->unchanged += job->run->task->type == TSEED_RESEED ? job->skipped : 0;
 }
 
+/* Counts what a look at a pruned metatile has found. A CHECK that finds its tiles is no look. */
+static void count_pruned(const tseed_job_t *job)
+{
+    tseed_progress_t *progress = &job->run->progress;
+
+    progress->pruned += job->pruned;
+    if (job->shade && job->stage == TSEED_STAGE_CUT) {
+        progress->looked++;
+        progress->wrong += job->is_wrong;
+    }
+}
+
 static void finish(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -153,6 +166,7 @@ static void finish(tseed_stages_t *stages, tseed_job_t *job)
     run->progress.made += job->made;
     count_skipped(job);
     run->progress.bytes += job->bytes;
+    count_pruned(job);
     tseed_progress_finish(&run->progress, job->position);
     tseed_run_measure(run, job, now);
     if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
@@ -429,11 +443,11 @@ static int waits(const tseed_run_t *run, apr_time_t now)
 }
 
 /* The rate: tiles in 1000 s, averaged over the last RATES ticks with less and less weight, so that
- * the rate soon shows a break. Only the board shows the rate: `dirty` is put back, because a rate
- * alone is nothing to save. */
+ * the rate soon shows a break. Pruned tiles take no time and are no part of it. Only the board
+ * shows the rate: `dirty` is put back, because a rate alone is nothing to save. */
 static void take_rate(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
 {
-    const int64_t processed = tseed_progress_processed(&run->progress);
+    const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;
     const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
     const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
     const int was_dirty = run->dirty;

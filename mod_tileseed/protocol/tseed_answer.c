@@ -102,7 +102,7 @@ const char *tseed_answer_seed(const tseed_task_t *task, const char *address, apr
 
 /* Tiles a second: as of late while the task runs, on average when it has ended, with all breaks
  * between. 0: not known. A truncate that renames whole levels away ends within milliseconds: less
- * than a second gives no average. */
+ * than a second gives no average. Pruned tiles take no time. */
 static double rate_of(const tseed_progress_t *progress)
 {
     const apr_time_t taken = progress->finished - progress->started;
@@ -111,7 +111,8 @@ static double rate_of(const tseed_progress_t *progress)
         return (double)progress->rate / 1000;
     }
     return progress->started && taken >= APR_USEC_PER_SEC
-               ? (double)tseed_progress_processed(progress) * APR_USEC_PER_SEC / (double)taken
+               ? (double)(tseed_progress_processed(progress) - progress->pruned) *
+                     APR_USEC_PER_SEC / (double)taken
                : 0;
 }
 
@@ -169,6 +170,9 @@ static void add_counts(tseed_json_t *json, const tseed_task_t *task,
     tseed_json_number(json, "tilesUnchanged", progress->unchanged);
     tseed_json_number(json, "tilesRemoved", progress->removed);
     tseed_json_number(json, "tilesFailed", progress->failed);
+    tseed_json_number(json, "tilesPruned", progress->pruned);
+    tseed_json_number(json, "prunedChecked", progress->looked);
+    tseed_json_number(json, "prunedWrong", progress->wrong);
     tseed_json_number(json, "bytes", progress->bytes);
     tseed_json_number(json, "upstreamRequests", progress->requests);
 }

@@ -50,7 +50,7 @@ static const char *const works[] = {
 static const char *const acts[] = {
     [TSEED_ACT_MADE] = "made",           [TSEED_ACT_SKIPPED] = "skipped",
     [TSEED_ACT_UNCHANGED] = "unchanged", [TSEED_ACT_REMOVED] = "removed",
-    [TSEED_ACT_FAILED] = "failed",
+    [TSEED_ACT_FAILED] = "failed",       [TSEED_ACT_PRUNED] = "pruned",
 };
 
 static const char *const ends[] = {
@@ -174,6 +174,8 @@ static int may_act(int work, int act)
         return work == TSEED_WORK_RESEED;
     case TSEED_ACT_SKIPPED:
         return work != TSEED_WORK_REQUEST;
+    case TSEED_ACT_PRUNED:
+        return work == TSEED_WORK_SEED || work == TSEED_WORK_RESEED;
     default:
         return work != TSEED_WORK_TRUNCATE;
     }

@@ -62,6 +62,7 @@ typedef enum {
     TSEED_ACT_UNCHANGED, /* of a reseed: its answer was as before */
     TSEED_ACT_REMOVED,
     TSEED_ACT_FAILED,
+    TSEED_ACT_PRUNED, /* taken to be of the colour above it */
     TSEED_ACTS
 } tseed_act_t;
 

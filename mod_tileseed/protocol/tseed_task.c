@@ -3,6 +3,8 @@
 /* A task's words, and the window of its finished positions. */
 #include "protocol/tseed_task.h"
 
+#include <string.h>
+
 #define WORDS (TSEED_WINDOW / 64)
 
 const char *tseed_task_type_name(tseed_task_type_t type)
@@ -21,7 +23,8 @@ const char *tseed_task_state_name(tseed_task_state_t state)
 
 int64_t tseed_progress_processed(const tseed_progress_t *progress)
 {
-    return progress->made + progress->skipped + progress->removed + progress->failed;
+    return progress->made + progress->skipped + progress->removed + progress->failed +
+           progress->pruned;
 }
 
 int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position)
@@ -70,4 +73,10 @@ void tseed_progress_finish(tseed_progress_t *progress, int64_t position)
     if (bit == 0) {
         advance(progress, finished_run(progress));
     }
+}
+
+void tseed_progress_pass(tseed_progress_t *progress, int64_t end)
+{
+    memset(progress->window, 0, sizeof(progress->window));
+    progress->low = end;
 }

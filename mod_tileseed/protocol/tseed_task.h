@@ -51,12 +51,15 @@ typedef struct {
 #define TSEED_REASON_SIZE 240
 
 /* How far a task is: plain data without pointers, copied whole between database, board and seeder.
- * Invariant: unchanged <= skipped, made + skipped + removed + failed <= tiles_total, equal when
- * state is DONE. */
+ * Invariant: unchanged <= skipped, wrong <= looked, made + skipped + removed + failed + pruned <=
+ * tiles_total, equal when state is DONE. */
 typedef struct {
     int32_t state; /* tseed_task_state_t */
     int32_t reserved;
     int64_t made, skipped, removed, failed; /* tiles */
+    int64_t pruned;                         /* tiles taken to be of the colour above them */
+    int64_t looked;                         /* pruned metatiles that were fetched all the same, */
+    int64_t wrong;                          /* and those of them that are of another colour */
     int64_t unchanged;                      /* those of the skipped whose answer was as before */
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
@@ -107,7 +110,7 @@ typedef struct {
 const char *tseed_task_type_name(tseed_task_type_t type);
 const char *tseed_task_state_name(tseed_task_state_t state);
 
-/* made + skipped + removed + failed. */
+/* made + skipped + removed + failed + pruned. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);
 
 /* Whether a position is finished. */
@@ -116,5 +119,9 @@ int tseed_progress_is_done(const tseed_progress_t *progress, int64_t position);
 /* Marks a position as finished, low <= position < low + TSEED_WINDOW. Moves `low` to the lowest
  * position that is not finished. */
 void tseed_progress_finish(tseed_progress_t *progress, int64_t position);
+
+/* Marks all positions from `low` to before `end` as finished, and so moves `low` there. No position
+ * from `end` on is finished. */
+void tseed_progress_pass(tseed_progress_t *progress, int64_t end);
 
 #endif

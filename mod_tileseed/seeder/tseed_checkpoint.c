@@ -165,6 +165,9 @@ static apr_status_t write_all(tseed_checkpoint_t *checkpoint, int all)
     if (rv == APR_SUCCESS && save_of(all) == TSEED_SAVE_ALL) {
         rv = tseed_origins_write(checkpoint->uses.origins);
     }
+    if (rv == APR_SUCCESS && save_of(all) == TSEED_SAVE_ALL) {
+        rv = tseed_prune_write(checkpoint->uses.prune);
+    }
     if (rv == APR_SUCCESS) {
         return tseed_state_commit(checkpoint->uses.session->state);
     }
@@ -190,7 +193,19 @@ static double seconds_of(const tseed_run_t *run)
     return taken > 0 ? (double)taken / APR_USEC_PER_SEC : 0;
 }
 
-static void log_ending(const tseed_run_t *run)
+/* ", 4096 pruned (3 looked at, 0 wrong)" where something was pruned. */
+static const char *pruned_of(const tseed_progress_t *progress, apr_pool_t *pool)
+{
+    if (progress->pruned == 0) {
+        return "";
+    }
+    return apr_psprintf(pool,
+                        ", %" APR_INT64_T_FMT " pruned (%" APR_INT64_T_FMT
+                        " metatiles looked at, %" APR_INT64_T_FMT " wrong)",
+                        progress->pruned, progress->looked, progress->wrong);
+}
+
+static void log_ending(const tseed_run_t *run, apr_pool_t *scratch)
 {
     const tseed_progress_t *progress = &run->progress;
     int aborted = progress->state == TSEED_ABORTED && !run->terminated;
@@ -207,13 +222,13 @@ static void log_ending(const tseed_run_t *run)
               "TS0053: task %" APR_INT64_T_FMT
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
               " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
-              " removed, %" APR_INT64_T_FMT " failed of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
+              " removed, %" APR_INT64_T_FMT " failed%s of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
               " requests%s%s",
               run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
               *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
               seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
-              progress->failed, run->task->tiles_total, progress->requests,
-              *progress->reason ? ": " : "", progress->reason);
+              progress->failed, pruned_of(progress, scratch), run->task->tiles_total,
+              progress->requests, *progress->reason ? ": " : "", progress->reason);
 }
 
 static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)
@@ -278,7 +293,7 @@ static void dismiss_ended(tseed_checkpoint_t *checkpoint, int all)
             run->is_measured = 0;
         }
         if (may_end(checkpoint, run)) {
-            log_ending(run);
+            log_ending(run, checkpoint->uses.context->scratch);
             count_ending(checkpoint, run);
             tseed_tasks_dismiss(checkpoint->uses.tasks, run);
         }
@@ -321,6 +336,7 @@ static int has_something(const tseed_checkpoint_t *checkpoint, int all)
         dirty |= tseed_durable_progress(checkpoint->uses.durable, run) != NULL;
     }
     return checkpoint->uses.session->must_record || (all && dirty) ||
+           (all && tseed_prune_has_changes(checkpoint->uses.prune)) ||
            tseed_cache_has_changes(checkpoint->uses.cache, save_of(all));
 }
 
@@ -344,6 +360,7 @@ void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all)
     tseed_cache_saved(checkpoint->uses.cache, save_of(all));
     if (save_of(all) == TSEED_SAVE_ALL) {
         tseed_origins_saved(checkpoint->uses.origins);
+        tseed_prune_saved(checkpoint->uses.prune);
     }
     checkpoint->uses.session->must_save = 0;
     dismiss_ended(checkpoint, all);

@@ -23,6 +23,7 @@ typedef struct {
     tseed_cache_t *cache;
     tseed_durable_t *durable;
     tseed_origins_t *origins;
+    tseed_prune_t *prune;
     const tseed_display_t *display;
     tseed_failures_t *failures;
     tseed_stages_t *stages;

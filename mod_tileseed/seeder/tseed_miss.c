@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Questions and answers. A question is one packet of strings. NUL ends each string. Their order is:
- * version, layer, grid set, format, client, z, x, y, tile set, then key and value of each
- * parameter. */
+ * version, layer, grid set, format, client, z, x, y, tile set, whether it is wanted only if it is
+ * pruned, then key and value of each parameter. */
 #include "seeder/tseed_miss.h"
 
 #include <apr_strings.h>
@@ -14,10 +14,10 @@
 
 #include "base/tseed_clock.h"
 
-#define VERSION       4
+#define VERSION       5
 #define QUESTION_SIZE 8192
 #define PACKET_COST   768 /* what the kernel charges for a short packet */
-#define FIXED_STRINGS 9
+#define FIXED_STRINGS 10
 #define BUSY_SECONDS  1
 #define LOOK_EVERY    100 /* ms */
 #define ASKS_MOST     20
@@ -117,6 +117,7 @@ static int write_letter(letter_t *letter, const tseed_question_t *question)
     add_number(letter, question->tile.x);
     add_number(letter, question->tile.y);
     add_number(letter, question->tileset);
+    add_number(letter, question->is_pruned_only);
     for (int i = 0; i < entries->nelts; i++) {
         add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).key);
         add(letter, APR_ARRAY_IDX(entries, i, apr_table_entry_t).val);
@@ -161,6 +162,7 @@ static int read_letter(tseed_question_t *question, const letter_t *letter, apr_p
         .client = string[4],
         .tile = {(int)apr_atoi64(string[5]), apr_atoi64(string[6]), apr_atoi64(string[7])},
         .tileset = apr_atoi64(string[8]),
+        .is_pruned_only = apr_atoi64(string[9]) != 0,
     };
     return 1;
 }

@@ -33,6 +33,7 @@ typedef struct {
     int64_t tileset;    /* 0: the tile is asked for. Else the coverage of tile set number `tileset`
                          * at the tile's level is (tseed_coverages.h); the other names are "", and
                          * the parameters are `query`, what follows the question mark */
+    int is_pruned_only; /* the tile is wanted only if it is below a metatile of one colour */
 } tseed_question_t;
 
 /* What may end the wait before there is an answer. */
@@ -48,7 +49,9 @@ typedef enum {
     TSEED_MISS_PASSED, /* it could not be stored: the descriptor holds it */
     TSEED_MISS_FAILED, /* the upstream has no such picture; cause says why */
     TSEED_MISS_BUSY,   /* ask again later, for that cause */
-    TSEED_MISS_REFUSED /* it is not made, for that cause */
+    TSEED_MISS_REFUSED, /* it is not made, for that cause */
+    TSEED_MISS_PRUNED   /* it is never stored, being of the colour above it: the descriptor holds
+                         * it */
 } tseed_miss_outcome_t;
 
 #define TSEED_MISS_CAUSE_SIZE 240
@@ -68,8 +71,8 @@ typedef struct {
 apr_status_t tseed_miss_open(int ends[2], int most);
 
 /* Asks for a tile and waits, for TSEED_MISS_TIMEOUT at most. If a seeder ends without an answer,
- * the next seeder is asked. *tile is a descriptor with PASSED, which the caller closes, and -1
- * otherwise. Failures on the way become BUSY. Child, any thread. */
+ * the next seeder is asked. *tile is a descriptor with PASSED and PRUNED, which the caller closes,
+ * and -1 otherwise. Failures on the way become BUSY. Child, any thread. */
 void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
                     const tseed_question_t *question, const tseed_cancel_t *cancel);
 

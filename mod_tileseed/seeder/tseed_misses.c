@@ -18,6 +18,7 @@
 #include "pipeline/tseed_failures.h"
 #include "pipeline/tseed_upstreams.h"
 #include "seeder/tseed_flight.h"
+#include "seeder/tseed_pruned_tiles.h"
 
 #define AWAY_RETRY_AFTER    30 /* seconds: told to requests while the seeder can't begin */
 #define CRASHES_OF_METATILE 2
@@ -159,12 +160,27 @@ static int is_there(const tseed_job_t *job)
            tseed_job_present(job) == tseed_range_count(&job->metatile.wanted);
 }
 
+/* Whether the metatile is made of the colour above it. */
+static int begin_shade(tseed_misses_t *misses, tseed_job_t *job)
+{
+    job->shade = tseed_prune_shade(misses->uses.prune, job->run, job->position);
+    job->is_made_of_shade = job->shade != NULL;
+    if (job->shade) {
+        job->is_stale = 0;
+        begin_cut(job);
+    }
+    return job->shade != NULL;
+}
+
 /* An upstream that is away is asked no more than its pace allows: a request that comes before the
  * upstream is due again hears so at once. */
 static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
 {
     tseed_outlook_t outlook = {0};
 
+    if (begin_shade(misses, job)) {
+        return;
+    }
     if (tseed_derive_is(job)) {
         tseed_stages_fetch(misses->uses.stages, job);
         return;
@@ -329,6 +345,9 @@ static int join_flight(tseed_misses_t *misses, const tseed_question_t *question,
     if (!run) {
         turn_away(end,
                   problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
+        return 0;
+    }
+    if (tseed_pruned_tiles_answer(misses->uses.prune, question, run, position, end)) {
         return 0;
     }
     failed = tseed_flight_failed(run, position, now);

@@ -9,6 +9,7 @@
  * lacked, the seeder tries once more to store the tile. If the upstream fails, the requests are
  * told at once, and their clients may try again. A request that comes too early for that is told
  * the same, and the upstream is not asked. If the seeder dies, the children ask the next seeder.
+ * A tile below a metatile of one colour needs no upstream (usage/tseed_prune.h).
  * Main thread only.
  */
 #ifndef TSEED_MISSES_H
@@ -31,7 +32,8 @@ typedef struct {
     tseed_quota_wait_t *quota_wait;
     tseed_stages_t *stages;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */
-    int socket;                   /* where children ask; see tseed_miss.h */
+    tseed_prune_t *prune;
+    int socket; /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;
 
 /* Makes the module, in the context's pool, with no request waiting. */

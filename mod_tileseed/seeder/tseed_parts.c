@@ -29,6 +29,13 @@ static void usage_create(tseed_parts_t *parts)
     parts->durable = tseed_durable_create(parts->cache, parts->context->pool);
     parts->display = tseed_display_create(parts->context, parts->session, parts->durable);
     parts->origins = tseed_origins_create(parts->context, parts->session, parts->cache);
+    parts->prune = tseed_prune_create(&(tseed_prune_uses_t){
+        .context = parts->context,
+        .session = parts->session,
+        .cache = parts->cache,
+        .origins = parts->origins,
+        .display = parts->display,
+    });
     parts->holds = tseed_holds_create(&(tseed_holds_uses_t){
         .context = parts->context,
         .session = parts->session,
@@ -37,6 +44,7 @@ static void usage_create(tseed_parts_t *parts)
         .marks = parts->marks,
         .durable = parts->durable,
         .origins = parts->origins,
+        .prune = parts->prune,
     });
     parts->page_loader = tseed_page_loader_create(parts->context, parts->session, parts->runs,
                                                   parts->cache, parts->holds);
@@ -76,6 +84,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .failures = parts->failures,
         .stages = parts->stages,
         .holds = parts->holds,
+        .prune = parts->prune,
     });
 }
 
@@ -128,6 +137,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .quota_wait = parts->quota_wait,
         .stages = parts->stages,
         .coverages = parts->coverages,
+        .prune = parts->prune,
         .socket = miss_socket,
     });
 }
@@ -144,6 +154,7 @@ static void tasks_create(tseed_parts_t *parts)
         .cache = parts->cache,
         .stages = parts->stages,
         .misses = parts->misses,
+        .prune = parts->prune,
     });
     parts->scheduler = tseed_scheduler_create(&(tseed_scheduler_uses_t){
         .context = parts->context,
@@ -155,6 +166,7 @@ static void tasks_create(tseed_parts_t *parts)
         .tasks = parts->tasks,
         .capabilities_check = parts->capabilities_check,
         .page_loader = parts->page_loader,
+        .prune = parts->prune,
     });
     parts->checkpoint = tseed_checkpoint_create(&(tseed_checkpoint_uses_t){
         .context = parts->context,
@@ -163,6 +175,7 @@ static void tasks_create(tseed_parts_t *parts)
         .cache = parts->cache,
         .durable = parts->durable,
         .origins = parts->origins,
+        .prune = parts->prune,
         .display = parts->display,
         .failures = parts->failures,
         .stages = parts->stages,
@@ -195,6 +208,7 @@ static void enter_clients(tseed_parts_t *parts)
 {
     tseed_client_t *const clients[] = {
         tseed_stages_client(parts->stages),
+        tseed_prune_client(parts->prune),
         tseed_misses_client(parts->misses),
         tseed_coverages_client(parts->coverages),
         tseed_background_client(parts->background),

@@ -36,6 +36,7 @@ typedef struct {
     tseed_durable_t *durable;
     tseed_display_t *display;
     tseed_origins_t *origins;
+    tseed_prune_t *prune;
     tseed_holds_t *holds;
     tseed_page_loader_t *page_loader;
     /* pipeline */

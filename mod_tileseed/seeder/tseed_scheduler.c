@@ -70,6 +70,9 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
         return;
     }
     tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
+    if (task->type == TSEED_TRUNCATE) {
+        tseed_prune_truncate(scheduler->uses.prune, &run->tileset, task);
+    }
     run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
         tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,

@@ -29,6 +29,7 @@ typedef struct {
     tseed_cache_t *cache;
     tseed_stages_t *stages;
     tseed_misses_t *misses;
+    tseed_prune_t *prune;
 } tseed_tasks_uses_t;
 
 /* Makes the module, in the context's pool, without a task. */

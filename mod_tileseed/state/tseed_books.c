@@ -97,7 +97,7 @@ apr_status_t tseed_books_save(tseed_state_t *state, const tseed_tileset_record_t
     return tseed_work_write(state, save_tileset, (void *)record);
 }
 
-/* Forgets what there is of a tile set by that print, its pages and its origins. */
+/* Forgets what there is of a tile set by that print: its pages, its origins and its findings. */
 static apr_status_t forget(tseed_state_t *state, int64_t print)
 {
     int64_t id;
@@ -110,6 +110,12 @@ static apr_status_t forget(tseed_state_t *state, int64_t print)
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ORIGINS_DELETE_TILESET, args);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_FINDINGS_DELETE, args);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_SHADES_DELETE, args);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_TILESET_DELETE, args);

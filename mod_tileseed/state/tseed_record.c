@@ -18,7 +18,7 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define COUNTERS       12
+#define COUNTERS       15
 #define MORE_MOST      4
 
 /* ---- bounds ---- */
@@ -173,6 +173,9 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->low = tseed_rows_int64(rows);
     window_load(progress->window, tseed_rows_text(rows));
     progress->unchanged = tseed_rows_int64(rows);
+    progress->pruned = tseed_rows_int64(rows);
+    progress->looked = tseed_rows_int64(rows);
+    progress->wrong = tseed_rows_int64(rows);
 }
 
 apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,
@@ -193,6 +196,9 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
         &progress->low,
         passed,
         &progress->unchanged,
+        &progress->pruned,
+        &progress->looked,
+        &progress->wrong,
     };
 
     window_save(passed, progress->window);

@@ -13,6 +13,8 @@
  *      tileset   the sums of each tile set; `print` is tseed_tileset_print
  *      page      what each page holds, and how it is used
  *      answer    which answers of the upstream the tiles of a page came from
+ *      finding   which metatiles of a tile set are of one colour
+ *      shade     the tiles of these colours
  *      note      other short texts that must outlive the seeder
  */
 #include "state/tseed_schema.h"
@@ -193,16 +195,45 @@ static const char *const version_9[] = {
     NULL,
 };
 
-static const char *const version_12[] = {
+/* derived levels, see tiling/tseed_positions.h */
+static const char *const version_10[] = {
     "ALTER TABLE task ADD COLUMN derived_first INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE task ADD COLUMN derived_end INTEGER NOT NULL DEFAULT 0",
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2, version_3,
-                                                version_4, version_5, version_6,
-                                                version_7, version_8, version_9,
-                                                version_12};
+/* finding: which metatiles are of one colour, and where that ends (tiling/tseed_findings.h). shade:
+ * the tiles of these colours, as hexadecimal digits. */
+static const char *const version_11[] = {
+    "ALTER TABLE task ADD COLUMN pruned BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE task ADD COLUMN looked BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE task ADD COLUMN wrong BIGINT NOT NULL DEFAULT 0",
+    "CREATE TABLE finding ("
+    " tileset BIGINT NOT NULL,"
+    " z INTEGER NOT NULL,"
+    " x BIGINT NOT NULL,"
+    " y BIGINT NOT NULL,"
+    " minx BIGINT NOT NULL,"
+    " miny BIGINT NOT NULL,"
+    " maxx BIGINT NOT NULL,"
+    " maxy BIGINT NOT NULL,"
+    " shade INTEGER NOT NULL,"
+    " depth INTEGER NOT NULL,"
+    " hole INTEGER NOT NULL,"
+    " clean INTEGER NOT NULL,"
+    " task BIGINT NOT NULL,"
+    " PRIMARY KEY (tileset, z, x, y))",
+    "CREATE TABLE shade ("
+    " tileset BIGINT NOT NULL,"
+    " id INTEGER NOT NULL,"
+    " tile TEXT NOT NULL,"
+    " PRIMARY KEY (tileset, id))",
+    NULL,
+};
+
+static const char *const *const migrations[] = {version_1, version_2,  version_3, version_4,
+                                                version_5, version_6,  version_7, version_8,
+                                                version_9, version_10, version_11};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

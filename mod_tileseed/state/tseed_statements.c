@@ -11,10 +11,10 @@
 #define SET_COUNTERS                                                                               \
     "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
     " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
-    " passed = %s, unchanged = %lld"
+    " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld"
 
 #define STATUS_ROWS                                                                                \
-    "SELECT id, tiles_total, made + skipped + removed + failed, state FROM task"                   \
+    "SELECT id, tiles_total, made + skipped + removed + failed + pruned, state FROM task"          \
     " WHERE " UNFINISHED " AND id > %lld"
 
 /* The plus keeps the index of states out: finding the newest ones by it means to sort them all. */
@@ -157,6 +157,24 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_ORIGINS_DELETE_LEVEL] = "DELETE FROM answer WHERE tileset = %lld AND z = %d",
     [TSEED_SQL_ORIGINS_DELETE_TILESET] = "DELETE FROM answer WHERE tileset = %lld",
     [TSEED_SQL_ORIGINS_DELETE_ALL] = "DELETE FROM answer",
+    [TSEED_SQL_FINDINGS] =
+        "SELECT z, x, y, minx, miny, maxx, maxy, shade, depth, hole, clean, task FROM finding"
+        " WHERE tileset = %lld AND (z, x, y) > (%d, %lld, %lld) ORDER BY z, x, y LIMIT %lld",
+    [TSEED_SQL_FINDING_SAVE] =
+        "INSERT INTO finding (tileset, z, x, y, minx, miny, maxx, maxy, shade, depth, hole, clean,"
+        " task)"
+        " VALUES (%lld, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %d, %d, %d, %lld)"
+        " ON CONFLICT (tileset, z, x, y) DO UPDATE SET minx = excluded.minx, miny = excluded.miny,"
+        " maxx = excluded.maxx, maxy = excluded.maxy, shade = excluded.shade,"
+        " depth = excluded.depth, hole = excluded.hole, clean = excluded.clean, task = "
+        "excluded.task",
+    [TSEED_SQL_FINDING_DELETE] =
+        "DELETE FROM finding WHERE tileset = %lld AND z = %d AND x = %lld AND y = %lld",
+    [TSEED_SQL_FINDINGS_DELETE] = "DELETE FROM finding WHERE tileset = %lld",
+    [TSEED_SQL_SHADES] = "SELECT id, tile FROM shade WHERE tileset = %lld ORDER BY id",
+    [TSEED_SQL_SHADE_SAVE] = "INSERT INTO shade (tileset, id, tile) VALUES (%lld, %lld, %s)"
+                             " ON CONFLICT (tileset, id) DO UPDATE SET tile = excluded.tile",
+    [TSEED_SQL_SHADES_DELETE] = "DELETE FROM shade WHERE tileset = %lld",
     [TSEED_SQL_NOTE_GET] = "SELECT value FROM note WHERE name = %s",
     [TSEED_SQL_NOTE_SET] = "INSERT INTO note (name, value) VALUES (%s, %s)"
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",

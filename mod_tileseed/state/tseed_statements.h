@@ -15,7 +15,7 @@
     " derived_first, derived_end"
 #define TSEED_COUNTER_COLUMNS                                                                      \
     "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \
-    " unchanged"
+    " unchanged, pruned, looked, wrong"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \
@@ -86,6 +86,13 @@ typedef enum {
     TSEED_SQL_ORIGINS_DELETE_LEVEL,
     TSEED_SQL_ORIGINS_DELETE_TILESET,
     TSEED_SQL_ORIGINS_DELETE_ALL,
+    TSEED_SQL_FINDINGS,
+    TSEED_SQL_FINDING_SAVE,
+    TSEED_SQL_FINDING_DELETE,
+    TSEED_SQL_FINDINGS_DELETE,
+    TSEED_SQL_SHADES,
+    TSEED_SQL_SHADE_SAVE,
+    TSEED_SQL_SHADES_DELETE,
     TSEED_SQL_NOTE_GET,
     TSEED_SQL_NOTE_SET,
     TSEED_SQL_NOTE_APPEND,

@@ -145,91 +145,103 @@ static int level_of(const tseed_positions_t *positions, int64_t position)
     return z;
 }
 
-/* Where a position lies: its level, its block, and its number in the block. */
-typedef struct {
-    int z;
-    area_t area, block;
-    int64_t rest;
-} place_t;
+static tseed_metatiles_t metatiles_of(int z, span_t columns, span_t rows)
+{
+    return (tseed_metatiles_t){z, columns.first, rows.first, columns.first + columns.count - 1,
+                               rows.first + rows.count - 1};
+}
 
-static place_t place_of(const tseed_positions_t *positions, int64_t position)
+tseed_place_t tseed_positions_place(const tseed_positions_t *positions, int64_t position)
 {
     const int z = level_of(positions, position);
-    place_t place = {.z = z, .area = area_of(positions, z), .rest = position - positions->first[z]};
-    const area_t *area = &place.area;
-    area_t *block = &place.block;
+    const area_t area = area_of(positions, z);
+    int64_t rest = position - positions->first[z];
+    span_t rows, columns;
 
     /* Counting on as if there were no blocks lands in the right row of blocks, and then, with lines
      * as long as that row is high, in the right block. */
-    block->rows = block_of(area->rows, area->rows.first + place.rest / area->columns.count,
-                           positions->shape.meta_height);
-    place.rest -= (block->rows.first - area->rows.first) * area->columns.count;
-    block->columns = block_of(area->columns, area->columns.first + place.rest / block->rows.count,
-                              positions->shape.meta_width);
-    place.rest -= (block->columns.first - area->columns.first) * block->rows.count;
-    return place;
+    rows = block_of(area.rows, area.rows.first + rest / area.columns.count,
+                    positions->shape.meta_height);
+    rest -= (rows.first - area.rows.first) * area.columns.count;
+    columns =
+        block_of(area.columns, area.columns.first + rest / rows.count, positions->shape.meta_width);
+    rest -= (columns.first - area.columns.first) * rows.count;
+    return (tseed_place_t){
+        .x = columns.first + rest % columns.count,
+        .y = rows.first + rest / columns.count,
+        .block = metatiles_of(z, columns, rows),
+        .level = metatiles_of(z, area.columns, area.rows),
+    };
 }
 
 tseed_metatile_t tseed_positions_at(const tseed_positions_t *positions, int64_t position)
 {
-    const place_t place = place_of(positions, position);
-    const int64_t width = place.block.columns.count;
+    const tseed_place_t place = tseed_positions_place(positions, position);
 
-    return metatile_of(positions, place.z, place.block.columns.first + place.rest % width,
-                       place.block.rows.first + place.rest / width);
+    return metatile_of(positions, place.block.z, place.x, place.y);
 }
 
-/* The wanted tiles of the metatiles of level z in some columns and rows. */
-static int64_t tiles_in(const tseed_positions_t *positions, int z, span_t columns, span_t rows)
+/* The wanted tiles of a rectangle of metatiles, minx up to before endx, miny up to before endy. */
+static int64_t tiles_in(const tseed_positions_t *positions, int z, int64_t minx, int64_t miny,
+                        int64_t endx, int64_t endy)
 {
     const int64_t width = positions->shape.meta_width;
     const int64_t height = positions->shape.meta_height;
-    const tseed_range_t span = {z, columns.first * width, rows.first * height,
-                                (columns.first + columns.count) * width - 1,
-                                (rows.first + rows.count) * height - 1};
+    const tseed_range_t span = {z, minx * width, miny * height, endx * width - 1,
+                                endy * height - 1};
     const tseed_range_t wanted = tseed_range_intersect(&span, &positions->range[z]);
 
     return tseed_range_count(&wanted);
 }
 
-/* Those of `span` that come before `at`. */
-static span_t before(span_t span, int64_t at)
-{
-    return (span_t){span.first, at - span.first};
-}
-
 int64_t tseed_positions_tiles_before(const tseed_positions_t *positions, int64_t position)
 {
-    place_t place;
-    span_t row;
+    tseed_place_t place;
+    const tseed_metatiles_t *level = &place.level, *block = &place.block;
     int64_t tiles = 0;
 
     if (position >= positions->count) {
         return positions->tiles;
     }
-    place = place_of(positions, position);
-    for (int i = 0, z; (z = level_at(positions, i)) != place.z; i++) {
+    place = tseed_positions_place(positions, position);
+    for (int i = 0, z; (z = level_at(positions, i)) != level->z; i++) {
         tiles += tseed_range_count(&positions->range[z]);
     }
-    row = (span_t){place.block.rows.first + place.rest / place.block.columns.count, 1};
+    /* rows of blocks; blocks of its row; rows of metatiles in its block; metatiles of its row */
     return tiles +
-           tiles_in(positions, place.z, place.area.columns,
-                    before(place.area.rows, place.block.rows.first)) +
-           tiles_in(positions, place.z, before(place.area.columns, place.block.columns.first),
-                    place.block.rows) +
-           tiles_in(positions, place.z, place.block.columns, before(place.block.rows, row.first)) +
-           tiles_in(positions, place.z,
-                    (span_t){place.block.columns.first, place.rest % place.block.columns.count},
-                    row);
+           tiles_in(positions, level->z, level->minx, level->miny, level->maxx + 1, block->miny) +
+           tiles_in(positions, level->z, level->minx, block->miny, block->minx, block->maxy + 1) +
+           tiles_in(positions, level->z, block->minx, block->miny, block->maxx + 1, place.y) +
+           tiles_in(positions, level->z, block->minx, place.y, place.x, place.y + 1);
+}
+
+static int is_in(span_t span, int64_t at)
+{
+    return at >= span.first && at < span.first + span.count;
+}
+
+int64_t tseed_positions_of_metatile(const tseed_positions_t *positions, int z, int64_t x, int64_t y)
+{
+    area_t area;
+    span_t rows, columns;
+
+    if (z < 0 || z >= TSEED_LEVELS_MAX || tseed_range_count(&positions->range[z]) == 0) {
+        return -1;
+    }
+    area = area_of(positions, z);
+    if (!is_in(area.columns, x) || !is_in(area.rows, y)) {
+        return -1;
+    }
+    rows = block_of(area.rows, y, positions->shape.meta_height);
+    columns = block_of(area.columns, x, positions->shape.meta_width);
+    return positions->first[z] + (rows.first - area.rows.first) * area.columns.count +
+           (columns.first - area.columns.first) * rows.count + (y - rows.first) * columns.count +
+           (x - columns.first);
 }
 
 int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y)
 {
     tseed_range_t tile = {.z = z, .minx = x, .miny = y, .maxx = x, .maxy = y};
-    int64_t mx = x / positions->shape.meta_width;
-    int64_t my = y / positions->shape.meta_height;
-    area_t area;
-    span_t rows, columns;
 
     if (z < 0 || z >= TSEED_LEVELS_MAX) {
         return -1;
@@ -238,10 +250,6 @@ int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x,
     if (tseed_range_count(&tile) == 0) {
         return -1;
     }
-    area = area_of(positions, z);
-    rows = block_of(area.rows, my, positions->shape.meta_height);
-    columns = block_of(area.columns, mx, positions->shape.meta_width);
-    return positions->first[z] + (rows.first - area.rows.first) * area.columns.count +
-           (columns.first - area.columns.first) * rows.count + (my - rows.first) * columns.count +
-           (mx - columns.first);
+    return tseed_positions_of_metatile(positions, z, x / positions->shape.meta_width,
+                                       y / positions->shape.meta_height);
 }

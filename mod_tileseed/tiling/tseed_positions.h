@@ -64,6 +64,19 @@ static inline int tseed_derived_has(const tseed_derived_t *derived, int z)
 /* The level in place `i` of the sequence of levels start .. stop, 0 <= i <= stop - start. */
 int tseed_derived_level(const tseed_derived_t *derived, int start, int stop, int i);
 
+/* Metatiles of one level by columns and rows, edges included. */
+typedef struct {
+    int z;
+    int64_t minx, miny, maxx, maxy;
+} tseed_metatiles_t;
+
+/* Where a position is: its metatile's column and row, and the metatiles of its block and level that
+ * the task touches. */
+typedef struct {
+    int64_t x, y;
+    tseed_metatiles_t block, level;
+} tseed_place_t;
+
 /* Prepares the sequence; `bounds` in the grid set's units. Ranges may be empty: count and tiles are
  * then 0. */
 void tseed_positions_init(tseed_positions_t *positions, const tseed_gridset_t *gridset,
@@ -87,5 +100,13 @@ int64_t tseed_positions_tiles_before(const tseed_positions_t *positions, int64_t
 
 /* The position of the metatile that holds tile (z, x, y), or -1 if that tile is not of the task. */
 int64_t tseed_positions_of(const tseed_positions_t *positions, int z, int64_t x, int64_t y);
+
+/* The place of 0 <= position < count. */
+tseed_place_t tseed_positions_place(const tseed_positions_t *positions, int64_t position);
+
+/* The metatile that begins at a column and a row of tiles divided by the metatile's sides, or -1 if
+ * the task touches no such metatile: its position. */
+int64_t tseed_positions_of_metatile(const tseed_positions_t *positions, int z, int64_t x,
+                                    int64_t y);
 
 #endif

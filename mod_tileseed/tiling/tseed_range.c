@@ -97,6 +97,31 @@ tseed_range_t tseed_range_of(const tseed_gridset_t *gridset, int z, const tseed_
     return range;
 }
 
+/* The tiles that lie wholly in a stretch; there may be none. */
+static void enclosed(int64_t *first, int64_t *last, stretch_t stretch, double slack, int64_t tiles)
+{
+    *first = (int64_t)fmax(ceil(stretch.low - slack), 0);
+    *last = (int64_t)fmin(floor(stretch.high + slack), (double)tiles) - 1;
+}
+
+tseed_range_t tseed_range_within(const tseed_gridset_t *gridset, int z,
+                                 const tseed_bounds_t *bounds)
+{
+    const double width = gridset->resolution[z] * gridset->tile_width;
+    const double height = gridset->resolution[z] * gridset->tile_height;
+    tseed_range_t range = {.z = z};
+
+    enclosed(&range.minx, &range.maxx, columns_of(gridset, width, bounds),
+             tseed_gridset_slack(gridset->origin_x, bounds->maxx, width), gridset->columns[z]);
+    enclosed(&range.miny, &range.maxy, rows_of(gridset, z, height, bounds),
+             tseed_gridset_slack(gridset->origin_y, bounds->maxy, height), gridset->rows[z]);
+    if (tseed_range_count(&range) == 0) {
+        range = empty_range;
+        range.z = z;
+    }
+    return range;
+}
+
 int64_t tseed_range_count(const tseed_range_t *range)
 {
     if (range->maxx < range->minx || range->maxy < range->miny) {

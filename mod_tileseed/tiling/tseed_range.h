@@ -24,6 +24,11 @@ typedef struct {
  * extent, or only an edge from outside, give an empty range. */
 tseed_range_t tseed_range_of(const tseed_gridset_t *gridset, int z, const tseed_bounds_t *bounds);
 
+/* The tiles of level z that lie wholly in bounds, cut to the grid. A tile that sticks out by less
+ * than a millionth of itself lies in them. Empty when there is none. */
+tseed_range_t tseed_range_within(const tseed_gridset_t *gridset, int z,
+                                 const tseed_bounds_t *bounds);
+
 /* Number of tiles, 0 when empty. The grid set's check keeps it below 2^63. */
 int64_t tseed_range_count(const tseed_range_t *range);
 

@@ -255,8 +255,10 @@ static unsigned renew(tseed_holds_t *holds, const tseed_job_t *job, const tseed_
  * all its tiles are new. */
 static int is_renewal(tseed_job_t *job)
 {
+    const int is_mere_look = job->shade && !job->is_wrong; /* nothing was written */
+
     job->has_waited |= job->outcome != TSEED_JOB_OK && tseed_job_written(job) > 0;
-    return job->outcome == TSEED_JOB_OK && !job->has_waited && job->holds &&
+    return job->outcome == TSEED_JOB_OK && !job->has_waited && job->holds && !is_mere_look &&
            !job->run->is_background && job->run->task->type == TSEED_RESEED;
 }
 
@@ -284,6 +286,7 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     }
     if (job->stage == TSEED_STAGE_CUT) {
         tseed_origins_take(holds->uses.origins, job);
+        tseed_prune_take(holds->uses.prune, job);
     }
     if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
         for_pages(holds, job, renew);

@@ -9,6 +9,7 @@
 #include "usage/tseed_durable.h"
 #include "usage/tseed_marks.h"
 #include "usage/tseed_origins.h"
+#include "usage/tseed_prune.h"
 #include "work/tseed_clients.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
@@ -25,6 +26,7 @@ typedef struct {
     tseed_marks_t *marks;
     tseed_durable_t *durable;
     tseed_origins_t *origins;
+    tseed_prune_t *prune;
 } tseed_holds_uses_t;
 
 /* Makes the holds in the context's pool. `uses` is copied. */

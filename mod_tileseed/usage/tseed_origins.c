@@ -119,7 +119,7 @@ static int is_of(const tseed_origins_t *origins, const entry_t *entry, const voi
 }
 
 /* The database forgets with the next save of the tile set. */
-static void follow_recipe(tseed_origins_t *origins, tseed_run_t *run)
+void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run)
 {
     if (!run->recipe) {
         run->recipe = recipe_of(run, origins->context->scratch);
@@ -162,7 +162,7 @@ static entry_t *entry_of(tseed_origins_t *origins, const tseed_job_t *job, int *
     const entry_key_t key = {job->run->booked->number, page.z, page.x, page.y};
     entry_t *entry;
 
-    follow_recipe(origins, job->run);
+    tseed_origins_follow(origins, job->run);
     entry = apr_hash_get(origins->pages, &key, sizeof(key));
     if (!entry) {
         entry = tseed_memory_get(sizeof(*entry));
@@ -208,10 +208,10 @@ void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job)
     int at;
     entry_t *entry = entry_of(origins, job, &at);
 
-    if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+    if (!job->is_made_of_shade && job->transfer.result == TSEED_FETCH_UNCHANGED) {
         return;
     }
-    if (job->outcome == TSEED_JOB_OK &&
+    if (job->outcome == TSEED_JOB_OK && !job->is_made_of_shade &&
         (job->digest == job->known || tseed_job_present(job) == 0)) {
         tseed_origin_page_put(&entry->origins,
                               &(tseed_origin_t){.at = at,

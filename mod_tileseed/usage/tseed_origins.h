@@ -16,11 +16,16 @@ typedef struct tseed_origins_t tseed_origins_t;
 tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
                                       const tseed_session_t *session, const tseed_cache_t *cache);
 
+/* Compares the recipe of a run with the recipe of its tile set, booked->record.recipe, and sets the
+ * latter. Other recipes' origins are forgotten. */
+void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run);
+
 /* Before a job is fetched, when its address is known: sets what its answer is to be compared with,
  * and whether the upstream is asked for a change only. */
 void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job, const char *address);
 
-/* Takes in what a CUT that has come back says of its metatile's origin. */
+/* Takes in what a CUT that has come back says of its metatile's origin: that its tiles are of no
+ * answer if they were made of a shade. */
 void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job);
 
 /* Writes what has changed into the open transaction, behind the changes of the book. Fails when the

@@ -67,6 +67,20 @@ typedef struct {
     int files[TSEED_UNSTORED_MOST]; /* descriptors that the main thread closes; -1: none */
 } tseed_unstored_t;
 
+/* One colour as the file of a tile, and the longest file that is taken for one. */
+#define TSEED_SHADE_LONGEST 4096
+typedef struct {
+    size_t length;
+    unsigned char data[];
+} tseed_shade_t;
+
+/* What a CUT has learnt of the colours of the tiles that it has made. */
+typedef struct {
+    enum { TSEED_COLOURS_UNKNOWN, TSEED_COLOURS_ONE, TSEED_COLOURS_SEVERAL } colours;
+    size_t length; /* of ONE: the file of each tile */
+    unsigned char data[TSEED_SHADE_LONGEST];
+} tseed_plain_t;
+
 struct tseed_job_t;
 
 /* Takes the result of a count, the difference to the book. NULL: the count can't be done now. Main
@@ -109,6 +123,13 @@ typedef struct tseed_job_t {
     int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
     char condition[TSEED_CONDITION_SIZE];
 
+    /* of a metatile below a finding; see tseed_prune.c */
+    const tseed_shade_t *shade; /* the colour it is taken to be of; NULL: it is no such metatile */
+    int is_made_of_shade;       /* CUT makes its tiles of that, and needs no answer; else CUT looks
+                                 * whether they are of that colour, and stores them if not */
+    int is_wrong;               /* they are not */
+    int64_t pruned;             /* tiles that were looked at and are of that colour */
+
     /* what the last stage found */
     tseed_outcome_t outcome;
     apr_status_t rv; /* of TSEED_JOB_NO_STORE and TSEED_JOB_NO_ROOM */
@@ -118,6 +139,7 @@ typedef struct tseed_job_t {
                                                       * and in a reseed of CUT */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
     uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE: which can't be made */
+    tseed_plain_t plain;                             /* of CUT: of which colours they are */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */
     tseed_amount_t freed;                            /* likewise: not given back yet */

@@ -47,6 +47,21 @@ static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile
     return is_derived(job) ? tseed_job_derived_region(job, tile) : region_in_answer(job, tile);
 }
 
+/* Notes the colour of one more tile. */
+static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
+{
+    if (!encoded->uniform || encoded->length > sizeof(plain->data)) {
+        plain->colours = TSEED_COLOURS_SEVERAL;
+    } else if (plain->colours == TSEED_COLOURS_UNKNOWN) {
+        plain->colours = TSEED_COLOURS_ONE;
+        plain->length = encoded->length;
+        memcpy(plain->data, encoded->data, encoded->length);
+    } else if (plain->length != encoded->length ||
+               memcmp(plain->data, encoded->data, encoded->length) != 0) {
+        plain->colours = TSEED_COLOURS_SEVERAL;
+    }
+}
+
 /* Cuts and stores one wanted tile. Returns 0 when the metatile can't go on; the outcome is set. */
 static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                     const tseed_tile_t *tile, apr_pool_t *scratch)
@@ -60,6 +75,7 @@ static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *j
         bad_answer(job, error);
         return 0;
     }
+    note_colour(&job->plain, &encoded);
     rv = tseed_job_store_tile(store, job, tile, &encoded);
     if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);
@@ -109,6 +125,7 @@ static int is_known(tseed_job_t *job)
     digest = digest ? digest : 1;
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
+        job->plain.colours = TSEED_COLOURS_UNKNOWN;
         job->bytes = 0;
         job->digest = digest;
     }
@@ -144,6 +161,71 @@ static const char *open_answer(tseed_cutter_t *cutter, const tseed_job_t *job, a
     return error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
 }
 
+/* Whether all wanted tiles of a picture are of the job's shade; else *error is set, or there is
+ * another tile. */
+static int is_of_shade(const char **error, tseed_cutter_t *cutter, const tseed_job_t *job,
+                       apr_pool_t *scratch)
+{
+    const tseed_range_t *wanted = &job->metatile.wanted;
+    tseed_encoded_t encoded;
+
+    for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
+        for (int64_t x = wanted->minx; x <= wanted->maxx; x++) {
+            const tseed_region_t region = region_of(job, &(tseed_tile_t){wanted->z, x, y});
+
+            *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+            if (*error || encoded.length != job->shade->length ||
+                memcmp(encoded.data, job->shade->data, encoded.length) != 0) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+/* Looks at a pruned metatile. Nothing is stored of what is as it was taken to be. */
+static void look(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
+                 apr_pool_t *scratch)
+{
+    const char *error = NULL;
+
+    if (!job->is_wrong && is_of_shade(&error, cutter, job, scratch)) {
+        job->skipped = tseed_job_present(job);
+        job->pruned = tseed_range_count(&job->metatile.wanted) - job->skipped;
+    } else if (error) {
+        bad_answer(job, error);
+    } else {
+        job->is_wrong = 1;
+        cut_tiles(cutter, store, job, scratch);
+    }
+}
+
+/* Makes the tiles of a pruned metatile that requests wait for. */
+static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
+{
+    const tseed_range_t *wanted = &job->metatile.wanted;
+    const tseed_encoded_t encoded = {job->shade->data, job->shade->length, 1, {0}};
+    int64_t i = 0;
+
+    for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
+        for (int64_t x = wanted->minx; x <= wanted->maxx; x++, i++) {
+            const tseed_tile_t tile = {wanted->z, x, y};
+            const uint64_t done = job->present[i / 64] | job->written[i / 64];
+            const apr_status_t rv = done >> (i % 64) & 1
+                                        ? APR_SUCCESS
+                                        : tseed_job_store_tile(store, job, &tile, &encoded);
+
+            if (rv != APR_SUCCESS) {
+                tseed_job_no_store(job, store, rv);
+                return;
+            }
+            job->written[i / 64] |= UINT64_C(1) << (i % 64) & ~job->present[i / 64];
+        }
+    }
+    job->made = tseed_job_written(job);
+    job->skipped = tseed_job_present(job);
+}
+
 static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, apr_pool_t *scratch)
 {
     const char *error = open_answer(cutter, job, scratch);
@@ -151,6 +233,8 @@ static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, 
 
     if (error) {
         bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
+    } else if (job->shade) {
+        look(cutter, store, job, scratch);
     } else {
         cut_tiles(cutter, store, job, scratch);
     }
@@ -194,11 +278,25 @@ static int keep(const tseed_encoded_t *encoded)
     return file;
 }
 
+/* The same where their colour is known. */
+static void pass_shade(tseed_job_t *job)
+{
+    const tseed_encoded_t encoded = {job->shade->data, job->shade->length, 1, {0}};
+
+    for (int i = 0; i < job->unstored->count; i++) {
+        job->unstored->files[i] = keep(&encoded);
+    }
+}
+
 /* Keeps tiles that can't be stored for the requests that wait for them. */
 static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_unstored_t *unstored = job->unstored;
 
+    if (job->is_made_of_shade) {
+        pass_shade(job);
+        return;
+    }
     for (int i = 0; i < unstored->count; i++) {
         tseed_region_t region = region_of(job, &unstored->tiles[i]);
         tseed_encoded_t encoded;
@@ -213,7 +311,7 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 /* Nothing is stored, whatever the store is like. */
 void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    const char *error = open_answer(cutter, job, scratch);
+    const char *error = job->is_made_of_shade ? NULL : open_answer(cutter, job, scratch);
 
     if (error) {
         bad_answer(job, error);
@@ -226,7 +324,11 @@ void tseed_job_pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratc
 void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                    apr_pool_t *scratch)
 {
-    renew(cutter, store, job, scratch);
+    if (job->is_made_of_shade) {
+        make_of_shade(store, job);
+    } else {
+        renew(cutter, store, job, scratch);
+    }
     if (job->unstored &&
         (job->outcome == TSEED_JOB_NO_STORE || job->outcome == TSEED_JOB_NO_ROOM)) {
         pass(cutter, job, scratch);

@@ -20,6 +20,7 @@ from seeding import geowebcache_path
 from serve import serve
 from tileseed_httpd import wait_until
 
+OCEAN_ZOOM = int(os.environ.get('BENCH_OCEAN_ZOOM', 9))
 TRUNCATE_ZOOM = int(os.environ.get('BENCH_TRUNCATE_ZOOM', 8))
 EDGE = 2                        # pixels at a tile's edge whose colour a JPEG reader may smooth
 
@@ -55,6 +56,20 @@ def memory(rig):
         large = peak_of(ours.pid)
     yield verdict('memory', f'MB at the peak, task of {case.tiles} tiles', small, 64, False)
     yield verdict('memory', 'MB at the peak, task of 10^18 tiles', large, 64, False)
+
+
+def ocean(rig):
+    """The requests for a world of which seven tenths are sea, and what became of its tiles."""
+    case = Case('ocean', OCEAN_ZOOM, meta=1, links=True, prune='uniform=1 sparse=on check=0.1')
+    with Tileseed(rig, case) as ours:
+        found = ours.seed()
+        document = ours.httpd.get('/rest/tasks/1.json').json()
+        requests = rig.counts()['requests']
+        yield verdict('ocean', 'of the requests', requests / case.metatiles, .4, False)
+        yield verdict('ocean', 'of the looks were wrong',
+                      document['prunedWrong'] / max(document['prunedChecked'], 1), .001, False)
+        yield (f'-      {document["tilesMade"]} tiles made and {document["tilesPruned"]} pruned '
+               f'in {found.seconds:.1f} s, {document["prunedChecked"]} looked at')
 
 
 def nothing(rig):
@@ -228,5 +243,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, memory, nothing, truncate, syscalls, sync, status, serve,
-                            post, pixels)}
+            for measure in (mapserver, memory, ocean, nothing, truncate, syscalls, sync, status,
+                            serve, post, pixels)}

@@ -6,17 +6,23 @@
     palette  the same map reduced to 256 colours
     photo    hills with a camera's noise, JPEG of quality 85
     uniform  one colour, RGBA
+    .ocean   where the world's sea is, for the stub: level by level, row by row from the bottom, a
+             byte of 1 for a square without land, in Lambert's equal-area cylinder
 
 A variant is one view of 1044 x 1044: a metatile of 1024 with a gutter of 10. A request without
 gutter gets its middle, a smaller one a part of it.
 """
 import itertools
+import json
+import math
 import random
 import sys
 from pathlib import Path
 
 from PIL import Image, ImageChops, ImageDraw, ImageEnhance, ImageFont
 
+WORLD = Path(__file__).parents[2] / 'conf/demo/world-110m.geojson'
+OCEAN_LEVEL = 12
 VARIANTS = 8
 GUTTER, FULL = 10, 1044
 PLAIN = (256, 512, 1024)
@@ -125,6 +131,34 @@ def save(folder, kind, variant, picture, sizes):
                                                  **how)
 
 
+def place(longitude, latitude, side):
+    """A point of the earth in a square in which seven tenths are sea, as on the earth."""
+    return (longitude + 180) / 360 * side, (.5 - math.sin(math.radians(latitude)) / 2) * side
+
+
+def draw_land(side):
+    """The land of the world: 255."""
+    land = Image.new('L', (side, side))
+    pen = ImageDraw.Draw(land)
+    for feature in json.loads(WORLD.read_text())['features']:
+        shape = feature['geometry']
+        for rings in [shape['coordinates']] if shape['type'] == 'Polygon' else shape['coordinates']:
+            for number, ring in enumerate(rings):
+                pen.polygon([place(*point[:2], side) for point in ring], 0 if number else 255)
+    return land
+
+
+def draw_ocean(path):
+    """Writes all levels of the sea."""
+    levels = [draw_land(2 ** OCEAN_LEVEL)]
+    while levels[-1].width > 1:
+        levels.append(levels[-1].reduce(2).point(lambda grey: 255 if grey else 0))
+    with path.open('wb') as file:
+        for level in reversed(levels):
+            file.write(level.transpose(Image.FLIP_TOP_BOTTOM).point(lambda grey: grey == 0)
+                       .tobytes())
+
+
 def draw(folder):
     """Draws all kinds into a folder, which has the file .done afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,6 +168,7 @@ def draw(folder):
         save(folder, 'palette', variant, flatten(picture).quantize(256), PLAIN)
         save(folder, 'photo', variant, draw_photo(variant), WITH_GUTTER)
     save(folder, 'uniform', 0, Image.new('RGBA', (FULL, FULL), (170, 211, 223, 255)), PLAIN)
+    draw_ocean(folder / '.ocean')
     (folder / '.done').touch()
 
 

@@ -31,6 +31,7 @@ class Case:
     in_flight: int = 16         # requests at once, for those who tell it from workers
     workers: int = 2            # of everybody, unless a peer has its own number
     peers: dict = dataclasses.field(default_factory=dict)
+    prune: str = 'off'          # TileSeedPrune
     url: str = ''               # another upstream than the stub
     sync: bool = True           # what a checkpoint counts is on the disk before
 
@@ -66,7 +67,7 @@ class Rig:
     """The upstream and the caches; close() leaves nothing behind."""
 
     def __init__(self, stub, drawn):
-        if not (drawn / '.done').exists():
+        if not (drawn / '.done').exists() or not (drawn / '.ocean').exists():
             print('# drawing the pictures', flush=True)
             draw = Path(__file__).with_name('pictures.py')
             subprocess.run([sys.executable, draw, drawn], check=True)

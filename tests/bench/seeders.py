@@ -33,6 +33,7 @@ TileSeedUpstream bench $url connections=$in_flight
     TileSeedGrid EPSG:3857
     TileSeedFormat $mime $level
     TileSeedMetatile ${meta}x$meta gutter=$gutter
+    TileSeedPrune $prune
     TileSeedStore file "$cache" link-uniform=$links
 </TileSeedLayer>
 Alias "/static" "@ROOT@/static"

@@ -8,7 +8,8 @@
  * pipelining. GET /KIND/MS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds with the
  * file KIND-V-WxH. The variant V follows from the place of the box in web mercator, whatever
  * else the request says, so that every seeder gets the same picture for the same metatile.
- * Of KIND "mix" three in five are "uniform" and the others "rgba". What is no GetMap, as the
+ * Of KIND "mix" three in five are "uniform" and the others "rgba". Of KIND "ocean" what is sea in
+ * the file .ocean of DIRECTORY is "uniform" and all else "palette". What is no GetMap, as the
  * question what the service offers, gets a 404 and is not counted.
  *
  * GET /counts answers what happened since the last such request: requests, the connections that
@@ -39,6 +40,7 @@
 #include <unistd.h>
 
 enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 256, REQUEST_SIZE = 8192, EVENTS = 64 };
+enum { OCEAN_LEVEL = 12 }; /* the last one of the file .ocean */
 
 static const double HALF_WORLD = 20037508.342789244;
 
@@ -65,6 +67,7 @@ typedef struct {
     double first;
 } counts_t;
 
+static const unsigned char *ocean; /* level by level, row by row from the bottom; 1: sea */
 static picture_t *pictures;
 static size_t picture_count;
 static TAILQ_HEAD(queue, connection) late = TAILQ_HEAD_INITIALIZER(late); /* by their time */
@@ -151,6 +154,33 @@ static void read_box(const char *text, double box[4])
     }
 }
 
+static void load_ocean(const char *directory)
+{
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/.ocean", directory);
+    int fd = open(path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        die(path);
+    }
+    ocean = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (ocean == MAP_FAILED) {
+        die(path);
+    }
+    close(fd);
+}
+
+/* Whether a square has no land; below the last level it is as the square above it. */
+static bool is_sea(long level, long column, long row)
+{
+    while (level > OCEAN_LEVEL) {
+        level--;
+        column /= 2;
+        row /= 2;
+    }
+    return ocean[((1L << 2 * level) - 1) / 3 + (row << level) + column];
+}
+
 static const picture_t *find_picture(const char *kind, const char *query)
 {
     double box[4];
@@ -164,6 +194,9 @@ static const picture_t *find_picture(const char *kind, const char *query)
     long row = lround((box[1] + HALF_WORLD) / side);
     if (strcmp(kind, "mix") == 0) {
         kind = (column * 7 + row * 13 + level) % 5 < 3 ? "uniform" : "rgba";
+    }
+    if (strcmp(kind, "ocean") == 0) {
+        kind = is_sea(level, column, row) ? "uniform" : "palette";
     }
     long variant = strcmp(kind, "uniform") == 0 ? 0 : (column * 5 + row * 3 + level) % VARIANTS;
     picture_t wanted;
@@ -383,6 +416,7 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     load_pictures(argv[1]);
+    load_ocean(argv[1]);
     poller = epoll_create1(0);
     int listener = listen_on_loopback();
     for (;;) {

@@ -87,6 +87,8 @@ def test_mistake(tmp_path, marked, message):
     layer('TileSeedParameter TIME regex="[0-9]{4}-[0-9]{2}" default="2026 01" case=Lower'),
     layer('TileSeedParameter STYLES value=a value=b value="c d"'),
     layer('TileSeedFailureLimit -1', 'TileSeedRetries 0'),
+    layer('tileseedprune OFF'), layer('TileSeedPrune Uniform=0 sparse=On check=0.25'),
+    'TileSeedPrune uniform\n' + layer('TileSeedPrune uniform=30 check=100'),
     layer(source='TileSeedSource wms "upstream:my ows" layers=a styles= version=1.3.0\n')
     + 'TileSeedUpstream "my ows" https://h:8443/wms?map=x header="X-Key: a \\"b\\""\n',
     layer(store='TileSeedStore file relative/tiles layout={layer}/{z}/{x}/{-y}.{ext}\n'),

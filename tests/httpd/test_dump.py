@@ -169,6 +169,7 @@ def limits(chance):
         f'TileSeedKeep zoom={chance.one("0-3", "5", "0-63", "60-63")}',
         f'TileSeedDerive {chance.one("off", "zoom=60-62")}',
         f'TileSeedReseed {chance.one("all", "changed")}',
+        f'TileSeedPrune {chance.one("off", "uniform", "uniform=2 sparse=on check=0.5")}',
         f'TileSeedRetries {chance.number(0, 1000)}',
         f'TileSeedFailureLimit {chance.one("-1", "0", "5%", "100%", "123456789012")}',
         f'TileSeedExpires {chance.duration()}', f'TileSeedMaxTileSets {chance.number(0, 10**6)}',
@@ -281,7 +282,8 @@ def test_dump_of_a_layer(httpd):
         '    TileSeedFormat "image/png" from="image/png" level=1 palette="auto"',
         '    TileSeedMetatile 4x4 gutter=0 edge=cut',
         f'    TileSeedStore file "{root}/cache" layout="geowebcache" link-uniform=on mode=0644 '
-        'dirmode=0755', '    TileSeedReseed changed', '    TileSeedRetries 7',
+        'dirmode=0755', '    TileSeedReseed changed', '    TileSeedPrune off',
+        '    TileSeedRetries 7',
         '    TileSeedFailureLimit 1000', '    TileSeedMaxTileSets 256', '    TileSeedOnMiss fetch',
         '</TileSeedLayer>', '<Location "/rest">', '    TileSeedRest on', '</Location>',
         '<Location "/tiles">', '    TileSeedTiles on', '</Location>']

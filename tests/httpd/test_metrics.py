@@ -220,7 +220,8 @@ def sums(httpd, numbers):
         unchanged = document.get('tilesUnchanged', 0)
         found.update({(document['type'], result): tiles for result, tiles in (
             ('made', made), ('skipped', skipped - unchanged), ('unchanged', unchanged),
-            ('removed', removed), ('failed', failed))})
+            ('removed', removed), ('failed', failed),
+            ('pruned', document['tilesPruned']))})
     return found
 
 

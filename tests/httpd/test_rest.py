@@ -603,7 +603,8 @@ def test_requests_as_people_send_them(httpd, upstream):
 
 TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
         'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
-        'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'bytes',
+        'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed',
+        'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
         'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',
         'created', 'started', 'finished', 'retryOf', 'levels')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')

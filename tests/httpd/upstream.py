@@ -58,6 +58,23 @@ def plain(shade, width, height, kind='PNG'):
     return buffer.getvalue()
 
 
+def islands(lands, bbox, width, height):
+    """A sea of one grey with land: boxes (minx, miny, maxx, maxy, finest), in units of the map; a
+    land is drawn where a pixel has at most `finest` units. No two pixels of land are alike."""
+    image = Image.new('RGB', (width, height), (190, 190, 190))
+    unit = (bbox[2] - bbox[0]) / width
+    for land in lands:
+        left, bottom = (round((land[i] - bbox[i]) / unit) for i in (0, 1))
+        right, top = (round((land[i] - bbox[i - 2]) / unit) for i in (2, 3))
+        box = (max(left, 0), height - min(top, height), min(right, width), height - max(bottom, 0))
+        if unit <= land[4] and box[0] < box[2] and box[1] < box[3]:
+            size = (box[2] - box[0], box[3] - box[1])
+            image.paste(Image.open(io.BytesIO(picture(bbox, *size))), box[:2])
+    buffer = io.BytesIO()
+    image.save(buffer, 'PNG')
+    return buffer.getvalue()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     """Answers GetMap, as well or as badly as the script says."""
     protocol_version = 'HTTP/1.1'
@@ -124,6 +141,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         owner = self.server.owner
         if owner.shade is not None:
             return plain(owner.shade, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
+        if owner.lands is not None:
+            return islands(owner.lands, bbox, *size)
         if owner.repaint_all or tuple(bbox) in owner.repainted:
             bbox = [number + 1 for number in bbox]
         return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
@@ -333,6 +352,7 @@ class Upstream:
         self.repainted = set()      # bounds whose picture is another one now
         self.repaint_all = False
         self.shade = None               # of grey, instead of a picture
+        self.lands = None               # a sea with these, instead of a picture; see islands()
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.capabilities_requests = 0

@@ -204,7 +204,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
         "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
-        "\"tilesFailed\":2,"
+        "\"tilesFailed\":2,\"tilesPruned\":0,\"prunedChecked\":0,\"prunedWrong\":0,"
         "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
         "\"secondsRemaining\":300,\"requestedBy\":\"seeder\",\"ignored\":[],"
         "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","

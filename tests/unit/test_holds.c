@@ -80,6 +80,8 @@ static int setup(void **state)
         .marks = marks,
         .durable = tseed_durable_create(cache, pool),
         .origins = tseed_origins_create(&context, &session, cache),
+        .prune = tseed_prune_create(
+            &(tseed_prune_uses_t){.context = &context, .session = &session, .cache = cache}),
     });
     make_runs();
     return 0;

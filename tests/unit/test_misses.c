@@ -177,6 +177,16 @@ void tseed_quota_wait_end(tseed_run_t *run, apr_time_t when)
     (void)when;
 }
 
+static tseed_shade_t *shade; /* of all tiles; NULL: none is pruned */
+
+const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *of, int64_t position)
+{
+    (void)prune;
+    (void)of;
+    (void)position;
+    return shade;
+}
+
 void tseed_holds_hold(tseed_holds_t *holds, tseed_job_t *job)
 {
     (void)holds;
@@ -263,6 +273,7 @@ static int setup(void **state)
     memset(jobs, 0, sizeof(jobs));
     jobs_begun = jobs_ended = fetches = orphans = adoptions = asked = 0;
     crashes = 0;
+    shade = NULL;
     run_status = APR_SUCCESS;
     outlook = (tseed_outlook_t){0};
     settings = (tseed_settings_t){
@@ -737,6 +748,51 @@ static void test_misses__count_the_tiles(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_misses__##name, setup, teardown)
 
+/* ---- pruned tiles ---- */
+
+/* A shade, and how its layer treats it. */
+static void prune(int sparse)
+{
+    static tseed_layer_t pruned;
+
+    pruned = *run.tileset.layer;
+    pruned.prune = (tseed_prune_config_t){.is_on = 1, .sparse = sparse};
+    run.tileset.layer = &pruned;
+    shade = calloc(1, sizeof(*shade) + 3);
+    shade->length = 3;
+    memcpy(shade->data, "sea", 3);
+}
+
+static void test_misses__a_pruned_tile_needs_no_upstream(void **state)
+{
+    const asker_t *asker;
+
+    (void)state;
+    prune(0);
+    asker = ask(4, 4);
+    check(&jobs[0], 0);
+    assert_int_equal(fetches, 0);
+    begin_cut(&jobs[0]);
+    assert_true(jobs[0].is_made_of_shade);
+    assert_ptr_equal(jobs[0].shade, shade);
+    cut(&jobs[0], TSEED_JOB_OK);
+    assert_told(asker, TSEED_MISS_STORED, "");
+    free(shade);
+}
+
+static void test_misses__a_sparse_tile_comes_from_memory(void **state)
+{
+    const asker_t *asker;
+
+    (void)state;
+    prune(1);
+    asker = ask(4, 4);
+    assert_told(asker, TSEED_MISS_PRUNED, "");
+    assert_true(asker->has_tile);
+    assert_int_equal(jobs_begun, 0);
+    free(shade);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -761,6 +817,8 @@ int main(void)
         TEST(wait_no_longer_than_children_do),
         TEST(say_nothing_when_the_seeder_stops),
         TEST(count_the_tiles),
+        TEST(a_pruned_tile_needs_no_upstream),
+        TEST(a_sparse_tile_comes_from_memory),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

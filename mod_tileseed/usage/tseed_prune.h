@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Pruning: what lies below metatiles of one colour is not fetched (TileSeedPrune). Main thread
+ * only.
+ *
+ *      a CUT comes back     ──► a finding: one colour, and how many levels above are of it too
+ *      a run asks what next ──► positions below findings that prune are passed, and counted
+ *      a look               ──► some of them are fetched all the same; a wrong one becomes a hole
+ *      a request waits      ──► the colour of its tile, if a finding prunes it
+ *      a truncate           ──► findings are forgotten where it removes
+ */
+#ifndef TSEED_PRUNE_H
+#define TSEED_PRUNE_H
+
+#include "usage/tseed_cache.h"
+#include "usage/tseed_display.h"
+#include "usage/tseed_origins.h"
+#include "work/tseed_clients.h"
+#include "work/tseed_run.h"
+
+typedef struct tseed_prune_t tseed_prune_t;
+
+/* What pruning uses. */
+typedef struct {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    const tseed_cache_t *cache;
+    tseed_origins_t *origins;
+    const tseed_display_t *display;
+} tseed_prune_uses_t;
+
+/* Makes the module, in the context's pool. Findings are loaded when a tile set is first used. */
+tseed_prune_t *tseed_prune_create(const tseed_prune_uses_t *uses);
+
+/* The record to enter among the clients: it has the loop go on where there is more to be passed. */
+tseed_client_t *tseed_prune_client(tseed_prune_t *prune);
+
+/* The position that the run begins next, or -1: none for now. Passes and counts pruned positions
+ * before it: of findings of the run's task as pruned, of others' as skipped. The run may be through
+ * afterwards. */
+int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run);
+
+/* Before the first stage of a job of a task: says whether the job is a look. */
+void tseed_prune_begin(tseed_prune_t *prune, tseed_job_t *job);
+
+/* The colour of all tiles of the metatile at a position, if a finding prunes it; NULL: none does.
+ */
+const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, int64_t position);
+
+/* Takes in what a CUT that has come back says of the colours of its metatile. */
+void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job);
+
+/* Forgets the findings of a tile set that lie where a truncate removes, or above. */
+void tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
+                          const tseed_task_t *truncate);
+
+/* Whether there is something to save. Write writes it into the open transaction, behind the changes
+ * of the book, and fails when the database does: then all is written again the next time. Saved
+ * notes that the transaction is committed. */
+int tseed_prune_has_changes(const tseed_prune_t *prune);
+apr_status_t tseed_prune_write(const tseed_prune_t *prune);
+void tseed_prune_saved(const tseed_prune_t *prune);
+
+#endif

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""TileSeedPrune: what lies below metatiles of one colour is not fetched, and counted all the same.
+
+The sea and its lands are drawn by the stub; a world of squares says here which metatiles a task
+has to ask for.
+"""
+import io
+import os
+import signal
+
+import pytest
+from PIL import Image
+
+from seeding import REST, begin, counts, done, ended, files, seeder_of, stub, task
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+SEA = (190, 190, 190)
+STOP = 6
+SIDE = 1000             # of the map, in its units
+LAND = (500, 500, 750, 750, SIDE)           # a sixteenth of the map, on the edges of level 2
+TILES = '''
+<Location "/tiles">
+    TileSeedTiles on
+    Require local
+</Location>
+'''
+
+
+def wet(lands, level, column, row, side=1):
+    """Whether a square of tiles has no land that is drawn at its level."""
+    tile = SIDE / 2 ** level
+    box = (column * tile, row * tile, (column + side) * tile, (row + side) * tile)
+    return not any(land[0] < box[2] and land[2] > box[0] and land[1] < box[3] and land[3] > box[1]
+                   and tile / 16 <= land[4] * 1.01 for land in lands)
+
+
+def expected(lands, levels, stop=STOP, start=0):
+    """(requests, tiles made, tiles pruned) of a first seed with metatiles of 2 x 2: of a metatile
+    is asked unless one above it, and `levels` more above that one, are of one colour."""
+    requests = made = pruned = 0
+    depths, below = {}, set()
+    for level in range(start, stop + 1):
+        side = max(2 ** level // 2, 1)
+        tiles = min(2 ** level, 2) ** 2
+        now, dry = {}, set()
+        for column in range(side):
+            for row in range(side):
+                above = (column // 2, row // 2) if level > 1 else (0, 0)
+                if above in below:
+                    dry.add((column, row))
+                    pruned += tiles
+                    continue
+                requests += 1
+                made += tiles
+                if wet(lands, level, column * 2, row * 2, 2):
+                    now[column, row] = depths.get(above, -1) + 1
+        below = dry | {place for place, depth in now.items() if depth >= levels}
+        depths = now
+    return requests, made, pruned
+
+
+def sea(upstream, *lines, prune='uniform=1 check=0', **more):
+    """The configuration of a pruned layer over a sea with one land."""
+    upstream.lands = [LAND]
+    return REST + TILES + stub(upstream, f'TileSeedPrune {prune}', *lines, **more)
+
+
+def tile(httpd, level, column, row, **more):
+    """A tile by its address; rows count from the bottom."""
+    return httpd.get(f'/tiles/tms/1.0.0/stub@small@png/{level}/{column}/{row}.png', **more)
+
+
+def colours(answer):
+    """The colours of a tile that was served."""
+    assert answer.status == 200, answer.body
+    return {colour for _, colour in
+            Image.open(io.BytesIO(answer.body)).convert('RGB').getcolors()}
+
+
+def total(stop=STOP):
+    """Tiles of the levels 0 to `stop`."""
+    return sum(4 ** level for level in range(stop + 1))
+
+
+@one_mpm
+@pytest.mark.parametrize('levels', [0, 1, 2])
+@pytest.mark.parametrize('sparse', ['on', 'off'])
+def test_the_sea_is_counted_and_not_asked_for(httpd, upstream, levels, sparse):
+    """Exactly what the rule says is asked for and made; the sum is the total."""
+    httpd.start(sea(upstream, prune=f'uniform={levels} check=0 sparse={sparse}'))
+    document = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    requests, made, pruned = expected([LAND], levels)
+    assert pruned > 0
+    assert (document['tilesMade'], document['tilesPruned']) == (made, pruned)
+    assert counts(document) == (made, 0, 0, 0)
+    assert document['upstreamRequests'] == len(upstream.requests) == requests
+    assert made + pruned == document['tilesTotal'] == total()
+    assert (document['prunedChecked'], document['prunedWrong']) == (0, 0)
+    assert len(list(httpd.path('cache').rglob('*.png'))) == made
+    again = done(httpd, 'stub', zoomStop=STOP)
+    assert counts(again) == (0, total(), 0, 0)
+    assert (again['upstreamRequests'], again['tilesPruned']) == (0, 0)
+
+
+@one_mpm
+def test_links_are_made_when_they_are_asked_for(httpd, upstream):
+    """The first request links the tile's metatile, the second finds its file."""
+    httpd.start(sea(upstream))
+    made = done(httpd, 'stub', zoomStop=STOP, threadCount=1)['tilesMade']
+    asked = len(upstream.requests)
+    for _ in range(2):
+        assert colours(tile(httpd, STOP, 1, 1)) == {SEA}
+        assert len(list(httpd.path('cache').rglob('*.png'))) == made + 4
+    assert len(upstream.requests) == asked
+    inodes = {path.stat().st_ino for path in httpd.path('cache').rglob('*.png')
+              if '_06' in str(path) and path.stat().st_nlink > 2}
+    assert len(inodes) == 1
+    assert colours(tile(httpd, STOP, 40, 40)) != {SEA}       # land, as it was made
+    assert len(upstream.requests) == asked
+
+
+@one_mpm
+@pytest.mark.parametrize('on_miss', ['fetch', '404'])
+def test_sparse_tiles_are_served_and_never_written(httpd, upstream, on_miss):
+    """They have an entity tag, and the caching of other tiles; after a restart as well."""
+    httpd.start(sea(upstream, f'TileSeedOnMiss {on_miss}', 'TileSeedExpires 1h',
+                    prune='uniform=1 check=0 sparse=on'))
+    made = done(httpd, 'stub', zoomStop=STOP, threadCount=1)['tilesMade']
+    asked = len(upstream.requests)
+    for restart in (False, True):
+        if restart:
+            httpd.stop()
+            httpd.start()
+        answer = tile(httpd, STOP, 1, 1)
+        assert colours(answer) == {SEA}
+        assert answer.headers['Cache-Control'] == 'max-age=3600'
+        tag = answer.headers['ETag']
+        assert tile(httpd, STOP, 1, 1, headers={'If-None-Match': tag}).status == 304
+        assert len(list(httpd.path('cache').rglob('*.png'))) == made
+        assert len(upstream.requests) == asked
+    if on_miss == '404':
+        assert tile(httpd, 7, 80, 80).status == 404     # land that was never made
+        assert tile(httpd, 7, 1, 1).status == 200
+
+
+@one_mpm
+def test_a_reseed_looks_at_the_top_again(httpd, upstream):
+    """Where it is of one colour still, nothing below is asked for; else all is made."""
+    httpd.start(sea(upstream))
+    first = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    again = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    assert (again['tilesPruned'], again['tilesUnchanged']) == \
+        (first['tilesPruned'], first['tilesMade'])
+    upstream.lands = [LAND, (0, 0, 250, 250, SIDE)]
+    upstream.requests.clear()
+    third = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    assert 0 < third['tilesPruned'] <= expected(upstream.lands, 1)[2]
+    assert third['tilesMade'] + third['tilesSkipped'] + third['tilesPruned'] == total()
+    assert colours(tile(httpd, STOP, 1, 1)) != {SEA}
+
+
+@one_mpm
+def test_land_that_sinks_is_made_anew(httpd, upstream):
+    """A reseed leaves no old tile below a metatile that is of one colour now."""
+    httpd.start(sea(upstream))
+    done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    upstream.lands = []
+    done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    for level in range(STOP + 1):
+        middle = 2 ** level * 5 // 8
+        assert colours(tile(httpd, level, middle, middle)) == {SEA}
+
+
+@one_mpm
+def test_looks_find_an_island(httpd, upstream):
+    """One that is too small for the levels above: it is made from where it was found."""
+    finest = SIDE / 2 ** 4 / 16 * 1.01
+    httpd.start(sea(upstream, prune='uniform=1 check=100'))
+    upstream.lands = [LAND, (0, 0, 62.5, 62.5, finest)]
+    document = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    assert document['prunedChecked'] >= document['prunedWrong'] > 0
+    assert document['tilesMade'] + document['tilesPruned'] == total()
+    assert document['upstreamRequests'] == len(upstream.requests)
+    for level in range(4, STOP + 1):
+        assert colours(tile(httpd, level, 0, 0)) != {SEA}
+    assert colours(tile(httpd, STOP, 0, 63)) == {SEA}
+
+
+@one_mpm
+def test_an_island_that_was_found_is_reseeded(httpd, upstream):
+    """A reseed makes the tiles of the island anew, also when it has sunk."""
+    island = (0, 0, 62.5, 62.5, SIDE / 2 ** 4 / 16 * 1.01)
+    httpd.start(sea(upstream, prune='uniform=1 check=100'))
+    upstream.lands = [LAND, island]
+    assert done(httpd, 'stub', zoomStop=STOP, threadCount=1)['prunedWrong'] > 0
+    before = tile(httpd, STOP, 1, 1).body
+    again = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    assert again['tilesProcessed'] == total()
+    assert colours(tile(httpd, STOP, 1, 1)) != {SEA}
+    upstream.lands = [LAND]
+    done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    for level in range(4, STOP + 1):
+        assert colours(tile(httpd, level, 0, 0)) == {SEA}
+    assert tile(httpd, STOP, 1, 1).body != before
+
+
+@one_mpm
+def test_a_truncate_forgets(httpd, upstream):
+    """What it removes is asked of the upstream again."""
+    httpd.start(sea(upstream))
+    done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    asked = len(upstream.requests)
+    done(httpd, 'stub', type='truncate', zoomStart=STOP, zoomStop=STOP,
+         bounds={'coords': {'double': [0, 0, 10, 10]}})
+    assert colours(tile(httpd, STOP, 0, 0)) == {SEA}
+    assert len(upstream.requests) == asked + 1
+    assert colours(tile(httpd, STOP, 0, 63)) == {SEA}       # below another metatile
+    assert len(upstream.requests) == asked + 1
+
+
+@one_mpm
+@pytest.mark.parametrize('lines', [['TileSeedMetatile 4x4'], ['TileSeedFormat image/png level=9'],
+                                   ['TileSeedPrune off']])
+def test_another_recipe_forgets(httpd, upstream, lines):
+    """The next seed asks for what was pruned, as the new configuration has it."""
+    httpd.start(sea(upstream))
+    first = done(httpd, 'stub', zoomStop=5, threadCount=1)
+    assert first['tilesPruned'] > 0
+    meta = lines[0].split()[1] if 'Metatile' in lines[0] else '2x2'
+    lines = [] if 'Metatile' in lines[0] else lines
+    prune = [] if 'Prune' in ''.join(lines) else ['TileSeedPrune uniform=30']
+    httpd.restart(REST + TILES + stub(upstream, *prune, *lines, meta=meta))
+    again = done(httpd, 'stub', zoomStop=5, threadCount=8)
+    assert counts(again) == (first['tilesPruned'], first['tilesMade'], 0, 0)
+    assert again['tilesPruned'] == 0
+
+
+@one_mpm
+def test_a_part_of_the_map(httpd, upstream):
+    """A task with bounds counts what it wants; what it found holds for the next."""
+    httpd.start(sea(upstream))
+    part = {'coords': {'double': [0, 0, 240, 240]}}
+    first = done(httpd, 'stub', zoomStop=STOP, threadCount=1, bounds=part)
+    assert first['tilesMade'] + first['tilesPruned'] == first['tilesTotal']
+    assert first['tilesPruned'] > 0
+    second = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    assert second['tilesMade'] + second['tilesSkipped'] + second['tilesPruned'] == total()
+    assert second['tilesSkipped'] >= first['tilesTotal']
+
+
+@one_mpm
+@pytest.mark.parametrize('prune', ['uniform=1 check=0', 'uniform=1 check=20 sparse=on'])
+def test_killed_in_the_middle(httpd, upstream, prune):
+    """The counts add up, whenever the seeder dies, and what was pruned is served."""
+    httpd.expect('ended unexpectedly|AH00052')
+    httpd.start(sea(upstream, prune=prune))
+    upstream.always = Fault('delay', 0.02)
+    number = begin(httpd, 'stub', zoomStop=STOP, threadCount=2)
+    for least in (1, 300, 1500):
+        wait_until(lambda least=least: task(httpd, number)['tilesProcessed'] >= least)
+        old = seeder_of(httpd)
+        if task(httpd, number)['state'] == 'RUNNING' and old:
+            os.kill(old, signal.SIGKILL)
+            wait_until(lambda old=old: seeder_of(httpd) not in (None, old))
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE', document
+    assert document['tilesMade'] + document['tilesSkipped'] + document['tilesPruned'] == total()
+    assert document['tilesPruned'] > 0
+    asked = len(upstream.requests)
+    for place in ((0, 0), (5, 60), (62, 1), (63, 63), (20, 20)):
+        assert colours(tile(httpd, STOP, *place)) == {SEA}
+    assert len(upstream.requests) == asked
+    assert files(httpd)

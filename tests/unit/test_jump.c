@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Jumps: over random findings in small worlds they are what looking at each position says, and they
+ * pass 10^12 tiles in a few steps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tiling/tseed_jump.h"
+
+#include "pool_fixture.h"
+
+#define LEVELS 5
+#define DEPTH  2
+#define MANY   1000000
+
+/* Tiles of one unit at level 0, twice as many a side at each further level. */
+static tseed_gridset_t world(int width, int height)
+{
+    tseed_gridset_t set = {
+        .name = "units",
+        .extent = {0, 0, width, height},
+        .tile_width = 1,
+        .tile_height = 1,
+        .meters_per_unit = 1,
+        .levels = LEVELS,
+        .resolution = {1, 0.5, 0.25, 0.125, 0.0625},
+    };
+
+    assert_null(tseed_gridset_finish(&set, pool));
+    return set;
+}
+
+/* ---- an oracle that looks at each tile ---- */
+
+/* The same arithmetic on integers, as each level has exactly four tiles for one above. A metatile
+ * is below itself. */
+static int is_below(const tseed_finding_t *finding, const tseed_range_t *tiles)
+{
+    const int levels = tiles->z - finding->range.z;
+
+    for (int64_t y = tiles->miny; levels >= 0 && y <= tiles->maxy; y++) {
+        for (int64_t x = tiles->minx; x <= tiles->maxx; x++) {
+            if (x >> levels < finding->range.minx || x >> levels > finding->range.maxx ||
+                y >> levels < finding->range.miny || y >> levels > finding->range.maxy) {
+                return 0;
+            }
+        }
+    }
+    return levels >= 0;
+}
+
+/* The class of task 1's own findings is 1, that of others' is 2; those of task 3 do not count. */
+static int class_of(void *baton, const tseed_finding_t *finding)
+{
+    (void)baton;
+    return finding->task == 3 ? 0 : (int)finding->task;
+}
+
+static int prunes(const tseed_finding_t *finding)
+{
+    return finding->shade && finding->depth >= DEPTH && class_of(NULL, finding) > 0;
+}
+
+/* The level of the lowest hole above some tiles; -1: there is none. */
+static int lowest_hole(const tseed_findings_t *findings, const tseed_range_t *wanted)
+{
+    const tseed_finding_t *at;
+    size_t cursor = 0;
+    int level = -1;
+
+    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+        if (!at->is_gone && at->is_hole && is_below(at, wanted) && at->range.z > level) {
+            level = at->range.z;
+        }
+    }
+    return level;
+}
+
+static int expected_class(const tseed_findings_t *findings, const tseed_range_t *wanted)
+{
+    const tseed_finding_t *best = NULL, *at;
+    const int from = lowest_hole(findings, wanted);
+    size_t cursor = 0;
+
+    while ((at = tseed_findings_next(findings, &cursor)) != NULL) {
+        if (!at->is_gone && prunes(at) && at->range.z < wanted->z && is_below(at, wanted) &&
+            at->range.z >= from && (!best || at->range.z < best->range.z)) {
+            best = at;
+        }
+    }
+    return best ? class_of(NULL, best) : 0;
+}
+
+/* ---- random worlds ---- */
+
+static uint64_t dice;
+
+static int roll(int sides)
+{
+    dice = dice * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((dice >> 33) % (uint64_t)sides);
+}
+
+/* Finds something of one metatile in `odds`. */
+static void sow(tseed_findings_t *findings, const tseed_positions_t *positions, int odds)
+{
+    for (int64_t i = 0; i < positions->count; i++) {
+        const tseed_place_t place = tseed_positions_place(positions, i);
+        tseed_finding_t *finding;
+
+        if (roll(odds) > 0) {
+            continue;
+        }
+        finding = tseed_findings_get(findings, place.block.z, place.x, place.y);
+        finding->range = tseed_positions_at(positions, i).wanted;
+        finding->shade = 1;
+        finding->depth = DEPTH - (roll(4) == 0);
+        finding->task = 1 + roll(3);
+        if (roll(5) == 0) {
+            finding->shade = (uint32_t)roll(2);
+            tseed_findings_set_hole(findings, finding, 1);
+        } else if (roll(6) == 0) {
+            tseed_findings_forget(findings, finding);
+        }
+    }
+}
+
+typedef struct {
+    tseed_gridset_t set;
+    tseed_positions_t positions;
+    tseed_findings_t *findings;
+    tseed_jump_t jump;
+} world_t;
+
+static void make(world_t *made, int seed)
+{
+    static const int sides[] = {1, 2, 3, 4, 8, 32};
+    const int meta_width = sides[roll(6)], meta_height = sides[roll(6)];
+    const int width = 1 + roll(4), height = 1 + roll(4);
+    tseed_bounds_t bounds;
+
+    dice = (uint64_t)seed;
+    made->set = world(width, height);
+    bounds = made->set.extent;
+    if (roll(2)) { /* a task that wants a part */
+        bounds = (tseed_bounds_t){roll(8) / 16.0, roll(8) / 16.0, width - roll(7) / 16.0,
+                                  height - roll(7) / 16.0};
+    }
+    tseed_positions_init(&made->positions, &made->set, &bounds,
+                         &(tseed_shape_t){0, LEVELS - 1, meta_width, meta_height});
+    made->findings = tseed_findings_create(meta_width, meta_height, DEPTH);
+    sow(made->findings, &made->positions, 2 + roll(40));
+    made->jump = (tseed_jump_t){.findings = made->findings,
+                                .positions = &made->positions,
+                                .class_of = class_of,
+                                .looked = 1,
+                                .seed = (uint64_t)seed};
+}
+
+static int class_at(const world_t *made, int64_t position)
+{
+    const tseed_metatile_t metatile = tseed_positions_at(&made->positions, position);
+
+    return expected_class(made->findings, &metatile.wanted);
+}
+
+static int64_t tiles_at(const world_t *made, int64_t position)
+{
+    const tseed_metatile_t metatile = tseed_positions_at(&made->positions, position);
+
+    return tseed_range_count(&metatile.wanted);
+}
+
+/* ---- tests ---- */
+
+static void check_runs(const world_t *made)
+{
+    int64_t position = 0;
+
+    while (position < made->positions.count) {
+        const int expected = class_at(made, position);
+        int64_t end = position, tiles = 0;
+        tseed_landing_t landing;
+
+        tseed_jump_from(&landing, &made->jump, position, MANY);
+        assert_int_equal(landing.finding ? landing.class_of : 0, expected);
+        assert_false(landing.is_look);
+        while (expected && end < made->positions.count && class_at(made, end) == expected) {
+            tiles += tiles_at(made, end++);
+        }
+        assert_int_equal(landing.end, end);
+        assert_int_equal(landing.tiles, tiles);
+        position = end > position ? end : position + 1;
+    }
+}
+
+static void test_jump__passes_what_lies_below_findings_and_no_more(void **state)
+{
+    (void)state;
+    for (int seed = 1; seed <= 400; seed++) {
+        world_t made;
+
+        make(&made, seed);
+        check_runs(&made);
+        tseed_findings_destroy(made.findings);
+    }
+}
+
+/* Goes through a world as a task does, a few steps at a time. Returns the tiles that were passed or
+ * visited; `looks` counts what was looked at. */
+static int64_t go_through(const world_t *made, int64_t *looks, int64_t *passed)
+{
+    int64_t position = 0, tiles = 0;
+
+    *looks = *passed = 0;
+    while (position < made->positions.count) {
+        tseed_landing_t landing;
+
+        tseed_jump_from(&landing, &made->jump, position, 3);
+        assert_int_equal(landing.finding ? landing.class_of : 0, class_at(made, position));
+        *looks += landing.is_look;
+        *passed += landing.end - position;
+        tiles += landing.end > position ? landing.tiles : tiles_at(made, position);
+        position = landing.end > position ? landing.end : position + 1;
+    }
+    return tiles;
+}
+
+static void test_jump__looks_at_a_share(void **state)
+{
+    int64_t looks, passed, all_looks = 0, all_passed = 0;
+
+    (void)state;
+    for (int seed = 1; seed <= 300; seed++) {
+        world_t made;
+
+        make(&made, seed);
+        made.jump.looked = 1 + seed % 2;
+        made.jump.share = 5;
+        assert_int_equal(go_through(&made, &looks, &passed), made.positions.tiles);
+        all_looks += looks;
+        all_passed += passed;
+        tseed_findings_destroy(made.findings);
+    }
+    /* 5 % of class 1 or 2, which are about as many; fewer where 16 are the most, and where holes or
+     * findings of other classes lie in between */
+    assert_in_range(all_looks * 1000 / (all_looks + all_passed), 10, 40);
+}
+
+static void test_jump__looks_at_the_same_metatiles_each_time(void **state)
+{
+    world_t made;
+    int64_t looks, passed, again, passed_again;
+
+    (void)state;
+    make(&made, 7);
+    made.jump.share = 100;
+    go_through(&made, &looks, &passed);
+    go_through(&made, &again, &passed_again);
+    assert_int_equal(looks, again);
+    assert_int_equal(passed, passed_again);
+    tseed_findings_destroy(made.findings);
+}
+
+static void plant(tseed_findings_t *findings, const tseed_positions_t *positions, int z, int64_t x,
+                  int64_t y)
+{
+    tseed_finding_t *finding = tseed_findings_get(findings, z, x, y);
+
+    finding->range =
+        tseed_positions_at(positions, tseed_positions_of_metatile(positions, z, x, y)).wanted;
+    finding->shade = 1;
+    finding->depth = DEPTH;
+    finding->task = 1;
+}
+
+/* How many calls pass a world. */
+static int count_calls(const tseed_jump_t *jump, int64_t position, int64_t *tiles)
+{
+    int calls = 0;
+
+    for (*tiles = 0; position < jump->positions->count; calls++) {
+        tseed_landing_t landing;
+
+        tseed_jump_from(&landing, jump, position, MANY);
+        assert_true(landing.end > position);
+        *tiles += landing.tiles;
+        position = landing.end;
+    }
+    return calls;
+}
+
+static void test_jump__a_sea_of_10_to_the_12_takes_a_few_steps(void **state)
+{
+    const tseed_gridset_t *mercator = tseed_gridset_builtin("EPSG:3857");
+    tseed_positions_t positions;
+    tseed_findings_t *findings = tseed_findings_create(4, 4, DEPTH);
+    tseed_jump_t jump = {.findings = findings,
+                         .positions = &positions,
+                         .class_of = class_of,
+                         .looked = 1,
+                         .seed = 1};
+    tseed_landing_t landing;
+    int64_t tiles;
+
+    (void)state;
+    tseed_positions_init(&positions, mercator, &mercator->extent, &(tseed_shape_t){0, 20, 4, 4});
+    plant(findings, &positions, 2, 0, 0); /* the whole world */
+    assert_int_equal(count_calls(&jump, positions.first[3], &tiles), 1);
+    assert_int_equal(tiles, INT64_C(1466015503701) - 1 - 4 - 16);
+    tseed_jump_from(&landing, &jump, positions.first[3], 18); /* a level a step */
+    assert_int_equal(landing.end, positions.count);
+    tseed_findings_destroy(findings);
+}
+
+static void test_jump__a_quarter_of_the_world_is_counted_exactly(void **state)
+{
+    const tseed_gridset_t *mercator = tseed_gridset_builtin("EPSG:3857");
+    tseed_positions_t positions;
+    tseed_findings_t *findings = tseed_findings_create(4, 4, DEPTH);
+    tseed_jump_t jump = {.findings = findings,
+                         .positions = &positions,
+                         .class_of = class_of,
+                         .looked = 1,
+                         .seed = 1};
+    int64_t passed = 0, position;
+
+    (void)state;
+    tseed_positions_init(&positions, mercator, &mercator->extent, &(tseed_shape_t){3, 14, 4, 4});
+    plant(findings, &positions, 3, 1, 0); /* south east */
+    for (position = positions.first[14]; position < positions.count;) {
+        tseed_landing_t landing;
+
+        tseed_jump_from(&landing, &jump, position, MANY);
+        passed += landing.tiles;
+        /* 2^14 tiles are 512 blocks; a row of the western half has 256 blocks of 64 metatiles */
+        position = landing.finding ? landing.end : position + INT64_C(256) * 64;
+    }
+    assert_int_equal(passed, INT64_C(1) << 26);
+    tseed_findings_destroy(findings);
+}
+
+static void test_findings__survive_being_many_and_being_dropped(void **state)
+{
+    tseed_findings_t *findings = tseed_findings_create(4, 4, DEPTH);
+
+    (void)state;
+    for (int64_t i = 0; i < 5000; i++) {
+        tseed_findings_get(findings, 9, i % 71, i / 71)->task = i + 1;
+    }
+    for (int64_t i = 0; i < 5000; i += 2) {
+        tseed_findings_drop(findings, tseed_findings_find(findings, 9, i % 71, i / 71));
+    }
+    assert_int_equal(tseed_findings_count(findings), 2500);
+    for (int64_t i = 0; i < 5000; i++) {
+        const tseed_finding_t *found = tseed_findings_find(findings, 9, i % 71, i / 71);
+
+        assert_int_equal(found ? found->task : 0, i % 2 ? i + 1 : 0);
+    }
+    tseed_findings_destroy(findings);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jump__passes_what_lies_below_findings_and_no_more),
+        cmocka_unit_test(test_jump__looks_at_a_share),
+        cmocka_unit_test(test_jump__looks_at_the_same_metatiles_each_time),
+        cmocka_unit_test(test_jump__a_sea_of_10_to_the_12_takes_a_few_steps),
+        cmocka_unit_test(test_jump__a_quarter_of_the_world_is_counted_exactly),
+        cmocka_unit_test(test_findings__survive_being_many_and_being_dropped),
+    };
+
+    return cmocka_run_group_tests(tests, setup_group, teardown_group);
+}
