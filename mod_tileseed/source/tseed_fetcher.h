@@ -48,7 +48,7 @@ typedef struct tseed_transfer_t {
     const void *owner;                /* what cancel names, not NULL */
     const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
                             * long as the transfer; NULL: none */
-    size_t most;           /* longest body that is taken, bytes, when it is not compressed any more */
+    size_t most;           /* longest body that is taken, bytes, as it is without compression */
     int is_document;       /* text: the upstream may compress it */
     int may_go_elsewhere;  /* don't let it wait for an upstream that is away: AWAY, not sent */
     void *baton;           /* the caller's own */

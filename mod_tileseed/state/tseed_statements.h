@@ -11,7 +11,7 @@
 #define TSEED_TASK_COLUMNS                                                                         \
     "id, type, layer, gridset, format, parameters, bounds, has_area, zoom_start, zoom_stop,"       \
     " thread_count, meta_width, meta_height, gutter, retries, retry_wait, failure_limit,"          \
-    " tiles_total, gridset_print, store_print, requested_by, created, retry_of, ignored,"            \
+    " tiles_total, gridset_print, store_print, requested_by, created, retry_of, ignored,"          \
     " derived_first, derived_end"
 #define TSEED_COUNTER_COLUMNS                                                                      \
     "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \

@@ -282,8 +282,8 @@ def test_dump_of_a_layer(httpd):
         '    TileSeedFormat "image/png" from="image/png" level=1 palette="auto"',
         '    TileSeedMetatile 4x4 gutter=0 edge=cut',
         f'    TileSeedStore file "{root}/cache" layout="geowebcache" link-uniform=on mode=0644 '
-        'dirmode=0755', '    TileSeedReseed changed', '    TileSeedPrune off',
-        '    TileSeedRetries 7',
+        'dirmode=0755', '    TileSeedDerive off', '    TileSeedReseed changed',
+        '    TileSeedPrune off', '    TileSeedRetries 7',
         '    TileSeedFailureLimit 1000', '    TileSeedMaxTileSets 256', '    TileSeedOnMiss fetch',
         '</TileSeedLayer>', '<Location "/rest">', '    TileSeedRest on', '</Location>',
         '<Location "/tiles">', '    TileSeedTiles on', '</Location>']

@@ -602,7 +602,7 @@ def test_requests_as_people_send_them(httpd, upstream):
 
 
 TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
-        'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
+        'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
         'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed',
         'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
         'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',

@@ -19,9 +19,9 @@ from upstream import Fault
 one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 
 MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
-           'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
-           'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed',
-           'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
+           'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal',
+           'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
+           'tilesFailed', 'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
            'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',
            'created',
            'started', 'finished', 'retryOf']

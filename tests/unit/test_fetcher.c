@@ -292,7 +292,7 @@ static void test_fetcher__introduces_itself(void **state)
 
     assert_ptr_equal(strstr(request, "GET /echo?LAYERS=a%20b HTTP/1.1\r\n"), request);
     assert_non_null(strstr(request, "\r\nUser-Agent: mod_tileseed"));
-    assert_non_null(strstr(request, "gzip"));
+    assert_non_null(strstr(request, "\r\nAccept-Encoding: identity\r\n"));
     assert_null(strstr(request, "Authorization"));
 }
 

@@ -75,13 +75,12 @@ static void test_store_read__what_is_no_tile_is_not_there(void **state)
 static void test_store_read__no_link_is_followed(void **state)
 {
     fixture_t *fixture = open_store(state, TSEED_LAYOUT_XYZ);
-    const char *folder, *moved = full(fixture, "moved");
+    const char *path = tile(fixture, 3, 2, 5), *moved = full(fixture, "moved");
+    const char *folder = apr_pstrndup(fixture->pool, path, (size_t)(strrchr(path, '/') - path));
     const unsigned char *data;
     size_t length;
 
     put_tile(fixture, 3, 2, 5, "tile", 4);
-    folder = apr_pstrndup(fixture->pool, tile(fixture, 3, 2, 5),
-                          (size_t)(strrchr(tile(fixture, 3, 2, 5), '/') - tile(fixture, 3, 2, 5)));
     assert_int_equal(read_tile(&data, &length, fixture, 3, 2, 5), APR_SUCCESS);
     assert_int_equal(rename(folder, moved), 0);
     assert_int_equal(symlink(moved, folder), 0);
