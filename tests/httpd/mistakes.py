@@ -521,8 +521,8 @@ LIMITS = [
      "TileSeedDerive: a tile must be made of four: the resolution of grid set 'g' does not halve "
      'from level 1 to level 2'),
     (layer('TileSeedPrune uniform', '!TileSeedDerive zoom=0-2'),
-     'TileSeedDerive: derived levels are made of tiles of the store, which pruned tiles are not in: '
-     'TileSeedPrune off is expected in this layer'),
+     'TileSeedDerive: derived levels are made of tiles of the store, which pruned tiles are not '
+     'in: TileSeedPrune off is expected in this layer'),
     (layer('!TileSeedRetries -1'),
      "TileSeedRetries: '-1' is not possible, a whole number from 0 to 1000 is expected"),
     (layer('TileSeedRetries 1', '!TileSeedRetries 2'),
