@@ -159,8 +159,8 @@ const task_facts = (task) => facts([
   ['Parameters', pairs(task.parameters)], ['Levels', `${task.zoomStart}–${task.zoomStop}`],
   ['Bounds', task.bounds?.join(', ')], ['Threads', task.threadCount],
   ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
-    `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed` +
-    (task.tilesPruned > 0 ? `, ${count(task.tilesPruned)} pruned` : '')],
+    `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed, ` +
+    `${count(task.tilesPruned)} pruned`],
   ['Written', bytes(task.bytes)], ['Upstream requests', count(task.upstreamRequests)],
   ['Tiles a second', count(task.tilesPerSecond)],
   !task.finished && ['Time left', duration(task.secondsRemaining)],

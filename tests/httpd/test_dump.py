@@ -167,9 +167,10 @@ def limits(chance):
     """What a layer, or the defaults, may say."""
     return chance.some([
         f'TileSeedKeep zoom={chance.one("0-3", "5", "0-63", "60-63")}',
-        f'TileSeedDerive {chance.one("off", "zoom=60-62")}',
         f'TileSeedReseed {chance.one("all", "changed")}',
-        f'TileSeedPrune {chance.one("off", "uniform", "uniform=2 sparse=on check=0.5")}',
+        # a layer has one of them only
+        'TileSeed' + chance.one('Derive off', 'Derive zoom=60-62', 'Prune off', 'Prune uniform',
+                                'Prune uniform=2 sparse=on check=0.5'),
         f'TileSeedRetries {chance.number(0, 1000)}',
         f'TileSeedFailureLimit {chance.one("-1", "0", "5%", "100%", "123456789012")}',
         f'TileSeedExpires {chance.duration()}', f'TileSeedMaxTileSets {chance.number(0, 10**6)}',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""What open pages cost: pages.py [PAGES [SECONDS]]
+"""What open pages cost: open_pages.py [PAGES [SECONDS]]
 
 Starts a private httpd and PAGES clients (100), which ask for overview.json as the operators' page
 does, each over a connection of its own and with the ETag of its last answer: every ten seconds
