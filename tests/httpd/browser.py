@@ -129,6 +129,20 @@ class Browser:
             chain.move_by_offset(across, down)
         chain.release().perform()
 
+    def touch(self, canvas, *fingers):
+        """Puts fingers on an element, moves and lifts them. A finger is a list of places, measured
+        from the middle of the element; all fingers have as many."""
+        self.run('arguments[0].scrollIntoView({block: "center"})', canvas)
+        middle = self.run('const at = arguments[0].getBoundingClientRect();'
+                          'return [at.x + at.width / 2, at.y + at.height / 2]', canvas)
+        for kind, places in zip(['touchStart'] + ['touchMove'] * len(fingers[0]), zip(*fingers)):
+            self.driver.execute_cdp_cmd('Input.dispatchTouchEvent', {
+                'type': kind, 'touchPoints': [
+                    {'x': middle[0] + across, 'y': middle[1] + down, 'id': number}
+                    for number, (across, down) in enumerate(places)]})
+        self.driver.execute_cdp_cmd('Input.dispatchTouchEvent',
+                                    {'type': 'touchEnd', 'touchPoints': []})
+
     def press(self, *keys, shift=False):
         """Types keys into what has the focus."""
         chain = ActionChains(self.driver)

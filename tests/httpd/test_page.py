@@ -123,6 +123,12 @@ def draw_by_mouse(browser):
     browser.drag(browser.find('canvas'), (50, 40), (50, 40))
 
 
+def draw_by_touch(browser):
+    """The same with a finger."""
+    browser.click('Draw a rectangle')
+    browser.touch(browser.find('canvas'), [(-60, -60), (-10, -20), (40, 20)])
+
+
 def draw_by_keyboard(browser):
     """The same, with nothing but keys."""
     browser.run('document.querySelector("canvas").focus()')
@@ -132,7 +138,7 @@ def draw_by_keyboard(browser):
 
 
 @one_mpm
-@pytest.mark.parametrize('draw', [draw_by_mouse, draw_by_keyboard])
+@pytest.mark.parametrize('draw', [draw_by_mouse, draw_by_touch, draw_by_keyboard])
 def test_seed_that_is_drawn(httpd, upstream, browser, draw):
     """A rectangle fills the form, the form says what the seed will take, and then it is sent."""
     serve(httpd, upstream)
