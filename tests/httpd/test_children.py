@@ -54,11 +54,16 @@ def test_children_crash_and_come_and_go(httpd, upstream, mpm):
     httpd.start(FEW_CHILDREN[mpm] + REST + stub(upstream))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=4)
     seeder = seeder_of(httpd)
+
+    def newest():
+        """The oldest is CGI's daemon, if there is one."""
+        found = children(httpd)
+        return max(found) if len(found) > (mpm != 'prefork') else None
     for tenths in range(1, 6):
         progress(httpd, number, len(TILES) * tenths // 10)
-        wait_until(lambda: len(children(httpd)) > (mpm != 'prefork'))
-        victim = max(children(httpd))       # the oldest is CGI's daemon, if there is one
-        os.kill(victim, signal.SIGSEGV)
+        victim = wait_until(newest)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(victim, signal.SIGSEGV)
         wait_until(lambda: victim not in httpd.processes())     # pylint: disable=W0640
     assert counts(ended(httpd, number)) == (len(TILES), 0, 0, 0)
     assert seeder_of(httpd) == seeder
