@@ -148,7 +148,16 @@ class Client:
         self.connection.close()
 
     def request(self, method, path, body=None, headers=None):
-        """One request, read to its end; returns the response and its body."""
+        """One request, read to its end; returns the response and its body. A server may close a
+        kept connection at any time, so one that is found closed is opened again, once."""
+        try:
+            return self.send(method, path, body, headers)
+        except (ConnectionResetError, BrokenPipeError):     # http.client's own is one of them
+            self.connection.close()
+            return self.send(method, path, body, headers)
+
+    def send(self, method, path, body, headers):
+        """One request over the connection as it is."""
         self.connection.request(method, path, body, headers or {})
         response = self.connection.getresponse()
         return response, response.read()
