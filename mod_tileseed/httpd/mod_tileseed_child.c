@@ -15,7 +15,7 @@
 
 #include "mod_tileseed.h"
 
-#define LOCK_TIMEOUT (2 * APR_USEC_PER_SEC)
+#define LOCK_TIMEOUT (10 * APR_USEC_PER_SEC) /* a slow disk opens a database for seconds */
 
 APLOG_USE_MODULE(tileseed);
 

@@ -18,7 +18,7 @@
 
 #include "base/tseed_text.h"
 
-#define LOCK_TRIES 200   /* tries … */
+#define LOCK_TRIES 1000  /* tries … */
 #define LOCK_PAUSE 10000 /* … and microseconds between them */
 
 static const char *directory_of(const char *path, apr_pool_t *pool)

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 /* Takes the lock under which the file is made, opened, migrated and set aside; waits for at most
- * two seconds (APR_EBUSY). Returns a descriptor in *lock; tseed_file_unlock closes it. */
+ * ten seconds (APR_EBUSY). Returns a descriptor in *lock; tseed_file_unlock closes it. */
 apr_status_t tseed_file_lock(int *lock, const char *path, apr_pool_t *pool);
 void tseed_file_unlock(int lock);
 
