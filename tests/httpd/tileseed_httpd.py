@@ -51,7 +51,7 @@ HARMLESS = (
     r'AH00557|AH00558',                 # the host has no name of its own
     r'AH03092|AH03093',                 # event closes its pollset before its last connections
     r'AH10159|AH00287',                 # MaxRequestWorkers, where much comes at once
-    r'AH01244',                         # cgid's socket, when one reload follows another
+    r'AH01243|AH01244',                 # cgid's socket, when one reload follows another
     r'the upstream \S+ has not answered for',   # the stub, on a machine that does other work
     # a disk that is slow because much else writes
     r'TS0028: .* has been writing for', r'TS0057: .* database is locked',
