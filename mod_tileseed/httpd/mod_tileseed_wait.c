@@ -20,8 +20,8 @@
 #include "base/tseed_clock.h"
 #include "mod_tileseed_supervise.h"
 
-#define SEEDER_TIMEOUT  (5 * APR_USEC_PER_SEC) /* a restart of the seeder takes far less */
-#define PROCESS_TIMEOUT (2 * APR_USEC_PER_SEC) /* httpd starts processes once a second */
+#define SEEDER_TIMEOUT  (10 * APR_USEC_PER_SEC) /* a restart of the seeder takes far less */
+#define PROCESS_TIMEOUT (5 * APR_USEC_PER_SEC)  /* httpd starts processes once a second */
 
 static int is_ending(void)
 {

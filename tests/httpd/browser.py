@@ -98,13 +98,13 @@ class Browser:
 
     def wait_for(self, words, selector='body'):
         """Waits until an element shows some words; returns all of its words."""
-        wait_until(lambda: words in self.text(selector), 120, f'"{words}" in {selector}: '
+        wait_until(lambda: words in self.text(selector), what=f'"{words}" in {selector}: '
                    f'{self.text(selector)!r}, {self.messages()}')
         return self.text(selector)
 
     def wait_gone(self, words, selector='body'):
         """Waits until an element does not show some words."""
-        wait_until(lambda: words not in self.text(selector), 120, f'no "{words}" in {selector}')
+        wait_until(lambda: words not in self.text(selector), what=f'no "{words}" in {selector}')
 
     def find(self, selector, words=''):
         """The visible element of a selector with some words, or None."""
@@ -119,7 +119,7 @@ class Browser:
             const found = [...document.querySelectorAll(arguments[0])].find((one) =>
                 one.innerText.includes(arguments[1]) && one.checkVisibility());
             found?.click();
-            return Boolean(found)''', selector, words), 120, f'{selector} with "{words}"')
+            return Boolean(found)''', selector, words), what=f'{selector} with "{words}"')
 
     def drag(self, canvas, *steps):
         """Presses the mouse left above the middle of an element, and moves it in steps."""

@@ -16,7 +16,7 @@ import ssl
 import subprocess
 import threading
 
-from tileseed_httpd import MODULE
+from tileseed_httpd import MODULE, PATIENCE
 
 CTL = MODULE.parent.parent / 'tileseedctl'
 NOBODY = '/nonexistent'     # a home without a .netrc
@@ -31,7 +31,7 @@ def environment(url=None, home=NOBODY, **more):
 def run(*words, url=None, home=NOBODY, stdin=None, **more):
     """Runs tileseedctl to its end."""
     return subprocess.run([CTL, *map(str, words)], env=environment(url, home, **more), check=False,
-                          input=stdin, capture_output=True, text=True, timeout=120)
+                          input=stdin, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def private(path, text, mode=0o600):

@@ -25,7 +25,7 @@ import urllib.request
 
 from PIL import Image
 
-from tileseed_httpd import Beside, wait_until
+from tileseed_httpd import PATIENCE, Beside, wait_until
 
 FEW = '''
 <Location "/few/rest">
@@ -91,7 +91,7 @@ def task(httpd, number):
     return answer.json()
 
 
-def ended(httpd, number, timeout=120):
+def ended(httpd, number, timeout=PATIENCE):
     """Waits until a task has ended and returns its document."""
     def document():
         found = task(httpd, number)
@@ -99,7 +99,7 @@ def ended(httpd, number, timeout=120):
     return wait_until(document, timeout, f'the end of task {number}')
 
 
-def done(httpd, name, timeout=120, **members):
+def done(httpd, name, timeout=PATIENCE, **members):
     """Runs a task that must succeed and returns its document."""
     document = ended(httpd, begin(httpd, name, **members), timeout)
     assert document['state'] == 'DONE', document

@@ -11,7 +11,7 @@ import pytest
 
 from ctl import CTL, Stub, environment, private, run
 from seeding import REST, begin, counts, ended, stub, task, world
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import PATIENCE, one_mpm, wait_until
 from upstream import Fault
 
 GRIDS = ('TileSeedGrid EPSG:3857 zoom=0-3', 'TileSeedGrid EPSG:4326 zoom=0-3',
@@ -104,7 +104,7 @@ def test_restarts_of_httpd(httpd, upstream, ctl):  # pylint: disable=redefined-o
         said = waiting.stderr.readline()
     upstream.always = None
     httpd.start()
-    stdout, stderr = waiting.communicate(timeout=120)
+    stdout, stderr = waiting.communicate(timeout=PATIENCE)
     assert waiting.returncode == 0 and 'task 1 done' in stdout, stderr
 
 

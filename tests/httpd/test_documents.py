@@ -19,7 +19,7 @@ import pytest
 
 from ctl import CTL, private
 import pages    # of tests/lint, see conftest.py
-from tileseed_httpd import MODULES, TOP, one_mpm
+from tileseed_httpd import MODULES, PATIENCE, TOP, one_mpm
 
 
 PAGES = ['README.md', *sorted(str(path.relative_to(TOP)) for path in
@@ -152,7 +152,7 @@ def shell(httpd, tmp_path):
         script = (f'set -e -o pipefail\n[ ! -e {variables} ] || . {variables}\n{text}\n'
                   f'declare -p id >{variables} 2>/dev/null || :\n')
         return subprocess.run(['bash', '-c', script], cwd=tmp_path, env=environment, check=False,
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=PATIENCE)
     return run
 
 

@@ -120,7 +120,7 @@ def test_task_goes_on(httpd, slow, interrupt):
         for tenths in (2, 5):
             progress(httpd, number, len(TILES) * tenths // 10)
             interrupt(httpd)
-            assert [row[3] for row in rows(httpd)] == [number]
+            assert {row[3] for row in rows(httpd)} <= {number}  # it may have come to its end
         wait_until(lambda: not rows(httpd))
     watch.check(number, len(TILES))
     check_end(httpd, slow, number, interruptions=2)
@@ -274,7 +274,7 @@ def test_large_database_on_a_slow_disk(httpd, upstream):
     seeder = wait_until(lambda: seeder_of(httpd))
     assert done(httpd, 'stub', zoomStop=2)['state'] == 'DONE'
     assert httpd.error_log().count(LOOKED_THROUGH) == 1     # by the first start
-    wait_until(lambda: httpd.error_log().count(LOOKED_THROUGH) == 2, 120, 'the end of the look')
+    wait_until(lambda: httpd.error_log().count(LOOKED_THROUGH) == 2, what='the end of the look')
     assert seeder_of(httpd) == seeder
     httpd.stop()
     httpd.start()
@@ -304,7 +304,7 @@ def test_large_books_on_a_slow_disk(httpd, upstream):
     assert httpd.get('/tiles/stub/small/3/0/0.png').status == 200
     wait_until(lambda: 'books of the disk usage' in (task(httpd, number)['reason'] or ''))
     assert f'are read: {PAGES}' not in httpd.error_log()
-    wait_until(lambda: f'are read: {PAGES + 2} pages' in httpd.error_log(), 120, 'the last page')
+    wait_until(lambda: f'are read: {PAGES + 2} pages' in httpd.error_log(), what='the last page')
     assert ended(httpd, number)['state'] == 'DONE'
     assert seeder_of(httpd) == seeder
 

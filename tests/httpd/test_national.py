@@ -13,7 +13,7 @@ from PIL import Image
 from seeding import layer
 from test_services import NAMES, WMTS_SCHEMA, judge, needs_gdal, needs_schemas, tree  # noqa: F401
 from test_tiles import SOURCE, fetch, put, serve
-from tileseed_httpd import one_mpm
+from tileseed_httpd import PATIENCE, one_mpm
 
 GRIDS = '''
 <TileSeedGridSet swiss>
@@ -141,7 +141,7 @@ def test_gdal_draws_all_of_a_country(httpd, tmp_path):
     target = tmp_path / 'out.png'
     subprocess.run(['gdal_translate', '-q', '-b', '1', '-b', '2', '-b', '3', '-of', 'PNG',
                     f'WMTS:{url},layer=both,tilematrixset=swiss,tilematrix=swiss:2', target],
-                   check=True, timeout=120, cwd=tmp_path)
+                   check=True, timeout=PATIENCE, cwd=tmp_path)
     found = Image.open(target).convert('RGB')
     assert found.size == (480, 320)
     assert found.tobytes() == expected.crop((0, 0, 480, 320)).tobytes()
@@ -186,7 +186,7 @@ def test_levels_of_a_layer(httpd, tmp_path):
     fetch(httpd, '/tiles/less/small@1-4/1/0/1.png', 404)
     if shutil.which('gdalinfo'):
         url = httpd.url('/tiles/wmts?REQUEST=GetCapabilities')
-        said = subprocess.run(['gdalinfo', f'WMTS:{url},layer=less'], check=True, timeout=120,
+        said = subprocess.run(['gdalinfo', f'WMTS:{url},layer=less'], check=True, timeout=PATIENCE,
                               cwd=tmp_path, capture_output=True, text=True).stdout
         assert 'Size is 128, 128\n' in said
 

@@ -50,12 +50,12 @@ def test_seed_larger_than_the_quota(httpd, upstream):
         for x in range(16):
             assert httpd.get(f'/tiles/stub/small/7/{8 * x}/{8 * x}.png').status == 200
         for number in tasks:
-            document = ended(httpd, number, 120)
+            document = ended(httpd, number)
             assert document['state'] == 'DONE', document
             assert 'the disk quota removed at least ' in document['reason'], document
             assert document['tilesMade'] + document['tilesSkipped'] == 5461, document
         again = ended(httpd, begin(httpd, 'stub', zoomStart=6, zoomStop=6, type='reseed',
-                                   threadCount=4), 120)
+                                   threadCount=4))
         assert again['state'] == 'DONE' and again['tilesMade'] == 4096, again
     found = agrees(httpd)
     assert 4 * MIB < du.most()[0] <= 8 * MIB
@@ -80,7 +80,7 @@ def test_usage_while_pages_go_slowly(httpd, upstream):
     def is_done():
         told.append(usage(httpd)['bytes'])
         return task(httpd, number)['state'] == 'DONE'
-    wait_until(is_done, 120, 'the end of the seed')
+    wait_until(is_done, what='the end of the seed')
     assert 4 * MIB < max(told) <= 6 * MIB
 
 
@@ -95,7 +95,7 @@ def test_layer_quotas(httpd, upstream):
     with Du(httpd, 'stub') as first, Du(httpd, 'other') as second:
         for number in [begin(httpd, name, zoomStop=6, threadCount=4)
                        for name in ('stub', 'other')]:
-            assert ended(httpd, number, 120)['state'] == 'DONE'
+            assert ended(httpd, number)['state'] == 'DONE'
     assert MIB < first.most()[0] <= 5 * MIB and MIB < second.most()[0] <= 6 * MIB
     other, main = agrees(httpd)['layers']
     assert (other['limit'], other['policy']) == (6 * MIB, 'LFU')
@@ -174,7 +174,7 @@ def test_clean_up_beside_a_truncate(httpd, upstream):
         'coords': {'double': [20, 20, 980, 980]}})
     wait_until(lambda: task(httpd, number)['tilesRemoved'])
     put(httpd, enabled=True, globalQuota=size(256, 'KiB'), **QUICK)
-    document = ended(httpd, number, 120)
+    document = ended(httpd, number)
     wait_until(lambda: disk(httpd)[0] <= MIB // 4)
     mischief.slow(httpd.path('cache'), 0)
     assert document['state'] == 'DONE', document

@@ -98,7 +98,7 @@ def test_lowered_below_what_is_at_work(httpd, upstream):
     released.set()
     with Du(httpd) as du:
         for number in numbers:
-            assert ended(httpd, number, 120)['state'] == 'DONE'
+            assert ended(httpd, number)['state'] == 'DONE'
     assert du.most()[0] <= 4 * MIB
     agrees(httpd)
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from seeding import GRIDS, REST, SMALL_GRID, done, geowebcache_path, layer, world
 from test_tiles import SOURCE, TILES, fetch, put, quiet, serve
-from tileseed_httpd import one_mpm
+from tileseed_httpd import PATIENCE, one_mpm
 
 GWC = TILES.replace('/tiles', '/geowebcache')
 SCHEMAS = pathlib.Path('/usr/share/python3-mapproxy/test/schemas')
@@ -432,7 +432,7 @@ def test_gdal(httpd, tmp_path):
                         'layer=world,tilematrixset=EPSG:3857,tilematrix=EPSG:3857:2'):
         target = tmp_path / 'out.png'
         subprocess.run(['gdal_translate', '-q', '-b', '1', '-b', '2', '-b', '3', '-of', 'PNG',
-                        source, target], check=True, timeout=120, cwd=tmp_path)   # its cache
+                        source, target], check=True, timeout=PATIENCE, cwd=tmp_path)   # its cache
         found = Image.open(target).convert('RGB')
         assert found.size == (1024, 1024)
         assert found.tobytes() == mosaic(httpd, 2).tobytes()

@@ -205,7 +205,7 @@ class World:
     def wait(self, numbers):
         """Waits for tasks, all of which must succeed."""
         for number in numbers:
-            document = ended(self.httpd, number, 120)
+            document = ended(self.httpd, number)
             assert document['state'] == 'DONE', document
             assert sum(counts(document)) == document['tilesTotal'], document
             assert counts(document)[3] == 0, document

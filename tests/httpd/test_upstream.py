@@ -57,6 +57,7 @@ def test_a_failing_metatile_holds_up_nobody(httpd, upstream):
 def test_failures_are_counted_one_by_one(httpd, upstream):
     """Metatiles that the upstream can't draw are lost, each with its cause; the rest is made."""
     httpd.expect(SUMMARY)
+    httpd.expect(AWAY)              # a 503 that nothing else has followed yet
     httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream))
     bad = {divmod(number, 16): Fault('status', (500, 503, 404)[number // 7 % 3])
            for number in range(3, 256, 7)}
@@ -137,6 +138,7 @@ def test_an_upstream_that_hangs(httpd, upstream):
 @one_mpm
 def test_an_upstream_that_says_nothing_is_named(httpd, upstream):
     """Long before a timeout the task says what it waits for, and nothing of pace and rest."""
+    httpd.expect(SUMMARY)           # of what hung
     httpd.start(REST + stub(upstream, connections=2))
     upstream.faults = [None, None, Fault('delay', 1)]
     upstream.always = Fault('hang')
