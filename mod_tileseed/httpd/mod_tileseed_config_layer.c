@@ -12,8 +12,6 @@
 #include "work/tseed_job.h"
 #include "source/tseed_wms.h"
 
-#define GUTTER_MAX 1024
-
 /* A year: HTTP caches have always taken it for "for ever". */
 #define EXPIRES_MAX (365 * 86400 * APR_USEC_PER_SEC)
 
@@ -280,32 +278,6 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
         APR_ARRAY_PUSH(draft->layer.formats, tseed_format_t) = format;
     }
     return error;
-}
-
-const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
-{
-    static const char *const edges[] = {"cut", "ask", NULL};
-    static const tseed_option_t options[] = {
-        {.name = "gutter",
-         .read = tseed_read_int,
-         .offset = offsetof(tseed_layer_t, gutter),
-         .highest = GUTTER_MAX},
-        {.name = "edge",
-         .read = tseed_read_word,
-         .offset = offsetof(tseed_layer_t, gutter_beyond),
-         .words = edges},
-        {.name = NULL},
-    };
-    tseed_draft_t *draft;
-    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_METATILE, cmd);
-
-    (void)dir;
-    if (!error) {
-        error = tseed_read_pair(&draft->layer.meta_width, &draft->layer.meta_height,
-                                APR_ARRAY_IDX(words, 0, const char *), TSEED_METATILE_SIDE_MAX,
-                                cmd->pool);
-    }
-    return error ? error : tseed_options_read(&draft->layer, options, words, 1, cmd->pool);
 }
 
 static const char *check_parameter_name(const char *name, apr_pool_t *pool)

@@ -135,7 +135,7 @@ const command_rec tseed_directives[] = {
                      "MIME [from=MIME] [quality=85] [level=1] [palette=keep|auto|none]"),
     AP_INIT_RAW_ARGS("TileSeedMetatile", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_metatile), ANYWHERE,
-                     "WIDTHxHEIGHT [gutter=N] [edge=cut|ask]"),
+                     "auto|WIDTHxHEIGHT [max=WIDTHxHEIGHT] [gutter=N] [edge=cut|ask]"),
     AP_INIT_RAW_ARGS("TileSeedParameter", tseed_directive,
                      RULE(IN_LAYER, 1, -1, tseed_set_parameter), ANYWHERE,
                      "NAME [default=V] [value=V ...] [regex=RE] [case=keep|upper|lower]"),

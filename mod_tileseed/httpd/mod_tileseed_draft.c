@@ -19,11 +19,6 @@
 
 APLOG_USE_MODULE(tileseed);
 
-/* Longest side of a picture that is asked of an upstream, in pixels. */
-#define PICTURE_SIDE_MAX 16384
-/* 32x32 tiles of 256x256 pixels with a gutter; a worker decodes it to 4 bytes a pixel. */
-#define PICTURE_PIXELS_MAX (8704 * 8704)
-
 /* How far a configured extent may reach out of the extent of its grid set, as a part of the side:
  * people write the same extent with more or fewer digits. */
 #define EXTENT_SLACK 1e-6
@@ -77,9 +72,12 @@ static void inherit_metatile(tseed_draft_t *draft, const tseed_draft_t *defaults
         draft->said[TSEED_SAID_METATILE] == defaults->said[TSEED_SAID_METATILE]) {
         draft->said[TSEED_SAID_METATILE] = NULL;
         layer->meta_width = layer->meta_height = 1;
+        layer->most_width = layer->most_height = 0;
     } else if (is_unsaid) {
         layer->meta_width = other->meta_width;
         layer->meta_height = other->meta_height;
+        layer->most_width = other->most_width;
+        layer->most_height = other->most_height;
         layer->gutter = other->gutter;
         layer->gutter_beyond = other->gutter_beyond;
     }
@@ -241,15 +239,15 @@ static const char *check_picture(const tseed_layer_t *layer, const tseed_gridset
     int width = layer->meta_width * gridset->tile_width + 2 * layer->gutter;
     int height = layer->meta_height * gridset->tile_height + 2 * layer->gutter;
 
-    if (width <= PICTURE_SIDE_MAX && height <= PICTURE_SIDE_MAX &&
-        (int64_t)width * height <= PICTURE_PIXELS_MAX) {
+    if (width <= TSEED_PICTURE_SIDE_MAX && height <= TSEED_PICTURE_SIDE_MAX &&
+        (int64_t)width * height <= TSEED_PICTURE_PIXELS_MAX) {
         return NULL;
     }
     return apr_psprintf(pool,
                         "metatiles of %dx%d tiles with gutter %d would be pictures of %dx%d "
                         "pixels in '%s', at most %d on a side and %d in all are possible",
                         layer->meta_width, layer->meta_height, layer->gutter, width, height,
-                        gridset->name, PICTURE_SIDE_MAX, PICTURE_PIXELS_MAX);
+                        gridset->name, TSEED_PICTURE_SIDE_MAX, TSEED_PICTURE_PIXELS_MAX);
 }
 
 static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,

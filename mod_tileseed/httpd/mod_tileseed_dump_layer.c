@@ -202,6 +202,17 @@ static void dump_limits(const tseed_dump_t *dump, const tseed_layer_t *layer)
     tseed_dump_line(dump, INDENT "TileSeedOnMiss %s", tseed_words_on_miss[layer->on_miss]);
 }
 
+static void dump_metatile(const tseed_dump_t *dump, const tseed_layer_t *layer)
+{
+    const char *size = apr_psprintf(dump->pool, "%dx%d", layer->meta_width, layer->meta_height);
+
+    if (layer->most_width > 0) {
+        size = apr_psprintf(dump->pool, "auto max=%dx%d", layer->most_width, layer->most_height);
+    }
+    tseed_dump_line(dump, INDENT "TileSeedMetatile %s gutter=%d edge=%s", size, layer->gutter,
+                    layer->gutter_beyond ? "ask" : "cut");
+}
+
 void tseed_dump_layer(const tseed_dump_t *dump, const tseed_layer_t *layer,
                       const tseed_catalog_t *catalog)
 {
@@ -213,8 +224,7 @@ void tseed_dump_layer(const tseed_dump_t *dump, const tseed_layer_t *layer,
     for (int i = 0; i < layer->formats->nelts; i++) {
         dump_format(dump, &APR_ARRAY_IDX(layer->formats, i, tseed_format_t));
     }
-    tseed_dump_line(dump, INDENT "TileSeedMetatile %dx%d gutter=%d edge=%s", layer->meta_width,
-                    layer->meta_height, layer->gutter, layer->gutter_beyond ? "ask" : "cut");
+    dump_metatile(dump, layer);
     for (int i = 0; i < layer->filters->nelts; i++) {
         dump_filter(dump, &APR_ARRAY_IDX(layer->filters, i, tseed_filter_t));
     }

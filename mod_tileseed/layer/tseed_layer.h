@@ -18,6 +18,11 @@
 /* Longest layer, grid set and upstream name in bytes: records on the board hold them. */
 #define TSEED_NAME_MAX 191
 
+/* Longest side of a picture that is asked of an upstream, in pixels. */
+#define TSEED_PICTURE_SIDE_MAX 16384
+/* 32x32 tiles of 256x256 pixels with a gutter; a worker decodes it to 4 bytes a pixel. */
+#define TSEED_PICTURE_PIXELS_MAX (8704 * 8704)
+
 /* A layer's part of a grid set. */
 typedef struct {
     const tseed_gridset_t *gridset;
@@ -143,6 +148,7 @@ typedef struct tseed_layer_t {
     apr_array_header_t *formats; /* of tseed_format_t, likewise */
     apr_array_header_t *filters; /* of tseed_filter_t, sorted by name, may be empty */
     int meta_width, meta_height; /* tiles */
+    int most_width, most_height; /* tiles of a request for several metatiles; 0: there is none */
     int gutter;                  /* pixels on each side of a metatile */
     int gutter_beyond;           /* it is asked for beyond the grid set's edges, too */
     tseed_derived_t derived;     /* levels that are made of the tiles below them */

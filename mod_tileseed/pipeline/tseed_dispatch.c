@@ -18,37 +18,93 @@ struct tseed_dispatch_t {
     tseed_client_t tasks, background;
 };
 
-static int begin_metatile(tseed_dispatch_t *dispatch, tseed_run_t *run)
+/* The job of a position. NULL: another run is at work there. */
+static tseed_job_t *take_position(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
 {
-    int64_t position = tseed_prune_next(dispatch->uses.prune, run);
-    tseed_metatile_t metatile;
+    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
     tseed_job_t *job;
+
+    if (tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
+        tseed_run_holder(dispatch->uses.runs->background, run, &metatile)) {
+        return NULL;
+    }
+    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
+    job->position = position;
+    job->metatile = metatile;
+    tseed_run_hand_out(run, position);
+    tseed_run_job_add(run, job);
+    tseed_prune_begin(dispatch->uses.prune, job);
+    tseed_holds_hold(dispatch->uses.holds, job);
+    return job;
+}
+
+/* The jobs of the cell that a free position lies in, as a list that begins with its lowest. NULL:
+ * another run is at work there. */
+static tseed_job_t *take_cell(tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position,
+                              const tseed_choice_t *choice)
+{
+    int64_t found[TSEED_CELL_MOST] = {position};
+    int count = choice->cell.columns * choice->cell.rows > 1
+                    ? tseed_cells_at(found, &run->positions, position, choice->cell)
+                    : 1;
+    tseed_job_t *list = NULL;
+
+    while (count-- > 0) {
+        tseed_job_t *job = tseed_run_is_free(run, found[count])
+                               ? take_position(dispatch, run, found[count])
+                               : NULL;
+
+        if (job) {
+            job->step = choice->step;
+            job->why = (uint8_t)choice->why;
+            list = tseed_join_push(list, job);
+        }
+    }
+    return list;
+}
+
+static int crashed_twice_at(const tseed_dispatch_t *dispatch, const tseed_job_t *job)
+{
+    return tseed_board_crashes_at(dispatch->uses.context->board, job->run->task->id,
+                                  job->position) >= CRASHES_OF_METATILE;
+}
+
+static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
+{
+    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
+    tseed_cell_shape_t before = {0, 0};
+
+    if (tseed_run_leaves_unchanged(run) && run->tileset.layer->most_width > 0) {
+        before = tseed_origins_cell(dispatch->uses.origins, run, &metatile);
+    }
+    return tseed_sizing_choose(dispatch->uses.sizing, run, position, before);
+}
+
+static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
+{
+    const int64_t position = tseed_prune_next(dispatch->uses.prune, run);
+    tseed_choice_t choice;
+    tseed_job_t *list;
 
     if (position < 0) {
         tseed_stages_settle(dispatch->uses.stages, run);
         return 0;
     }
-    metatile = tseed_run_metatile(run, position);
-    if (tseed_derive_waits(run, metatile.whole.z) ||
-        tseed_run_holder(dispatch->uses.runs->tasks, run, &metatile) ||
-        tseed_run_holder(dispatch->uses.runs->background, run, &metatile)) {
+    if (tseed_derive_waits(run, tseed_run_metatile(run, position).whole.z)) {
         return 0;
     }
-    job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
-    job->position = position;
-    job->metatile = metatile;
-    run->next = position + 1;
-    tseed_run_job_add(run, job);
-    tseed_prune_begin(dispatch->uses.prune, job);
-    tseed_holds_hold(dispatch->uses.holds, job);
-    if (tseed_board_crashes_at(dispatch->uses.context->board, run->task->id, position) >=
-        CRASHES_OF_METATILE) {
-        apr_cpystrn(job->cause, "the seeder crashed twice at work on it", sizeof(job->cause));
-        tseed_failures_give_up(dispatch->uses.failures, job);
+    choice = choose(dispatch, run, position);
+    list = take_cell(dispatch, run, position, &choice);
+    if (!list) {
+        return 0;
+    }
+    if (!list->joined && crashed_twice_at(dispatch, list)) {
+        apr_cpystrn(list->cause, "the seeder crashed twice at work on it", sizeof(list->cause));
+        tseed_failures_give_up(dispatch->uses.failures, list);
     } else if (run->task->type == TSEED_SEED) {
-        tseed_stages_work(dispatch->uses.stages, job, TSEED_STAGE_CHECK);
+        tseed_stages_work(dispatch->uses.stages, tseed_join_chain(list), TSEED_STAGE_CHECK);
     } else {
-        tseed_stages_fetch(dispatch->uses.stages, job);
+        tseed_join_queue(&run->wanted, list, choice.cell);
     }
     return 1;
 }
@@ -74,7 +130,7 @@ static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
     job = tseed_jobs_get(dispatch->uses.jobs, tseed_stages_client(dispatch->uses.stages));
     job->position = position;
     job->metatile.whole = job->metatile.wanted = tseed_run_level(run, position);
-    run->next = position + 1;
+    tseed_run_hand_out(run, position);
     tseed_run_job_add(run, job);
     job->stage = TSEED_STAGE_REMOVE;
     job->is_whole = is_whole(run, &job->metatile.wanted);
@@ -128,6 +184,18 @@ static void describe(const tseed_dispatch_t *dispatch, tseed_job_t *job)
                      job->metatile.wanted.z);
 }
 
+/* Whether a job and those that it leads may be given to a worker. All are asked: the marks note
+ * what each of them waits for. */
+static int may_work(tseed_dispatch_t *dispatch, tseed_job_t *job)
+{
+    int may = 1;
+
+    for (; job; job = job->joined) {
+        may &= tseed_holds_may_work(dispatch->uses.holds, job);
+    }
+    return may;
+}
+
 /* Gives the first job that may be worked on to a worker. Returns whether there was one. */
 static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
@@ -135,7 +203,7 @@ static int begin_ready(tseed_dispatch_t *dispatch, tseed_run_t *run)
         tseed_job_t *job = tseed_queue_take(&run->ready);
 
         job->is_whole = job->is_whole && is_alone(dispatch, run);
-        if (tseed_holds_may_work(dispatch->uses.holds, job)) {
+        if (may_work(dispatch, job)) {
             if (job->is_whole) {
                 describe(dispatch, job);
             }
@@ -184,9 +252,9 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
     }
     if (run->task->type == TSEED_SEED) {
         return run->working < run->threads && run->wanted.count + run->checking < run->threads &&
-               begin_metatile(dispatch, run);
+               begin_metatiles(dispatch, run);
     }
-    return may_fetch(run) && begin_metatile(dispatch, run);
+    return may_fetch(run) && begin_metatiles(dispatch, run);
 }
 
 static void feed_tasks(void *module)

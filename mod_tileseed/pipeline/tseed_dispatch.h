@@ -27,6 +27,8 @@ typedef struct {
     tseed_jobs_t *jobs;
     tseed_failures_t *failures;
     tseed_stages_t *stages;
+    tseed_sizing_t *sizing;
+    tseed_origins_t *origins;
     tseed_holds_t *holds;
     tseed_prune_t *prune;
 } tseed_dispatch_uses_t;

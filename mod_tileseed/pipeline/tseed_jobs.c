@@ -27,9 +27,11 @@ static void come_back(void *module, void *about)
     tseed_jobs_t *jobs = module;
     tseed_job_t *job = about;
 
-    job->at_work = 0;
-    if (job->stage == TSEED_STAGE_CUT) {
-        tseed_holds_unpin(jobs->holds, job);
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->at_work = 0;
+        if (one->stage == TSEED_STAGE_CUT) {
+            tseed_holds_unpin(jobs->holds, one);
+        }
     }
     job->client->take(job->client->module, job);
 }
@@ -46,6 +48,10 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->letter = (tseed_letter_t){.take = come_back, .module = jobs, .about = job};
     job->transfer.baton = &job->letter;
     job->client = client;
+    job->leader = job->joined = NULL;
+    job->step = -1;
+    job->why = TSEED_SIZE_SINGLE;
+    job->transfer.weight = 0;
     job->stage = TSEED_STAGE_CHECK;
     job->outcome = TSEED_JOB_OK;
     job->attempts = job->tries = 0;

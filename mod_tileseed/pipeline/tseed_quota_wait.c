@@ -157,13 +157,16 @@ static int64_t greater(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* The room that a job wants. Each tile of the metatile that is still to be written may need as much
- * as the refused tile. The sum is at most the limit. */
+/* The room that a job and those joined with it want. Each tile that is still to be written may need
+ * as much as the refused tile. The sum is at most the limit. */
 static tseed_amount_t amount_of(const tseed_job_t *job)
 {
     const tseed_amount_t limit = tseed_account_limit(job->refused);
-    int64_t tiles = tseed_range_count(&job->metatile.wanted) - job->made - job->skipped;
+    int64_t tiles = 0;
 
+    for (const tseed_job_t *one = job->leader ? job->leader : job; one; one = one->joined) {
+        tiles += tseed_range_count(&one->metatile.wanted) - one->made - one->skipped;
+    }
     return (tseed_amount_t){lesser(job->needed * tiles, limit.bytes), lesser(tiles, limit.files)};
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/tseed_clock.h"
+#include "pipeline/tseed_join.h"
 
 #define BACK_OFF_FIRST APR_USEC_PER_SEC
 #define BACK_OFF_MOST  (30 * APR_USEC_PER_SEC)
@@ -63,7 +64,7 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
     job->first_failed = job->tries++ ? job->first_failed : now;
     job->in_doubt = is_away && job->transfer.http_status != 429 && job->transfer.retry_after == 0;
     job->attempts += !is_away;
-    if (is_lost(retry, job, now)) {
+    if (!job->joined && is_lost(retry, job, now)) {
         tseed_failures_give_up(retry->failures, job);
     } else {
         wait_to_retry(job, now);
@@ -71,11 +72,16 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 }
 
 /* Takes a job out of the list when it is due. If the upstream has answered anything since the job's
- * failure, the upstream was not away. */
+ * failure, the upstream was not away. A request for several metatiles may have been too much for
+ * the upstream: it is asked for in parts. */
 static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 {
     tseed_outlook_t outlook;
 
+    if (job->joined) {
+        tseed_join_part(&job->run->wanted, job);
+        return;
+    }
     tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
     job->attempts += job->in_doubt && outlook.heard > job->transfer.ended;
     if (is_lost(retry, job, now)) {

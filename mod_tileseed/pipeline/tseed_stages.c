@@ -13,14 +13,14 @@
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
-#include "board/tseed_traces.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_job_trace.h"
+#include "pipeline/tseed_join.h"
+#include "pipeline/tseed_rate.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
 
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
-#define RATES            20
 
 struct tseed_stages_t {
     tseed_stages_uses_t uses;
@@ -31,14 +31,16 @@ struct tseed_stages_t {
 
 void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t stage)
 {
-    job->stage = stage;
-    job->at_work = 1;
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->stage = stage;
+        one->at_work = 1;
+        if (stage == TSEED_STAGE_CUT) {
+            tseed_holds_pin(stages->uses.holds, one);
+            tseed_job_trace_begin(stages->uses.context->board, one);
+        }
+    }
     job->run->working++;
     job->run->checking += stage == TSEED_STAGE_CHECK;
-    if (stage == TSEED_STAGE_CUT) {
-        tseed_holds_pin(stages->uses.holds, job);
-        tseed_job_trace_begin(stages->uses.context->board, job);
-    }
     if (tseed_workers_push(stages->uses.context->workers, job) != APR_SUCCESS) {
         job->outcome = TSEED_JOB_NO_STORE;
         job->rv = APR_ENOMEM;
@@ -48,9 +50,8 @@ void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t s
 
 static void set_url(tseed_stages_t *stages, tseed_job_t *job, int address)
 {
-    tseed_ask_t ask = {.tileset = &job->run->tileset,
-                       .whole = &job->metatile.whole,
-                       .gutter = job->run->task->gutter};
+    tseed_ask_t ask = {
+        .tileset = &job->run->tileset, .whole = &job->asked, .gutter = job->run->task->gutter};
     const char *url = tseed_source_url(&ask, address, stages->uses.context->scratch);
     size_t size = strlen(url) + 1;
 
@@ -69,6 +70,20 @@ static int64_t pixels_of(const tseed_job_t *job)
     return (int64_t)job->width * job->height;
 }
 
+/* What was made of a stale answer is out of date as well. */
+static void begin_fetch(tseed_job_t *leader)
+{
+    for (tseed_job_t *job = tseed_join_chain(leader); job; job = job->joined) {
+        if (job->is_stale) {
+            memset(job->written, 0, sizeof(job->written));
+            job->plain.colours = TSEED_COLOURS_UNKNOWN;
+            job->digest = 0;
+            job->is_stale = 0;
+        }
+        job->stage = TSEED_STAGE_FETCH;
+    }
+}
+
 static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
@@ -76,7 +91,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 
     set_url(stages, job, address);
     tseed_origins_ask(stages->uses.origins, job, job->url);
-    job->stage = TSEED_STAGE_FETCH;
+    tseed_sizing_begin(stages->uses.sizing, job);
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
@@ -90,12 +105,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 
 void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
 {
-    if (job->is_stale) { /* what was made of the last answer is out of date as well */
-        memset(job->written, 0, sizeof(job->written));
-        job->plain.colours = TSEED_COLOURS_UNKNOWN;
-        job->digest = 0;
-        job->is_stale = 0;
-    }
+    begin_fetch(job);
     if (tseed_derive_is(job)) {
         tseed_derive_prepare(job, stages->uses.origins);
         tseed_stages_work(stages, job, TSEED_STAGE_DERIVE);
@@ -124,7 +134,6 @@ void tseed_stages_arrive(tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     settle_missing(job);
-
     run->fetching--;
     run->pixels_expected -= pixels_of(job);
     if (job->transfer.result == TSEED_FETCH_OK) {
@@ -132,51 +141,6 @@ void tseed_stages_arrive(tseed_job_t *job)
 
         run->pixel_bytes += (found - run->pixel_bytes) / 4;
     }
-}
-
-/* ---- the ends of a metatile ---- */
-
-/* A reseed skips what did not change, and nothing else. */
-static void count_skipped(const tseed_job_t *job)
-{
-    tseed_progress_t *progress = &job->run->progress;
-
-    progress->skipped += job->skipped;
-    progress->unchanged += job->run->task->type == TSEED_RESEED ? job->skipped : 0;
-}
-
-/* Counts what a look at a pruned metatile has found. A CHECK that finds its tiles is no look. */
-static void count_pruned(const tseed_job_t *job)
-{
-    tseed_progress_t *progress = &job->run->progress;
-
-    progress->pruned += job->pruned;
-    if (job->shade && job->stage == TSEED_STAGE_CUT) {
-        progress->looked++;
-        progress->wrong += job->is_wrong;
-    }
-}
-
-static void finish(tseed_stages_t *stages, tseed_job_t *job)
-{
-    tseed_run_t *run = job->run;
-    const unsigned trace = job->trace;
-    const apr_time_t now = tseed_clock_monotonic();
-
-    run->progress.made += job->made;
-    count_skipped(job);
-    run->progress.bytes += job->bytes;
-    count_pruned(job);
-    tseed_progress_finish(&run->progress, job->position);
-    tseed_run_measure(run, job, now);
-    if (job->stage != TSEED_STAGE_CHECK) { /* a look proves nothing about writing */
-        run->pauses = 0;
-        tseed_quota_wait_end(run, now);
-        tseed_run_remind(run);
-    }
-    tseed_jobs_put_back(stages->uses.jobs, job);
-    tseed_display_run(stages->uses.display, run);
-    tseed_trace_end(stages->uses.context->board, trace);
 }
 
 /* The store can't be written: the task keeps its answers, says why and tries again after a pause.
@@ -219,83 +183,54 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
 
 /* ---- stages ---- */
 
-static void checked(tseed_stages_t *stages, tseed_job_t *job)
+/* Returns whether the job needs a picture. */
+static int checked(tseed_stages_t *stages, tseed_job_t *job, int coming)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
 
     tseed_job_trace_recall(stages->uses.context->board, job);
     if (tseed_job_present(job) + tseed_job_written(job) < tiles) {
-        tseed_queue_put(&job->run->wanted, job);
+        return 1;
+    }
+    job->made = tseed_job_written(job);
+    job->skipped = tiles - job->made;
+    tseed_ends_finish(stages->uses.ends, job, coming);
+    return 0;
+}
+
+/* An answer has come: the jobs wait for a worker. If the answer is out of date meanwhile, they wait
+ * to be fetched again. */
+static void answered(tseed_job_t *leader)
+{
+    tseed_run_t *run = leader->run;
+
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        job->stage = TSEED_STAGE_CUT;
+    }
+    tseed_queue_put(leader->is_stale ? &run->wanted : &run->ready, leader);
+}
+
+/* Whether an answer that says that the upstream is away may be about the size of the request: the
+ * upstream asked for a pause, or was late. */
+static int may_be_too_large(const tseed_transfer_t *transfer)
+{
+    return transfer->result != TSEED_FETCH_AWAY || transfer->retry_after > 0 ||
+           transfer->http_status == 429 || transfer->took >= transfer->upstream->timeout / 10 * 9 ||
+           transfer->took >= transfer->upstream->first_byte_timeout / 10 * 9;
+}
+
+/* A request for several metatiles that has failed says nothing of each of them. */
+static void refused(tseed_stages_t *stages, tseed_job_t *leader)
+{
+    if (leader->joined && may_be_too_large(&leader->transfer)) {
+        tseed_sizing_fail(stages->uses.sizing, leader);
+    }
+    if (leader->joined && leader->transfer.result != TSEED_FETCH_AWAY) {
+        tseed_jobs_forget_answer(&leader->transfer);
+        tseed_join_part(&leader->run->wanted, leader);
     } else {
-        job->made = tseed_job_written(job);
-        job->skipped = tiles - job->made;
-        finish(stages, job);
+        tseed_retry_put(stages->uses.retry, leader, tseed_clock_monotonic());
     }
-}
-
-/* Tiles of a truncate's levels 0 .. position. */
-static int64_t tiles_up_to(const tseed_run_t *run, int64_t position)
-{
-    int64_t tiles = 0;
-
-    for (int64_t i = 0; i <= position; i++) {
-        tseed_range_t level = tseed_run_level(run, i);
-
-        tiles += tseed_range_count(&level);
-    }
-    return tiles;
-}
-
-/* Counts the files removed so far, at most as many as the levels up to `position` hold: a resumed
- * truncate may meet tiles that a running seed has put back. */
-static void count_removed(tseed_run_t *run, int64_t position)
-{
-    int64_t most = tiles_up_to(run, position) - run->progress.skipped;
-    int64_t removed = run->removed_before + atomic_load(&run->unlinked);
-
-    run->progress.removed = removed < most ? removed : most;
-}
-
-/* Ends a level. Tiles that the levels so far did not have count as skipped. */
-static void level_done(tseed_stages_t *stages, tseed_job_t *job)
-{
-    tseed_run_t *run = job->run;
-
-    count_removed(run, job->position);
-    atomic_store(&run->unlinked, 0);
-    run->removed_before = run->progress.removed;
-    job->skipped = tiles_up_to(run, job->position) - tseed_progress_processed(&run->progress);
-    finish(stages, job);
-}
-
-/* Puts a job back that was cut short. What it wrote or removed counts, if nobody will go over its
- * metatile again. */
-static void discard(tseed_stages_t *stages, tseed_job_t *job)
-{
-    tseed_run_t *run = job->run;
-
-    if (job->stage == TSEED_STAGE_REMOVE) {
-        count_removed(run, job->position);
-    } else if (run->phase == TSEED_RUN_DRAINING) {
-        run->progress.made += tseed_job_written(job);
-        count_skipped(job);
-        run->progress.bytes += job->bytes;
-    }
-    tseed_jobs_put_back(stages->uses.jobs, job);
-    tseed_display_run(stages->uses.display, run);
-}
-
-/* The queue in which a job waits for a worker. If its answer is out of date meanwhile, or there is
- * none: the queue in which it waits to be fetched again. */
-static tseed_queue_t *queue_again(const tseed_job_t *job)
-{
-    return job->is_stale || job->stage == TSEED_STAGE_DERIVE ? &job->run->wanted : &job->run->ready;
-}
-
-static void answered(tseed_job_t *job)
-{
-    job->stage = TSEED_STAGE_CUT;
-    tseed_queue_put(queue_again(job), job);
 }
 
 static void fetched(tseed_stages_t *stages, tseed_job_t *job)
@@ -305,82 +240,189 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
     tseed_stages_arrive(job);
     run->progress.requests += job->transfer.sent;
     if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
-        discard(stages, job);
+        tseed_ends_discard(stages->uses.ends, job);
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
+        tseed_sizing_take(stages->uses.sizing, job);
         answered(job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
-        tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
+        refused(stages, job);
     }
 }
 
-static void work_done(tseed_stages_t *stages, tseed_job_t *job)
+/* Jobs that have come back together from a worker. Those that are not finished go into lists. */
+typedef struct {
+    int coming;          /* are not judged yet */
+    tseed_job_t *wanted; /* are to be fetched */
+    tseed_job_t *bad;    /* their answer is no picture */
+    tseed_job_t *ready;  /* are to be cut once more: the store or the quota has refused, … */
+    const tseed_job_t *refusal; /* … one of them, … */
+    tseed_job_t *keeper;        /* … and the one that has the answer */
+} piles_t;
+
+static void work_done(tseed_stages_t *stages, piles_t *piles, tseed_job_t *job)
 {
     if (job->stage == TSEED_STAGE_CUT) {
-        finish(stages, job);
+        tseed_ends_finish(stages->uses.ends, job, piles->coming);
     } else if (job->stage == TSEED_STAGE_REMOVE) {
-        level_done(stages, job);
+        tseed_ends_finish_level(stages->uses.ends, job);
     } else if (job->run->phase != TSEED_RUN_GOING) {
-        discard(stages, job);
+        tseed_ends_discard(stages->uses.ends, job);
     } else if (job->stage == TSEED_STAGE_DERIVE) {
         answered(job);
-    } else {
-        checked(stages, job);
+    } else if (checked(stages, job, piles->coming)) {
+        piles->wanted = tseed_join_push(piles->wanted, job);
     }
-}
-
-/* The store has failed: the job waits, and begins its stage again after a pause. */
-static void wait_for_store(tseed_stages_t *stages, tseed_job_t *job)
-{
-    tseed_queue_put(queue_again(job), job);
-    tseed_stages_pause(stages, job->run, job);
 }
 
 /* The quota has refused a tile: the job waits. If the tile is larger than the whole quota, the
- * metatile is given up. */
-static void wait_for_room(tseed_stages_t *stages, tseed_job_t *job)
+ * metatile is given up. Returns whether the job waits. */
+static int may_wait_for_room(tseed_stages_t *stages, tseed_job_t *job)
 {
     const char *cause = tseed_quota_wait_refuse(stages->uses.quota_wait, job);
 
     if (cause) {
         apr_cpystrn(job->cause, cause, sizeof(job->cause));
         tseed_failures_give_up(stages->uses.failures, job);
-        return;
     }
-    tseed_queue_put(queue_again(job), job);
-    tseed_quota_wait_put(stages->uses.quota_wait, job);
+    return !cause;
 }
 
-static void worked(tseed_stages_t *stages, tseed_job_t *job)
+static void keep_waiting(tseed_stages_t *stages, piles_t *piles, tseed_job_t *job)
+{
+    if (job->outcome == TSEED_JOB_NO_ROOM && !may_wait_for_room(stages, job)) {
+        piles->keeper = piles->keeper == job ? NULL : piles->keeper;
+        return;
+    }
+    piles->ready = tseed_join_push(piles->ready, job);
+    piles->refusal = job;
+}
+
+/* What becomes of one job that has come back from a worker. */
+static void judge(tseed_stages_t *stages, piles_t *piles, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    run->working--;
-    run->checking -= job->stage == TSEED_STAGE_CHECK;
-    if (job->stage == TSEED_STAGE_DERIVE) {
-        tseed_derive_arrive(job);
-    } else if (job->stage != TSEED_STAGE_CHECK) {
-        tseed_holds_book(stages->uses.holds, job);
-    }
     if (job->outcome == TSEED_JOB_OK) {
-        work_done(stages, job);
+        work_done(stages, piles, job);
     } else if (run->phase != TSEED_RUN_GOING || job->outcome == TSEED_JOB_STOPPED) {
-        discard(stages, job);
+        tseed_ends_discard(stages->uses.ends, job);
     } else if (job->outcome == TSEED_JOB_LACKS) {
         tseed_failures_give_up(stages->uses.failures, job);
     } else if (job->outcome == TSEED_JOB_BAD_ANSWER) {
-        tseed_retry_put(stages->uses.retry, job, tseed_clock_monotonic());
+        piles->bad = tseed_join_push(piles->bad, job);
     } else if (job->outcome == TSEED_JOB_NO_BODY) {
         job->must_fetch = 1;
-        tseed_queue_put(&run->wanted, job);
+        piles->wanted = tseed_join_push(piles->wanted, job);
     } else if (job->outcome == TSEED_JOB_MORE) { /* it could not be renamed away */
         job->is_whole = 0;
         tseed_queue_put(&run->ready, job);
-    } else if (job->outcome == TSEED_JOB_NO_ROOM) {
-        wait_for_room(stages, job);
     } else {
-        wait_for_store(stages, job);
+        keep_waiting(stages, piles, job);
+    }
+}
+
+static int is_stale(const tseed_job_t *leader)
+{
+    int is = 0;
+
+    for (const tseed_job_t *job = leader; job; job = job->joined) {
+        is |= job->is_stale;
+    }
+    return is;
+}
+
+/* The jobs wait for a worker once more, with their answer, after a pause. If the answer is out of
+ * date or lost meanwhile, or there is none yet, they wait to be fetched again. */
+static void cut_again(tseed_stages_t *stages, const piles_t *piles)
+{
+    tseed_job_t *job = piles->ready;
+    tseed_run_t *run = job->run;
+    int is_lost;
+
+    if (piles->keeper) {
+        const tseed_range_t asked = piles->keeper->asked; /* the answer is still all of it */
+
+        tseed_join_chain(job);
+        tseed_join_hand_over(job, piles->keeper);
+        job->asked = asked;
+    } else {
+        tseed_join_chain(job);
+    }
+    is_lost = is_stale(job) || job->stage == TSEED_STAGE_DERIVE ||
+              (job->stage == TSEED_STAGE_CUT && !piles->keeper);
+    tseed_queue_put(is_lost ? &run->wanted : &run->ready, job);
+    if (piles->refusal->outcome == TSEED_JOB_NO_ROOM) {
+        tseed_quota_wait_put(stages->uses.quota_wait, piles->refusal);
+    } else {
+        tseed_stages_pause(stages, run, piles->refusal);
+    }
+}
+
+/* The first job that will need the answer again gets it, before the leader may be put back. */
+static tseed_job_t *keep_answer(tseed_job_t *leader)
+{
+    tseed_job_t *job = leader->stage == TSEED_STAGE_CUT ? leader : NULL;
+
+    while (job && job->outcome != TSEED_JOB_NO_ROOM && job->outcome != TSEED_JOB_NO_STORE) {
+        job = job->joined;
+    }
+    if (job) {
+        tseed_join_hand_over(job, leader);
+    }
+    return job;
+}
+
+/* An answer that was no picture says nothing of each of joined metatiles. */
+static void fetch_otherwise(tseed_stages_t *stages, tseed_job_t *list, int was_joined)
+{
+    tseed_run_t *run = list->run;
+
+    if (list->joined) {
+        tseed_sizing_fail(stages->uses.sizing, tseed_join_chain(list));
+    }
+    if (!was_joined) {
+        tseed_retry_put(stages->uses.retry, list, tseed_clock_monotonic());
+    } else if (list->joined) {
+        tseed_join_part(&run->wanted, tseed_join_chain(list));
+    } else {
+        tseed_queue_put(&run->wanted, list);
+    }
+}
+
+static void book(const tseed_stages_t *stages, tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        tseed_holds_book(stages->uses.holds, job);
+    }
+}
+
+static void worked(tseed_stages_t *stages, tseed_job_t *leader)
+{
+    tseed_run_t *run = leader->run;
+    const tseed_cell_shape_t cell = tseed_join_cell(leader);
+    piles_t piles = {.coming = tseed_join_count(leader), .keeper = keep_answer(leader)};
+    const int was_joined = piles.coming > 1;
+
+    run->working--;
+    run->checking -= leader->stage == TSEED_STAGE_CHECK;
+    if (leader->stage == TSEED_STAGE_DERIVE) {
+        tseed_derive_arrive(leader);
+    } else if (leader->stage != TSEED_STAGE_CHECK) {
+        book(stages, leader);
+    }
+    for (tseed_job_t *job = leader, *next; job; job = next, piles.coming--) {
+        next = job->joined;
+        job->leader = job->joined = NULL;
+        judge(stages, &piles, job);
+    }
+    tseed_join_queue(&run->wanted, piles.wanted, cell);
+    if (piles.ready) {
+        cut_again(stages, &piles);
+    }
+    if (piles.bad) {
+        fetch_otherwise(stages, piles.bad, was_joined);
     }
 }
 
@@ -407,11 +449,11 @@ void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run)
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(stages->uses.context->fetcher, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
-        discard(stages, job);
+        tseed_ends_discard(stages->uses.ends, job);
     }
     while ((job = run->to_retry)) {
         run->to_retry = job->next;
-        discard(stages, job);
+        tseed_ends_discard(stages->uses.ends, job);
     }
     tseed_stages_settle(stages, run);
 }
@@ -436,43 +478,14 @@ void tseed_stages_settle(tseed_stages_t *stages, tseed_run_t *run)
 
 /* ---- once a tick ---- */
 
-static int waits(const tseed_run_t *run, apr_time_t now)
-{
-    return run->waits_since || run->is_silent || run->is_behind || run->short_of ||
-           now < run->pause_until;
-}
-
-/* The rate: tiles in 1000 s, averaged over the last RATES ticks with less and less weight, so that
- * the rate soon shows a break. Pruned tiles take no time and are no part of it. Only the board
- * shows the rate: `dirty` is put back, because a rate alone is nothing to save. */
-static void take_rate(tseed_stages_t *stages, tseed_run_t *run, apr_time_t now)
-{
-    const int64_t processed = tseed_progress_processed(&run->progress) - run->progress.pruned;
-    const double seconds = (double)(now - run->rated_at) / APR_USEC_PER_SEC;
-    const double rate = 1000 * (double)(processed - run->rated_tiles) / seconds;
-    const int was_dirty = run->dirty;
-
-    if (waits(run, now)) { /* what was is no rate, and says nothing of what is left */
-        run->rates = 0;
-        run->progress.rate = 0;
-    } else if (run->rated_at && seconds > 0) {
-        run->rates += run->rates < RATES;
-        run->progress.rate += (int64_t)((rate - (double)run->progress.rate) / run->rates);
-    }
-    tseed_display_run(stages->uses.display, run);
-    run->dirty = was_dirty;
-    run->rated_at = now;
-    run->rated_tiles = processed;
-}
-
 void tseed_stages_tick(void *module, apr_time_t now)
 {
     tseed_stages_t *stages = module;
 
     for (tseed_run_t *run = stages->uses.runs->tasks; run; run = run->next_run) {
-        take_rate(stages, run, now);
+        tseed_rate_take(run, stages->uses.display, now);
         if (run->task->type == TSEED_TRUNCATE && run->jobs) {
-            count_removed(run, run->jobs->position);
+            tseed_ends_count_removed(run, run->jobs->position);
             tseed_display_run(stages->uses.display, run);
         }
         tseed_failures_summarise(run, now);

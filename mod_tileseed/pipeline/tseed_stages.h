@@ -5,8 +5,9 @@
 #ifndef TSEED_STAGES_H
 #define TSEED_STAGES_H
 
-#include "pipeline/tseed_quota_wait.h"
+#include "pipeline/tseed_ends.h"
 #include "pipeline/tseed_retry.h"
+#include "pipeline/tseed_sizing.h"
 #include "usage/tseed_display.h"
 #include "usage/tseed_holds.h"
 #include "usage/tseed_origins.h"
@@ -24,6 +25,8 @@ typedef struct {
     tseed_quota_wait_t *quota_wait;
     tseed_holds_t *holds;
     tseed_origins_t *origins;
+    tseed_sizing_t *sizing;
+    tseed_ends_t *ends;
     const tseed_display_t *display;
 } tseed_stages_uses_t;
 

@@ -160,6 +160,22 @@ static void add_request(tseed_json_t *json, const tseed_task_t *task)
     tseed_json_raw(json, "parameters", tseed_parameters_save(task->parameters, json->pool));
 }
 
+/* How many tiles the latest request of a running task asked for, and why. */
+static void add_request_size(tseed_json_t *json, const tseed_progress_t *progress)
+{
+    const char *why = tseed_size_reason(progress->request_why);
+
+    if (!*why || progress->request_width == 0 || progress->state != TSEED_RUNNING) {
+        tseed_json_raw(json, "requestSize", NULL);
+        return;
+    }
+    tseed_json_open(json, "requestSize", '{');
+    tseed_json_number(json, "width", progress->request_width);
+    tseed_json_number(json, "height", progress->request_height);
+    tseed_json_words(json, "reason", why);
+    tseed_json_close(json, '}');
+}
+
 static void add_counts(tseed_json_t *json, const tseed_task_t *task,
                        const tseed_progress_t *progress)
 {
@@ -175,6 +191,7 @@ static void add_counts(tseed_json_t *json, const tseed_task_t *task,
     tseed_json_number(json, "prunedWrong", progress->wrong);
     tseed_json_number(json, "bytes", progress->bytes);
     tseed_json_number(json, "upstreamRequests", progress->requests);
+    add_request_size(json, progress);
 }
 
 /* A list of names, whether there are any or not. */

@@ -5,6 +5,8 @@
 
 #include <apr_strings.h>
 #include <libxml/parser.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -215,6 +217,25 @@ static void compare_format(comparison_t *comparison, const char *mime)
         APR_ARRAY_PUSH(comparison->lacks, const char *) =
             apr_psprintf(comparison->pool, "the format %s", mime);
     }
+}
+
+/* A whole number of pixels; 0: none. */
+static int pixels_of(xmlNode *service, const char *name)
+{
+    xmlNode *node = child(service, name);
+    xmlChar *content = node ? xmlNodeGetContent(node) : NULL;
+    const long pixels = content ? strtol((const char *)content, NULL, 10) : 0;
+
+    xmlFree(content);
+    return pixels > 0 && pixels < INT_MAX ? (int)pixels : 0;
+}
+
+void tseed_capabilities_most(const tseed_capabilities_t *offered, int *width, int *height)
+{
+    xmlNode *service = child(xmlDocGetRootElement(offered->document), "Service");
+
+    *width = pixels_of(service, "MaxWidth");
+    *height = pixels_of(service, "MaxHeight");
 }
 
 apr_array_header_t *tseed_capabilities_lacks(const tseed_capabilities_t *offered,

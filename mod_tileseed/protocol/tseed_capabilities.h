@@ -20,6 +20,9 @@ typedef struct tseed_capabilities_t tseed_capabilities_t;
  * threads reads XML. */
 tseed_capabilities_t *tseed_capabilities_read(const void *body, size_t length, apr_pool_t *pool);
 
+/* The most pixels of a picture along each side (06-042, 7.2.4.3); 0: the service does not say. */
+void tseed_capabilities_most(const tseed_capabilities_t *offered, int *width, int *height);
+
 /* Sentences about everything that a configured layer asks for and the service does not offer: layer
  * names, reference systems, formats, extents that lie wholly outside of the service's bounds. An
  * array of const char * in `pool`, empty when nothing is lacking. */

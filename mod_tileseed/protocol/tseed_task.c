@@ -21,6 +21,26 @@ const char *tseed_task_state_name(tseed_task_state_t state)
     return names[state - TSEED_ABORTED];
 }
 
+const char *tseed_size_reason(int reason)
+{
+    static const char *const sentences[] = {
+        [TSEED_SIZE_FIXED] = "",
+        [TSEED_SIZE_TRIAL] = "several sizes are being measured",
+        [TSEED_SIZE_BEST] = "larger requests take no less time for a tile",
+        [TSEED_SIZE_LARGEST] = "larger requests take less time for a tile, and this is the largest "
+                               "that TileSeedMetatile and the upstream allow",
+        [TSEED_SIZE_FAILED] = "larger requests failed",
+        [TSEED_SIZE_MEMORY] = "larger answers would take too much memory",
+        [TSEED_SIZE_REST] = "few metatiles are left, and all connections are used",
+        [TSEED_SIZE_AS_BEFORE] = "the tiles came from requests of that size, whose answers can be "
+                                 "compared",
+        [TSEED_SIZE_SINGLE] = "this task asks for single metatiles",
+    };
+
+    return reason >= 0 && reason < (int)(sizeof(sentences) / sizeof(*sentences)) ? sentences[reason]
+                                                                                 : "";
+}
+
 int64_t tseed_progress_processed(const tseed_progress_t *progress)
 {
     return progress->made + progress->skipped + progress->removed + progress->failed +

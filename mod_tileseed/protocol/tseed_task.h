@@ -46,6 +46,19 @@ typedef struct {
                        * has them as a list; a position is a place in the list */
 } tseed_task_t;
 
+/* Why the latest requests of a task are as large as they are. TSEED_SIZE_FIXED: nobody chooses. */
+typedef enum {
+    TSEED_SIZE_FIXED,
+    TSEED_SIZE_TRIAL,     /* several sizes are being measured */
+    TSEED_SIZE_BEST,      /* larger ones don't take less time for a tile */
+    TSEED_SIZE_LARGEST,   /* that may be asked for, and larger ones would take less */
+    TSEED_SIZE_FAILED,    /* larger ones failed */
+    TSEED_SIZE_MEMORY,    /* larger answers would take too much memory */
+    TSEED_SIZE_REST,      /* few metatiles are left */
+    TSEED_SIZE_AS_BEFORE, /* the tiles came from requests of that size */
+    TSEED_SIZE_SINGLE     /* this task asks for single metatiles */
+} tseed_size_reason_t;
+
 /* A position is begun only if it is less than this above the lowest unfinished position. */
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
@@ -55,7 +68,10 @@ typedef struct {
  * tiles_total, equal when state is DONE. */
 typedef struct {
     int32_t state; /* tseed_task_state_t */
-    int32_t reserved;
+    uint8_t request_width,
+        request_height;  /* tiles of the latest request; 0: none. Never saved, … */
+    uint8_t request_why; /* … and tseed_size_reason_t, which may be nonsense on the board */
+    uint8_t reserved;
     int64_t made, skipped, removed, failed; /* tiles */
     int64_t pruned;                         /* tiles taken to be of the colour above them */
     int64_t looked;                         /* pruned metatiles that were fetched all the same, */
@@ -109,6 +125,10 @@ typedef struct {
 /* "seed", "reseed", "truncate"; "PENDING" and so on. Static text. */
 const char *tseed_task_type_name(tseed_task_type_t type);
 const char *tseed_task_state_name(tseed_task_state_t state);
+
+/* Why requests are as large as they are, in a sentence; "": nobody chooses, or it is no reason.
+ * Static text. */
+const char *tseed_size_reason(int reason);
 
 /* made + skipped + removed + failed + pruned. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);

@@ -28,6 +28,7 @@ struct tseed_capabilities_check_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
     const tseed_display_t *display;
+    tseed_sizing_t *sizing;
     tseed_client_t client;
     request_t *requests;
     apr_hash_t *warnings; /* layer -> what its upstream lacks, a sentence */
@@ -70,7 +71,10 @@ static void compare(tseed_capabilities_check_t *check, const request_t *request,
 {
     apr_array_header_t *lacks = tseed_capabilities_lacks(offered, layer, check->context->scratch);
     const char *sentence;
+    int width, height;
 
+    tseed_capabilities_most(offered, &width, &height);
+    tseed_sizing_bound(check->sizing, layer->name, width, height);
     if (lacks->nelts == 0) {
         return;
     }
@@ -194,13 +198,15 @@ static void tick(void *module, apr_time_t now)
 
 tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
                                                             const tseed_runs_t *runs,
-                                                            const tseed_display_t *display)
+                                                            const tseed_display_t *display,
+                                                            tseed_sizing_t *sizing)
 {
     tseed_capabilities_check_t *check = apr_pcalloc(context->pool, sizeof(*check));
 
     check->context = context;
     check->runs = runs;
     check->display = display;
+    check->sizing = sizing;
     check->client = (tseed_client_t){.module = check, .tick = tick};
     check->warnings = apr_hash_make(context->pool);
     return check;

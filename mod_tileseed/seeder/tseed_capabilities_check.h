@@ -2,11 +2,13 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The capabilities check: after the start each WMS is asked once for its capabilities. The check
  * compares them with the layers' configuration. The log and the layers' tasks say what the WMS
- * lacks. Nothing else follows, because capabilities may be wrong. If a WMS is away, it is asked
- * again when it has answered other requests. Main thread only. */
+ * lacks, and the sizing keeps to its largest picture. Nothing else follows, because capabilities
+ * may be wrong. If a WMS is away, it is asked again when it has answered other requests. Main
+ * thread only. */
 #ifndef TSEED_CAPABILITIES_CHECK_H
 #define TSEED_CAPABILITIES_CHECK_H
 
+#include "pipeline/tseed_sizing.h"
 #include "usage/tseed_display.h"
 
 typedef struct tseed_capabilities_check_t tseed_capabilities_check_t;
@@ -14,7 +16,8 @@ typedef struct tseed_capabilities_check_t tseed_capabilities_check_t;
 /* Makes the check, in the context's pool; it asks nothing yet. */
 tseed_capabilities_check_t *tseed_capabilities_check_create(const tseed_context_t *context,
                                                             const tseed_runs_t *runs,
-                                                            const tseed_display_t *display);
+                                                            const tseed_display_t *display,
+                                                            tseed_sizing_t *sizing);
 /* Returns the record to enter among the clients; it lives as long as the check. */
 tseed_client_t *tseed_capabilities_check_client(tseed_capabilities_check_t *check);
 

@@ -169,6 +169,9 @@ static apr_status_t write_all(tseed_checkpoint_t *checkpoint, int all)
         rv = tseed_prune_write(checkpoint->uses.prune);
     }
     if (rv == APR_SUCCESS) {
+        rv = tseed_sizing_write(checkpoint->uses.sizing);
+    }
+    if (rv == APR_SUCCESS) {
         return tseed_state_commit(checkpoint->uses.session->state);
     }
     tseed_state_rollback(checkpoint->uses.session->state);
@@ -362,6 +365,7 @@ void tseed_checkpoint_record(tseed_checkpoint_t *checkpoint, int all)
         tseed_origins_saved(checkpoint->uses.origins);
         tseed_prune_saved(checkpoint->uses.prune);
     }
+    tseed_sizing_saved(checkpoint->uses.sizing);
     checkpoint->uses.session->must_save = 0;
     dismiss_ended(checkpoint, all);
     settle_losses(checkpoint);

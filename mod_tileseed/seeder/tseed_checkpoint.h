@@ -24,6 +24,7 @@ typedef struct {
     tseed_durable_t *durable;
     tseed_origins_t *origins;
     tseed_prune_t *prune;
+    tseed_sizing_t *sizing;
     const tseed_display_t *display;
     tseed_failures_t *failures;
     tseed_stages_t *stages;

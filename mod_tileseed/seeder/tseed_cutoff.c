@@ -46,7 +46,9 @@ static void draw(tseed_misses_t *misses, tseed_run_t *runs, const tseed_tileset_
         tseed_job_t *job = strcmp(run->tileset.key, tileset->key) == 0 ? run->jobs : NULL;
 
         for (; job; job = job->sibling) {
-            job->is_stale |= has_answer(job) && is_in(area, job);
+            if (has_answer(job) && is_in(area, job)) {
+                job->is_stale = tseed_job_leader(job)->is_stale = 1;
+            }
         }
         send_back(misses, run);
     }

@@ -61,6 +61,7 @@ static void pipeline_create(tseed_parts_t *parts)
     parts->free_space = tseed_free_space_create(context, parts->cache);
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
+    parts->sizing = tseed_sizing_create(context, parts->session);
     parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,
         .session = parts->session,
@@ -71,6 +72,8 @@ static void pipeline_create(tseed_parts_t *parts)
         .quota_wait = parts->quota_wait,
         .holds = parts->holds,
         .origins = parts->origins,
+        .sizing = parts->sizing,
+        .ends = tseed_ends_create(context, parts->jobs, parts->display),
         .display = parts->display,
     });
     parts->outage = tseed_outage_create(context, parts->runs, parts->stages, parts->display);
@@ -83,6 +86,8 @@ static void pipeline_create(tseed_parts_t *parts)
         .jobs = parts->jobs,
         .failures = parts->failures,
         .stages = parts->stages,
+        .sizing = parts->sizing,
+        .origins = parts->origins,
         .holds = parts->holds,
         .prune = parts->prune,
     });
@@ -145,7 +150,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
 static void tasks_create(tseed_parts_t *parts)
 {
     parts->capabilities_check =
-        tseed_capabilities_check_create(parts->context, parts->runs, parts->display);
+        tseed_capabilities_check_create(parts->context, parts->runs, parts->display, parts->sizing);
     parts->integrity_check = tseed_integrity_check_create(parts->context, parts->session);
     parts->tasks = tseed_tasks_create(&(tseed_tasks_uses_t){
         .context = parts->context,
@@ -176,6 +181,7 @@ static void tasks_create(tseed_parts_t *parts)
         .durable = parts->durable,
         .origins = parts->origins,
         .prune = parts->prune,
+        .sizing = parts->sizing,
         .display = parts->display,
         .failures = parts->failures,
         .stages = parts->stages,

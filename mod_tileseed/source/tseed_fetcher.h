@@ -50,8 +50,10 @@ typedef struct tseed_transfer_t {
                             * long as the transfer; NULL: none */
     size_t most;           /* longest body that is taken, bytes, as it is without compression */
     int is_document;       /* text: the upstream may compress it */
-    int may_go_elsewhere;  /* don't let it wait for an upstream that is away: AWAY, not sent */
-    void *baton;           /* the caller's own */
+    double weight; /* times as long as a usual request it is expected to take; 0: it is a usual one;
+                    * below 0: nobody knows */
+    int may_go_elsewhere; /* don't let it wait for an upstream that is away: AWAY, not sent */
+    void *baton;          /* the caller's own */
 
     /* set by the fetcher; body is malloc'd, kept and grown over the transfer's uses, freed by the
      * caller */

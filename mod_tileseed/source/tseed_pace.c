@@ -72,6 +72,10 @@ static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
 {
     apr_interval_time_t mean = pace->sum / pace->count;
 
+    if (pace->sum == 0 && pace->usual == 0) { /* of requests of which nobody knows */
+        set_window(pace, pace->window + 1);
+        return;
+    }
     if (pace->usual > 0 && pace->window > 1 && mean > SLOW_FACTOR * pace->usual + SLOW_SLACK) {
         halve(pace, now);
         return;
@@ -84,7 +88,16 @@ static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
     set_window(pace, pace->window + 1);
 }
 
-static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, apr_time_t now)
+static apr_interval_time_t weigh(const tseed_pace_t *pace, apr_interval_time_t took, double weight)
+{
+    if (weight < 0) {
+        return pace->usual;
+    }
+    return weight > 0 ? (apr_interval_time_t)((double)took / weight) : took;
+}
+
+static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
+                  apr_time_t now)
 {
     if (sent < pace->halved) {
         return;
@@ -93,7 +106,7 @@ static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sen
         halve(pace, now);
         return;
     }
-    pace->sum += now - sent;
+    pace->sum += weigh(pace, now - sent, weight);
     if (++pace->count >= pace->window) {
         weigh_latency(pace, now);
     }
@@ -131,7 +144,13 @@ static void take_away(tseed_pace_t *pace, apr_time_t sent, apr_interval_time_t r
 void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                      apr_interval_time_t retry_after, apr_time_t now)
 {
-    adapt(pace, answer, sent, now);
+    tseed_pace_take_weighed(pace, answer, sent, 1, retry_after, now);
+}
+
+void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                             double weight, apr_interval_time_t retry_after, apr_time_t now)
+{
+    adapt(pace, answer, sent, weight, now);
     if (answer == TSEED_PACE_AWAY) {
         take_away(pace, sent, retry_after, now);
         return;

@@ -65,6 +65,11 @@ void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now);
 void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                      apr_interval_time_t retry_after, apr_time_t now);
 
+/* The same of a request that was expected to take `weight` times as long as a usual one, which is
+ * taken off its latency. Below 0: nobody knows, and its latency counts as usual. */
+void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
+                             double weight, apr_interval_time_t retry_after, apr_time_t now);
+
 /* Whether nothing but a probe is sent at the moment: the circuit is open, or the upstream has asked
  * for quiet. */
 int tseed_pace_waits(const tseed_pace_t *pace, apr_time_t now);

@@ -8,8 +8,6 @@
  */
 #include "tiling/tseed_positions.h"
 
-#define BLOCK_TILES 32
-
 /* Neighbouring metatiles along one axis, numbered from the grid's left or bottom edge. */
 typedef struct {
     int64_t first, count;
@@ -40,7 +38,7 @@ static area_t area_of(const tseed_positions_t *positions, int z)
 /* Block that holds metatile `at` of a span: aligned to the grid, cut at the span's ends. */
 static span_t block_of(span_t span, int64_t at, int meta_side)
 {
-    int64_t side = meta_side < BLOCK_TILES ? BLOCK_TILES / meta_side : 1;
+    int64_t side = meta_side < TSEED_BLOCK_TILES ? TSEED_BLOCK_TILES / meta_side : 1;
     int64_t first = at - at % side;
     int64_t end = first + side;
     int64_t span_end = span.first + span.count;

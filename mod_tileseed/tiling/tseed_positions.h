@@ -27,6 +27,9 @@
 
 #include "tiling/tseed_range.h"
 
+/* Tiles on each side of a block. */
+#define TSEED_BLOCK_TILES 32
+
 /* How a task cuts its bounds up. */
 typedef struct {
     int zoom_start, zoom_stop;   /* 0 <= start <= stop < the grid set's levels */

@@ -10,7 +10,7 @@
 #include "layer/tseed_page.h"
 
 #define FIRST_ROOM  16
-#define NUMBERS_MAX 48 /* of a line, with its blanks and its end */
+#define NUMBERS_MAX 64 /* of a line, with its blanks and its end */
 
 static tseed_origin_t *find(const tseed_origin_page_t *page, int at)
 {
@@ -84,7 +84,11 @@ const char *tseed_origin_page_save(const tseed_origin_page_t *page, apr_pool_t *
     for (int i = 0; i < page->count; i++) {
         const tseed_origin_t *origin = &page->origins[i];
 
-        end += sprintf(end, "%d %016llx", origin->at, (unsigned long long)origin->digest);
+        end += sprintf(end, "%d", origin->at);
+        if (origin->columns * origin->rows > 1) {
+            end += sprintf(end, "/%dx%d", origin->columns, origin->rows);
+        }
+        end += sprintf(end, " %016llx", (unsigned long long)origin->digest);
         if (*origin->condition) {
             end +=
                 sprintf(end, " %016llx %s", (unsigned long long)origin->request, origin->condition);
@@ -95,12 +99,27 @@ const char *tseed_origin_page_save(const tseed_origin_page_t *page, apr_pool_t *
     return text;
 }
 
+/* The shape of a cell; nonsense is none. */
+static void load_cell(tseed_origin_t *origin, char **at)
+{
+    const long columns = strtol(*at + 1, at, 10);
+    const long rows = **at == 'x' ? strtol(*at + 1, at, 10) : 0;
+
+    if (columns > 0 && columns <= TSEED_PAGE_SIDE && rows > 0 && rows <= TSEED_PAGE_SIDE) {
+        origin->columns = (int)columns;
+        origin->rows = (int)rows;
+    }
+}
+
 static void load_line(tseed_origin_page_t *page, char *line)
 {
     tseed_origin_t origin = {.condition = ""};
     char *at = line;
 
     origin.at = (int)strtol(at, &at, 10);
+    if (*at == '/') {
+        load_cell(&origin, &at);
+    }
     origin.digest = strtoull(at, &at, 16);
     if (*at == ' ') {
         origin.request = strtoull(at, &at, 16);

@@ -5,8 +5,10 @@
  *
  *      33 9f86d081884c7d65
  *      36 60303ae22b998861 4c7d65159f86d081 If-None-Match: "5f3-1a2b"
+ *      40/4x2 2fe1b5c0d3a49786
  *
- * The line has the place of the metatile in the page, and the digest of its answer. If the upstream
+ * The line has the place of the metatile in the page, and the digest of its answer. If the answer
+ * was for several metatiles, the shape of their cell stands behind the place. If the upstream
  * offered a condition, the digest of the request and the header with the condition follow.
  *
  * Plain data on the heap, for one thread at a time. Zeroed is empty.
@@ -23,6 +25,7 @@ typedef struct {
     uint64_t digest;       /* of the answer; never 0 */
     uint64_t request;      /* digest of the request */
     const char *condition; /* "": none */
+    int columns, rows;     /* metatiles of the cell that was asked for; 0: this one alone */
 } tseed_origin_t;
 
 typedef struct {

@@ -11,6 +11,9 @@
  *                         worker, the new origin replaces the old one if all tiles are of the
  *                         answer now. If the tiles may be of several answers, the origin is
  *                         forgotten.
+ *      which request      An answer for several metatiles is the origin of each of them. The origin
+ *                         keeps the shape of their cell, so that a reseed can ask by the same
+ *                         request, whose answer can be compared.
  *      how many           The digest begins with the tiles that were wanted: a job that made only
  *                         part of the metatile says nothing about the rest.
  *      by which recipe    The recipe is everything that decides what tiles look like, except the
@@ -153,21 +156,21 @@ static void entry_load(tseed_origins_t *origins, entry_t *entry)
     }
 }
 
-/* The page of the job's metatile, and where in the page the metatile stands. */
-static entry_t *entry_of(tseed_origins_t *origins, const tseed_job_t *job, int *at)
+/* The page of a metatile, and where in the page the metatile stands. */
+static entry_t *entry_of(tseed_origins_t *origins, tseed_run_t *run, const tseed_range_t *whole,
+                         int *at)
 {
-    const tseed_range_t *whole = &job->metatile.whole;
     const tseed_page_t page = {whole->z, whole->minx / TSEED_PAGE_SIDE,
                                whole->miny / TSEED_PAGE_SIDE};
-    const entry_key_t key = {job->run->booked->number, page.z, page.x, page.y};
+    const entry_key_t key = {run->booked->number, page.z, page.x, page.y};
     entry_t *entry;
 
-    tseed_origins_follow(origins, job->run);
+    tseed_origins_follow(origins, run);
     entry = apr_hash_get(origins->pages, &key, sizeof(key));
     if (!entry) {
         entry = tseed_memory_get(sizeof(*entry));
         entry->key = key;
-        entry->booked = job->run->booked;
+        entry->booked = run->booked;
         entry->page = page;
         entry_load(origins, entry);
         apr_hash_set(origins->pages, &entry->key, sizeof(entry->key), entry);
@@ -186,38 +189,71 @@ static uint64_t digest_of_wanted(const tseed_range_t *wanted)
     return tseed_digest(corners, sizeof(corners), (uint64_t)wanted->z);
 }
 
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job, const char *address)
+tseed_cell_shape_t tseed_origins_cell(tseed_origins_t *origins, tseed_run_t *run,
+                                      const tseed_metatile_t *metatile)
 {
     int at;
-    const entry_t *entry = entry_of(origins, job, &at);
+    const entry_t *entry = entry_of(origins, run, &metatile->whole, &at);
+    const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
+
+    if (!known) {
+        return (tseed_cell_shape_t){0, 0};
+    }
+    return known->columns > 0 ? (tseed_cell_shape_t){known->columns, known->rows}
+                              : (tseed_cell_shape_t){1, 1};
+}
+
+/* Sets what the answer to a job is to be compared with. The condition by which a change may be
+ * asked for goes to job->condition; "": there is none. */
+static void ask(tseed_origins_t *origins, tseed_job_t *job, const char *address)
+{
+    int at;
+    const entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
     const tseed_origin_t *known = tseed_origin_page_find(&entry->origins, at);
 
     job->seed = digest_of_wanted(&job->metatile.wanted);
     job->request = tseed_digest(address, strlen(address), job->seed);
     job->known = known ? known->digest : 0;
-    job->transfer.condition = NULL;
-    if (known && known->request == job->request && *known->condition && !job->must_fetch &&
+    job->condition[0] = '\0';
+    if (known && known->request == job->request && !job->must_fetch &&
         tseed_run_leaves_unchanged(job->run)) {
         apr_cpystrn(job->condition, known->condition, sizeof(job->condition));
-        job->transfer.condition = job->condition;
     }
 }
 
-void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job)
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char *address)
 {
-    int at;
-    entry_t *entry = entry_of(origins, job, &at);
+    int may_ask = 1;
 
-    if (!job->is_made_of_shade && job->transfer.result == TSEED_FETCH_UNCHANGED) {
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        ask(origins, job, address);
+        may_ask &= *job->condition && strcmp(job->condition, leader->condition) == 0;
+    }
+    leader->transfer.condition = may_ask ? leader->condition : NULL;
+}
+
+void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
+{
+    const tseed_job_t *leader = tseed_job_leader(job);
+    const tseed_transfer_t *transfer = &leader->transfer;
+    int at;
+    entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
+
+    if (!job->is_made_of_shade && transfer->result == TSEED_FETCH_UNCHANGED) {
         return;
     }
     if (job->outcome == TSEED_JOB_OK && !job->is_made_of_shade &&
         (job->digest == job->known || tseed_job_present(job) == 0)) {
+        const tseed_cell_shape_t cell =
+            tseed_cells_around(&job->run->positions.shape, &leader->asked);
+
         tseed_origin_page_put(&entry->origins,
                               &(tseed_origin_t){.at = at,
+                                                .columns = cell.columns,
+                                                .rows = cell.rows,
                                                 .digest = job->digest,
                                                 .request = job->request,
-                                                .condition = job->transfer.next_condition});
+                                                .condition = transfer->next_condition});
         entry->changed = 1;
     } else if (tseed_origin_page_forget(&entry->origins, at)) {
         entry->changed = 1;

@@ -20,13 +20,17 @@ tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
  * latter. Other recipes' origins are forgotten. */
 void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run);
 
-/* Before a job is fetched, when its address is known: sets what its answer is to be compared with,
- * and whether the upstream is asked for a change only. */
-void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *job, const char *address);
+/* The shape of the cell that was asked for when a metatile was made. {0, 0}: that is not known. */
+tseed_cell_shape_t tseed_origins_cell(tseed_origins_t *origins, tseed_run_t *run,
+                                      const tseed_metatile_t *metatile);
+
+/* Before a job, with those that it leads, is fetched, when its address is known: sets what its
+ * answer is to be compared with, and whether the upstream is asked for a change only. */
+void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char *address);
 
 /* Takes in what a CUT that has come back says of its metatile's origin: that its tiles are of no
  * answer if they were made of a shade. */
-void tseed_origins_take(tseed_origins_t *origins, const tseed_job_t *job);
+void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job);
 
 /* Writes what has changed into the open transaction, behind the changes of the book. Fails when the
  * database does: then all is written again the next time. */

@@ -16,6 +16,11 @@
  *      truncate  REMOVE (worker), one job a level; again while there is more than a tally takes
  *      eviction  REMOVE (worker), one job a page
  *      count     COUNT (worker), one job a page; COUNT_SHARED, SWEEP (worker), one job a tile set
+ *
+ * Jobs of neighbouring metatiles may be joined: one request fetches the rectangle around them. The
+ * first of joined jobs leads. The leader alone is handed over, waits in queues, and has the
+ * transfer and its answer; the others go with it (pipeline/tseed_join.h). A job that is not joined
+ * leads itself.
  */
 #ifndef TSEED_JOB_H
 #define TSEED_JOB_H
@@ -27,11 +32,15 @@
 #include "work/tseed_tally.h"
 #include "source/tseed_fetcher.h"
 #include "store/tseed_remnant.h"
-#include "tiling/tseed_positions.h"
+#include "tiling/tseed_cells.h"
 
 /* Most tiles of a metatile: 32 x 32, a page of the quota's books. */
 #define TSEED_METATILE_SIDE_MAX  32
 #define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
+
+/* Tiles on each side of a metatile, and of the largest request, unless others are configured. */
+#define TSEED_METATILE_SIDE 4
+#define TSEED_REQUEST_SIDE  16
 
 struct tseed_run_t;
 struct tseed_client_t;
@@ -93,10 +102,16 @@ typedef struct tseed_job_t {
     struct tseed_run_t *run;
     int64_t position;
     tseed_metatile_t metatile;
-    int width, height; /* pixels of the answer that is expected */
-    int attempts;      /* fetches that failed and count */
-    int tries;         /* all that failed */
-    int in_doubt;      /* the last one counts if the upstream answers anything else meanwhile */
+    int width, height;          /* pixels of the answer that is expected */
+    struct tseed_job_t *leader; /* of joined jobs; NULL: the job itself */
+    struct tseed_job_t *joined; /* the next of them; NULL: there is none */
+    tseed_range_t asked;        /* the tiles of the answer: the leader's counts */
+    int is_open;                /* likewise: its worker has the answer decoded */
+    int step;     /* likewise: which size was asked for, tseed_sizes.h; -1: none, it is a part */
+    uint8_t why;  /* likewise: tseed_size_reason_t */
+    int attempts; /* fetches that failed and count */
+    int tries;    /* all that failed */
+    int in_doubt; /* the last one counts if the upstream answers anything else meanwhile */
     apr_time_t first_failed; /* monotonic */
     apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
                               * requests may have room at last; 0: neither */
@@ -158,6 +173,18 @@ typedef struct tseed_job_t {
     struct tseed_job_t *next;    /* in a queue */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;
+
+/* The job that has the answer. */
+static inline tseed_job_t *tseed_job_leader(tseed_job_t *job)
+{
+    return job->leader ? job->leader : job;
+}
+
+/* Whether a job is joined with others. */
+static inline int tseed_job_is_joined(const tseed_job_t *job)
+{
+    return job->leader || job->joined;
+}
 
 /* Whether `other`, a job under way in the same tiles, keeps `job` from being given to a worker.
  * Only one kind of work goes on in a tile at a time. Two removals go on together only if neither

@@ -26,11 +26,11 @@ static int is_derived(const tseed_job_t *job)
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-/* Where the tile lies in the answer, whose first row is the metatile's uppermost. */
-static tseed_region_t region_in_answer(const tseed_job_t *job, const tseed_tile_t *tile)
+/* Where the tile lies in the answer, whose first row is the request's uppermost. */
+static tseed_region_t region_in_answer(tseed_job_t *job, const tseed_tile_t *tile)
 {
     const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
-    const tseed_range_t *whole = &job->metatile.whole;
+    const tseed_range_t *whole = &tseed_job_leader(job)->asked;
     const tseed_margin_t margin = tseed_margin_of(gridset, whole, job->run->task->gutter,
                                                   !job->run->tileset.layer->gutter_beyond);
 
@@ -42,7 +42,7 @@ static tseed_region_t region_in_answer(const tseed_job_t *job, const tseed_tile_
     };
 }
 
-static tseed_region_t region_of(const tseed_job_t *job, const tseed_tile_t *tile)
+static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
 {
     return is_derived(job) ? tseed_job_derived_region(job, tile) : region_in_answer(job, tile);
 }
@@ -114,14 +114,14 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
  * made of another. */
 static int is_known(tseed_job_t *job)
 {
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
     uint64_t digest;
 
-    if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+    if (transfer->result == TSEED_FETCH_UNCHANGED) {
         return 1;
     }
-    digest = is_derived(job)
-                 ? job->below
-                 : tseed_digest(job->transfer.body, job->transfer.length, job->seed);
+    digest = is_derived(job) ? job->below
+                             : tseed_digest(transfer->body, transfer->length, job->seed);
     digest = digest ? digest : 1;
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
@@ -145,11 +145,14 @@ static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
-/* An answer without a body stands for a tile that the upstream does not have. */
-static const char *open_answer(tseed_cutter_t *cutter, const tseed_job_t *job, apr_pool_t *scratch)
+/* An answer without a body stands for a tile that the upstream does not have. Joined jobs are cut
+ * one after the other by one worker, and the first of them opens the answer for all. */
+static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
-    tseed_answer_t answer = {job->transfer.body, job->transfer.length, job->width, job->height};
-    const char *error;
+    tseed_job_t *leader = tseed_job_leader(job);
+    tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
+                             leader->height};
+    const char *error = NULL;
 
     if (is_derived(job)) {
         const tseed_picture_t picture = tseed_job_derived(job);
@@ -157,13 +160,18 @@ static const char *open_answer(tseed_cutter_t *cutter, const tseed_job_t *job, a
         tseed_cutter_take(cutter, &picture, job->run->tileset.format);
         return NULL;
     }
+    if (leader->is_open) {
+        return NULL;
+    }
     error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
-    return error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+    error = error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+    leader->is_open = !error;
+    return error;
 }
 
 /* Whether all wanted tiles of a picture are of the job's shade; else *error is set, or there is
  * another tile. */
-static int is_of_shade(const char **error, tseed_cutter_t *cutter, const tseed_job_t *job,
+static int is_of_shade(const char **error, tseed_cutter_t *cutter, tseed_job_t *job,
                        apr_pool_t *scratch)
 {
     const tseed_range_t *wanted = &job->metatile.wanted;
@@ -229,7 +237,8 @@ static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
 static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, apr_pool_t *scratch)
 {
     const char *error = open_answer(cutter, job, scratch);
-    const char *words = error ? tseed_transfer_words(&job->transfer, scratch) : "";
+    const char *words =
+        error ? tseed_transfer_words(&tseed_job_leader(job)->transfer, scratch) : "";
 
     if (error) {
         bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
@@ -259,7 +268,7 @@ static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job
     }
     if (tseed_job_present(job) == tiles) {
         job->skipped = tiles;
-    } else if (job->transfer.result == TSEED_FETCH_UNCHANGED) {
+    } else if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
         job->outcome = TSEED_JOB_NO_BODY;
     } else {
         cut(cutter, store, job, scratch);

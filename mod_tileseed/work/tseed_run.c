@@ -64,18 +64,58 @@ void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now)
     run->is_measured = 1;
 }
 
+static int64_t window_end(const tseed_run_t *run)
+{
+    const int64_t end = run->progress.low + TSEED_WINDOW, count = tseed_run_count(run);
+
+    return end < count ? end : count;
+}
+
+static uint64_t ahead_bit(int64_t position)
+{
+    return UINT64_C(1) << position % 64;
+}
+
+static uint64_t *ahead_word(tseed_run_t *run, int64_t position)
+{
+    return &run->ahead[position % TSEED_WINDOW / 64];
+}
+
+static int is_ahead(const tseed_run_t *run, int64_t position)
+{
+    return (run->ahead[position % TSEED_WINDOW / 64] & ahead_bit(position)) != 0;
+}
+
 int64_t tseed_run_peek(const tseed_run_t *run)
 {
     int64_t position = run->next < run->progress.low ? run->progress.low : run->next;
-    int64_t end = run->progress.low + TSEED_WINDOW;
+    const int64_t end = window_end(run);
 
-    if (end > tseed_run_count(run)) {
-        end = tseed_run_count(run);
-    }
-    while (position < end && tseed_progress_is_done(&run->progress, position)) {
+    while (position < end && !tseed_run_is_free(run, position)) {
         position++;
     }
     return position < end ? position : -1;
+}
+
+int tseed_run_is_free(const tseed_run_t *run, int64_t position)
+{
+    return position >= run->next && position >= run->progress.low && position < window_end(run) &&
+           !is_ahead(run, position) && !tseed_progress_is_done(&run->progress, position);
+}
+
+/* Only a run that goes on after another seeder has `next` below `low`. Bits below `next` are
+ * cleared, for other positions have them later. */
+void tseed_run_hand_out(tseed_run_t *run, int64_t position)
+{
+    const int64_t end = window_end(run);
+
+    run->next = run->next < run->progress.low ? run->progress.low : run->next;
+    *ahead_word(run, position) |= ahead_bit(position);
+    while (run->next < end &&
+           (is_ahead(run, run->next) || tseed_progress_is_done(&run->progress, run->next))) {
+        *ahead_word(run, run->next) &= ~ahead_bit(run->next);
+        run->next++;
+    }
 }
 
 int tseed_run_is_through(const tseed_run_t *run)

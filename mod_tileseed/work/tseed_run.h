@@ -61,9 +61,10 @@ typedef struct tseed_run_t {
     int64_t removed_before;  /* progress.removed without the REMOVE job under way */
     int slot;                /* on the board */
     int terminated;          /* by a client: recorded as such already, only to be confirmed */
-    int64_t next;            /* position that is handed out next */
-    int threads;             /* seeding threads: the one it owns and those it was lent */
-    int fetching, working;   /* jobs with the fetcher, with workers */
+    int64_t next;            /* lowest position that was not handed out */
+    uint64_t ahead[TSEED_WINDOW / 64]; /* bit p % TSEED_WINDOW: position p above `next` was */
+    int threads;                       /* seeding threads: the one it owns and those it was lent */
+    int fetching, working;             /* jobs with the fetcher, with workers */
     int deriving;            /* those of the working that make pictures of the tiles below */
     int checking;            /* those of the working that only look what is there */
     int64_t pixels_expected; /* of the answers that are on their way, */
@@ -128,6 +129,12 @@ tseed_range_t tseed_run_level(const tseed_run_t *run, int64_t position);
 /* The lowest position from `next` on that is not finished, or -1 when all have been handed out or
  * the window is full. */
 int64_t tseed_run_peek(const tseed_run_t *run);
+
+/* Whether a position is within the window, not finished and not handed out. */
+int tseed_run_is_free(const tseed_run_t *run, int64_t position);
+
+/* Notes that a free position is handed out. */
+void tseed_run_hand_out(tseed_run_t *run, int64_t position);
 
 /* Whether every position is finished. */
 int tseed_run_is_through(const tseed_run_t *run);

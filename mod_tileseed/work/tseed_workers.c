@@ -123,9 +123,11 @@ static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
     workers = owner;
     worker = worker_take(workers);
     keep_signal_stack();
-    tseed_board_worker_begin(workers->board, worker->number, job->run->task->id, job->position);
-    work(worker, job);
-    tseed_board_worker_end(workers->board, worker->number);
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        tseed_board_worker_begin(workers->board, worker->number, one->run->task->id, one->position);
+        work(worker, one);
+        tseed_board_worker_end(workers->board, worker->number);
+    }
     apr_pool_clear(worker->scratch);
     worker_return(worker);
     tseed_mailbox_put(workers->mailbox, &job->letter);
@@ -176,9 +178,12 @@ apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
     apr_byte_t priority = job->stage == TSEED_STAGE_REMOVE ? APR_THREAD_TASK_PRIORITY_HIGH
                                                            : APR_THREAD_TASK_PRIORITY_NORMAL;
 
-    job->outcome = TSEED_JOB_OK;
-    job->refused = NULL;
-    job->made = job->skipped = 0;
+    job->is_open = 0;
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->outcome = TSEED_JOB_OK;
+        one->refused = NULL;
+        one->made = one->skipped = 0;
+    }
     return apr_thread_pool_push(workers->threads, work_thread, job, priority, workers);
 }
 

@@ -24,8 +24,8 @@ apr_status_t tseed_workers_create(tseed_workers_t **workers, unsigned count,
 /* Sets what sizes on disk are rounded up to; jobs that are begun later go by it. Main thread. */
 void tseed_workers_block_set(tseed_workers_t *workers, int64_t block);
 
-/* Gives a job to a worker, at any stage but FETCH. Main thread. Fails when the queue has no memory:
- * the job is still the caller's then. */
+/* Gives a job, and those that it leads, to a worker, at any stage but FETCH. Main thread. Fails
+ * when the queue has no memory: the job is still the caller's then. */
 apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job);
 
 /* Closes the workers' views of the run's store. Main thread, when no job of the run is under way.

@@ -22,8 +22,8 @@ MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 
            'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal',
            'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
            'tilesFailed', 'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
-           'upstreamRequests', 'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored',
-           'created',
+           'upstreamRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining', 'requestedBy',
+           'ignored', 'created',
            'started', 'finished', 'retryOf']
 
 

@@ -51,6 +51,19 @@ def picture(bbox, width, height, kind='PNG'):
     return buffer.getvalue()
 
 
+def ground(bbox, width, height):
+    """An image whose pixels depend on where they lie alone, whatever else the image shows."""
+    scale = (bbox[2] - bbox[0]) / width
+    left, bottom = round(bbox[0] / scale), round(bbox[1] / scale)
+    row = Image.frombytes('L', (width, 1), bytes((left + i) * 7 % 251 for i in range(width)))
+    column = Image.frombytes('L', (1, height),
+                             bytes((bottom + height - i) * 5 % 241 for i in range(height)))
+    buffer = io.BytesIO()
+    Image.merge('RGB', (row.resize((width, height)), column.resize((width, height)),
+                        Image.new('L', (width, height), 7))).save(buffer, 'PNG')
+    return buffer.getvalue()
+
+
 def plain(shade, width, height, kind='PNG'):
     """An image of one grey."""
     buffer = io.BytesIO()
@@ -143,6 +156,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return plain(owner.shade, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
         if owner.lands is not None:
             return islands(owner.lands, bbox, *size)
+        if owner.is_ground:
+            return ground(bbox, *size)
         if owner.repaint_all or tuple(bbox) in owner.repainted:
             bbox = [number + 1 for number in bbox]
         return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
@@ -353,6 +368,7 @@ class Upstream:
         self.repaint_all = False
         self.shade = None               # of grey, instead of a picture
         self.lands = None               # a sea with these, instead of a picture; see islands()
+        self.is_ground = False          # pictures of parts are parts of pictures
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.capabilities_requests = 0

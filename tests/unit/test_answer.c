@@ -193,6 +193,9 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
                                  .requests = 17,
                                  .rate = 2500,
                                  .started = STARTED,
+                                 .request_width = 16,
+                                 .request_height = 8,
+                                 .request_why = TSEED_SIZE_FAILED,
                                  .reason = "the upstream is away"};
 
     (void)state;
@@ -205,7 +208,9 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
         "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
         "\"tilesFailed\":2,\"tilesPruned\":0,\"prunedChecked\":0,\"prunedWrong\":0,"
-        "\"bytes\":12345678901,\"upstreamRequests\":17,\"tilesPerSecond\":2.5,"
+        "\"bytes\":12345678901,\"upstreamRequests\":17,"
+        "\"requestSize\":{\"width\":16,\"height\":8,"
+        "\"reason\":\"larger requests failed\"},\"tilesPerSecond\":2.5,"
         "\"secondsRemaining\":300,\"requestedBy\":\"seeder\",\"ignored\":[],"
         "\"created\":\"2026-11-21T09:29:59.000Z\",\"started\":\"2026-11-21T09:30:00.000Z\","
         "\"finished\":null,\"retryOf\":null}");
@@ -316,14 +321,13 @@ static void test_answer__failures_have_a_cause_and_a_next_page(void **state)
     tseed_causes_t causes = {apr_array_make(pool, 1, sizeof(tseed_cause_t)), 3};
 
     (void)state;
-    APR_ARRAY_PUSH(causes.list, tseed_cause_t) =
-        (tseed_cause_t){.cause = "no answer",
-                        .count = 2,
-                        .first = STARTED,
-                        .last = STARTED + APR_USEC_PER_SEC,
-                        .z = 4,
-                        .x = 5,
-                        .y = 6};
+    APR_ARRAY_PUSH(causes.list, tseed_cause_t) = (tseed_cause_t){.cause = "no answer",
+                                                                 .count = 2,
+                                                                 .first = STARTED,
+                                                                 .last = STARTED + APR_USEC_PER_SEC,
+                                                                 .z = 4,
+                                                                 .x = 5,
+                                                                 .y = 6};
     assert_string_equal(tseed_answer_failures(failures, NULL, 0, NULL, pool),
                         "{\"failures\":[],\"causes\":null,\"causesOf\":null,\"total\":0,"
                         "\"next\":null}");

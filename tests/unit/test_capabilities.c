@@ -17,7 +17,8 @@
 /* WMS 1.3.0 (OGC 06-042): EPSG:4326 has the northing first, CRS:84 has not; both are inherited. */
 static const char new_service[] =
     "<?xml version='1.0'?>\n"
-    "<WMS_Capabilities version='1.3.0' xmlns='http://www.opengis.net/wms'><Capability><Request>"
+    "<WMS_Capabilities version='1.3.0' xmlns='http://www.opengis.net/wms'><Service><Name>WMS</Name>"
+    "<MaxWidth> 2048 </MaxWidth><MaxHeight>many</MaxHeight></Service><Capability><Request>"
     "<GetMap><Format> image/png </Format><Format>image/jpeg</Format></GetMap></Request>"
     "<Layer><Title>all</Title><CRS>EPSG:4326</CRS><CRS>CRS:84</CRS>"
     "<BoundingBox CRS='EPSG:4326' minx='47' miny='5' maxx='55' maxy='15'/>"
@@ -109,9 +110,24 @@ static void test_capabilities__refuses_other_documents(void **state)
     }
 }
 
+static void test_capabilities__say_how_large_a_picture_may_be(void **state)
+{
+    int width = -1, height = -1;
+
+    (void)state;
+    tseed_capabilities_most(tseed_capabilities_read(new_service, sizeof(new_service) - 1, pool),
+                            &width, &height);
+    assert_int_equal(width, 2048);
+    assert_int_equal(height, 0);
+    tseed_capabilities_most(tseed_capabilities_read(old_service, sizeof(old_service) - 1, pool),
+                            &width, &height);
+    assert_int_equal(width, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_capabilities__say_how_large_a_picture_may_be),
         cmocka_unit_test(test_capabilities__says_what_is_lacking),
         cmocka_unit_test(test_capabilities__refuses_other_documents),
     };

@@ -171,9 +171,9 @@ void tseed_quota_wait_put(tseed_quota_wait_t *wait, const tseed_job_t *job)
     job->run->pause_until = now + APR_USEC_PER_SEC;
 }
 
-void tseed_quota_wait_end(tseed_run_t *run, apr_time_t when)
+void tseed_quota_wait_end(tseed_run_t *of, apr_time_t when)
 {
-    (void)run;
+    (void)of;
     (void)when;
 }
 

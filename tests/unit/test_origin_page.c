@@ -18,7 +18,7 @@
 
 static void put(tseed_origin_page_t *page, int at, uint64_t digest, const char *condition)
 {
-    tseed_origin_page_put(page, &(tseed_origin_t){at, digest, digest + 1, condition});
+    tseed_origin_page_put(page, &(tseed_origin_t){at, digest, digest + 1, condition, 0, 0});
 }
 
 static void assert_known(const tseed_origin_page_t *page, int at, uint64_t digest,
@@ -67,9 +67,28 @@ static void test_origin_page__leaves_out_what_is_no_line(void **state)
     tseed_origin_page_clear(&page);
 }
 
+/* A metatile that was asked for with others, and one whose cell is nonsense. */
+static void test_origin_page__keeps_the_cell_of_a_request(void **state)
+{
+    const tseed_origin_t joined = {.at = 40, .digest = 7, .condition = "", .columns = 4, .rows = 2};
+    tseed_origin_page_t page = {0}, again = {0};
+
+    (void)state;
+    tseed_origin_page_put(&page, &joined);
+    tseed_origin_page_load(&again, tseed_origin_page_save(&page, pool));
+    assert_int_equal(tseed_origin_page_find(&again, 40)->columns, 4);
+    assert_int_equal(tseed_origin_page_find(&again, 40)->rows, 2);
+    tseed_origin_page_load(&again, "41/99x1 0000000000000005\n42/4 0000000000000006\n");
+    assert_int_equal(tseed_origin_page_find(&again, 41)->columns, 0);
+    assert_int_equal(tseed_origin_page_find(&again, 42)->digest, 6);
+    tseed_origin_page_clear(&page);
+    tseed_origin_page_clear(&again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_origin_page__keeps_the_cell_of_a_request),
         cmocka_unit_test(test_origin_page__holds_a_whole_page),
         cmocka_unit_test(test_origin_page__leaves_out_what_is_no_line),
     };

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* TileSeedMetatile: how many tiles a request asks for. */
+#include <apr_cstr.h>
+#include <apr_strings.h>
+#include <stddef.h>
+
+#include "mod_tileseed_draft.h"
+#include "mod_tileseed_options.h"
+#include "work/tseed_job.h"
+
+#define GUTTER_MAX 1024
+
+/* What stands behind the size. */
+typedef struct {
+    int gutter, edge;
+    const char *most;
+} options_t;
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The seeder chooses how many metatiles a request asks for. */
+static const char *read_auto(tseed_layer_t *layer, const char *most, apr_pool_t *pool)
+{
+    const char *error = most ? tseed_read_pair(&layer->most_width, &layer->most_height, most,
+                                               TSEED_METATILE_SIDE_MAX, pool)
+                             : NULL;
+
+    if (!most) {
+        layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
+    }
+    if (!error) {
+        layer->meta_width = least(TSEED_METATILE_SIDE, layer->most_width);
+        layer->meta_height = least(TSEED_METATILE_SIDE, layer->most_height);
+    }
+    return error;
+}
+
+static const char *read_fixed(tseed_layer_t *layer, const char *size, const char *most,
+                              apr_pool_t *pool)
+{
+    if (most) {
+        return apr_psprintf(pool, "max=%s says how large auto may become, and %s is fixed", most,
+                            size);
+    }
+    layer->most_width = layer->most_height = 0;
+    return tseed_read_pair(&layer->meta_width, &layer->meta_height, size, TSEED_METATILE_SIDE_MAX,
+                           pool);
+}
+
+const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    static const char *const edges[] = {"cut", "ask", NULL};
+    static const tseed_option_t options[] = {
+        {.name = "max", .read = tseed_read_text, .offset = offsetof(options_t, most)},
+        {.name = "gutter",
+         .read = tseed_read_int,
+         .offset = offsetof(options_t, gutter),
+         .highest = GUTTER_MAX},
+        {.name = "edge",
+         .read = tseed_read_word,
+         .offset = offsetof(options_t, edge),
+         .words = edges},
+        {.name = NULL},
+    };
+    const char *size = APR_ARRAY_IDX(words, 0, const char *);
+    options_t read = {0};
+    tseed_draft_t *draft;
+    const char *error = tseed_draft_say_once(&draft, TSEED_SAID_METATILE, cmd);
+
+    (void)dir;
+    if (!error) {
+        error = tseed_options_read(&read, options, words, 1, cmd->pool);
+    }
+    if (!error) {
+        draft->layer.gutter = read.gutter;
+        draft->layer.gutter_beyond = read.edge;
+        error = apr_cstr_casecmp(size, "auto") == 0
+                    ? read_auto(&draft->layer, read.most, cmd->pool)
+                    : read_fixed(&draft->layer, size, read.most, cmd->pool);
+    }
+    return error;
+}

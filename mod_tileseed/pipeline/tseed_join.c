@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Joined jobs: lists of jobs, and how they are parted. */
+#include "pipeline/tseed_join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARE_LEAST 2 /* a request has at most so many times the tiles that its jobs need */
+
+tseed_job_t *tseed_join_chain(tseed_job_t *list)
+{
+    list->leader = NULL;
+    list->asked = list->metatile.whole;
+    for (tseed_job_t *job = list->joined; job; job = job->joined) {
+        job->leader = list;
+        list->asked = tseed_cells_bound(&list->asked, &job->metatile.whole);
+    }
+    return list;
+}
+
+tseed_job_t *tseed_join_push(tseed_job_t *list, tseed_job_t *job)
+{
+    job->leader = NULL;
+    job->joined = list;
+    return job;
+}
+
+int tseed_join_count(const tseed_job_t *leader)
+{
+    int count = 0;
+
+    for (const tseed_job_t *job = leader; job; job = job->joined) {
+        count++;
+    }
+    return count;
+}
+
+/* Takes the jobs of the list's first job's cell off the list. */
+static tseed_job_t *take_cell(tseed_job_t **list, tseed_cell_shape_t cell)
+{
+    tseed_job_t *const first = *list;
+    const tseed_shape_t *shape = &first->run->positions.shape;
+    tseed_job_t *rest = NULL, **rest_end = &rest, **end = &first->joined;
+
+    for (tseed_job_t *job = first->joined, *next; job; job = next) {
+        next = job->joined;
+        if (tseed_cells_share(shape, &first->metatile.whole, &job->metatile.whole, cell)) {
+            *end = job;
+            end = &job->joined;
+        } else {
+            *rest_end = job;
+            rest_end = &job->joined;
+        }
+    }
+    *end = *rest_end = NULL;
+    *list = rest;
+    return first;
+}
+
+static int is_dense(const tseed_job_t *leader)
+{
+    int64_t needed = 0;
+
+    for (const tseed_job_t *job = leader; job; job = job->joined) {
+        needed += tseed_range_count(&job->metatile.whole);
+    }
+    return SHARE_LEAST * needed >= tseed_range_count(&leader->asked);
+}
+
+/* What parts of a request take says nothing of the size that was chosen. */
+static void forget_step(tseed_job_t *leader)
+{
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        job->step = -1;
+    }
+}
+
+/* A cell is halved at most as often as it has metatiles: the recursion is shallow. */
+void tseed_join_queue(tseed_queue_t *queue, tseed_job_t *list, tseed_cell_shape_t cell)
+{
+    while (list) {
+        tseed_job_t *leader = tseed_join_chain(take_cell(&list, cell));
+
+        if (is_dense(leader)) {
+            tseed_queue_put(queue, leader);
+        } else {
+            forget_step(leader);
+            tseed_join_queue(queue, leader, tseed_cells_half(cell));
+        }
+    }
+}
+
+tseed_cell_shape_t tseed_join_cell(const tseed_job_t *leader)
+{
+    return leader->joined ? tseed_cells_around(&leader->run->positions.shape, &leader->asked)
+                          : (tseed_cell_shape_t){1, 1};
+}
+
+void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
+{
+    forget_step(leader);
+    for (tseed_job_t *job = leader; job; job = job->joined) {
+        job->why = TSEED_SIZE_FAILED;
+    }
+    tseed_join_queue(queue, leader, tseed_cells_half(tseed_join_cell(leader)));
+}
+
+void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader)
+{
+    tseed_transfer_t *to = &job->transfer, *from = &leader->transfer;
+
+    if (job == leader) {
+        return;
+    }
+    free(to->body);
+    to->body = from->body;
+    to->length = from->length;
+    to->capacity = from->capacity;
+    to->result = from->result;
+    to->http_status = from->http_status;
+    to->is_other = from->is_other;
+    to->upstream = from->upstream;
+    to->ended = from->ended;
+    memcpy(to->content_type, from->content_type, sizeof(to->content_type));
+    memcpy(to->next_condition, from->next_condition, sizeof(to->next_condition));
+    job->asked = leader->asked;
+    job->width = leader->width;
+    job->height = leader->height;
+    from->body = NULL;
+    from->length = from->capacity = 0;
+}

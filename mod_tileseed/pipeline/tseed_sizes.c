@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Sizes: costs, trials and caps. */
+#include "pipeline/tseed_sizes.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STRIDE         2    /* steps: a trial goes on with four times the metatiles */
+#define CLIMB_ANSWERS  3    /* measured of each step in the first trial, … */
+#define TRIAL_ANSWERS  4    /* … and in later ones */
+#define SETTLING_MOST  4    /* answers that are not measured when the step has changed */
+#define MEAN_OF        16   /* answers */
+#define CHEAPER        0.95 /* of the cost before: so much less is worth a larger size */
+#define TRIAL_SHARE    0.01 /* of the time since the last trial may be lost by the next, … */
+#define CHANGED_SHARE  0.03 /* … and if times have changed */
+#define CHANGED        1.6  /* times as much, or as little */
+#define UNKNOWN_FACTOR 1.25 /* an unknown size is expected to cost so much more */
+#define WORSE          2    /* times the cost of the chosen step: no reason to keep to a size */
+#define SECONDS_LEAST  1e-6 /* of an answer: a cost is more than 0 */
+#define PATIENCE_FIRST 16
+#define PATIENCE_MOST  1024
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int limit_of(const tseed_sizes_t *sizes)
+{
+    return least(sizes->top, sizes->cap);
+}
+
+static double metatiles_of(int step)
+{
+    return ldexp(1, step);
+}
+
+static int is_measured(const tseed_sizes_t *sizes, int step)
+{
+    return sizes->steps[step].count >= CLIMB_ANSWERS;
+}
+
+/* ---- trials ---- */
+
+static void try_step(tseed_sizes_t *sizes, int step)
+{
+    sizes->trial = step;
+    sizes->wanted = sizes->is_climbing ? CLIMB_ANSWERS : TRIAL_ANSWERS;
+    sizes->settling = -1; /* set by the next answer, which tells how many are under way */
+    sizes->steps[step] = (tseed_size_t){0};
+}
+
+void tseed_sizes_init(tseed_sizes_t *sizes, int top)
+{
+    memset(sizes, 0, sizeof(*sizes));
+    sizes->top = sizes->cap = least(top, TSEED_SIZES_STEPS - 1);
+    sizes->patience = PATIENCE_FIRST;
+    sizes->is_climbing = 1;
+    try_step(sizes, least(STRIDE, sizes->top));
+    sizes->settling = 0; /* nothing is under way */
+}
+
+/* Small levels have too few metatiles for a trial of their own: it goes on in the next level. The
+ * costs of another level are a beginning, which one answer of each step replaces. */
+void tseed_sizes_inherit(tseed_sizes_t *sizes, const tseed_sizes_t *other, int top)
+{
+    *sizes = *other;
+    tseed_sizes_limit(sizes, top);
+    if (!other->is_known) {
+        return;
+    }
+    sizes->trial = -1;
+    sizes->is_climbing = 0;
+    sizes->spent = sizes->usual = 0;
+    for (int step = 0; step < TSEED_SIZES_STEPS; step++) {
+        sizes->steps[step] = (tseed_size_t){.cost = other->steps[step].cost};
+    }
+}
+
+void tseed_sizes_restore(tseed_sizes_t *sizes, int chosen, int cap, double cost)
+{
+    tseed_sizes_init(sizes, TSEED_SIZES_STEPS - 1);
+    sizes->cap = cap;
+    sizes->chosen = chosen;
+    sizes->steps[chosen].cost = cost;
+    sizes->trial = -1;
+    sizes->is_climbing = 0;
+    sizes->is_known = 1;
+}
+
+void tseed_sizes_limit(tseed_sizes_t *sizes, int top)
+{
+    sizes->cap = sizes->cap == sizes->top ? top : sizes->cap;
+    sizes->top = top;
+    sizes->cap = least(sizes->cap, top);
+    sizes->chosen = least(sizes->chosen, limit_of(sizes));
+    if (sizes->trial > limit_of(sizes)) {
+        sizes->trial = -1;
+        sizes->is_climbing = 0;
+    }
+}
+
+int tseed_sizes_next(const tseed_sizes_t *sizes)
+{
+    return least(sizes->trial >= 0 ? sizes->trial : sizes->chosen, limit_of(sizes));
+}
+
+/* The smallest step that costs nearly as little as the least. */
+static int best_of(const tseed_sizes_t *sizes)
+{
+    double lowest = HUGE_VAL;
+
+    for (int step = 0; step <= limit_of(sizes); step++) {
+        if (is_measured(sizes, step) && sizes->steps[step].cost < lowest) {
+            lowest = sizes->steps[step].cost;
+        }
+    }
+    for (int step = 0; step <= limit_of(sizes); step++) {
+        if (is_measured(sizes, step) && sizes->steps[step].cost * CHEAPER <= lowest) {
+            return step;
+        }
+    }
+    return sizes->chosen;
+}
+
+/* Ends a trial. Returns whether the chosen step has changed. */
+static int choose(tseed_sizes_t *sizes)
+{
+    const int before = sizes->chosen, was_known = sizes->is_known;
+
+    sizes->trial = -1;
+    sizes->is_climbing = 0;
+    sizes->is_known = 1;
+    sizes->chosen = least(best_of(sizes), limit_of(sizes));
+    sizes->usual = sizes->steps[sizes->chosen].cost;
+    sizes->spent = 0;
+    return !was_known || before != sizes->chosen;
+}
+
+/* The step with which the first trial goes on, or -1: upwards as long as that is cheaper. If it
+ * never was, one metatile may cost as little. */
+static int climb(const tseed_sizes_t *sizes)
+{
+    const int step = sizes->trial, next = least(step + STRIDE, limit_of(sizes));
+    const int before = step - STRIDE;
+
+    if (step == 0) {
+        return -1;
+    }
+    if (before <= 0 || sizes->steps[step].cost < CHEAPER * sizes->steps[before].cost) {
+        return next > step ? next : before < 0 ? 0 : -1;
+    }
+    return before == STRIDE ? 0 : -1;
+}
+
+/* The trial of a step is through. */
+static int end_trial(tseed_sizes_t *sizes)
+{
+    const int next = sizes->is_climbing ? climb(sizes) : -1;
+
+    if (next >= 0) {
+        try_step(sizes, next);
+        return 0;
+    }
+    return choose(sizes);
+}
+
+/* What a trial of a step loses, in seconds of requests. */
+static double loss_of(const tseed_sizes_t *sizes, int step, int under_way)
+{
+    const double now = sizes->steps[sizes->chosen].cost;
+    const double then =
+        sizes->steps[step].cost > 0 ? sizes->steps[step].cost : UNKNOWN_FACTOR * now;
+
+    return fmax(then - now, now / 10) * metatiles_of(step) *
+           (TRIAL_ANSWERS + least(under_way, SETTLING_MOST));
+}
+
+static int has_changed(const tseed_sizes_t *sizes)
+{
+    const double now = sizes->steps[sizes->chosen].cost;
+
+    return is_measured(sizes, sizes->chosen) && sizes->usual > 0 &&
+           (now > CHANGED * sizes->usual || now * CHANGED < sizes->usual);
+}
+
+/* Begins the trial of a neighbour when it is time. */
+static void try_again(tseed_sizes_t *sizes, int under_way)
+{
+    const int limit = limit_of(sizes);
+    const int above = least(sizes->chosen + STRIDE, limit);
+    const int below = sizes->chosen > STRIDE ? sizes->chosen - STRIDE : 0;
+    const int step = sizes->side ? above : below;
+    const double share = has_changed(sizes) ? CHANGED_SHARE : TRIAL_SHARE;
+
+    if (step == sizes->chosen) {
+        sizes->side = !sizes->side;
+    } else if (loss_of(sizes, step, under_way) < share * sizes->spent) {
+        sizes->side = !sizes->side;
+        try_step(sizes, step);
+    }
+}
+
+/* ---- answers ---- */
+
+static void measure(tseed_size_t *size, int metatiles, double seconds)
+{
+    if (size->count == MEAN_OF) {
+        size->seconds -= size->seconds / MEAN_OF;
+        size->metatiles -= size->metatiles / MEAN_OF;
+    }
+    size->count += size->count < MEAN_OF;
+    size->seconds += seconds;
+    size->metatiles += metatiles;
+    size->cost = size->seconds / size->metatiles;
+}
+
+/* A cap that has held for long enough is lifted, and the next size tried. */
+static void lift_cap(tseed_sizes_t *sizes, int step)
+{
+    if (sizes->cap >= sizes->top || step < sizes->cap || ++sizes->wells < sizes->patience) {
+        return;
+    }
+    sizes->wells = 0;
+    sizes->cap++;
+    if (!sizes->is_climbing) {
+        try_step(sizes, sizes->cap);
+    }
+}
+
+/* Whether an answer was asked for before the trial began. */
+static int is_settling(tseed_sizes_t *sizes, int under_way)
+{
+    if (sizes->settling < 0) {
+        sizes->settling = least(under_way, SETTLING_MOST);
+    }
+    return sizes->settling > 0 && sizes->settling-- > 0;
+}
+
+/* Whether an answer belongs to the trial, if there is one. */
+static int is_to_measure(tseed_sizes_t *sizes, int step, int under_way)
+{
+    return sizes->trial < 0 || (step == sizes->trial && !is_settling(sizes, under_way));
+}
+
+int tseed_sizes_take(tseed_sizes_t *sizes, int step, int metatiles, double seconds, int under_way)
+{
+    int is_other = 0;
+
+    sizes->spent += seconds;
+    if (is_to_measure(sizes, step, under_way)) {
+        measure(&sizes->steps[step], metatiles, fmax(seconds, SECONDS_LEAST));
+        if (sizes->trial < 0 && step == sizes->chosen) {
+            sizes->usual = sizes->usual > 0 ? sizes->usual : sizes->steps[step].cost;
+            try_again(sizes, under_way);
+        } else if (sizes->trial >= 0 && --sizes->wanted == 0) {
+            is_other = end_trial(sizes);
+        }
+    }
+    lift_cap(sizes, step);
+    return is_other;
+}
+
+int tseed_sizes_is_worse(const tseed_sizes_t *sizes, int step)
+{
+    return is_measured(sizes, step) && is_measured(sizes, sizes->chosen) &&
+           sizes->steps[step].cost > WORSE * sizes->steps[sizes->chosen].cost;
+}
+
+int tseed_sizes_fail(tseed_sizes_t *sizes, int step)
+{
+    if (step <= 0 || step > limit_of(sizes)) {
+        return 0;
+    }
+    sizes->cap = step - 1;
+    sizes->wells = 0;
+    sizes->patience = least(2 * sizes->patience, PATIENCE_MOST);
+    if (sizes->trial > sizes->cap) {
+        choose(sizes);
+    }
+    sizes->chosen = least(sizes->chosen, sizes->cap);
+    return 1;
+}
+
+/* ---- what is expected ---- */
+
+/* The cost of a step, or the cost of the nearest step that is known. 0: none is. */
+static double cost_near(const tseed_sizes_t *sizes, int step)
+{
+    for (int far = 0; far < TSEED_SIZES_STEPS; far++) {
+        if (step + far < TSEED_SIZES_STEPS && sizes->steps[step + far].cost > 0) {
+            return sizes->steps[step + far].cost;
+        }
+        if (step >= far && sizes->steps[step - far].cost > 0) {
+            return sizes->steps[step - far].cost;
+        }
+    }
+    return 0;
+}
+
+/* How long requests of a step take for `rest` metatiles, as many at once as there are connections.
+ */
+static double time_of(const tseed_sizes_t *sizes, int step, double rest, int connections)
+{
+    const double requests = ceil(rest / metatiles_of(step));
+
+    return ceil(requests / connections) * cost_near(sizes, step) * fmin(metatiles_of(step), rest);
+}
+
+int tseed_sizes_for_rest(const tseed_sizes_t *sizes, int step, double rest, int connections)
+{
+    int best = step;
+
+    if (rest >= 4 * connections * metatiles_of(step)) {
+        return step;
+    }
+    for (int other = step - 1; other >= 0; other--) {
+        if (time_of(sizes, other, rest, connections) <
+            CHEAPER * time_of(sizes, best, rest, connections)) {
+            best = other;
+        }
+    }
+    return best;
+}
+
+double tseed_sizes_weight(const tseed_sizes_t *sizes, int step)
+{
+    if (step == 0) {
+        return 1;
+    }
+    if (step < 0 || sizes->steps[0].cost <= 0 || sizes->steps[step].cost <= 0) {
+        return -1;
+    }
+    return metatiles_of(step) * sizes->steps[step].cost / sizes->steps[0].cost;
+}

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""TileSeedMetatile auto: neighbouring metatiles are fetched by one request as long as that helps,
+and nothing else of a task can tell."""
+import os
+import signal
+
+from quota import put, size
+from seeding import REST, begin, coords, counts, done, ended, failures, files, seeder_of, stub, task
+from test_quota_limit import QUICK
+from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
+
+AUTO = 'auto max=16x16'
+TILE = 16
+PYRAMID = (4 ** 6 - 1) // 3     # levels 0 to 5
+SUMMARY = 'failed answers? of the upstream'
+
+
+def tiles_of(asked):
+    """How many tiles a request was for."""
+    return int(asked['WIDTH']) * int(asked['HEIGHT']) // TILE ** 2
+
+
+def contents(httpd):
+    """What is in each file of the cache."""
+    return {name: (httpd.path('cache') / name).read_bytes() for name in files(httpd)}
+
+
+def largest(upstream):
+    """The most tiles of a request."""
+    return max(map(tiles_of, upstream.requests))
+
+
+def latency(upstream, seconds=.03):
+    """Lets each request take its time, whatever its size."""
+    upstream.decide = lambda asked: Fault('delay', seconds)
+
+
+@one_mpm
+def test_tiles_are_those_of_single_requests(httpd, upstream):
+    """Pixel by pixel, with a gutter around the whole request."""
+    upstream.is_ground = True
+    httpd.start(REST + stub(upstream, meta='4x4 gutter=3'))
+    assert counts(done(httpd, 'stub', zoomStop=5, threadCount=4)) == (PYRAMID, 0, 0, 0)
+    expected, single = contents(httpd), len(upstream.requests)
+    assert len(expected) == PYRAMID
+    done(httpd, 'stub', zoomStop=5, type='truncate')
+
+    del upstream.requests[:]
+    latency(upstream)
+    httpd.restart(REST + stub(upstream, meta='auto gutter=3'))
+    document = done(httpd, 'stub', zoomStop=5, threadCount=4)
+    assert counts(document) == (PYRAMID, 0, 0, 0)
+    assert document['upstreamRequests'] == len(upstream.requests) < single
+    assert contents(httpd) == expected
+
+
+@one_mpm
+def test_a_second_seed_and_gaps(httpd, upstream):
+    """What is there is skipped, and only gaps are asked for."""
+    upstream.is_ground = True
+    latency(upstream)
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    done(httpd, 'stub', zoomStop=6, threadCount=2)
+    assert largest(upstream) > 16
+    again = done(httpd, 'stub', zoomStop=6, threadCount=2)
+    assert counts(again)[:2] == (0, again['tilesTotal'])
+    assert again['upstreamRequests'] == 0
+    expected = contents(httpd)
+    gone = 0
+    for left in range(30, 1000, 300):
+        bounds = coords(left, 2 * left / 3, left + 40, left + 9)
+        gone += counts(done(httpd, 'stub', zoomStop=6, type='truncate', bounds=bounds))[2]
+    document = done(httpd, 'stub', zoomStop=6, threadCount=2)
+    assert counts(document)[:2] == (gone, document['tilesTotal'] - gone) and gone > 0
+    assert contents(httpd) == expected
+
+
+@one_mpm
+def test_an_upstream_that_refuses_large_requests(httpd, upstream):
+    """Nothing fails, and such requests become seldom."""
+    upstream.is_ground = True
+    upstream.decide = lambda asked: (Fault('status', 400) if tiles_of(asked) > 64
+                                     else Fault('delay', .02))
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, meta=AUTO))
+    document = done(httpd, 'stub', zoomStop=6, threadCount=4)
+    assert counts(document) == (document['tilesTotal'], 0, 0, 0)
+    assert not failures(httpd, document['id'])
+    asked = list(map(tiles_of, upstream.requests))
+    assert max(asked) > 64
+    assert sum(1 for tiles in asked if tiles > 64) < len(asked) / 4
+
+
+@one_mpm
+def test_one_bad_corner_costs_one_metatile(httpd, upstream):
+    """However large the requests around it are."""
+    httpd.expect(SUMMARY)
+    side = 1000 / 2 ** 6        # of a tile of level 6
+
+    def decide(asked):
+        left, bottom, right, top = map(float, asked['BBOX'].split(','))
+        scale = (right - left) / int(asked['WIDTH']) * TILE / side
+        spot = 21.5 * side
+        is_bad = abs(scale - 1) < .01 and left < spot < right and bottom < spot < top
+        return Fault('disguised') if is_bad else Fault('delay', .02)
+    upstream.decide = decide
+    httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream, meta=AUTO))
+    document = done(httpd, 'stub', zoomStop=6, threadCount=4)
+    assert counts(document) == (document['tilesTotal'] - 16, 0, 0, 16)
+    (z, x, y, _, attempts), = failures(httpd, document['id'])
+    assert (z, x, y, attempts) == (6, 20, 20, 2)
+
+
+@one_mpm
+def test_killed_in_the_middle(httpd, upstream):
+    """The counts are exact over kill -9 of the seeder."""
+    httpd.expect('seeder')
+    upstream.is_ground = True
+    latency(upstream)
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=4)
+    for share in (4, 2):
+        wait_until(lambda share=share: task(httpd, number)['tilesProcessed'] > 5461 // share)
+        old = seeder_of(httpd)
+        os.kill(old, signal.SIGKILL)
+        wait_until(lambda old=old: seeder_of(httpd) not in (None, old))
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE'
+    assert counts(document) == (5461, 0, 0, 0)
+    assert len(files(httpd)) == 5461
+
+
+@one_mpm
+def test_a_reseed_asks_by_the_same_requests(httpd, upstream):
+    """So answers can be compared, and nothing is written. The first reseed may ask otherwise where
+    requests were so small that they take twice as long, as at the end of a seed."""
+    upstream.is_ground = True
+    latency(upstream)
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    first = done(httpd, 'stub', zoomStop=6, threadCount=4)
+    again = done(httpd, 'stub', zoomStop=6, threadCount=4, type='reseed')
+    assert again['tilesUnchanged'] > .5 * first['tilesTotal']
+    again = done(httpd, 'stub', zoomStop=6, threadCount=4, type='reseed')
+    assert again['tilesUnchanged'] > .9 * first['tilesTotal']
+
+
+@one_mpm
+def test_the_document_says_what_was_chosen(httpd, upstream):
+    """While the task runs."""
+    latency(upstream)
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    number = begin(httpd, 'stub', zoomStop=7, threadCount=4)
+    size = wait_until(lambda: (task(httpd, number)['requestSize'] or {}).get('width') == 16 and
+                      task(httpd, number)['requestSize'])
+    assert set(size) == {'width', 'height', 'reason'} and size['reason']
+    assert ended(httpd, number)['requestSize'] is None
+
+
+@one_mpm
+def test_a_restart_begins_with_what_was_found(httpd, upstream):
+    """No trial of small requests after it."""
+    latency(upstream)
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    done(httpd, 'stub', zoomStop=6, threadCount=4)
+    httpd.restart(REST + stub(upstream, meta=AUTO))
+    del upstream.requests[:]
+    document = done(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=4, type='reseed')
+    assert document['state'] == 'DONE'
+    assert largest(upstream) == 256
+
+
+@one_mpm
+def test_a_quota_smaller_than_a_request(httpd, upstream):
+    """The task gets on all the same, tile by tile."""
+    latency(upstream)
+    httpd.expect('paused')
+    httpd.start('TileSeedDiskQuotaGrace 0\n' + REST + stub(upstream, meta=AUTO))
+    put(httpd, enabled=True, globalQuota=size(80), **QUICK)
+    document = done(httpd, 'stub', zoomStop=5, threadCount=2)
+    assert counts(document) == (PYRAMID, 0, 0, 0)
