@@ -28,7 +28,8 @@ static tseed_draft_t *draft_create(const ap_directive_t *where, const char *name
     layer->subsets = apr_array_make(pool, 2, sizeof(tseed_subset_t));
     layer->formats = apr_array_make(pool, 2, sizeof(tseed_format_t));
     layer->filters = apr_array_make(pool, 2, sizeof(tseed_filter_t));
-    layer->meta_width = layer->meta_height = 4;
+    layer->meta_width = layer->meta_height = TSEED_METATILE_SIDE;
+    layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
     layer->retries = 2;
     layer->failure_limit = 1000;
     layer->expires = -1;

@@ -42,13 +42,16 @@ static const char *read_auto(tseed_layer_t *layer, const char *most, apr_pool_t 
 static const char *read_fixed(tseed_layer_t *layer, const char *size, const char *most,
                               apr_pool_t *pool)
 {
+    const char *error;
+
     if (most) {
         return apr_psprintf(pool, "max=%s says how large auto may become, and %s is fixed", most,
                             size);
     }
     layer->most_width = layer->most_height = 0;
-    return tseed_read_pair(&layer->meta_width, &layer->meta_height, size, TSEED_METATILE_SIDE_MAX,
-                           pool);
+    error = tseed_read_pair(&layer->meta_width, &layer->meta_height, size, TSEED_METATILE_SIDE_MAX,
+                            pool);
+    return error ? apr_pstrcat(pool, error, ", or auto", NULL) : NULL;
 }
 
 const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

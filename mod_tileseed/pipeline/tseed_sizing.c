@@ -18,9 +18,11 @@
 #include "pipeline/tseed_sizes.h"
 #include "state/tseed_books.h"
 
-#define NOTE         "sizes"
-#define ENTRIES_MOST 1000       /* in the note */
-#define ANSWER_MOST  (13 << 20) /* bytes of an answer: half of what a run may have */
+#define NOTE          "sizes"
+#define ENTRIES_MOST  1000        /* in the note */
+#define ANSWER_MOST   (13 << 20)  /* bytes of an answer: half of what a run may have */
+#define PICTURES_MOST (512 << 20) /* bytes of the pictures that all workers have decoded */
+#define PIXEL_BYTES   4           /* of them */
 
 /* What is known of one layer. */
 typedef struct {
@@ -218,9 +220,9 @@ static double side_of(int metatiles, int meta_side, int tile_pixels, int gutter)
     return (double)metatiles * meta_side * tile_pixels + 2.0 * gutter;
 }
 
-/* Whether the picture of a cell is one that may be asked for, and its answer needs little
- * memory. */
-static int fits(const tseed_run_t *run, tseed_cell_shape_t cell)
+/* Whether the picture of a cell is one that may be asked for, and needs little memory there and
+ * on its way. */
+static int fits(const tseed_run_t *run, tseed_cell_shape_t cell, int workers)
 {
     const tseed_gridset_t *gridset = run->tileset.subset->gridset;
     const tseed_task_t *task = run->task;
@@ -229,6 +231,7 @@ static int fits(const tseed_run_t *run, tseed_cell_shape_t cell)
 
     return width <= TSEED_PICTURE_SIDE_MAX && height <= TSEED_PICTURE_SIDE_MAX &&
            width * height <= TSEED_PICTURE_PIXELS_MAX &&
+           width * height * PIXEL_BYTES * workers <= PICTURES_MOST &&
            width * height * run->pixel_bytes <= ANSWER_MOST;
 }
 
@@ -301,9 +304,10 @@ static void spare_rest(tseed_choice_t *choice, const tseed_sizes_t *sizes, const
 }
 
 /* The largest cell whose pictures may be asked for now. */
-static tseed_cell_shape_t largest_fitting(const tseed_run_t *run, tseed_cell_shape_t largest)
+static tseed_cell_shape_t largest_fitting(const tseed_run_t *run, tseed_cell_shape_t largest,
+                                          int workers)
 {
-    while (step_of(largest) > 0 && !fits(run, largest)) {
+    while (step_of(largest) > 0 && !fits(run, largest, workers)) {
         largest = tseed_cells_half(largest);
     }
     return largest;
@@ -322,7 +326,7 @@ tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *ru
         return choice;
     }
     most = largest_of(sizing, run);
-    largest = largest_fitting(run, most);
+    largest = largest_fitting(run, most, sizing->context->settings->workers);
     sizes = sizes_of(entry_of(sizing, run), z, step_of(largest));
     if (may_keep(sizes, before, largest)) {
         return (tseed_choice_t){before, step_of(before), TSEED_SIZE_AS_BEFORE};

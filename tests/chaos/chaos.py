@@ -75,7 +75,7 @@ def layers(url, names):
     lines.update(actors.layers(names))
     return SMALL_GRID + (f'TileSeedUpstream stub {url} connections=8\n'
                          f'TileSeedUpstream sleepy {url} connections=8\n') + ''.join(
-        layer(name, 'TileSeedGrid small', 'TileSeedMetatile 4x4', *dict.fromkeys(own))
+        layer(name, 'TileSeedGrid small', 'TileSeedMetatile auto', *dict.fromkeys(own))
         for name, own in lines.items())
 
 

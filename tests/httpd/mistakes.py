@@ -430,14 +430,18 @@ FORMATS = [
 
 METATILES = [
     (layer('!TileSeedMetatile 4'),
-     "TileSeedMetatile: '4' is not possible, 1x1 to 32x32 is expected"),
+     "TileSeedMetatile: '4' is not possible, 1x1 to 32x32 is expected, or auto"),
     (layer('!TileSeedMetatile 33x4'),
-     "TileSeedMetatile: '33x4' is not possible, 1x1 to 32x32 is expected"),
+     "TileSeedMetatile: '33x4' is not possible, 1x1 to 32x32 is expected, or auto"),
     (layer('!TileSeedMetatile 4x4 gutter=-1'),
      "TileSeedMetatile: gutter=: '-1' is not possible, a whole number from 0 to 1024 is "
      'expected'),
     (layer('!TileSeedMetatile 4x4 8'),
-     "TileSeedMetatile: '8' is not understood, gutter= or edge= is expected"),
+     "TileSeedMetatile: '8' is not understood, max=, gutter= or edge= is expected"),
+    (layer('!TileSeedMetatile 4x4 max=8x8'),
+     'TileSeedMetatile: max=8x8 says how large auto may become, and 4x4 is fixed'),
+    (layer('!TileSeedMetatile auto max=33x8'),
+     "TileSeedMetatile: '33x8' is not possible, 1x1 to 32x32 is expected"),
     (gridset('TileSeedSRS 1', 'TileSeedExtent 0 0 1 1', 'TileSeedLevels 2',
      'TileSeedTileSize 4096x4096') + layer('TileSeedMetatile 8x8', '!TileSeedGrid g'),
      'TileSeedGrid: metatiles of 8x8 tiles with gutter 0 would be pictures of 32768x32768 '

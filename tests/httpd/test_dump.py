@@ -190,7 +190,9 @@ def tiles(chance, number, name, upstreams, gridsets):
     is_tiled, line = source(chance, upstreams)
     lines = [line, store(chance, number), *limits(chance), *formats(chance), *parameters(chance)]
     if not is_tiled:
-        lines += chance.some([f'TileSeedMetatile {chance.number(1, 8)}x{chance.number(1, 8)} '
+        size = f'{chance.number(1, 8)}x{chance.number(1, 8)}'
+        size = chance.random.choice([size, 'auto', f'auto max={size}'])
+        lines += chance.some([f'TileSeedMetatile {size} '
                               f'{chance.maybe("gutter=7")} {chance.maybe("edge=ask")}'])
     lines += [f'TileSeedGrid {chance.word(one)}' for one in gridsets if chance.number(0, 1)]
     lines += chance.some(['TileSeedGrid EPSG:4326 zoom=2-7 extent=-10.5,-20,30.25,40.1',
@@ -281,7 +283,7 @@ def test_dump_of_a_layer(httpd):
         'LAYERS="r"',
         '    TileSeedGrid "small" zoom=0-7 extent=0,0,1000,1000 srs="EPSG:32632"',
         '    TileSeedFormat "image/png" from="image/png" level=1 palette="auto"',
-        '    TileSeedMetatile 4x4 gutter=0 edge=cut',
+        '    TileSeedMetatile auto max=16x16 gutter=0 edge=cut',
         f'    TileSeedStore file "{root}/cache" layout="geowebcache" link-uniform=on mode=0644 '
         'dirmode=0755', '    TileSeedDerive off', '    TileSeedReseed changed',
         '    TileSeedPrune off', '    TileSeedRetries 7',

@@ -95,14 +95,14 @@ def test_options():
                           stdout=subprocess.PIPE).stdout
     text = ' '.join(text.split())
     assert '--store DIR the directory of TileSeedStore file (/var/cache/tiles)' in text
-    assert '--metatile WxH the tiles across and down of a TileSeedMetatile (4x4)' in text
+    assert '--metatile WxH the tiles across and down of a TileSeedMetatile (auto)' in text
     for wrong in 'swiss', 'swiss=2056', 'swiss=', '=EPSG:2056', 'EPSG:':
         message = refused('--gridset', wrong)
         assert (f'argument --gridset: {wrong!r} names no reference system: NAME=EPSG:N is expected'
                 in message), message
     for wrong in '4', '0x4', '4x', 'x':
         message = refused('--metatile', wrong)
-        assert f'argument --metatile: {wrong!r} is no WxH, such as 4x4' in message
+        assert f'argument --metatile: {wrong!r} is neither auto nor a WxH, such as 4x4' in message
 
 
 def test_gridsets_that_no_layer_is_offered_in():
