@@ -6,12 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#define STRIDE         2    /* steps: a trial goes on with four times the metatiles */
-#define CLIMB_ANSWERS  3    /* measured of each step in the first trial, … */
-#define TRIAL_ANSWERS  4    /* … and in later ones */
-#define SETTLING_MOST  4    /* answers that are not measured when the step has changed */
-#define MEAN_OF        16   /* answers */
-#define CHEAPER        0.95 /* of the cost before: so much less is worth a larger size */
+#define STRIDE         2  /* steps: a trial goes on with four times the metatiles */
+#define CLIMB_ANSWERS  3  /* measured of each step in the first trial, … */
+#define TRIAL_ANSWERS  4  /* … and in later ones */
+#define SETTLING_MOST  4  /* answers that are not measured when the step has changed */
+#define MEAN_OF        16 /* answers */
+#define KEPT           8  /* of its answers when a step is tried again, unless times have changed */
+#define CHEAPER        0.97 /* of the cost before: so much less is worth a larger size */
 #define TRIAL_SHARE    0.01 /* of the time since the last trial may be lost by the next, … */
 #define CHANGED_SHARE  0.03 /* … and if times have changed */
 #define CHANGED        1.6  /* times as much, or as little */
@@ -43,12 +44,31 @@ static int is_measured(const tseed_sizes_t *sizes, int step)
 
 /* ---- trials ---- */
 
+static int has_changed(const tseed_sizes_t *sizes)
+{
+    const double now = sizes->steps[sizes->chosen].cost;
+
+    return is_measured(sizes, sizes->chosen) && sizes->usual > 0 &&
+           (now > CHANGED * sizes->usual || now * CHANGED < sizes->usual);
+}
+
+/* Gives the answers so far the weight of so many. */
+static void fade(tseed_size_t *size, int answers)
+{
+    if (size->count > answers) {
+        size->seconds *= (double)answers / size->count;
+        size->metatiles *= (double)answers / size->count;
+        size->count = answers;
+    }
+}
+
+/* The few answers of one trial differ by chance. */
 static void try_step(tseed_sizes_t *sizes, int step)
 {
     sizes->trial = step;
     sizes->wanted = sizes->is_climbing ? CLIMB_ANSWERS : TRIAL_ANSWERS;
     sizes->settling = -1; /* set by the next answer, which tells how many are under way */
-    sizes->steps[step] = (tseed_size_t){0};
+    fade(&sizes->steps[step], has_changed(sizes) ? 0 : KEPT);
 }
 
 void tseed_sizes_init(tseed_sizes_t *sizes, int top)
@@ -175,14 +195,6 @@ static double loss_of(const tseed_sizes_t *sizes, int step, int under_way)
 
     return fmax(then - now, now / 10) * metatiles_of(step) *
            (TRIAL_ANSWERS + least(under_way, SETTLING_MOST));
-}
-
-static int has_changed(const tseed_sizes_t *sizes)
-{
-    const double now = sizes->steps[sizes->chosen].cost;
-
-    return is_measured(sizes, sizes->chosen) && sizes->usual > 0 &&
-           (now > CHANGED * sizes->usual || now * CHANGED < sizes->usual);
 }
 
 /* Begins the trial of a neighbour when it is time. */
