@@ -430,7 +430,7 @@ void tseed_sizing_fail(tseed_sizing_t *sizing, const tseed_job_t *leader)
 
 static const char *save_entry(const entry_t *entry, apr_pool_t *pool)
 {
-    const char *text = apr_psprintf(pool, "%016llx", (unsigned long long)entry->print);
+    const char *text = apr_psprintf(pool, "%016" APR_UINT64_T_HEX_FMT, entry->print);
 
     for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
         const tseed_sizes_t *sizes = &entry->levels[z];

@@ -163,11 +163,12 @@ def test_a_restart_begins_with_what_was_found(httpd, upstream):
     latency(upstream)
     httpd.start(REST + stub(upstream, meta=AUTO))
     done(httpd, 'stub', zoomStop=6, threadCount=4)
+    assert tiles_of(upstream.requests[0]) < 256
+    done(httpd, 'stub', zoomStop=6, type='truncate')
     httpd.restart(REST + stub(upstream, meta=AUTO))
     del upstream.requests[:]
-    document = done(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=4, type='reseed')
-    assert document['state'] == 'DONE'
-    assert largest(upstream) == 256
+    done(httpd, 'stub', zoomStart=6, zoomStop=6, threadCount=4)
+    assert tiles_of(upstream.requests[0]) == 256
 
 
 @one_mpm
