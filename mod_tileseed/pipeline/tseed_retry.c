@@ -15,6 +15,7 @@ struct tseed_retry_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
     tseed_failures_t *failures;
+    tseed_sizing_t *sizing;
     tseed_client_t client;
 };
 
@@ -61,7 +62,9 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
     int is_away = job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY;
 
     tseed_failures_note(job->run, job->cause, now);
-    job->first_failed = job->tries++ ? job->first_failed : now;
+    for (tseed_job_t *one = job; one; one = one->joined) {
+        one->first_failed = one->tries++ ? one->first_failed : now;
+    }
     job->in_doubt = is_away && job->transfer.http_status != 429 && job->transfer.retry_after == 0;
     job->attempts += !is_away;
     if (!job->joined && is_lost(retry, job, now)) {
@@ -71,19 +74,29 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
     }
 }
 
+/* A request for several metatiles may have been too much for the upstream, which was there. */
+static void part(tseed_retry_t *retry, tseed_job_t *leader, int was_there)
+{
+    if (was_there) {
+        tseed_sizing_fail(retry->sizing, leader);
+    }
+    tseed_join_part(&leader->run->wanted, leader);
+}
+
 /* Takes a job out of the list when it is due. If the upstream has answered anything since the job's
- * failure, the upstream was not away. A request for several metatiles may have been too much for
- * the upstream: it is asked for in parts. */
+ * failure, the upstream was not away. */
 static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 {
     tseed_outlook_t outlook;
+    int was_there;
 
+    tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
+    was_there = job->in_doubt && outlook.heard > job->transfer.ended;
     if (job->joined) {
-        tseed_join_part(&job->run->wanted, job);
+        part(retry, job, was_there);
         return;
     }
-    tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
-    job->attempts += job->in_doubt && outlook.heard > job->transfer.ended;
+    job->attempts += was_there;
     if (is_lost(retry, job, now)) {
         tseed_failures_give_up(retry->failures, job);
     } else {
@@ -125,13 +138,14 @@ static apr_time_t next_due(const void *module)
 }
 
 tseed_retry_t *tseed_retry_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                  tseed_failures_t *failures)
+                                  tseed_failures_t *failures, tseed_sizing_t *sizing)
 {
     tseed_retry_t *retry = apr_pcalloc(context->pool, sizeof(*retry));
 
     retry->context = context;
     retry->runs = runs;
     retry->failures = failures;
+    retry->sizing = sizing;
     retry->client = (tseed_client_t){.module = retry, .feed = feed, .due = next_due};
     return retry;
 }

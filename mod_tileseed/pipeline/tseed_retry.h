@@ -7,17 +7,21 @@
  * is away counts only if the upstream has answered any request since then. Otherwise nobody knows
  * whether the metatile is to blame, and a restart of the upstream leaves no failure behind. A pause
  * that the upstream has asked for never counts.
+ *
+ * A request for several metatiles is fetched again in parts. If its failure would count as an
+ * attempt of a single one, it was too large.
  */
 #ifndef TSEED_RETRY_H
 #define TSEED_RETRY_H
 
 #include "pipeline/tseed_failures.h"
+#include "pipeline/tseed_sizing.h"
 
 typedef struct tseed_retry_t tseed_retry_t;
 
 /* Makes the retries of the tasks' runs, in context->pool. */
 tseed_retry_t *tseed_retry_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                  tseed_failures_t *failures);
+                                  tseed_failures_t *failures, tseed_sizing_t *sizing);
 
 /* The record of the client that fetches again what is due. It is the module's. */
 tseed_client_t *tseed_retry_client(tseed_retry_t *retry);

@@ -56,12 +56,12 @@ static void pipeline_create(tseed_parts_t *parts)
 
     parts->jobs = tseed_jobs_create(context, parts->holds);
     parts->failures = tseed_failures_create(context, parts->session, parts->jobs);
-    parts->retry = tseed_retry_create(context, parts->runs, parts->failures);
+    parts->sizing = tseed_sizing_create(context, parts->session);
+    parts->retry = tseed_retry_create(context, parts->runs, parts->failures, parts->sizing);
     parts->background = tseed_background_create(context, parts->runs, parts->session, parts->cache);
     parts->free_space = tseed_free_space_create(context, parts->cache);
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
-    parts->sizing = tseed_sizing_create(context, parts->session);
     parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,
         .session = parts->session,

@@ -2,19 +2,26 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """TileSeedMetatile auto: neighbouring metatiles are fetched by one request as long as that helps,
 and nothing else of a task can tell."""
+import io
 import os
+import re
 import signal
 
+import pytest
+from PIL import Image
+
 from quota import put, size
-from seeding import REST, begin, coords, counts, done, ended, failures, files, seeder_of, stub, task
+from seeding import (GRIDS, REST, begin, coords, counts, done, ended, failures, files,
+                     geowebcache_path, seeder_of, stub, task)
 from test_quota_limit import QUICK
 from tileseed_httpd import one_mpm, wait_until
-from upstream import Fault
+from upstream import Fault, ground
 
 AUTO = 'auto max=16x16'
 TILE = 16
 PYRAMID = (4 ** 6 - 1) // 3     # levels 0 to 5
 SUMMARY = 'failed answers? of the upstream'
+AWAY = 'the upstream stub is away'
 
 
 def tiles_of(asked):
@@ -27,9 +34,20 @@ def contents(httpd):
     return {name: (httpd.path('cache') / name).read_bytes() for name in files(httpd)}
 
 
+def assert_right(httpd, stop):
+    """Each tile is there, and each seventh shows what lies there."""
+    grid = GRIDS['small']
+    tiles = sorted(grid.between(0, stop))
+    assert len(files(httpd)) == len(tiles)
+    for tile in tiles[::7]:
+        path = httpd.path('cache') / geowebcache_path('stub', 'small', 'png', tile)
+        expected = Image.open(io.BytesIO(ground(grid.box(grid.metatile(tile, (1, 1))), TILE, TILE)))
+        assert Image.open(path).convert('RGB').tobytes() == expected.tobytes(), tile
+
+
 def largest(upstream):
     """The most tiles of a request."""
-    return max(map(tiles_of, upstream.requests))
+    return max(map(tiles_of, upstream.requests), default=0)
 
 
 def latency(upstream, seconds=.03):
@@ -77,19 +95,68 @@ def test_a_second_seed_and_gaps(httpd, upstream):
     assert contents(httpd) == expected
 
 
-@one_mpm
-def test_an_upstream_that_refuses_large_requests(httpd, upstream):
-    """Nothing fails, and such requests become seldom."""
-    upstream.is_ground = True
-    upstream.decide = lambda asked: (Fault('status', 400) if tiles_of(asked) > 64
-                                     else Fault('delay', .02))
-    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, meta=AUTO))
-    document = done(httpd, 'stub', zoomStop=6, threadCount=4)
+def assert_seeds_all(httpd, upstream, refused=64):
+    """Seeds to level 6: each tile is there, as it must be, and none was ever given up on. Large
+    requests, with their parts that are still too large, are the fewer."""
+    document = done(httpd, 'stub', timeout=300, zoomStop=6, threadCount=4)
     assert counts(document) == (document['tilesTotal'], 0, 0, 0)
     assert not failures(httpd, document['id'])
+    assert_right(httpd, 6)
     asked = list(map(tiles_of, upstream.requests))
-    assert max(asked) > 64
-    assert sum(1 for tiles in asked if tiles > 64) < len(asked) / 4
+    assert sum(1 for tiles in asked if tiles > refused) < len(asked) / 2
+
+
+@one_mpm
+@pytest.mark.parametrize('fault', [
+    Fault('status', 400), Fault('status', 500), Fault('status', 413), Fault('xml'),
+    Fault('disguised'), Fault('size'), Fault('reset'), Fault('delay', 8)],
+    ids=lambda fault: f'{fault.name}{fault.number:.0f}')
+def test_an_upstream_that_refuses_large_requests(httpd, upstream, fault):
+    """By a status, an exception, a smaller picture, a crash, or an answer that comes too late: all
+    is made, and such requests become seldom."""
+    httpd.expect(f'{SUMMARY}|{AWAY}')
+    upstream.is_ground = True
+    upstream.decide = lambda asked: fault if tiles_of(asked) > 64 else Fault('delay', .02)
+    httpd.start('LogLevel tileseed:info\n' + REST + 'TileSeedRetries 0\n'
+                + stub(upstream, meta=AUTO, timeout='2s'))
+    assert_seeds_all(httpd, upstream)
+    assert largest(upstream) > 64
+    assert re.search(r"TS0078: layer 'stub' at level \d: a request for \d+x\d+ tiles failed and is "
+                     'sent in parts: ', httpd.error_log())
+
+
+@one_mpm
+def test_an_upstream_that_changes_its_speed(httpd, upstream):
+    """At first a tile is what takes its time, then a request: requests become larger."""
+    upstream.is_ground = True
+    upstream.decide = lambda asked: Fault('delay', .0005 * tiles_of(asked))
+    httpd.start(REST + stub(upstream, meta=AUTO))
+    number = begin(httpd, 'stub', zoomStop=7, threadCount=4)
+    wait_until(lambda: task(httpd, number)['tilesProcessed'] > 3000)
+    upstream.decide = lambda asked: Fault('delay', .2)
+    before = len(upstream.requests)
+    document = ended(httpd, number, 300)
+    assert counts(document) == (document['tilesTotal'], 0, 0, 0)
+    assert_right(httpd, 7)
+    assert max(map(tiles_of, upstream.requests[before:])) == 256
+
+
+@one_mpm
+def test_an_upstream_that_dies_for_a_while(httpd, upstream):
+    """In the middle of large requests: nothing is given up on, and nothing is missing."""
+    httpd.expect(f'{SUMMARY}|{AWAY}')
+    upstream.is_ground = True
+    latency(upstream)
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, meta=AUTO))
+    number = begin(httpd, 'stub', zoomStop=6, threadCount=4)
+    wait_until(lambda: largest(upstream) > 64)
+    upstream.leave()
+    wait_until(lambda: task(httpd, number)['reason'])
+    upstream.come_back()
+    document = ended(httpd, number, 300)
+    assert document['state'] == 'DONE'
+    assert counts(document) == (5461, 0, 0, 0)
+    assert_right(httpd, 6)
 
 
 @one_mpm

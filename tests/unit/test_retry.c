@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "pipeline/tseed_join.h"
 #include "pipeline/tseed_retry.h"
 #include "pool_fixture.h"
 
@@ -44,7 +45,7 @@ static int setup(void **state)
     run = (tseed_run_t){.task = &task};
     jobs = tseed_jobs_create(&context, NULL);
     failures = tseed_failures_create(&context, &session, jobs);
-    retry = tseed_retry_create(&context, &runs, failures);
+    retry = tseed_retry_create(&context, &runs, failures, tseed_sizing_create(&context, &session));
     return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);
 }
 
@@ -241,6 +242,33 @@ static void test_retry__has_an_end_however_long_the_upstream_is_away(void **stat
     free(job);
 }
 
+/* ---- requests for several metatiles ---- */
+
+static void test_retry__a_request_for_several_metatiles_comes_back_in_parts(void **state)
+{
+    tseed_job_t *first = away_job(), *second = away_job();
+
+    (void)state;
+    run.positions.shape = (tseed_shape_t){3, 3, 1, 1};
+    second->metatile.whole = second->metatile.wanted = (tseed_range_t){3, 2, 1, 2, 1};
+    first->step = 1;
+    first->transfer.ended = -1; /* the upstream was there: that says nothing of each of the two */
+    run.is_background = 1;      /* nor of sizes: such runs choose none */
+    tseed_retry_put(retry, tseed_join_chain(tseed_join_push(second, first)), NOW);
+    assert_ptr_equal(run.to_retry, first);
+    assert_null(first->next);
+    tseed_retry_release(retry, first->due);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), first);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), second);
+    assert_false(tseed_job_is_joined(first) || tseed_job_is_joined(second));
+    assert_int_equal(first->attempts + second->attempts, 0);
+    assert_int_equal(first->step, -1);
+    assert_int_equal(first->first_failed, NOW); /* each of them waits for as long as the other */
+    assert_int_equal(second->first_failed, NOW);
+    end(first);
+    end(second);
+}
+
 /* ---- runs ---- */
 
 static void test_retry__a_run_that_drains_gets_nothing_back(void **state)
@@ -270,6 +298,7 @@ int main(void)
         TEST(test_retry__an_upstream_that_was_not_away_makes_it_an_attempt),
         TEST(test_retry__a_pause_that_was_asked_for_is_no_attempt),
         TEST(test_retry__has_an_end_however_long_the_upstream_is_away),
+        TEST(test_retry__a_request_for_several_metatiles_comes_back_in_parts),
         TEST(test_retry__a_run_that_drains_gets_nothing_back),
     };
 
