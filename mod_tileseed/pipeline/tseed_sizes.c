@@ -52,6 +52,16 @@ static int has_changed(const tseed_sizes_t *sizes)
            (now > CHANGED * sizes->usual || now * CHANGED < sizes->usual);
 }
 
+static int is_known_above(const tseed_sizes_t *sizes, int step)
+{
+    while (++step <= limit_of(sizes)) {
+        if (sizes->steps[step].cost > 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Gives the answers so far the weight of so many. */
 static void fade(tseed_size_t *size, int answers)
 {
@@ -69,6 +79,15 @@ static void try_step(tseed_sizes_t *sizes, int step)
     sizes->wanted = sizes->is_climbing ? CLIMB_ANSWERS : TRIAL_ANSWERS;
     sizes->settling = -1; /* set by the next answer, which tells how many are under way */
     fade(&sizes->steps[step], has_changed(sizes) ? 0 : KEPT);
+}
+
+/* What was the best because more was not possible goes on when more is. */
+static void climb_on(tseed_sizes_t *sizes)
+{
+    if (sizes->chosen < limit_of(sizes) && !is_known_above(sizes, sizes->chosen)) {
+        sizes->is_climbing = 1;
+        try_step(sizes, least(sizes->chosen + STRIDE, limit_of(sizes)));
+    }
 }
 
 void tseed_sizes_init(tseed_sizes_t *sizes, int top)
@@ -109,15 +128,29 @@ void tseed_sizes_restore(tseed_sizes_t *sizes, int chosen, int cap, double cost)
     sizes->is_known = 1;
 }
 
+/* The step on trial may not be asked for any more. */
+static void cut_trial(tseed_sizes_t *sizes)
+{
+    if (sizes->is_known) {
+        sizes->trial = -1;
+        sizes->is_climbing = 0;
+    } else {
+        try_step(sizes, limit_of(sizes));
+    }
+}
+
 void tseed_sizes_limit(tseed_sizes_t *sizes, int top)
 {
+    const int before = limit_of(sizes);
+
     sizes->cap = sizes->cap == sizes->top ? top : sizes->cap;
     sizes->top = top;
     sizes->cap = least(sizes->cap, top);
     sizes->chosen = least(sizes->chosen, limit_of(sizes));
     if (sizes->trial > limit_of(sizes)) {
-        sizes->trial = -1;
-        sizes->is_climbing = 0;
+        cut_trial(sizes);
+    } else if (sizes->is_known && sizes->trial < 0 && limit_of(sizes) > before) {
+        climb_on(sizes);
     }
 }
 
@@ -155,7 +188,17 @@ static int choose(tseed_sizes_t *sizes)
     sizes->chosen = least(best_of(sizes), limit_of(sizes));
     sizes->usual = sizes->steps[sizes->chosen].cost;
     sizes->spent = 0;
+    climb_on(sizes);
     return !was_known || before != sizes->chosen;
+}
+
+/* The next smaller step that has been measured, or -1. */
+static int measured_below(const tseed_sizes_t *sizes, int step)
+{
+    do {
+        step--;
+    } while (step >= 0 && !is_measured(sizes, step));
+    return step;
 }
 
 /* The step with which the first trial goes on, or -1: upwards as long as that is cheaper. If it
@@ -163,15 +206,15 @@ static int choose(tseed_sizes_t *sizes)
 static int climb(const tseed_sizes_t *sizes)
 {
     const int step = sizes->trial, next = least(step + STRIDE, limit_of(sizes));
-    const int before = step - STRIDE;
+    const int before = measured_below(sizes, step);
 
     if (step == 0) {
         return -1;
     }
-    if (before <= 0 || sizes->steps[step].cost < CHEAPER * sizes->steps[before].cost) {
+    if (before < 0 || sizes->steps[step].cost < CHEAPER * sizes->steps[before].cost) {
         return next > step ? next : before < 0 ? 0 : -1;
     }
-    return before == STRIDE ? 0 : -1;
+    return before == STRIDE && !is_measured(sizes, 0) ? 0 : -1;
 }
 
 /* The trial of a step is through. */

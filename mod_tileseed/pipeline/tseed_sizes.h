@@ -53,7 +53,8 @@ void tseed_sizes_inherit(tseed_sizes_t *sizes, const tseed_sizes_t *other, int t
 /* Sizes of which an earlier seeder has saved the chosen step, the cap and the cost. */
 void tseed_sizes_restore(tseed_sizes_t *sizes, int chosen, int cap, double cost);
 
-/* Sets the largest step that may be asked for. */
+/* Sets the largest step that may be asked for. If the chosen step was the largest one, larger ones
+ * are tried. */
 void tseed_sizes_limit(tseed_sizes_t *sizes, int top);
 
 /* The step that is asked for next. */

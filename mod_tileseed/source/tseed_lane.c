@@ -361,7 +361,8 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     transfer->ended = now;
     transfer->took = transfer->sent ? now - begun : 0;
     answer = pace_answer(transfer);
-    tseed_pace_take_weighed(&lane->pace, answer, begun, transfer->weight, transfer->retry_after,
+    tseed_pace_take_weighed(&lane->pace, answer, begun,
+                            transfer->is_document ? -1 : transfer->weight, transfer->retry_after,
                             now);
     lane->requests++;
     lane->errors += !has_picture(transfer);

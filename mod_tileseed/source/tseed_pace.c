@@ -59,7 +59,7 @@ void tseed_pace_sent(tseed_pace_t *pace, apr_time_t now)
 static void set_window(tseed_pace_t *pace, int window)
 {
     pace->window = window < 1 ? 1 : window > pace->most ? pace->most : window;
-    pace->sum = pace->count = 0;
+    pace->sum = pace->count = pace->known = 0;
 }
 
 static void halve(tseed_pace_t *pace, apr_time_t now)
@@ -70,12 +70,13 @@ static void halve(tseed_pace_t *pace, apr_time_t now)
 
 static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
 {
-    apr_interval_time_t mean = pace->sum / pace->count;
+    apr_interval_time_t mean;
 
-    if (pace->sum == 0 && pace->usual == 0) { /* of requests of which nobody knows */
+    if (pace->known == 0) {
         set_window(pace, pace->window + 1);
         return;
     }
+    mean = pace->sum / pace->known;
     if (pace->usual > 0 && pace->window > 1 && mean > SLOW_FACTOR * pace->usual + SLOW_SLACK) {
         halve(pace, now);
         return;
@@ -88,12 +89,13 @@ static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
     set_window(pace, pace->window + 1);
 }
 
-static apr_interval_time_t weigh(const tseed_pace_t *pace, apr_interval_time_t took, double weight)
+/* What a request of which nobody knows has taken says nothing. */
+static void weigh(tseed_pace_t *pace, apr_interval_time_t took, double weight)
 {
-    if (weight < 0) {
-        return pace->usual;
+    if (weight >= 0) {
+        pace->sum += weight > 0 ? (apr_interval_time_t)((double)took / weight) : took;
+        pace->known++;
     }
-    return weight > 0 ? (apr_interval_time_t)((double)took / weight) : took;
 }
 
 static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent, double weight,
@@ -106,7 +108,7 @@ static void adapt(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sen
         halve(pace, now);
         return;
     }
-    pace->sum += weigh(pace, now - sent, weight);
+    weigh(pace, now - sent, weight);
     if (++pace->count >= pace->window) {
         weigh_latency(pace, now);
     }

@@ -47,7 +47,8 @@ typedef struct {
     apr_time_t halved;         /* the window, last */
     apr_interval_time_t usual; /* latency; 0: not known yet */
     apr_interval_time_t sum;   /* latencies of this window's answers so far */
-    int count;                 /* and their number */
+    int known;                 /* and their number, */
+    int count;                 /* with those of which nobody knows how long they take */
 } tseed_pace_t;
 
 /* A pace at its beginning: at most `most` requests at once, `interval` apart. */
@@ -66,7 +67,7 @@ void tseed_pace_take(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t 
                      apr_interval_time_t retry_after, apr_time_t now);
 
 /* The same of a request that was expected to take `weight` times as long as a usual one, which is
- * taken off its latency. Below 0: nobody knows, and its latency counts as usual. */
+ * taken off its latency. Below 0: nobody knows, and its latency does not count. */
 void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr_time_t sent,
                              double weight, apr_interval_time_t retry_after, apr_time_t now);
 

@@ -13,6 +13,7 @@ import time
 
 from PIL import Image
 
+from auto import auto
 from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
@@ -243,5 +244,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, memory, ocean, nothing, truncate, syscalls, sync, status,
+            for measure in (mapserver, auto, memory, ocean, nothing, truncate, syscalls, sync, status,
                             serve, post, pixels)}

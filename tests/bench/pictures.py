@@ -6,6 +6,7 @@
     palette  the same map reduced to 256 colours
     photo    hills with a camera's noise, JPEG of quality 85
     uniform  one colour, RGBA
+    plain    one colour, a palette, in each size of up to 16 x 16 tiles that joined metatiles have
     .ocean   where the world's sea is, for the stub: level by level, row by row from the bottom, a
              byte of 1 for a square without land, in Lambert's equal-area cylinder
 
@@ -26,6 +27,7 @@ OCEAN_LEVEL = 12
 VARIANTS = 8
 GUTTER, FULL = 10, 1044
 PLAIN = (256, 512, 1024)
+JOINED = (256, 512, 1024, 2048, 3072, 4096)
 # With a gutter, which some seeders cut off at the end of the world
 WITH_GUTTER = (256, 266, 276, 512, 522, 532, 1024, 1034, 1044)
 OVERSAMPLING = 2
@@ -159,6 +161,13 @@ def draw_ocean(path):
                        .tobytes())
 
 
+def draw_plain(width, height):
+    """One colour of a palette."""
+    picture = Image.new('P', (width, height))
+    picture.putpalette([170, 211, 223])
+    return picture
+
+
 def draw(folder):
     """Draws all kinds into a folder, which has the file .done afterwards."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -168,6 +177,8 @@ def draw(folder):
         save(folder, 'palette', variant, flatten(picture).quantize(256), PLAIN)
         save(folder, 'photo', variant, draw_photo(variant), WITH_GUTTER)
     save(folder, 'uniform', 0, Image.new('RGBA', (FULL, FULL), (170, 211, 223, 255)), PLAIN)
+    for width, height in itertools.product(JOINED, JOINED):
+        draw_plain(width, height).save(folder / f'plain-0-{width}x{height}', format='PNG')
     draw_ocean(folder / '.ocean')
     (folder / '.done').touch()
 

@@ -27,7 +27,9 @@ class Case:
     meta: int = 4
     gutter: int = 0
     links: bool = False         # one file for all tiles of one colour
-    delay: int = 0              # of the upstream, in ms
+    delay: float = 0            # of the upstream, in ms
+    pixel: float = 0            # and for each pixel, in ns
+    size: str = ''              # of TileSeedMetatile, another than meta says
     in_flight: int = 16         # requests at once, for those who tell it from workers
     workers: int = 2            # of everybody, unless a peer has its own number
     peers: dict = dataclasses.field(default_factory=dict)
@@ -67,7 +69,7 @@ class Rig:
     """The upstream and the caches; close() leaves nothing behind."""
 
     def __init__(self, stub, drawn):
-        if not (drawn / '.done').exists() or not (drawn / '.ocean').exists():
+        if not all((drawn / name).exists() for name in ('.done', '.ocean', 'plain-0-4096x4096')):
             print('# drawing the pictures', flush=True)
             draw = Path(__file__).with_name('pictures.py')
             subprocess.run([sys.executable, draw, drawn], check=True)
@@ -85,7 +87,7 @@ class Rig:
 
     def url(self, case):
         """The upstream's address for a case."""
-        return case.url or f'http://127.0.0.1:{self.port}/{case.kind}/{case.delay}?'
+        return case.url or f'http://127.0.0.1:{self.port}/{case.kind}/{case.delay:g}/{case.pixel:g}?'
 
     def counts(self):
         """The upstream's counts since the last call."""

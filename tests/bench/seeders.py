@@ -32,7 +32,7 @@ TileSeedUpstream bench $url connections=$in_flight
     TileSeedSource wms upstream:bench layers=world
     TileSeedGrid EPSG:3857
     TileSeedFormat $mime $level
-    TileSeedMetatile ${meta}x$meta gutter=$gutter
+    TileSeedMetatile $metatile gutter=$gutter
     TileSeedPrune $prune
     TileSeedStore file "$cache" link-uniform=$links
 </TileSeedLayer>
@@ -72,7 +72,7 @@ class Tileseed:
         values = vars(case) | {name: 'on' if getattr(case, name) else 'off'
                                for name in ('links', 'sync')}
         self.httpd.start(TILESEED.substitute(
-            values, url=url, mime=case.mime, cache=self.cache,
+            values, url=url, metatile=case.size or f'{case.meta}x{case.meta}', mime=case.mime, cache=self.cache,
             level=f'level={case.level}' if case.level else '') + self.more(self.cache))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()

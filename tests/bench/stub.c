@@ -5,15 +5,17 @@
  *     stub DIRECTORY
  *
  * prints its port on 127.0.0.1 and serves until it is ended: one thread, epoll, keep-alive, no
- * pipelining. GET /KIND/MS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds with the
- * file KIND-V-WxH. The variant V follows from the place of the box in web mercator, whatever
+ * pipelining. GET /KIND/MS/NS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds, and NS
+ * nanoseconds for each pixel, with the file KIND-V-WxH. "/NS" may be left out. The variant V follows from the place of the box in web mercator, whatever
  * else the request says, so that every seeder gets the same picture for the same metatile.
  * Of KIND "mix" three in five are "uniform" and the others "rgba". Of KIND "ocean" what is sea in
  * the file .ocean of DIRECTORY is "uniform" and all else "palette". What is no GetMap, as the
  * question what the service offers, gets a 404 and is not counted.
  *
  * GET /counts answers what happened since the last such request: requests, the connections that
- * brought them, those without a picture, and when the first came (CLOCK_MONOTONIC, in seconds).
+ * brought them, those without a picture, and when the first came (CLOCK_MONOTONIC, in seconds);
+ * the pixels of the pictures that were sent and when the last one was, and how many pixels the
+ * first 40 pictures had and when the 40th was sent.
  *
  * The unit tests have another upstream, tests/unit/upstream_fixture.h: a thread for each connection
  * runs a script, which may wait. Here 10,000 answers a second may cost a few percent of a core, so
@@ -25,6 +27,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,7 +42,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 256, REQUEST_SIZE = 8192, EVENTS = 64 };
+enum { VARIANTS = 8, NAME_SIZE = 256, TEXT_SIZE = 512, REQUEST_SIZE = 8192, EVENTS = 64 };
+enum { BEGINNING = 40 };   /* pictures */
 enum { OCEAN_LEVEL = 12 }; /* the last one of the file .ocean */
 
 static const double HALF_WORLD = 20037508.342789244;
@@ -56,6 +60,7 @@ typedef struct connection {
     int fd;
     bool blocked;    /* the kernel takes no more for now */
     unsigned period; /* of counting, in which it was counted */
+    double pixels;   /* of the picture */
     size_t filled;
     struct iovec rest[2]; /* of the answer: head and body */
     char text[TEXT_SIZE]; /* a head that is no picture's */
@@ -65,6 +70,8 @@ typedef struct connection {
 typedef struct {
     long requests, connections, missing;
     double first;
+    long pictures;
+    double pixels, last, beginning_pixels, beginning_end;
 } counts_t;
 
 static const unsigned char *ocean; /* level by level, row by row from the bottom; 1: sea */
@@ -198,7 +205,8 @@ static const picture_t *find_picture(const char *kind, const char *query)
     if (strcmp(kind, "ocean") == 0) {
         kind = is_sea(level, column, row) ? "uniform" : "palette";
     }
-    long variant = strcmp(kind, "uniform") == 0 ? 0 : (column * 5 + row * 3 + level) % VARIANTS;
+    bool is_plain = strcmp(kind, "uniform") == 0 || strcmp(kind, "plain") == 0;
+    long variant = is_plain ? 0 : (column * 5 + row * 3 + level) % VARIANTS;
     picture_t wanted;
     snprintf(wanted.name, sizeof wanted.name, "%s-%ld-%dx%d", kind, variant,
              atoi(parameter(query, "WIDTH")), atoi(parameter(query, "HEIGHT")));
@@ -267,16 +275,29 @@ static void answer_counts(connection_t *connection)
 {
     char text[TEXT_SIZE / 2];
     snprintf(text, sizeof text,
-             "{\"requests\":%ld,\"connections\":%ld,\"missing\":%ld,\"first\":%.6f}",
-             counts.requests, counts.connections, counts.missing, counts.first);
+             "{\"requests\":%ld,\"connections\":%ld,\"missing\":%ld,\"first\":%.6f,"
+             "\"pixels\":%.0f,\"last\":%.6f,\"beginningPixels\":%.0f,\"beginningEnd\":%.6f}",
+             counts.requests, counts.connections, counts.missing, counts.first, counts.pixels,
+             counts.last, counts.beginning_pixels, counts.beginning_end);
     counts = (counts_t){0};
     period++;
     answer_text(connection, 200, text);
 }
 
-static void answer_later(connection_t *connection, int milliseconds)
+static void send_picture(connection_t *connection)
 {
-    connection->due = seconds() + milliseconds * 1e-3;
+    counts.pixels += connection->pixels;
+    counts.last = seconds();
+    if (++counts.pictures == BEGINNING) {
+        counts.beginning_pixels = counts.pixels;
+        counts.beginning_end = counts.last;
+    }
+    send_answer(connection);
+}
+
+static void answer_later(connection_t *connection, double delay)
+{
+    connection->due = seconds() + delay;
     connection_t *before = TAILQ_LAST(&late, queue);
     while (before && before->due > connection->due) {
         before = TAILQ_PREV(before, queue, entry);
@@ -288,18 +309,30 @@ static void answer_later(connection_t *connection, int milliseconds)
     }
 }
 
-/* Sends the answers whose time has come; returns the milliseconds until the next, -1 without one.
- */
-static int send_late_answers(void)
+/* Sends the answers whose time has come. */
+static void send_late_answers(void)
 {
     double now = seconds();
     connection_t *first;
     while ((first = TAILQ_FIRST(&late)) && first->due <= now) {
         TAILQ_REMOVE(&late, first, entry);
         first->due = 0;
-        send_answer(first);
+        send_picture(first);
     }
-    return first ? (int)((first->due - now) * 1e3) + 1 : -1;
+}
+
+/* Waits for events until the next answer is due, for which milliseconds are too coarse. */
+static int wait_for_events(struct epoll_event events[EVENTS])
+{
+    const connection_t *first = TAILQ_FIRST(&late);
+    if (!first) {
+        return epoll_wait(poller, events, EVENTS, -1);
+    }
+    struct pollfd any = {.fd = poller, .events = POLLIN};
+    double rest = fmax(first->due - seconds(), 0);
+    struct timespec timeout = {.tv_sec = (time_t)rest, .tv_nsec = (long)(fmod(rest, 1) * 1e9)};
+    ppoll(&any, 1, &timeout, NULL);
+    return epoll_wait(poller, events, EVENTS, 0);
 }
 
 /* Requests */
@@ -318,7 +351,7 @@ static void count_request(connection_t *connection)
 static void serve(connection_t *connection)
 {
     char kind[16];
-    int delay = 0;
+    double milliseconds = 0, nanoseconds = 0, delay;
     if (strncmp(connection->in, "GET /counts", 11) == 0) {
         answer_counts(connection);
         return;
@@ -330,7 +363,7 @@ static void serve(connection_t *connection)
     }
     count_request(connection);
     const picture_t *found = NULL;
-    if (sscanf(connection->in, "GET /%15[a-z]/%d", kind, &delay) == 2) {
+    if (sscanf(connection->in, "GET /%15[a-z]/%lf/%lf", kind, &milliseconds, &nanoseconds) >= 2) {
         found = find_picture(kind, connection->in);
     }
     if (!found) {
@@ -340,10 +373,13 @@ static void serve(connection_t *connection)
     }
     connection->rest[0] = (struct iovec){(char *)found->head, strlen(found->head)};
     connection->rest[1] = found->body;
+    connection->pixels =
+        atof(parameter(connection->in, "WIDTH")) * atof(parameter(connection->in, "HEIGHT"));
+    delay = milliseconds * 1e-3 + nanoseconds * 1e-9 * connection->pixels;
     if (delay > 0) {
         answer_later(connection, delay);
     } else {
-        send_answer(connection);
+        send_picture(connection);
     }
 }
 
@@ -421,7 +457,8 @@ int main(int argc, char **argv)
     int listener = listen_on_loopback();
     for (;;) {
         struct epoll_event events[EVENTS];
-        int count = epoll_wait(poller, events, EVENTS, send_late_answers());
+        send_late_answers();
+        int count = wait_for_events(events);
         for (int i = 0; i < count; i++) {
             handle(listener, &events[i]);
         }

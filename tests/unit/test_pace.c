@@ -182,6 +182,36 @@ static void test_pace__opens_after_three_in_a_row(void **state)
     assert_true(tseed_pace_next(&pace, 0) <= now + SECOND);
 }
 
+/* Answers to requests of which nobody knows how long they take count as answers, and say nothing of
+ * latency: the usual one stays what it was, however many they are. */
+static void test_pace__knows_nothing_of_requests_that_differ(void **state)
+{
+    tseed_pace_t pace;
+    apr_time_t now = START;
+
+    (void)state;
+    tseed_pace_init(&pace, 8, 0);
+    for (int i = 0; i < 1000; i++, now += SECOND) {
+        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+    }
+    assert_int_equal(pace.usual, 0);
+    assert_int_equal(pace.window, 8);
+    for (int i = 0; i < 8; i++, now += SECOND) { /* 800 ms, but four times as much as usual */
+        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 800 * MILLI, 4, 0, now);
+    }
+    assert_int_equal(pace.usual, 200 * MILLI);
+    for (int i = 0; i < 1000; i++, now += SECOND) {
+        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
+    }
+    assert_int_equal(pace.usual, 200 * MILLI);
+    tseed_pace_take_weighed(&pace, TSEED_PACE_ERROR, now, -1, 0, now);
+    assert_int_equal(pace.window, 4);
+    for (int i = 0; i < 100; i++, now += SECOND) { /* and the window grows again */
+        tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now, -1, 0, now);
+    }
+    assert_int_equal(pace.window, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +221,7 @@ int main(void)
         cmocka_unit_test(test_pace__obeys_retry_after),
         cmocka_unit_test(test_pace__halves_after_an_error_and_recovers),
         cmocka_unit_test(test_pace__halves_when_latency_rises),
+        cmocka_unit_test(test_pace__knows_nothing_of_requests_that_differ),
         cmocka_unit_test(test_pace__opens_after_three_in_a_row),
     };
 

@@ -270,6 +270,22 @@ static void test_sizing__long_answers_are_not_asked_for(void **state)
     assert_largest(2, 2, TSEED_SIZE_MEMORY);
 }
 
+/* A run expects long answers until some have come, whenever in a trial that is: what was the best
+ * because more was not possible is not the best when more is. */
+static void test_sizing__larger_requests_are_tried_when_answers_turn_out_short(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 24; late++) {
+        format.mime = apr_psprintf(pool, "image/%d", late); /* nothing is known of it */
+        run.pixel_bytes = 3;
+        for (int i = 0; i < 40; i++) {
+            ask(Z, 100, 10);
+            run.pixel_bytes = i < late ? 3 : .9 * run.pixel_bytes;
+        }
+        assert_int_equal(metatiles_of(choose_at(Z)), 16);
+    }
+}
+
 /* 16 workers with pictures of 4 bytes a pixel: 32 MiB for each of them. */
 static void test_sizing__many_workers_decode_smaller_pictures(void **state)
 {
@@ -467,6 +483,7 @@ int main(void)
         TEST(capabilities_bound_a_picture),
         TEST(capabilities_without_bounds_bound_nothing),
         TEST(long_answers_are_not_asked_for),
+        TEST(larger_requests_are_tried_when_answers_turn_out_short),
         TEST(many_workers_decode_smaller_pictures),
         TEST(a_metatile_is_asked_for_whatever_it_takes),
         TEST(requests_stay_small_where_large_ones_are_no_better),
