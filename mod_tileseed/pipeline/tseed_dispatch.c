@@ -10,8 +10,7 @@
 #include "pipeline/tseed_job_trace.h"
 
 #define CRASHES_OF_METATILE 2
-#define ANSWERS_OF_WORKER   2          /* the one that it cuts and its next */
-#define ANSWERS_BUDGET      (26 << 20) /* bytes of a run's answers under way */
+#define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
 
 struct tseed_dispatch_t {
     tseed_dispatch_uses_t uses;
@@ -234,7 +233,7 @@ static int may_fetch(const tseed_run_t *run)
     const int under_way = run->fetching + run->deriving;
 
     return under_way < run->threads && under_way + run->ready.count <= run->threads &&
-           answers_of(run) < ANSWERS_BUDGET;
+           answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
 /* Begins one stage of one job of a run, the latest stage first. Returns whether there was one. */

@@ -20,7 +20,6 @@
 
 #define NOTE          "sizes"
 #define ENTRIES_MOST  1000        /* in the note */
-#define ANSWER_MOST   (13 << 20)  /* bytes of an answer: half of what a run may have */
 #define PICTURES_MOST (512 << 20) /* bytes of the pictures that all workers have decoded */
 #define PIXEL_BYTES   4           /* of them */
 
@@ -184,6 +183,11 @@ static tseed_sizes_t *sizes_of(entry_t *entry, int z, int top)
 
 /* ---- bounds ---- */
 
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 void tseed_sizing_bound(tseed_sizing_t *sizing, const char *layer, int width, int height)
 {
     bound_t *bound = apr_palloc(sizing->context->pool, sizeof(*bound));
@@ -220,6 +224,12 @@ static double side_of(int metatiles, int meta_side, int tile_pixels, int gutter)
     return (double)metatiles * meta_side * tile_pixels + 2.0 * gutter;
 }
 
+/* How many requests of a run may be under way. */
+static int connections_of(const tseed_run_t *run)
+{
+    return least(run->threads, tseed_source_connections(&run->tileset.layer->source));
+}
+
 /* Whether the picture of a cell is one that may be asked for, and needs little memory there and
  * on its way. */
 static int fits(const tseed_run_t *run, tseed_cell_shape_t cell, int workers)
@@ -232,7 +242,7 @@ static int fits(const tseed_run_t *run, tseed_cell_shape_t cell, int workers)
     return width <= TSEED_PICTURE_SIDE_MAX && height <= TSEED_PICTURE_SIDE_MAX &&
            width * height <= TSEED_PICTURE_PIXELS_MAX &&
            width * height * PIXEL_BYTES * workers <= PICTURES_MOST &&
-           width * height * run->pixel_bytes <= ANSWER_MOST;
+           width * height * run->pixel_bytes * connections_of(run) <= TSEED_ANSWERS_BUDGET;
 }
 
 static int step_of(tseed_cell_shape_t cell)
@@ -274,11 +284,6 @@ static tseed_size_reason_t reason_of(const tseed_sizes_t *sizes, int step, int i
     return step == sizes->cap ? TSEED_SIZE_FAILED : TSEED_SIZE_BEST;
 }
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Whether a reseed asks by the cell that tiles came from. */
 static int may_keep(const tseed_sizes_t *sizes, tseed_cell_shape_t before,
                     tseed_cell_shape_t largest)
@@ -292,8 +297,7 @@ static int may_keep(const tseed_sizes_t *sizes, tseed_cell_shape_t before,
 /* Few metatiles that are left are parted so that all connections work. */
 static void spare_rest(tseed_choice_t *choice, const tseed_sizes_t *sizes, const tseed_run_t *run)
 {
-    const int connections =
-        least(run->threads, tseed_source_connections(&run->tileset.layer->source));
+    const int connections = connections_of(run);
     const double rest = (double)(tseed_run_count(run) - run->next);
     const int step = tseed_sizes_for_rest(sizes, choice->step, rest, connections);
 

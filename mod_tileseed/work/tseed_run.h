@@ -14,6 +14,9 @@
 #include "work/tseed_job.h"
 #include "store/tseed_store.h"
 
+/* Most bytes of a run's answers that are on their way or wait for a worker. */
+#define TSEED_ANSWERS_BUDGET (26 << 20)
+
 /* One worker's view of the run's store, in a pool of its own. */
 typedef struct {
     tseed_store_t *store; /* NULL until the worker's first job of the run */

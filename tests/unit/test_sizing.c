@@ -262,11 +262,13 @@ static void test_sizing__capabilities_without_bounds_bound_nothing(void **state)
     assert_largest(4, 4, TSEED_SIZE_LARGEST);
 }
 
-/* 2 bytes a pixel: a cell of 8 metatiles would be 16 MiB, and 13 may be. */
+/* 2 bytes a pixel and four connections: a cell of 4 metatiles would be 8 MiB, and 6.5 may be. */
 static void test_sizing__long_answers_are_not_asked_for(void **state)
 {
     (void)state;
     run.pixel_bytes = 2;
+    assert_largest(2, 1, TSEED_SIZE_MEMORY);
+    run.threads = 3; /* 8.7 MiB for each of them */
     assert_largest(2, 2, TSEED_SIZE_MEMORY);
 }
 
@@ -280,7 +282,7 @@ static void test_sizing__larger_requests_are_tried_when_answers_turn_out_short(v
         run.pixel_bytes = 3;
         for (int i = 0; i < 40; i++) {
             ask(Z, 100, 10);
-            run.pixel_bytes = i < late ? 3 : .9 * run.pixel_bytes;
+            run.pixel_bytes = i < late ? 3 : .75 * run.pixel_bytes;
         }
         assert_int_equal(metatiles_of(choose_at(Z)), 16);
     }
