@@ -71,8 +71,11 @@ static int crashed_twice_at(const tseed_dispatch_t *dispatch, const tseed_job_t 
 static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_run_metatile(run, position);
-    tseed_cell_shape_t before = {0, 0};
+    tseed_cell_shape_t before = tseed_sharing_cell(dispatch->uses.sharing, run, &metatile);
 
+    if (before.columns > 0) {
+        return (tseed_choice_t){before, -1, TSEED_SIZE_AS_BEFORE};
+    }
     if (tseed_run_leaves_unchanged(run) && run->tileset.layer->most_width > 0) {
         before = tseed_origins_cell(dispatch->uses.origins, run, &metatile);
     }
@@ -236,6 +239,24 @@ static int may_fetch(const tseed_run_t *run)
            answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
+/* Lets the first job that can do without a request of its own follow a partner's. Returns whether
+ * there was one. */
+static int follow_partner(tseed_dispatch_t *dispatch, tseed_run_t *run)
+{
+    int follows = 0;
+
+    for (int waiting = run->wanted.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->wanted);
+
+        if (!follows && tseed_stages_follow(dispatch->uses.stages, job)) {
+            follows = 1;
+        } else {
+            tseed_queue_put(&run->wanted, job);
+        }
+    }
+    return follows;
+}
+
 /* Begins one stage of one job of a run, the latest stage first. Returns whether there was one. */
 static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
@@ -244,6 +265,9 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
     }
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(dispatch, run);
+    }
+    if (run->ready.count <= run->threads && follow_partner(dispatch, run)) {
+        return 1;
     }
     if (run->wanted.count > 0 && may_fetch(run)) {
         tseed_stages_fetch(dispatch->uses.stages, tseed_queue_take(&run->wanted));
@@ -265,7 +289,8 @@ static void feed_tasks(void *module)
     do {
         begun = 0;
         for (tseed_run_t *run = dispatch->uses.runs->tasks; run; run = run->next_run) {
-            if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
+            if (run->phase == TSEED_RUN_GOING && now >= run->pause_until &&
+                !tseed_sharing_waits(dispatch->uses.sharing, run, now)) {
                 begun += feed_run(dispatch, run);
             }
         }

@@ -28,6 +28,7 @@ typedef struct {
     tseed_failures_t *failures;
     tseed_stages_t *stages;
     tseed_sizing_t *sizing;
+    tseed_sharing_t *sharing;
     tseed_origins_t *origins;
     tseed_holds_t *holds;
     tseed_prune_t *prune;

@@ -49,6 +49,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->transfer.baton = &job->letter;
     job->client = client;
     job->leader = job->joined = NULL;
+    job->follows = 0;
     job->step = -1;
     job->why = TSEED_SIZE_SINGLE;
     job->transfer.weight = 0;
@@ -82,6 +83,23 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
     free(transfer->body);
     transfer->body = NULL;
     transfer->length = transfer->capacity = 0;
+}
+
+void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other)
+{
+    const tseed_transfer_t asked = *transfer;
+
+    tseed_jobs_forget_answer(transfer);
+    *transfer = *other;
+    transfer->url = asked.url;
+    transfer->owner = asked.owner;
+    transfer->condition = asked.condition;
+    transfer->baton = asked.baton;
+    transfer->body = NULL;
+    transfer->capacity = other->length;
+    if (other->length > 0) {
+        transfer->body = memcpy(tseed_memory_get(other->length), other->body, other->length);
+    }
 }
 
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)

@@ -24,4 +24,8 @@ void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job);
 /* Frees the answer of a transfer, which is most of the memory of a job. */
 void tseed_jobs_forget_answer(tseed_transfer_t *transfer);
 
+/* Makes the answer of a transfer a copy of another's, with a body of its own. What was asked stays.
+ */
+void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other);
+
 #endif

@@ -124,7 +124,7 @@ static entry_t *entry_of(tseed_sizing_t *sizing, const tseed_run_t *run)
     const tseed_layer_t *layer = run->tileset.layer;
     const char *text =
         apr_psprintf(sizing->context->scratch, "%s\n%s\n%s\n%s\n%dx%d+%d", layer->name,
-                     run->tileset.subset->gridset->name, run->tileset.format->mime,
+                     run->tileset.subset->gridset->name, run->tileset.format->from,
                      layer->source.addresses[0].url, run->task->meta_width, run->task->meta_height,
                      run->task->gutter);
     entry_t *entry;

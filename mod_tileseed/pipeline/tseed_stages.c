@@ -91,6 +91,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 
     set_url(stages, job, address);
     tseed_origins_ask(stages->uses.origins, job, job->url);
+    tseed_sharing_ask(stages->uses.sharing, job, address);
     tseed_sizing_begin(stages->uses.sizing, job);
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -114,6 +115,26 @@ void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job)
     }
 }
 
+int tseed_stages_follow(tseed_stages_t *stages, tseed_job_t *job)
+{
+    tseed_shared_request_t *request;
+    tseed_range_t asked;
+    int address;
+
+    if (tseed_derive_is(job)) {
+        return 0;
+    }
+    request = tseed_sharing_find(stages->uses.sharing, tseed_join_chain(job), &asked, &address);
+    if (!request) {
+        return 0;
+    }
+    begin_fetch(job);
+    job->asked = asked;
+    set_url(stages, job, address);
+    tseed_origins_ask(stages->uses.origins, job, job->url);
+    return tseed_sharing_follow(stages->uses.sharing, request, job);
+}
+
 /* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
  * made. */
 static void settle_missing(tseed_job_t *job)
@@ -134,8 +155,10 @@ void tseed_stages_arrive(tseed_job_t *job)
     tseed_run_t *run = job->run;
 
     settle_missing(job);
-    run->fetching--;
-    run->pixels_expected -= pixels_of(job);
+    if (!job->follows) {
+        run->fetching--;
+        run->pixels_expected -= pixels_of(job);
+    }
     if (job->transfer.result == TSEED_FETCH_OK) {
         double found = (double)job->transfer.capacity / (double)pixels_of(job);
 
@@ -236,14 +259,22 @@ static void refused(tseed_stages_t *stages, tseed_job_t *leader)
 static void fetched(tseed_stages_t *stages, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
+    const int follows = job->follows;
 
+    tseed_sharing_arrive(stages->uses.sharing, job);
     tseed_stages_arrive(job);
+    job->follows = 0;
     run->progress.requests += job->transfer.sent;
-    if (run->phase != TSEED_RUN_GOING || job->transfer.result == TSEED_FETCH_CANCELLED) {
+    if (run->phase != TSEED_RUN_GOING ||
+        (job->transfer.result == TSEED_FETCH_CANCELLED && !follows)) {
         tseed_ends_discard(stages->uses.ends, job);
+    } else if (job->transfer.result == TSEED_FETCH_CANCELLED) {
+        tseed_queue_put(&run->wanted, job); /* what it followed has failed: it asks for itself */
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
-        tseed_sizing_take(stages->uses.sizing, job);
+        if (!follows) {
+            tseed_sizing_take(stages->uses.sizing, job);
+        }
         answered(job);
     } else {
         memcpy(job->cause, job->transfer.cause, sizeof(job->cause));
@@ -448,6 +479,7 @@ void tseed_stages_drain(tseed_stages_t *stages, tseed_run_t *run)
     }
     atomic_store(&run->stopped, 1);
     tseed_fetcher_cancel(stages->uses.context->fetcher, run);
+    tseed_sharing_drain(stages->uses.sharing, run);
     while ((job = tseed_queue_take(&run->wanted)) || (job = tseed_queue_take(&run->ready))) {
         tseed_ends_discard(stages->uses.ends, job);
     }
@@ -490,6 +522,7 @@ void tseed_stages_tick(void *module, apr_time_t now)
         }
         tseed_failures_summarise(run, now);
     }
+    tseed_sharing_tick(stages->uses.sharing);
 }
 
 tseed_stages_t *tseed_stages_create(const tseed_stages_uses_t *uses)

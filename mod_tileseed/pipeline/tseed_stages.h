@@ -7,6 +7,7 @@
 
 #include "pipeline/tseed_ends.h"
 #include "pipeline/tseed_retry.h"
+#include "pipeline/tseed_sharing.h"
 #include "pipeline/tseed_sizing.h"
 #include "usage/tseed_display.h"
 #include "usage/tseed_holds.h"
@@ -26,6 +27,7 @@ typedef struct {
     tseed_holds_t *holds;
     tseed_origins_t *origins;
     tseed_sizing_t *sizing;
+    tseed_sharing_t *sharing;
     tseed_ends_t *ends;
     const tseed_display_t *display;
 } tseed_stages_uses_t;
@@ -41,6 +43,10 @@ void tseed_stages_work(tseed_stages_t *stages, tseed_job_t *job, tseed_stage_t s
 
 /* Begins FETCH of a job with the fetcher. */
 void tseed_stages_fetch(tseed_stages_t *stages, tseed_job_t *job);
+
+/* Lets a job that is to be fetched take the answer of a partner's request. Returns whether it
+ * does. */
+int tseed_stages_follow(tseed_stages_t *stages, tseed_job_t *job);
 
 /* Takes a fetch off its run's counts when it has come back, whatever its result. Where the
  * configuration says so, an answer "there is no tile" becomes an answer without a body. */

@@ -62,6 +62,7 @@ static void pipeline_create(tseed_parts_t *parts)
     parts->free_space = tseed_free_space_create(context, parts->cache);
     parts->quota_wait =
         tseed_quota_wait_create(context, parts->runs, parts->free_space, parts->display);
+    parts->sharing = tseed_sharing_create(context, parts->runs, parts->display);
     parts->stages = tseed_stages_create(&(tseed_stages_uses_t){
         .context = context,
         .session = parts->session,
@@ -73,6 +74,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .holds = parts->holds,
         .origins = parts->origins,
         .sizing = parts->sizing,
+        .sharing = parts->sharing,
         .ends = tseed_ends_create(context, parts->jobs, parts->display),
         .display = parts->display,
     });
@@ -87,6 +89,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .failures = parts->failures,
         .stages = parts->stages,
         .sizing = parts->sizing,
+        .sharing = parts->sharing,
         .origins = parts->origins,
         .holds = parts->holds,
         .prune = parts->prune,
@@ -158,6 +161,7 @@ static void tasks_create(tseed_parts_t *parts)
         .runs = parts->runs,
         .cache = parts->cache,
         .stages = parts->stages,
+        .sharing = parts->sharing,
         .misses = parts->misses,
         .prune = parts->prune,
     });

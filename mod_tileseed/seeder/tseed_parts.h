@@ -38,6 +38,7 @@ typedef struct {
     tseed_origins_t *origins;
     tseed_prune_t *prune;
     tseed_sizing_t *sizing;
+    tseed_sharing_t *sharing;
     tseed_holds_t *holds;
     tseed_page_loader_t *page_loader;
     /* pipeline */

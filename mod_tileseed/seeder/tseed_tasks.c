@@ -56,6 +56,7 @@ static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
     }
     if (task->type == TSEED_TRUNCATE) {
         tseed_cutoff_draw(tasks->uses.runs, tasks->uses.misses, task, &tileset);
+        tseed_sharing_forget(tasks->uses.sharing);
         tseed_prune_truncate(tasks->uses.prune, &tileset, task);
     }
     return tseed_memory_copy(tileset.key);

@@ -28,6 +28,7 @@ typedef struct {
     tseed_runs_t *runs;
     tseed_cache_t *cache;
     tseed_stages_t *stages;
+    tseed_sharing_t *sharing;
     tseed_misses_t *misses;
     tseed_prune_t *prune;
 } tseed_tasks_uses_t;

@@ -109,6 +109,7 @@ typedef struct tseed_job_t {
     int is_open;                /* likewise: its worker has the answer decoded */
     int step;     /* likewise: which size was asked for, tseed_sizes.h; -1: none, it is a part */
     uint8_t why;  /* likewise: tseed_size_reason_t */
+    int follows;  /* likewise: the answer of another run's request, pipeline/tseed_sharing.h */
     int attempts; /* fetches that failed and count */
     int tries;    /* all that failed */
     int in_doubt; /* the last one counts if the upstream answers anything else meanwhile */

@@ -58,6 +58,7 @@ typedef struct tseed_run_t {
     int is_walked;           /* a walk goes through the tile set */
     apr_time_t used;         /* monotonic: when the run was last asked for */
     uint64_t recipe;         /* tseed_origins.c; 0: not looked up yet */
+    uint64_t picture;        /* tseed_sharing.c; likewise */
     tseed_phase_t phase;
     tseed_progress_t progress;
     tseed_counted_t counted; /* what the metrics know of the progress */
