@@ -55,7 +55,7 @@ def lost(found, best):
 def judge(upstream, ours, speeds):
     """The lines of an upstream: what was found, and beside it what is wanted."""
     size, best = max(speeds.items(), key=lambda one: one[1])
-    yield (f'       auto         {upstream:>7} (ms a request + ns a pixel): {speed(ours):.0f} tiles/s, '
+    yield (f'       auto         {upstream} (ms a request + ns): {speed(ours):.0f} tiles/s, '
            + ', '.join(f'{name} {found:.0f}' for name, found in speeds.items()))
     yield verdict('auto', f'{upstream} of the tiles/s with {size}', speed(ours) / best, .9, True)
     yield verdict('auto', f'{upstream} of a task of 10,000 metatiles lost', lost(ours, best), .03,

@@ -244,5 +244,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, auto, memory, ocean, nothing, truncate, syscalls, sync, status,
-                            serve, post, pixels)}
+            for measure in (mapserver, auto, memory, ocean, nothing, truncate, syscalls, sync,
+                            status, serve, post, pixels)}

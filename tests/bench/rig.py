@@ -87,7 +87,8 @@ class Rig:
 
     def url(self, case):
         """The upstream's address for a case."""
-        return case.url or f'http://127.0.0.1:{self.port}/{case.kind}/{case.delay:g}/{case.pixel:g}?'
+        late = f'{case.delay:g}/{case.pixel:g}'
+        return case.url or f'http://127.0.0.1:{self.port}/{case.kind}/{late}?'
 
     def counts(self):
         """The upstream's counts since the last call."""

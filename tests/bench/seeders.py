@@ -72,7 +72,8 @@ class Tileseed:
         values = vars(case) | {name: 'on' if getattr(case, name) else 'off'
                                for name in ('links', 'sync')}
         self.httpd.start(TILESEED.substitute(
-            values, url=url, metatile=case.size or f'{case.meta}x{case.meta}', mime=case.mime, cache=self.cache,
+            values, url=url, mime=case.mime, cache=self.cache,
+            metatile=case.size or f'{case.meta}x{case.meta}',
             level=f'level={case.level}' if case.level else '') + self.more(self.cache))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()

@@ -6,8 +6,9 @@
  *
  * prints its port on 127.0.0.1 and serves until it is ended: one thread, epoll, keep-alive, no
  * pipelining. GET /KIND/MS/NS?...BBOX=&WIDTH=&HEIGHT= is answered after MS milliseconds, and NS
- * nanoseconds for each pixel, with the file KIND-V-WxH. "/NS" may be left out. The variant V follows from the place of the box in web mercator, whatever
- * else the request says, so that every seeder gets the same picture for the same metatile.
+ * nanoseconds for each pixel, with the file KIND-V-WxH. "/NS" may be left out. The variant V
+ * follows from the place of the box in web mercator, whatever else the request says, so that every
+ * seeder gets the same picture for the same metatile.
  * Of KIND "mix" three in five are "uniform" and the others "rgba". Of KIND "ocean" what is sea in
  * the file .ocean of DIRECTORY is "uniform" and all else "palette". What is no GetMap, as the
  * question what the service offers, gets a 404 and is not counted.

@@ -10,6 +10,7 @@ from PIL import Image
 BENCH = pathlib.Path(__file__).resolve().parents[1] / 'bench'
 sys.path.insert(0, str(BENCH))
 
+import auto                                                         # noqa: E402
 import bench                                                        # noqa: E402
 import measures                                                     # noqa: E402
 import rig                                                          # noqa: E402
@@ -103,3 +104,21 @@ def test_unknown_row(monkeypatch):
         bench.chosen()
     monkeypatch.setenv('BENCH_ROWS', 'post, rgba')
     assert bench.chosen() == ['rgba', 'post']
+
+
+def sent(tiles, seconds, beginning=0):
+    """What an upstream has sent, evenly after a beginning of so many seconds without anything."""
+    return {'first': 100, 'last': 100 + beginning + seconds, 'pixels': tiles * 65536,
+            'beginningPixels': tiles * 6553.6, 'beginningEnd': 100 + beginning + seconds / 10}
+
+
+@pytest.mark.parametrize('tiles, beginning, verdicts', [
+    (9000, 0, ['ok', 'ok']),            # a tenth slower than 10,000 in 10 s
+    (8900, 0, ['MISSED', 'ok']),
+    (10000, 4.8, ['ok', 'ok']),         # 3 % of the 160 s of a task
+    (10000, 4.9, ['ok', 'MISSED']),
+])
+def test_verdicts_of_auto(tiles, beginning, verdicts):
+    """Sizes that are too slow, and trials that take too long, are seen."""
+    found = auto.judge('20+5', sent(tiles, 10, beginning), {'4x4': 500, '16x16': 1000})
+    assert [line.split()[0] for line in found if not line.startswith(' ')] == verdicts

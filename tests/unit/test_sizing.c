@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The sizing: which bounds hold, what is known of levels, layers and earlier seeders, and why a size
- * was chosen. The database is a note here. Level 7 of web mercator has 32 x 32 metatiles. */
+/* The sizing: which bounds hold, what is known of levels, layers and earlier seeders, and why a
+ * size was chosen. The database is a note here. Level 7 of web mercator has 32 x 32 metatiles. */
 #include "board_fixture.h"
 
 #include <apr_strings.h>
@@ -80,10 +80,9 @@ static int begin(void **state)
     upstream = (tseed_upstream_t){.name = "ows", .connections = 4, .timeout = 1};
     format = (tseed_format_t){.mime = "image/png"};
     subset = (tseed_subset_t){.gridset = gridset, .zoom_last = 20, .extent = gridset->extent};
-    layer = (tseed_layer_t){.name = "roads",
-                            .most_width = 16,
-                            .most_height = 16,
-                            .source = {.addresses = {{"http://h/wms", &upstream}}, .count = 1}};
+    layer = (tseed_layer_t){
+        .name = "roads", .most_width = 16, .most_height = 16, .source = {.count = 1}};
+    layer.source.addresses[0] = (tseed_address_t){"http://h/wms", &upstream};
     task = (tseed_task_t){.id = 7,
                           .type = TSEED_SEED,
                           .layer = "roads",
