@@ -25,7 +25,7 @@ TASK = 10_000 * 16              # tiles of a task that loses so much by trials
 def sent(rig, upstream, size):
     """What the upstream has sent in a while."""
     delay, pixel = map(float, upstream.split('+'))
-    case = Case('plain', 14, links=True, delay=delay, pixel=pixel, size=size,
+    case = Case('plain', 14, links=True, delay=delay, pixel=pixel, metatile=size,
                 in_flight=CONNECTIONS)
     with Tileseed(rig, case) as ours:
         end = time.monotonic() + SECONDS

@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'httpd'))
 
 # pylint: disable=wrong-import-position
+import maps
 import measures
 import rows
 from rig import Rig
@@ -20,7 +21,7 @@ from seeders import find_seeders
 
 def chosen():
     """The names of the rows to run."""
-    known = [*rows.ROWS, *measures.MEASURES]
+    known = [*rows.ROWS, *maps.ROWS, *measures.MEASURES]
     wanted = os.environ.get('BENCH_ROWS', '').replace(',', ' ').split() or known
     unknown = set(wanted) - set(known)
     if unknown:
@@ -37,6 +38,15 @@ def machine():
             f'load {os.getloadavg()[0]:.1f}, {rows.RUNS} runs')
 
 
+def lines_of(rig, seeders, name):
+    """What is to say about a row in which everybody seeds the same."""
+    if name in rows.ROWS:
+        row = rows.ROWS[name]
+        return rows.lines(name, row, rows.run(rig, seeders, row, rows.RUNS))
+    word = maps.missing(name)
+    return [word] if word else maps.lines(name, maps.run(rig, seeders, name, rows.RUNS))
+
+
 def compare(rig, names):
     """Prints the rows in which everybody seeds the same."""
     if not names:
@@ -45,8 +55,7 @@ def compare(rig, names):
     print(rows.head())
     verdicts = []
     for name in names:
-        row = rows.ROWS[name]
-        for line in rows.lines(name, row, rows.run(rig, seeders, row, rows.RUNS)):
+        for line in lines_of(rig, seeders, name):
             if line.startswith('|'):
                 print(line, flush=True)
             else:
@@ -61,7 +70,7 @@ def main(stub, drawn):
     rig = Rig(stub, Path(drawn))
     try:
         print(machine(), flush=True)
-        compare(rig, [name for name in names if name in rows.ROWS])
+        compare(rig, [name for name in names if name not in measures.MEASURES])
         for name in names:
             if name in measures.MEASURES:
                 for line in measures.MEASURES[name](rig):

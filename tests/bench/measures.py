@@ -31,19 +31,6 @@ def without(program):
     return f'-      {program} is not installed'
 
 
-def mapserver(rig):
-    """CPU of the seeder over a MapServer that draws on the same cores."""
-    if not shutil.which('mapcache_seed'):
-        yield without('mapcache_seed')
-        return
-    case = Case('', min(4, ZOOM), in_flight=2, url='http://127.0.0.1:@PORT@/wms?')
-    with Tileseed(rig, case) as ours:
-        found = ours.seed()
-        case.url = ours.httpd.url('/wms?')
-        peer = timed(command_of_mapcache(rig, case, rig.cache()), case.tiles)
-    yield verdict('mapserver', "of mapcache_seed's CPU seconds", found.cpu / peer.cpu, .3, False)
-
-
 def memory(rig):
     """Peak memory with 16 metatiles in flight, for a task that ends and for one without end."""
     case = Case('rgba', ZOOM, delay=50)
@@ -244,5 +231,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (mapserver, auto, memory, ocean, nothing, truncate, syscalls, sync,
+            for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync,
                             status, serve, post, pixels)}

@@ -3,16 +3,15 @@
 """What every seeder is measured on: the stub upstream, a place in memory, the kernel's counts."""
 import contextlib
 import dataclasses
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
 
-TICKS = os.sysconf('SC_CLK_TCK')
+from upstreams import Stub
+
 MEMORY = Path('/dev/shm')
 DISK = os.environ.get('BENCH_DISK', '')
 
@@ -29,12 +28,11 @@ class Case:
     links: bool = False         # one file for all tiles of one colour
     delay: float = 0            # of the upstream, in ms
     pixel: float = 0            # and for each pixel, in ns
-    size: str = ''              # of TileSeedMetatile, another than meta says
     in_flight: int = 16         # requests at once, for those who tell it from workers
     workers: int = 2            # of everybody, unless a peer has its own number
     peers: dict = dataclasses.field(default_factory=dict)
+    metatile: str = ''          # another TileSeedMetatile than meta and gutter say; "default"
     prune: str = 'off'          # TileSeedPrune
-    url: str = ''               # another upstream than the stub
     sync: bool = True           # what a checkpoint counts is on the disk before
 
     @property
@@ -63,6 +61,7 @@ class Result:
     size: int = 0               # of the tiles, in bytes; a link counts once
     requests: int = 0
     connections: int = 0
+    upstream: float = 0         # CPU seconds of the upstream
 
 
 class Rig:
@@ -74,26 +73,32 @@ class Rig:
             draw = Path(__file__).with_name('pictures.py')
             subprocess.run([sys.executable, draw, drawn], check=True)
         self.drawn = drawn
-        self.stub = subprocess.Popen([stub, drawn], stdout=subprocess.PIPE, text=True)
-        self.port = int(self.stub.stdout.readline())
+        self.upstream = Stub(stub, drawn)
         self.folder = Path(tempfile.mkdtemp(prefix='tileseed-bench-', dir=MEMORY))
         self.folder.chmod(0o755)    # the seeder isn't root
 
     def close(self):
         """Ends the upstream and removes all files."""
-        self.stub.terminate()
-        self.stub.wait()
+        self.upstream.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, case):
         """The upstream's address for a case."""
-        late = f'{case.delay:g}/{case.pixel:g}'
-        return case.url or f'http://127.0.0.1:{self.port}/{case.kind}/{late}?'
+        return self.upstream.url(case)
 
     def counts(self):
         """The upstream's counts since the last call."""
-        with urllib.request.urlopen(f'http://127.0.0.1:{self.port}/counts') as answer:
-            return json.load(answer)
+        return self.upstream.counts()
+
+    @contextlib.contextmanager
+    def behind(self, upstream):
+        """Lets another upstream answer meanwhile, and ends it."""
+        stub, self.upstream = self.upstream, upstream
+        try:
+            yield
+        finally:
+            self.upstream = stub
+            upstream.close()
 
     def cache(self):
         """An empty folder in place of the one before."""
@@ -116,6 +121,7 @@ class Rig:
         """Adds to a result what upstream and disk say; a run that isn't whole is an error."""
         counts = self.counts()
         result.requests, result.connections = counts['requests'], counts['connections']
+        result.upstream = counts['cpu']
         names, result.size = inventory(self.folder / 'cache')
         if names < case.tiles or counts['missing']:
             raise RuntimeError(f'{names} tiles of {case.tiles}, '
@@ -133,12 +139,6 @@ def inventory(path):
                 status = os.stat(os.path.join(folder, name))
                 sizes[status.st_ino] = status.st_size
     return names, sum(sizes.values())
-
-
-def cpu_of(pid):
-    """CPU seconds of a process so far."""
-    fields = Path(f'/proc/{pid}/stat').read_text(encoding='ascii').rsplit(') ', 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def peak_of(pid):

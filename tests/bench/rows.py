@@ -57,9 +57,9 @@ def run(rig, seeders, row, runs):
 
 # The table
 
-COLUMNS = ('tiles/s', 'CPU s/1000', 'peak MB', 'bytes/tile', 'requests', 'connections')
-FORMATS = ('{:.0f}', '{:.3f}', '{:.0f}', '{:.0f}', '{:.0f}', '{:.0f}')
-LINE = '| {:12} | {:22} |' + ' {:>11} |' * len(COLUMNS)
+COLUMNS = ('tiles/s', 'CPU s/1000', 'upstream', 'peak MB', 'bytes/tile', 'requests', 'connections')
+FORMATS = ('{:.0f}', '{:.3f}', '{:.3f}', '{:.0f}', '{:.0f}', '{:.0f}', '{:.0f}')
+LINE = '| {:14} | {:25} |' + ' {:>11} |' * len(COLUMNS)
 
 
 def head():
@@ -70,8 +70,8 @@ def head():
 
 def cells(result):
     """The values of a line."""
-    return (result.tiles / result.seconds, result.cpu * 1000 / result.tiles, result.memory,
-            result.size / result.tiles, result.requests, result.connections)
+    return (result.tiles / result.seconds, result.cpu * 1000 / result.tiles,
+            result.upstream * 1000 / result.tiles, result.memory, result.size / result.tiles, result.requests, result.connections)
 
 
 def ratios(ours, theirs):
@@ -86,14 +86,20 @@ def fastest_peer(medians):
     return min(present, key=lambda name: medians[name].seconds, default=None)
 
 
-def lines(name, row, medians):
-    """The lines of a row: every seeder, then ours by the best peer and by the roofline."""
+def table(name, medians, others):
+    """The lines of the table: every seeder, then ours by some of the others."""
     for seeder, result in medians.items():
         yield LINE.format(name, seeder, *(form.format(value)
                                           for form, value in zip(FORMATS, cells(result))))
-    ours, best = medians['tileseed'], fastest_peer(medians)
-    for other in filter(None, (best, 'roofline' if 'roofline' in medians else None)):
-        yield LINE.format(name, f'tileseed / {other}', *ratios(ours, medians[other]))
+    for other in filter(medians.get, others):
+        yield LINE.format(name, f'tileseed / {other}',
+                          *ratios(medians['tileseed'], medians[other]))
+
+
+def lines(name, row, medians):
+    """The lines of a row: every seeder, then ours by the best peer and by the roofline."""
+    best = fastest_peer(medians)
+    yield from table(name, medians, (best, 'roofline'))
     yield from verdicts(name, row, medians, best)
 
 
@@ -117,4 +123,4 @@ def verdict(name, what, found, wanted, at_least):
     """One promise, kept or not."""
     kept = found >= wanted if at_least else found <= wanted
     bound = '>=' if at_least else '<='
-    return (f'{"ok" if kept else "MISSED":6} {name:12} {found:9.3f} {bound} {wanted:g} {what}')
+    return (f'{"ok" if kept else "MISSED":6} {name:14} {found:9.3f} {bound} {wanted:g} {what}')

@@ -11,9 +11,10 @@ import subprocess
 import time
 from pathlib import Path
 
-from rig import Result, cpu_of, peak_of
+from rig import Result, peak_of
 from seeding import seeder_of
 from tileseed_httpd import MPMS, Httpd, wait_until
+from upstreams import cpu_of
 
 TIMEOUT = 600                   # seconds after which a run has failed
 
@@ -32,7 +33,7 @@ TileSeedUpstream bench $url connections=$in_flight
     TileSeedSource wms upstream:bench layers=world
     TileSeedGrid EPSG:3857
     TileSeedFormat $mime $level
-    TileSeedMetatile $metatile gutter=$gutter
+    $metatile
     TileSeedPrune $prune
     TileSeedStore file "$cache" link-uniform=$links
 </TileSeedLayer>
@@ -41,6 +42,13 @@ Alias "/static" "@ROOT@/static"
     Require all granted
 </Directory>
 ''')
+
+
+def metatile_line(case):
+    """Our directive for the size of metatiles, or none."""
+    if case.metatile == 'default':
+        return ''
+    return f'TileSeedMetatile {case.metatile or f"{case.meta}x{case.meta} gutter={case.gutter}"}'
 
 
 class Tileseed:
@@ -68,12 +76,11 @@ class Tileseed:
         case = self.case
         if self.httpd.user:
             os.chown(self.cache, *self.httpd.user[1:])
-        url = case.url.replace('@PORT@', str(self.httpd.port)) or self.rig.url(case)
         values = vars(case) | {name: 'on' if getattr(case, name) else 'off'
                                for name in ('links', 'sync')}
         self.httpd.start(TILESEED.substitute(
-            values, url=url, mime=case.mime, cache=self.cache,
-            metatile=case.size or f'{case.meta}x{case.meta}',
+            values, url=self.rig.url(case), mime=case.mime, cache=self.cache,
+            metatile=metatile_line(case),
             level=f'level={case.level}' if case.level else '') + self.more(self.cache))
         self.pid = wait_until(lambda: seeder_of(self.httpd))
         self.rig.counts()
@@ -186,7 +193,7 @@ def command_of_mapproxy(rig, case, cache):
             'type': 'wms', 'supported_srs': ['EPSG:3857', 'EPSG:900913'],
             'image': {'format': case.mime},
             'req': {'url': rig.url(case), 'layers': 'world',
-                    'transparent': case.kind not in ('palette', 'photo')}}},
+                    'transparent': case.kind not in ('palette', 'photo', 'map')}}},
         'caches': {'bench': {
             'grids': ['world'], 'sources': ['source'], 'format': case.mime,
             'request_format': case.mime, 'link_single_color_images': case.links,

@@ -2,7 +2,9 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The benchmark's judgements, each on something that is wrong."""
 import pathlib
+import shutil
 import sys
+import urllib.request
 
 import pytest
 from PIL import Image
@@ -12,10 +14,13 @@ sys.path.insert(0, str(BENCH))
 
 import auto                                                         # noqa: E402
 import bench                                                        # noqa: E402
+import maps                                                         # noqa: E402
 import measures                                                     # noqa: E402
 import rig                                                          # noqa: E402
 import rows                                                         # noqa: E402
 import serve                                                        # noqa: E402
+import upstreams                                                    # noqa: E402
+from tileseed_httpd import MPMS                                     # noqa: E402
 
 
 def result(seconds, size=1000):
@@ -38,6 +43,76 @@ def judged(peer, ours, size=1000):
 def test_verdicts(peer, ours, size, verdicts):
     """Seconds and bytes a little too many are seen."""
     assert judged(peer, ours, size) == verdicts
+
+
+def judged_map(name, ours, peer, best):
+    """The verdicts of a row with a real WMS: (seconds, CPU, CPU of the upstream) of ours, of both
+    peers with metatiles of 4x4 and of the one whose size suits it better; the other is worse."""
+    def ran(seconds, cpu, upstream):
+        return rig.Result(100, seconds, cpu, 10, upstream=upstream)
+    medians = {'tileseed': ran(*ours), 'mapcache 4x4': ran(*peer), 'mapproxy 4x4': ran(*peer),
+               'mapcache 16x16': ran(*best), 'mapproxy 16x16': ran(99, 99, 99)}
+    return [line.split()[0] for line in maps.lines(name, medians) if line[0] != '|']
+
+
+@pytest.mark.parametrize('ours, verdicts', [
+    ((1.0, 3, 6), ['ok', 'ok', 'ok']),
+    ((1.1, 3, 6), ['MISSED', 'MISSED', 'ok']),
+    ((1.0, 4, 6), ['ok', 'ok', 'MISSED']),
+    ((1.0, 3, 7), ['ok', 'ok', 'MISSED']),
+])
+def test_verdicts_of_maps(ours, verdicts):
+    """Too slow beside either size of the peers, and too much CPU of both sides, are seen."""
+    assert judged_map('mapserver-fcgi', ours, (3, 10, 20), (1, 5, 5)) == verdicts
+
+
+@pytest.mark.parametrize('cpu, verdict', [(3, 'ok'), (3.1, 'MISSED')])
+def test_verdict_of_the_seeder_alone(cpu, verdict):
+    """Behind CGI the seeder's own CPU is compared."""
+    assert judged_map('mapserver', (1, cpu, 9), (3, 10, 20), (1, 5, 5)) == ['ok', 'ok', verdict]
+
+
+BUSY = """#!/bin/sh
+exec %s -c '
+import time
+while time.process_time() < 0.3: pass
+print("Content-Type: image/png\\n")'
+"""
+
+
+@pytest.mark.skipif('prefork' not in MPMS, reason='only prefork waits for its CGI programs')
+def test_cpu_of_programs_that_have_ended(monkeypatch):
+    """Two maps drawn by a program that takes 0.3 s of CPU and is gone: 0.6 s at least."""
+    def prepare(self):
+        program = self.httpd.path('busy')
+        program.write_text(BUSY % sys.executable)
+        program.chmod(0o755)
+    monkeypatch.setattr(upstreams.Wms, 'prepare', prepare)
+    monkeypatch.setattr(upstreams.Wms, 'warm_up', lambda self: None)
+    monkeypatch.setattr(upstreams.Wms, 'path', '/busy')
+    monkeypatch.setattr(upstreams.Wms, 'configuration', lambda self: """
+        ScriptAlias "/busy" "@ROOT@/busy"
+        <Location "/busy">
+            Require all granted
+        </Location>""")
+    busy = upstreams.Wms()
+    try:
+        for _ in range(2):
+            urllib.request.urlopen(busy.url(None) + upstreams.MAP, timeout=60).close()
+        found = busy.counts()
+        assert (found['requests'], found['connections'], found['missing']) == (2, 2, 0)
+        assert found['cpu'] >= 0.6
+        assert busy.counts()['requests'] == 0
+    finally:
+        busy.close()
+    assert not busy.httpd.leftovers and not busy.httpd.root.exists()
+
+
+def test_a_map_server_that_is_missing(monkeypatch):
+    """It is named, and its row is left out."""
+    monkeypatch.setattr(shutil, 'which', lambda name: None)
+    assert maps.missing('mapserver') == '-      mapserver: mapserv is not installed'
+    assert maps.missing('qgis') == '-      qgis: qgis-server is not installed'
 
 
 def judged_hits(rate, cpu, peer):
