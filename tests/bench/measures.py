@@ -22,6 +22,7 @@ from serve import serve
 from tileseed_httpd import wait_until
 
 OCEAN_ZOOM = int(os.environ.get('BENCH_OCEAN_ZOOM', 9))
+OCEAN_LEVELS = int(os.environ.get('BENCH_OCEAN_LEVELS', 1))
 TRUNCATE_ZOOM = int(os.environ.get('BENCH_TRUNCATE_ZOOM', 8))
 EDGE = 2                        # pixels at a tile's edge whose colour a JPEG reader may smooth
 
@@ -48,7 +49,8 @@ def memory(rig):
 
 def ocean(rig):
     """The requests for a world of which seven tenths are sea, and what became of its tiles."""
-    case = Case('ocean', OCEAN_ZOOM, meta=1, links=True, prune='uniform=1 sparse=on check=0.1')
+    case = Case('ocean', OCEAN_ZOOM, meta=1, links=True,
+                prune=f'uniform={OCEAN_LEVELS} sparse=on check=0.1')
     with Tileseed(rig, case) as ours:
         found = ours.seed()
         document = ours.httpd.get('/rest/tasks/1.json').json()

@@ -7,6 +7,7 @@
     photo    hills with a camera's noise, JPEG of quality 85
     uniform  one colour, RGBA
     plain    one colour, a palette, in each size of up to 16 x 16 tiles that joined metatiles have
+    land     fields, each of one colour: small files, so that millions of tiles fit into memory
     .ocean   where the world's sea is, for the stub: level by level, row by row from the bottom, a
              byte of 1 for a square without land, in Lambert's equal-area cylinder
 
@@ -93,6 +94,17 @@ def draw_map(seed):
     return picture
 
 
+def draw_fields(seed):
+    """Land that is drawn in little time: no part of 64 x 64 is of one colour."""
+    dice = random.Random(seed)
+    picture = Image.new('P', (FULL, FULL))
+    picture.putpalette(bytes(value for colour in (LAND, *AREAS) for value in colour[:3]))
+    pen = ImageDraw.Draw(picture)
+    for x, y in itertools.product(range(0, FULL, 32), repeat=2):
+        pen.rectangle((x, y, x + 31, y + 31), (x // 32 + y // 32) % 2 + 2 * dice.randrange(2))
+    return picture
+
+
 def flatten(picture):
     """A map without alpha: water is blue."""
     water = Image.new('RGBA', picture.size, AREAS[-1])
@@ -175,6 +187,7 @@ def draw(folder):
         picture = draw_map(variant)
         save(folder, 'rgba', variant, picture, PLAIN)
         save(folder, 'palette', variant, flatten(picture).quantize(256), PLAIN)
+        save(folder, 'land', variant, draw_fields(variant), PLAIN)
         save(folder, 'photo', variant, draw_photo(variant), WITH_GUTTER)
     save(folder, 'uniform', 0, Image.new('RGBA', (FULL, FULL), (170, 211, 223, 255)), PLAIN)
     for width, height in itertools.product(JOINED, JOINED):

@@ -68,7 +68,8 @@ class Rig:
     """The upstream and the caches; close() leaves nothing behind."""
 
     def __init__(self, stub, drawn):
-        if not all((drawn / name).exists() for name in ('.done', '.ocean', 'plain-0-4096x4096')):
+        wanted = ('.done', 'land-0-256x256', 'plain-0-4096x4096')
+        if not all((drawn / name).exists() for name in wanted):
             print('# drawing the pictures', flush=True)
             draw = Path(__file__).with_name('pictures.py')
             subprocess.run([sys.executable, draw, drawn], check=True)

@@ -71,7 +71,8 @@ def head():
 def cells(result):
     """The values of a line."""
     return (result.tiles / result.seconds, result.cpu * 1000 / result.tiles,
-            result.upstream * 1000 / result.tiles, result.memory, result.size / result.tiles, result.requests, result.connections)
+            result.upstream * 1000 / result.tiles, result.memory, result.size / result.tiles,
+            result.requests, result.connections)
 
 
 def ratios(ours, theirs):

@@ -16,7 +16,7 @@ from seeding import seeder_of
 from tileseed_httpd import MPMS, Httpd, wait_until
 from upstreams import cpu_of
 
-TIMEOUT = 600                   # seconds after which a run has failed
+TIMEOUT = int(os.environ.get('BENCH_TIMEOUT', 600))     # seconds after which a run has failed
 
 TILESEED = string.Template('''
 TileSeedStateDir "@ROOT@/state"

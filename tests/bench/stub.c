@@ -10,7 +10,7 @@
  * follows from the place of the box in web mercator, whatever else the request says, so that every
  * seeder gets the same picture for the same metatile.
  * Of KIND "mix" three in five are "uniform" and the others "rgba". Of KIND "ocean" what is sea in
- * the file .ocean of DIRECTORY is "uniform" and all else "palette". What is no GetMap, as the
+ * the file .ocean of DIRECTORY is "uniform" and all else "land". What is no GetMap, as the
  * question what the service offers, gets a 404 and is not counted.
  *
  * GET /counts answers what happened since the last such request: requests, the connections that
@@ -204,7 +204,7 @@ static const picture_t *find_picture(const char *kind, const char *query)
         kind = (column * 7 + row * 13 + level) % 5 < 3 ? "uniform" : "rgba";
     }
     if (strcmp(kind, "ocean") == 0) {
-        kind = is_sea(level, column, row) ? "uniform" : "palette";
+        kind = is_sea(level, column, row) ? "uniform" : "land";
     }
     bool is_plain = strcmp(kind, "uniform") == 0 || strcmp(kind, "plain") == 0;
     long variant = is_plain ? 0 : (column * 5 + row * 3 + level) % VARIANTS;

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+# SPDX-FileCopyrightText: the mod_tileseed authors
+"""What TileSeedPrune spares and misses on a real map: pruning.py [ZOOM [GEOJSON [BOX [LEVELS]]]]
+
+MapServer (FastCGI) draws the map of the demo, whose countries GEOJSON replaces; ogr2ogr and shptree
+make a file with an index of it. Two seeds of the levels 0 to ZOOM (7) follow, inside of BOX
+(MINX,MINY,MAXX,MAXY in EPSG:3857) if there is one:
+
+1. Without pruning. Which tiles are of one colour is read off the disk afterwards, and what pruning
+   would have spared and missed is worked out here, without the module: for metatiles of 1x1 and
+   4x4, and so many levels of one colour as TileSeedPrune has LEVELS. A subtree is wrong when any
+   tile of it is not of the colour above it.
+2. With `uniform=LEVELS check=100` (3) and metatiles of 1x1, by the module: its own counts.
+
+TILESEED_MODULE names the module.
+"""
+import collections
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'httpd'))
+
+# pylint: disable=wrong-import-position
+from PIL import Image                                                               # noqa: E402
+
+import upstreams                                                                    # noqa: E402
+from rig import MEMORY, Case                                                        # noqa: E402
+from seeders import Tileseed                                                        # noqa: E402
+from seeding import GRIDS, coords, geowebcache_path                                 # noqa: E402
+from tileseed_httpd import TOP                                                      # noqa: E402
+
+GRID = 'EPSG:3857'
+LEVELS = range(6)
+SOURCE = '''    CONNECTIONTYPE OGR
+    CONNECTION "world-110m.geojson"
+    DATA "countries"
+'''
+
+
+class Map(upstreams.Fcgi):
+    """MapServer over countries with an index."""
+    countries = TOP / 'conf/demo/world-110m.geojson'
+
+    def prepare(self):
+        super().prepare()
+        shapes, text = (self.httpd.path(f'demo/{name}') for name in ('countries.shp', 'world.map'))
+        for command in (['ogr2ogr', shapes, self.countries], ['shptree', shapes]):
+            subprocess.run(command, check=True, capture_output=True)
+        before = text.read_text(encoding='utf-8')
+        assert SOURCE in before
+        text.write_text(before.replace(SOURCE, '    DATA "countries"\n'), encoding='utf-8')
+
+
+class Rig:
+    """What a Tileseed wants: a place and an upstream."""
+
+    def __init__(self, upstream, folder):
+        self.url, self.counts, self.folder = upstream.url, upstream.counts, folder
+
+    def cache(self):
+        """An empty folder in place of the one before."""
+        path = self.folder / 'cache'
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        return path
+
+
+# The truth
+
+def colours(cache, tiles):
+    """{tile: its colour, None without one}. A tile of one colour is a link."""
+    known, found = {}, {}
+    for tile in tiles:
+        path = cache / geowebcache_path('bench', GRID, 'png', tile)
+        status = path.stat()
+        if status.st_nlink > 1 and status.st_ino not in known:
+            (_, known[status.st_ino]), = Image.open(path).convert('RGBA').getcolors()
+        found[tile] = known[status.st_ino] if status.st_nlink > 1 else None
+    return found
+
+
+def in_metatiles(found, meta):
+    """{(z, column, row) of a metatile: its colour} from the tiles that there are."""
+    parts = collections.defaultdict(set)
+    for (z, x, y), colour in found.items():
+        parts[z, x // meta, y // meta].add(colour)
+    return {place: next(iter(inside)) if len(inside) == 1 else None
+            for place, inside in parts.items()}
+
+
+def above(place, meta):
+    """The metatile above one; from the level that has more than one on it is at half of all."""
+    z, column, row = place
+    return (z - 1, column // 2, row // 2) if 2 ** z > meta else (z - 1, 0, 0)
+
+
+def judge(truth, meta, levels):
+    """(asked, pruned, wrong metatiles, subtrees, wrong subtrees) under the rule of TileSeedPrune:
+    `truth` are the colours of all metatiles."""
+    depths, tops, asked, wrong, broken = {}, {}, 0, 0, set()
+    subtrees = set()
+    for place in sorted(truth):
+        colour, parent = truth[place], above(place, meta)
+        if parent in tops:
+            top = tops[place] = tops[parent]
+            subtrees.add(top)
+            if colour != truth[top]:
+                wrong += 1
+                broken.add(top)
+            continue
+        asked += 1
+        if colour is not None:
+            same = truth.get(parent) == colour
+            depths[place] = depths.get(parent, 0) + 1 if same else 0
+            if depths[place] >= levels:
+                tops[place] = place
+    return asked, len(truth) - asked, wrong, len(subtrees), len(broken)
+
+
+def percent(part, whole):
+    """A share."""
+    return f'{100 * part / whole:.3f} %' if whole else '-'
+
+
+def tell(found):
+    """The table of what pruning would do."""
+    line = '| {:>8} | {:>6} | {:>9} | {:>7} | {:>8} | {:>13} | {:>9} | {:>15} |'
+    print(line.format('metatile', 'LEVELS', 'metatiles', 'asked', 'subtrees', 'wrong', 'pruned',
+                      'wrong'), flush=True)
+    print('|---:' * 8 + '|')
+    for meta in (1, 4):
+        truth = in_metatiles(found, meta)
+        for levels in LEVELS:
+            asked, pruned, wrong, subtrees, broken = judge(truth, meta, levels)
+            print(line.format(
+                f'{meta}x{meta}', levels, len(truth), f'{asked / len(truth):.3f}', subtrees,
+                f'{broken} {percent(broken, subtrees)}', pruned,
+                f'{wrong} {percent(wrong, pruned)}'), flush=True)
+
+
+# The two seeds
+
+def seed(rig, case, box):
+    """One task; returns its document and what it leaves, read by whoever is called with it."""
+    more = {'bounds': coords(*box)} if box else {}
+    with Tileseed(rig, case) as ours:
+        ours.seed(**more)
+        document = ours.httpd.get('/rest/tasks/1.json').json()
+    return document, rig.folder / 'cache'
+
+
+def measure(zoom, box, levels):
+    """Both."""
+    tiles = GRIDS[GRID].between(0, zoom, box)
+    case = Case('map', zoom, meta=16, links=True, in_flight=4)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(
+            prefix='tileseed-bench-', dir=MEMORY)))
+        folder.chmod(0o755)
+        upstream = Map()
+        stack.callback(upstream.close)
+        rig = Rig(upstream, folder)
+        document, cache = seed(rig, case, box)
+        print(f'{document["tilesMade"]} tiles, levels 0 to {zoom}, of {Map.countries.name}')
+        tell(colours(cache, tiles))
+        case.meta, case.prune = 1, f'uniform={levels} sparse=on check=100'
+        document, _ = seed(rig, case, box)
+        print(f'by the module, {case.prune}: {document["tilesMade"]} tiles made, '
+              f'{document["tilesPruned"]} pruned, {document["upstreamRequests"]} requests; of '
+              f'{document["prunedChecked"]} metatiles that were looked at '
+              f'{document["prunedWrong"]} were wrong')
+
+
+def main(zoom='7', countries='', box='', levels='3'):
+    """All of it."""
+    if countries:
+        Map.countries = Path(countries)
+    missing = [name for name in ('ogr2ogr', 'shptree') if not shutil.which(name)]
+    lacks = Map.lacks() or (missing and missing[0])
+    if lacks:
+        sys.exit(f'{lacks} is not installed')
+    measure(int(zoom), tuple(map(float, box.split(','))) if box else None, int(levels))
+
+
+if __name__ == '__main__':
+    os.environ.setdefault('PYTHONDONTWRITEBYTECODE', '1')
+    main(*sys.argv[1:])
