@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""What TileSeedPrune spares and misses on a real map: pruning.py [ZOOM [GEOJSON [BOX [LEVELS]]]]
+"""What TileSeedPrune spares and misses on a real map: pruning.py [OPTIONS]
 
-MapServer (FastCGI) draws the map of the demo, whose countries GEOJSON replaces; ogr2ogr and shptree
-make a file with an index of it. Two seeds of the levels 0 to ZOOM (7) follow, inside of BOX
-(MINX,MINY,MAXX,MAXY in EPSG:3857) if there is one:
+    --zoom Z            the last level, 7
+    --countries FILE    GeoJSON in place of the demo's countries
+    --filled            countries without outlines, which show what is smaller than a pixel
+    --box A,B,C,D       seeds inside of these bounds alone, in EPSG:3857
+    --levels N          lets the module prune as well, with uniform=N
+
+MapServer (FastCGI) draws the map of the demo; ogr2ogr and shptree make a file with an index of its
+countries. One or two seeds follow:
 
 1. Without pruning. Which tiles are of one colour is read off the disk afterwards, and what pruning
    would have spared and missed is worked out here, without the module: for metatiles of 1x1 and
    4x4, and so many levels of one colour as TileSeedPrune has LEVELS. A subtree is wrong when any
    tile of it is not of the colour above it.
-2. With `uniform=LEVELS check=100` (3) and metatiles of 1x1, by the module: its own counts.
+2. With `uniform=N check=100` and metatiles of 1x1, by the module: its own counts.
 
 TILESEED_MODULE names the module.
 """
+import argparse
 import collections
 import contextlib
-import os
 import shutil
 import subprocess
 import sys
@@ -40,20 +45,25 @@ SOURCE = '''    CONNECTIONTYPE OGR
     CONNECTION "world-110m.geojson"
     DATA "countries"
 '''
+OUTLINE = ' OUTLINECOLOR 150 140 125 WIDTH 0.6'
 
 
 class Map(upstreams.Fcgi):
     """MapServer over countries with an index."""
     countries = TOP / 'conf/demo/world-110m.geojson'
+    outlined = True
 
     def prepare(self):
         super().prepare()
         shapes, text = (self.httpd.path(f'demo/{name}') for name in ('countries.shp', 'world.map'))
         for command in (['ogr2ogr', shapes, self.countries], ['shptree', shapes]):
             subprocess.run(command, check=True, capture_output=True)
-        before = text.read_text(encoding='utf-8')
-        assert SOURCE in before
-        text.write_text(before.replace(SOURCE, '    DATA "countries"\n'), encoding='utf-8')
+        changes = {SOURCE: '    DATA "countries"\n'} | ({} if self.outlined else {OUTLINE: ''})
+        content = text.read_text(encoding='utf-8')
+        for old, new in changes.items():
+            assert old in content
+            content = content.replace(old, new)
+        text.write_text(content, encoding='utf-8')
 
 
 class Rig:
@@ -168,6 +178,8 @@ def measure(zoom, box, levels):
         document, cache = seed(rig, case, box)
         print(f'{document["tilesMade"]} tiles, levels 0 to {zoom}, of {Map.countries.name}')
         tell(colours(cache, tiles))
+        if levels is None:
+            return
         case.meta, case.prune = 1, f'uniform={levels} sparse=on check=100'
         document, _ = seed(rig, case, box)
         print(f'by the module, {case.prune}: {document["tilesMade"]} tiles made, '
@@ -176,17 +188,27 @@ def measure(zoom, box, levels):
               f'{document["prunedWrong"]} were wrong')
 
 
-def main(zoom='7', countries='', box='', levels='3'):
+def options():
+    """The command line."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--zoom', type=int, default=7)
+    parser.add_argument('--countries', type=Path, default=Map.countries)
+    parser.add_argument('--filled', action='store_true')
+    parser.add_argument('--box', type=lambda text: tuple(map(float, text.split(','))))
+    parser.add_argument('--levels', type=int)
+    return parser.parse_args()
+
+
+def main():
     """All of it."""
-    if countries:
-        Map.countries = Path(countries)
+    asked = options()
+    Map.countries, Map.outlined = asked.countries, not asked.filled
     missing = [name for name in ('ogr2ogr', 'shptree') if not shutil.which(name)]
     lacks = Map.lacks() or (missing and missing[0])
     if lacks:
         sys.exit(f'{lacks} is not installed')
-    measure(int(zoom), tuple(map(float, box.split(','))) if box else None, int(levels))
+    measure(asked.zoom, asked.box, asked.levels)
 
 
 if __name__ == '__main__':
-    os.environ.setdefault('PYTHONDONTWRITEBYTECODE', '1')
-    main(*sys.argv[1:])
+    main()

@@ -16,6 +16,7 @@ import auto                                                         # noqa: E402
 import bench                                                        # noqa: E402
 import maps                                                         # noqa: E402
 import measures                                                     # noqa: E402
+import pruning                                                      # noqa: E402
 import rig                                                          # noqa: E402
 import rows                                                         # noqa: E402
 import serve                                                        # noqa: E402
@@ -197,3 +198,35 @@ def test_verdicts_of_auto(tiles, beginning, verdicts):
     """Sizes that are too slow, and trials that take too long, are seen."""
     found = auto.judge('20+5', sent(tiles, 10, beginning), {'4x4': 500, '16x16': 1000})
     assert [line.split()[0] for line in found if not line.startswith(' ')] == verdicts
+
+
+def colours_of(lands, last):
+    """{tile: its colour} of the levels 0 to `last`: a tile of a land, or with one below, has none;
+    a land is a tile, and shows from its own level on or from another."""
+    def is_wet(tile):
+        z, x, y = tile
+        for (level, column, row), shown in lands.items():
+            up, down = max(level - z, 0), max(z - level, 0)
+            if z >= shown and (column >> up, row >> up) == (x >> down, y >> down):
+                return False
+        return True
+    return {(z, x, y): 'sea' if is_wet((z, x, y)) else None
+            for z in range(last + 1) for x in range(2 ** z) for y in range(2 ** z)}
+
+
+@pytest.mark.parametrize('lands, meta, levels, expected', [
+    # a land in one of four quarters: three quarters are pruned below level 1, or below level 2
+    ({(1, 0, 0): 0}, 1, 0, (1 + 4 + 4 + 16, 60, 0, 3, 0)),
+    ({(1, 0, 0): 0}, 1, 1, (1 + 4 + 16 + 16, 48, 0, 12, 0)),
+    # an island of one tile of level 3 in another quarter, which level 1 and 2 don't show
+    ({(1, 0, 0): 0, (3, 7, 7): 3}, 1, 0, (25, 60, 1, 3, 1)),
+    ({(1, 0, 0): 0, (3, 7, 7): 3}, 1, 1, (37, 48, 1, 12, 1)),
+    ({(1, 0, 0): 0, (3, 7, 7): 2}, 1, 1, (37 + 4, 44, 0, 11, 0)),
+    # metatiles of 2 x 2: level 1 is one, with land; level 2 has four, three of them of one colour
+    ({(1, 0, 0): 0}, 2, 0, (1 + 1 + 4 + 4, 12, 0, 3, 0)),
+    ({(1, 0, 0): 0}, 2, 1, (22, 0, 0, 0, 0)),
+])
+def test_what_pruning_misses(lands, meta, levels, expected):
+    """(asked, pruned, wrong metatiles, subtrees, wrong subtrees) of four levels, by hand."""
+    truth = pruning.in_metatiles(colours_of(lands, 3), meta)
+    assert pruning.judge(truth, meta, levels) == expected
