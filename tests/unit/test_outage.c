@@ -62,7 +62,11 @@ static int setup(void **state)
     run.progress.state = TSEED_RUNNING;
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
     stages = tseed_stages_create(&(tseed_stages_uses_t){
-        .context = &context, .session = &session, .runs = &runs, .display = display});
+        .context = &context,
+        .session = &session,
+        .runs = &runs,
+        .sharing = tseed_sharing_create(&context, &runs, display),
+        .display = display});
     outage = tseed_outage_create(&context, &runs, stages, display);
     return tseed_fetcher_create(&context.fetcher, ignore_fetch, NULL, pool);
 }

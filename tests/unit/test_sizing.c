@@ -78,7 +78,7 @@ static int begin(void **state)
     settings = (tseed_settings_t){.workers = 2};
     session.state = (void *)&note; /* any but NULL: what reads and writes it is replaced above */
     upstream = (tseed_upstream_t){.name = "ows", .connections = 4, .timeout = 1};
-    format = (tseed_format_t){.mime = "image/png"};
+    format = (tseed_format_t){.mime = "image/png", .from = "image/png"};
     subset = (tseed_subset_t){.gridset = gridset, .zoom_last = 20, .extent = gridset->extent};
     layer = (tseed_layer_t){
         .name = "roads", .most_width = 16, .most_height = 16, .source = {.count = 1}};
@@ -279,7 +279,7 @@ static void test_sizing__larger_requests_are_tried_when_answers_turn_out_short(v
     for (int late = 0; late < 24; late++) {
         int largest_asked = 0;
 
-        format.mime = apr_psprintf(pool, "image/%d", late); /* nothing is known of it */
+        format.from = apr_psprintf(pool, "image/%d", late); /* nothing is known of it */
         run.pixel_bytes = 3;
         for (int i = 0; i < 40; i++) {
             const int asked = metatiles_of(ask(Z, 100, 10));
@@ -335,7 +335,7 @@ static void test_sizing__another_layer_knows_nothing_of_it(void **state)
     layer.name = "rivers";
     assert_int_equal(choose_at(Z).why, TSEED_SIZE_TRIAL);
     layer.name = "roads";
-    format.mime = "image/jpeg";
+    format.from = "image/jpeg";
     assert_int_equal(choose_at(Z).why, TSEED_SIZE_TRIAL);
 }
 
