@@ -23,6 +23,7 @@ import argparse
 import collections
 import contextlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,7 @@ def options():
 
 def main():
     """All of it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))     # so that everything is cleaned up
     asked = options()
     Map.countries, Map.outlined = asked.countries, not asked.filled
     missing = [name for name in ('ogr2ogr', 'shptree') if not shutil.which(name)]
