@@ -10,7 +10,7 @@
 
 #define UNIFORM       "uniform"
 #define DEPTH_MOST    30
-#define DEPTH_DEFAULT 3
+#define DEPTH_DEFAULT 2
 #define SHARE_DEFAULT 1
 
 /* A percentage, perhaps with a point. */
