@@ -258,13 +258,16 @@ static int follow_partner(tseed_dispatch_t *dispatch, tseed_run_t *run)
 }
 
 /* Begins one stage of one job of a run, the latest stage first. Returns whether there was one. */
-static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run)
+static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)
 {
     if (may_cut(dispatch, run) && begin_ready(dispatch, run)) {
         return 1;
     }
     if (run->task->type == TSEED_TRUNCATE) {
         return begin_level(dispatch, run);
+    }
+    if (tseed_sharing_waits(dispatch->uses.sharing, run, now)) {
+        return 0;
     }
     if (run->ready.count <= run->threads && follow_partner(dispatch, run)) {
         return 1;
@@ -289,9 +292,8 @@ static void feed_tasks(void *module)
     do {
         begun = 0;
         for (tseed_run_t *run = dispatch->uses.runs->tasks; run; run = run->next_run) {
-            if (run->phase == TSEED_RUN_GOING && now >= run->pause_until &&
-                !tseed_sharing_waits(dispatch->uses.sharing, run, now)) {
-                begun += feed_run(dispatch, run);
+            if (run->phase == TSEED_RUN_GOING && now >= run->pause_until) {
+                begun += feed_run(dispatch, run, now);
             }
         }
     } while (begun > 0);

@@ -21,7 +21,7 @@
 struct tseed_shared_request_t {
     tseed_shared_request_t *next;
     uint64_t picture;
-    const tseed_run_t *run; /* who has asked; compared only */
+    const tseed_book_tileset_t *booked; /* of the run that has asked; compared only */
     tseed_range_t asked;
     int address;
     char condition[TSEED_CONDITION_SIZE];
@@ -90,9 +90,10 @@ static int may_share(const tseed_run_t *run)
     return run->phase == TSEED_RUN_GOING && run->task->type != TSEED_TRUNCATE;
 }
 
+/* Runs of one tile set find each other's tiles. */
 static int are_partners(const tseed_sharing_t *sharing, tseed_run_t *run, tseed_run_t *other)
 {
-    return run != other && may_share(other) &&
+    return run->booked != other->booked && may_share(other) &&
            picture_get(sharing, run) == picture_get(sharing, other);
 }
 
@@ -181,7 +182,7 @@ static tseed_shared_request_t *find(tseed_sharing_t *sharing, tseed_run_t *run,
     tseed_shared_request_t *request = sharing->requests;
 
     while (request &&
-           (request->run == run || request->is_closed ||
+           (request->booked == run->booked || request->is_closed ||
             request->picture != picture_get(sharing, run) || !contains(&request->asked, tiles))) {
         request = request->next;
     }
@@ -262,7 +263,7 @@ void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int addres
     request = tseed_memory_get(sizeof(*request));
     *request = (tseed_shared_request_t){.next = sharing->requests,
                                         .picture = leader->run->picture,
-                                        .run = leader->run,
+                                        .booked = leader->run->booked,
                                         .asked = leader->asked,
                                         .address = address,
                                         .leader = leader,
@@ -355,7 +356,7 @@ void tseed_sharing_drain(tseed_sharing_t *sharing, const tseed_run_t *run)
 static int is_needed(const tseed_sharing_t *sharing, const tseed_shared_request_t *request)
 {
     for (tseed_run_t *run = sharing->runs->tasks; run; run = run->next_run) {
-        if (run != request->run && may_share(run) &&
+        if (run->booked != request->booked && may_share(run) &&
             picture_get(sharing, run) == request->picture) {
             return 1;
         }

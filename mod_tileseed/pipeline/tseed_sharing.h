@@ -3,11 +3,11 @@
 /* Sharing: runs that need the same pictures of an upstream, as the tile sets of two formats do,
  * fetch each picture once.
  *
- * Runs are partners when their requests for the same tiles are the same. A request of a run that
- * has partners is entered here when it goes out. A partner's job whose tiles lie in the request
- * follows it: the job gets a copy of the answer, as if it had been fetched. An answer that a
- * partner has not had is kept for a while. A run that is ahead of its partner waits for it if that
- * saves more requests than it delays. Main thread only. */
+ * Runs of several tile sets are partners when their requests for the same tiles are the same. A
+ * request of a run that has partners is entered here when it goes out. A partner's job whose tiles
+ * lie in the request follows it: the job gets a copy of the answer, as if it had been fetched. An
+ * answer that a partner has not had is kept for a while. A run that is ahead of its partner waits
+ * for it if that saves more requests than it delays. Main thread only. */
 #ifndef TSEED_SHARING_H
 #define TSEED_SHARING_H
 
@@ -21,7 +21,7 @@ typedef struct tseed_sharing_t tseed_sharing_t;
 tseed_sharing_t *tseed_sharing_create(const tseed_context_t *context, const tseed_runs_t *runs,
                                        const tseed_display_t *display);
 
-/* Whether a run is to begin nothing just now: a partner that is behind catches up. now: monotonic.
+/* Whether a run is to ask for nothing just now: a partner that is behind catches up. now: monotonic.
  */
 int tseed_sharing_waits(tseed_sharing_t *sharing, tseed_run_t *run, apr_time_t now);
 

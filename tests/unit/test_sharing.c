@@ -59,6 +59,7 @@ static void make_run(int i, const char *url)
     tasks[i] = (tseed_task_t){.id = i + 1, .layer = "a", .meta_width = 2, .meta_height = 2};
     *run = (tseed_run_t){.task = &tasks[i],
                          .tileset = fixture->tileset,
+                         .booked = (void *)fixture, /* any of its own */
                          .terminated = 1, /* so that the board has no slot of it */
                          .measured_at = NOW,
                          .next_run = i + 1 < RUNS ? run + 1 : NULL};
@@ -196,6 +197,10 @@ static void test_sharing__other_pictures_are_no_use(void **state)
     assert_false(follows(job_of(OTHER, 3, 4)));
     assert_false(follows(job_of(WEBP, 3, 5)));
     assert_false(follows(job_of(PNG, 3, 4))); /* of the run itself */
+    all[OTHER].booked = all[PNG].booked;
+    all[OTHER].picture = all[PNG].picture;
+    assert_false(follows(job_of(OTHER, 3, 4))); /* of its tile set */
+    all[OTHER].picture = 0;
     tasks[WEBP].gutter = 3;
     all[WEBP].picture = 0;
     assert_false(follows(job_of(WEBP, 3, 4)));
