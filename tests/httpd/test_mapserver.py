@@ -17,7 +17,8 @@ from test_seed_map import compare, paths_of, same, stored
 from tileseed_httpd import MAPSERV, one_mpm, wait_until
 
 SUMMARY = 'failed answers? of the upstream'
-DIED = 'End of script output before headers|Premature end of script headers|mapserver'
+DIED = ('End of script output before headers|Premature end of script headers|mapserver|'
+        'Script timed out before returning headers|AH01259')       # httpd kills what hangs
 GRID = 'EPSG:3857'
 LAST = 2                # the last level, of 4 x 4 tiles
 SCRIPT = '''#!/bin/sh
