@@ -21,8 +21,8 @@ typedef struct tseed_sharing_t tseed_sharing_t;
 tseed_sharing_t *tseed_sharing_create(const tseed_context_t *context, const tseed_runs_t *runs,
                                        const tseed_display_t *display);
 
-/* Whether a run is to ask for nothing just now: a partner that is behind catches up. now: monotonic.
- */
+/* Whether a run is to ask for nothing just now: a partner that is behind catches up. now:
+ * monotonic. */
 int tseed_sharing_waits(tseed_sharing_t *sharing, tseed_run_t *run, apr_time_t now);
 
 /* The cell of the partner's request that a metatile of a run lies in. {0, 0}: there is none. */

@@ -85,7 +85,7 @@ class Du(Beside):
         """One reading, while the seeder stands."""
         os.kill(seeder, signal.SIGSTOP)
         try:
-            wait_until(lambda: stands(seeder))
+            wait_until(lambda: stands(seeder) or seeder_of(self.httpd) != seeder)   # it was killed
             return disk(self.httpd, self.below)
         finally:
             os.kill(seeder, signal.SIGCONT)
