@@ -56,7 +56,8 @@ tseed_sharing_t *tseed_sharing_create(const tseed_context_t *context, const tsee
 /* ---- partners ---- */
 
 /* Digest of all that decides which picture is asked for, except the tiles: of the requests for one
- * tile, and of what becomes of their answers before they are cut. */
+ * tile, of the upstreams, whose credentials and headers may differ where addresses do not, and of
+ * what becomes of the answers before they are cut. */
 static uint64_t picture_of(const tseed_run_t *run, apr_pool_t *pool)
 {
     static const tseed_range_t tile = {0, 0, 0, 0, 0};
@@ -71,8 +72,10 @@ static uint64_t picture_of(const tseed_run_t *run, apr_pool_t *pool)
     for (int i = 0; i < layer->source.count; i++) {
         tseed_ask_t ask = {.tileset = &run->tileset, .whole = &tile, .gutter = run->task->gutter};
         const char *url = tseed_source_url(&ask, i, pool);
+        const tseed_upstream_t *upstream = layer->source.addresses[i].upstream;
 
         picture = tseed_digest(url, strlen(url), picture);
+        picture = tseed_digest(&upstream, sizeof(upstream), picture);
     }
     return picture ? picture : 1;
 }

@@ -24,6 +24,7 @@
 /* Tasks of one layer in two formats, and of another layer. */
 enum { PNG, WEBP, OTHER, RUNS };
 
+static const tseed_upstream_t server, other_server;
 static tileset_fixture_t tilesets[RUNS];
 static tseed_task_t tasks[RUNS];
 static tseed_run_t all[RUNS];
@@ -33,7 +34,7 @@ static tseed_session_t session;
 static tseed_cache_t cache;
 static tseed_mailbox_t mailbox;
 static tseed_sharing_t *sharing;
-static tseed_job_t jobs[8];
+static tseed_job_t jobs[12];
 static int count;
 static const tseed_job_t *back[8]; /* the jobs that have come back */
 static int backs;
@@ -55,7 +56,7 @@ static void make_run(int i, const char *url)
     fixture->subset.gridset = gridset;
     fixture->layer.source.kind = TSEED_SOURCE_XYZ;
     fixture->layer.source.count = 1;
-    fixture->layer.source.addresses[0].url = url;
+    fixture->layer.source.addresses[0] = (tseed_address_t){url, &server};
     tasks[i] = (tseed_task_t){.id = i + 1, .layer = "a", .meta_width = 2, .meta_height = 2};
     *run = (tseed_run_t){.task = &tasks[i],
                          .tileset = fixture->tileset,
@@ -204,6 +205,13 @@ static void test_sharing__other_pictures_are_no_use(void **state)
     tasks[WEBP].gutter = 3;
     all[WEBP].picture = 0;
     assert_false(follows(job_of(WEBP, 3, 4)));
+    tasks[WEBP].gutter = 0;
+    all[WEBP].picture = 0;
+    tilesets[WEBP].layer.source.addresses[0].upstream = &other_server; /* with other credentials */
+    assert_false(follows(job_of(WEBP, 3, 4)));
+    tilesets[WEBP].layer.source.addresses[0].upstream = &server;
+    all[WEBP].picture = 0;
+    assert_true(follows(job_of(WEBP, 3, 4)));
 }
 
 static void test_sharing__a_larger_request_serves_its_parts(void **state)
