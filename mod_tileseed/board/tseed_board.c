@@ -31,6 +31,7 @@ uint64_t tseed_board_layout(void)
         sizeof(tseed_board_blame_t),
         sizeof(tseed_board_upstream_t),
         sizeof(tseed_quota_gauge_t),
+        sizeof(tseed_quota_rule_t),
         sizeof(tseed_progress_t),
         offsetof(tseed_progress_t, made),
         offsetof(tseed_progress_t, rate),

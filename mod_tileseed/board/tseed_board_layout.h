@@ -35,6 +35,7 @@ static_assert(sizeof(tseed_board_quota_t) % 8 == 0, "records are copied in whole
 static_assert(sizeof(tseed_progress_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_upstream_gauge_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_quota_gauge_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_quota_rule_t) % 8 == 0, "records are copied in whole words");
 
 typedef struct {
     _Alignas(TSEED_BOARD_LINE) _Atomic int64_t id; /* 0: free */
@@ -110,6 +111,9 @@ typedef struct {
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
     tseed_word_t quota_turn; /* 0: nothing yet */
     tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
+
+    tseed_word_t rule_turn; /* 0: nothing yet */
+    tseed_word_t rule[2 * TSEED_WORDS(tseed_quota_rule_t)];
 
     tseed_word_t usage_turn; /* 0: nothing yet */
     tseed_word_t usage[2 * TSEED_WORDS(tseed_quota_gauge_t)];

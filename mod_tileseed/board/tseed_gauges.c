@@ -4,6 +4,7 @@
 #include "board/tseed_gauges.h"
 
 #include "board/tseed_board_layout.h"
+#include "protocol/tseed_quota_config.h"
 
 #define TRIES 512 /* of a reader; the writer writes once a second */
 
@@ -42,6 +43,15 @@ void tseed_gauges_quota_set(tseed_board_t *board, const tseed_quota_gauge_t *gau
     }
 }
 
+void tseed_gauges_rule_set(tseed_board_t *board, const tseed_quota_rule_t *rule)
+{
+    tseed_segment_t *segment = board->segment;
+
+    if (tseed_pair_show(&segment->rule_turn, segment->rule, rule, TSEED_WORDS(*rule))) {
+        tseed_board_change(board);
+    }
+}
+
 unsigned tseed_gauges_upstreams(const tseed_board_t *board)
 {
     const uint64_t used =
@@ -72,4 +82,16 @@ int tseed_gauges_quota_get(const tseed_board_t *board, tseed_quota_gauge_t *gaug
     const tseed_segment_t *segment = board->segment;
 
     return copy(gauge, &segment->usage_turn, segment->usage, TSEED_WORDS(*gauge));
+}
+
+int tseed_gauges_rule_get(const tseed_board_t *board, tseed_quota_rule_t *rule)
+{
+    const tseed_segment_t *segment = board->segment;
+
+    if (!copy(rule, &segment->rule_turn, segment->rule, TSEED_WORDS(*rule))) {
+        return 0;
+    }
+    rule->enabled = rule->enabled != 0;
+    rule->policy = rule->policy == TSEED_POLICY_LRU ? TSEED_POLICY_LRU : TSEED_POLICY_LFU;
+    return 1;
 }

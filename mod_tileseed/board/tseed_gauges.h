@@ -23,13 +23,17 @@ void tseed_gauges_upstream_set(tseed_board_t *board, unsigned number,
 /* Shows the disk quota. Seeder, main thread. */
 void tseed_gauges_quota_set(tseed_board_t *board, const tseed_quota_gauge_t *gauge);
 
+/* Shows the quota configuration that is in force. Seeder, main thread. */
+void tseed_gauges_rule_set(tseed_board_t *board, const tseed_quota_rule_t *rule);
+
 /* How many upstreams there are. Any process. */
 unsigned tseed_gauges_upstreams(const tseed_board_t *board);
 
-/* Copy a gauge; 0 if there is none, or if it can't be read just now. Texts end within their space,
- * whatever stands there. Any process. */
+/* Copy a gauge; 0 if there is none, or if it can't be read just now. Texts end within their space
+ * and a policy is one, whatever stands there. Any process. */
 int tseed_gauges_upstream_get(const tseed_board_t *board, unsigned number,
                               tseed_upstream_gauge_t *gauge);
 int tseed_gauges_quota_get(const tseed_board_t *board, tseed_quota_gauge_t *gauge);
+int tseed_gauges_rule_get(const tseed_board_t *board, tseed_quota_rule_t *rule);
 
 #endif

@@ -128,15 +128,12 @@ static void read_tasks(const tseed_rest_t *rest, tseed_overview_t *overview)
 static void read_quota(const tseed_rest_t *rest, tseed_overview_t *overview)
 {
     apr_pool_t *pool = rest->r->pool;
-    tseed_quota_config_t *config = apr_palloc(pool, sizeof(*config));
+    tseed_quota_rule_t *rule = apr_palloc(pool, sizeof(*rule));
     tseed_quota_gauge_t *quota = apr_palloc(pool, sizeof(*quota));
-    int64_t version;
-    const char *shown = tseed_board_quota_get(rest->board, &version, pool);
 
     overview->settings = &rest->conf->settings;
-    *config = rest->conf->settings.quota;
-    if (shown && tseed_quota_config_load(config, shown, pool) == NULL) {
-        overview->config = config;
+    if (tseed_gauges_rule_get(rest->board, rule)) {
+        overview->rule = rule;
     }
     if (!rest->dir->layers && tseed_gauges_quota_get(rest->board, quota)) {
         overview->quota = quota;

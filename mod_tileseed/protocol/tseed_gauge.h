@@ -39,6 +39,13 @@ typedef struct {
     char cause[TSEED_GAUGE_CAUSE_SIZE]; /* UTF-8, without secrets; "" when it is well */
 } tseed_upstream_gauge_t;
 
+/* What the quota configuration says of all layers together. */
+typedef struct {
+    int64_t enabled;
+    int64_t policy; /* tseed_policy_t */
+    int64_t bytes;  /* the limit */
+} tseed_quota_rule_t;
+
 /* The disk quota of all layers. Times are wall time, 0: never. */
 typedef struct {
     int64_t is_complete; /* all tile sets are counted */

@@ -77,7 +77,7 @@ static void add_limit(tseed_json_t *json, const tseed_overview_t *overview)
     const int64_t files = overview->settings->quota_files;
 
     tseed_json_open(json, "limit", '{');
-    tseed_json_number(json, "bytes", overview->config->quota.bytes);
+    tseed_json_number(json, "bytes", overview->rule->bytes);
     tseed_json_known(json, "files", files < INT64_MAX, files);
     tseed_json_number(json, "minFree", overview->settings->min_free);
     tseed_json_close(json, '}');
@@ -125,19 +125,19 @@ static void add_unknown(tseed_json_t *json)
 
 static void add_quota(tseed_json_t *json, const tseed_overview_t *overview)
 {
-    const tseed_quota_config_t *config = overview->config;
+    const tseed_quota_rule_t *rule = overview->rule;
     const tseed_quota_gauge_t *quota = overview->quota;
 
-    if (!config) {
+    if (!rule) {
         tseed_json_raw(json, "quota", NULL);
         return;
     }
     tseed_json_open(json, "quota", '{');
-    tseed_json_flag(json, "enabled", config->enabled);
-    tseed_json_words(json, "policy", tseed_policy_name(config->policy));
+    tseed_json_flag(json, "enabled", rule->enabled != 0);
+    tseed_json_words(json, "policy", tseed_policy_name((tseed_policy_t)rule->policy));
     add_limit(json, overview);
     if (quota) {
-        add_used(json, quota, config->quota.bytes);
+        add_used(json, quota, rule->bytes);
         tseed_json_number(json, "tasksWaiting", quota->tasks);
         tseed_json_flag(json, "complete", quota->is_complete != 0);
         tseed_json_number(json, "pagesInDoubt", quota->in_doubt);

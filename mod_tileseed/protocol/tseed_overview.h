@@ -48,7 +48,7 @@ typedef struct {
     apr_array_header_t *tasks; /* of tseed_overview_task_t, RUNNING ones first */
     int is_whole;              /* the tasks are all that there are */
     const tseed_settings_t *settings;
-    const tseed_quota_config_t *config;  /* NULL: not known yet */
+    const tseed_quota_rule_t *rule;      /* NULL: not known yet */
     const tseed_quota_gauge_t *quota;    /* NULL: not known yet, or about layers that are not to be
                                          * shown */
     const apr_array_header_t *upstreams; /* of tseed_overview_upstream_t */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/tseed_log.h"
+#include "board/tseed_gauges.h"
 #include "protocol/tseed_quota_config.h"
 
 struct tseed_quota_adoption_t {
@@ -78,6 +79,9 @@ static void adopt(tseed_quota_adoption_t *adoption, const char *saved)
     }
     adoption->uses.cache->quota = config;
     adoption->pool = pool;
+    tseed_gauges_rule_set(
+        adoption->uses.context->board,
+        &(tseed_quota_rule_t){config.enabled, config.policy, config.quota.bytes});
     tseed_evict_configure(adoption->uses.evict);
 }
 

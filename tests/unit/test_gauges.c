@@ -8,6 +8,7 @@
 
 #include "board_fixture.h"
 #include "board/tseed_gauges.h"
+#include "protocol/tseed_quota_config.h"
 #include "seeder/tseed_gauge_display.h"
 
 #define ROUNDS 20000
@@ -123,6 +124,28 @@ static void test_gauges__a_change_is_counted_when_readers_see_it(void **state)
     quota.used_bytes = 0;
     tseed_gauges_quota_set(board, &quota);
     assert_int_equal(changes(), 1);
+}
+
+static void test_gauges__keep_the_quota_configuration(void **state)
+{
+    const tseed_quota_rule_t rule = {1, TSEED_POLICY_LRU, INT64_C(7) << 40};
+    const tseed_quota_rule_t nonsense = {-1, 77, 5};
+    tseed_quota_rule_t found;
+
+    (void)state;
+    assert_false(tseed_gauges_rule_get(board, &found));
+    changes();
+    tseed_gauges_rule_set(board, &rule);
+    assert_int_equal(changes(), 1);
+    tseed_gauges_rule_set(board, &rule);
+    assert_int_equal(changes(), 0);
+    assert_true(tseed_gauges_rule_get(board, &found));
+    assert_memory_equal(&found, &rule, sizeof(rule));
+    tseed_gauges_rule_set(board, &nonsense);
+    assert_true(tseed_gauges_rule_get(board, &found));
+    assert_int_equal(found.enabled, 1);
+    assert_int_equal(found.policy, TSEED_POLICY_LFU);
+    assert_int_equal(found.bytes, 5);
 }
 
 /* The same upstream again is a change to readers that a new seeder has sent away. */
@@ -296,6 +319,7 @@ int main(void)
         TEST(of_upstreams_go_with_their_seeder),
         TEST(nonsense_on_the_board_harms_nobody),
         TEST(a_change_is_counted_when_readers_see_it),
+        TEST(keep_the_quota_configuration),
         TEST(what_comes_back_is_a_change),
         TEST(tasks_and_seeder_count_too),
         TEST(all_else_does_not_count),

@@ -88,14 +88,11 @@ static void test_overview__of_a_quota(void **state)
                                        .clean_pages = 3,
                                        .clean_bytes = 4,
                                        .clean_files = 9};
-    tseed_quota_config_t config;
+    const tseed_quota_rule_t rule = {1, TSEED_POLICY_LFU, 1000};
     tseed_overview_t overview = empty();
 
     (void)state;
-    tseed_quota_config_init(&config, 4096, pool);
-    config.enabled = 1;
-    config.quota.bytes = 1000;
-    overview.config = &config;
+    overview.rule = &rule;
     overview.quota = &quota;
     assert_non_null(strstr(
         tseed_overview_document(&overview, pool),
@@ -112,13 +109,11 @@ static void test_overview__of_a_quota(void **state)
 static void test_overview__nothing_is_free_over_the_limit(void **state)
 {
     const tseed_quota_gauge_t quota = {.used_bytes = 1001, .disk_free = 0};
-    tseed_quota_config_t config;
+    const tseed_quota_rule_t rule = {0, TSEED_POLICY_LFU, 1000};
     tseed_overview_t overview = empty();
 
     (void)state;
-    tseed_quota_config_init(&config, 4096, pool);
-    config.quota.bytes = 1000;
-    overview.config = &config;
+    overview.rule = &rule;
     overview.quota = &quota;
     assert_non_null(strstr(tseed_overview_document(&overview, pool),
                            "\"free\":{\"bytes\":0,\"disk\":0},\"tasksWaiting\":0,"
@@ -129,12 +124,11 @@ static void test_overview__nothing_is_free_over_the_limit(void **state)
 /* Where some layers alone are seen, sums of all are not. */
 static void test_overview__sums_that_are_not_to_be_seen_are_null(void **state)
 {
-    tseed_quota_config_t config;
+    const tseed_quota_rule_t rule = {0, TSEED_POLICY_LFU, 500 << 20};
     tseed_overview_t overview = empty();
 
     (void)state;
-    tseed_quota_config_init(&config, 4096, pool);
-    overview.config = &config;
+    overview.rule = &rule;
     assert_non_null(strstr(tseed_overview_document(&overview, pool),
                            "\"minFree\":77},\"used\":null,\"free\":null,\"tasksWaiting\":null,"
                            "\"complete\":null,\"pagesInDoubt\":null,\"grace\":null,"
