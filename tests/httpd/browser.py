@@ -121,6 +121,17 @@ class Browser:
             found?.click();
             return Boolean(found)''', selector, words), what=f'{selector} with "{words}"')
 
+    @contextlib.contextmanager
+    def tab(self):
+        """A tab of its own."""
+        first = self.driver.current_window_handle
+        self.driver.switch_to.new_window('tab')
+        try:
+            yield
+        finally:
+            self.driver.close()
+            self.driver.switch_to.window(first)
+
     def drag(self, canvas, *steps):
         """Presses the mouse left above the middle of an element, and moves it in steps."""
         chain = ActionChains(self.driver).move_to_element_with_offset(canvas, -60, -60)
@@ -131,7 +142,8 @@ class Browser:
 
     def touch(self, canvas, *fingers):
         """Puts fingers on an element, moves and lifts them. A finger is a list of places, measured
-        from the middle of the element; all fingers have as many."""
+        from the middle of the element; all fingers have as many. A tab in which a page was touched
+        before may keep two fingers to itself, and magnify any page: use another tab."""
         self.run('arguments[0].scrollIntoView({block: "center"})', canvas)
         middle = self.run('const at = arguments[0].getBoundingClientRect();'
                           'return [at.x + at.width / 2, at.y + at.height / 2]', canvas)

@@ -161,6 +161,36 @@ def test_seed_that_is_drawn(httpd, upstream, browser, draw):
     is_clean(browser, httpd)
 
 
+def level_seen(browser):
+    """The level of the tiles that the map shows; the choice of levels names it."""
+    words = browser.run("""
+        return [...document.querySelectorAll('option')].map((one) => one.textContent)
+            .find((text) => text.startsWith('as seen: '))""")
+    return int(words.removeprefix('as seen: '))
+
+
+@one_mpm
+@pytest.mark.parametrize('width', [1280, 360])
+def test_two_fingers_zoom(httpd, upstream, browser, width):
+    """Fingers four times as far apart show two levels more. The way back shows them no longer. A
+    finger alone moves the map and zooms nothing."""
+    serve(httpd, upstream)
+    near, between, far = ([(-side, -side), (side, side)] for side in (20, 40, 80))
+    with browser.tab():
+        open_page(browser, httpd, '#/map/stub')
+        browser.look(width)
+        browser.wait_for('are there', '.estimate')
+        canvas = browser.find('canvas')
+        before = level_seen(browser)
+        browser.touch(canvas, *zip(near, between, far))
+        wait_until(lambda: level_seen(browser) == before + 2)
+        browser.touch(canvas, [(0, 0), (40, 10), (80, 20)])
+        browser.touch(canvas, *zip(far, between, near))
+        wait_until(lambda: level_seen(browser) == before)
+        assert browser.run('return visualViewport.scale') == 1
+        is_clean(browser, httpd)
+
+
 @one_mpm
 def test_focus_on_the_map(httpd, upstream, browser):
     """What is drawn while somebody types or moves the map takes the focus from nothing."""
@@ -224,16 +254,11 @@ def test_two_tabs(httpd, upstream, browser):
     begin(httpd, 'stub', zoomStop=2)
     open_page(browser, httpd)
     browser.wait_for('1 running', '#strip')
-    first = browser.driver.current_window_handle
-    browser.driver.switch_to.new_window('tab')
-    try:
+    with browser.tab():
         open_page(browser, httpd, '#/task/1')
         browser.click('Terminate', 'main button')
         browser.click('Terminate', 'dialog button')
         browser.wait_for('aborted', 'main')
-    finally:
-        browser.driver.close()
-        browser.driver.switch_to.window(first)
     browser.wait_for('0 running', '#strip')
     browser.wait_for('Task 1 of stub: aborted', '#said')
     is_clean(browser, httpd)
