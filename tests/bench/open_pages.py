@@ -6,6 +6,7 @@ Starts a private httpd and PAGES clients (100), which ask for overview.json as t
 does, each over a connection of its own and with the ETag of its last answer: every ten seconds
 while nothing goes on, then every two seconds while a task makes tiles. Prints for each SECONDS (60)
 the CPU time of httpd without the seeder, in per cent of one core, and how many answers were 304.
+Then it asks for a small file as often: what that takes is httpd's own, whoever answers.
 TILESEED_MODULE names the module that is measured.
 """
 import heapq
@@ -23,18 +24,27 @@ from seeding import REST, begin, seeder_of, stub, task                          
 from tileseed_httpd import Httpd, wait_until                                        # noqa: E402
 from upstream import Upstream                                                       # noqa: E402
 
+OVERVIEW = '/rest/overview.json'
+FILE = '''
+Alias /file "@ROOT@/file"
+<Directory "@ROOT@/file">
+    Require all granted
+</Directory>
+'''
+
 
 class Page:
     """A browser's connection, and what it knows."""
 
-    def __init__(self, port):
+    def __init__(self, port, path):
         self.connection = http.client.HTTPConnection('127.0.0.1', port)
+        self.path = path
         self.known = {}
 
     def poll(self):
         """One poll; whether nothing had changed. A connection that was closed is opened anew."""
         try:
-            self.connection.request('GET', '/rest/overview.json', headers=self.known)
+            self.connection.request('GET', self.path, headers=self.known)
             answer = self.connection.getresponse()
         except (http.client.RemoteDisconnected, ConnectionError):
             self.connection.close()
@@ -44,9 +54,9 @@ class Page:
         return answer.status == 304
 
 
-def measure(httpd, what, pages, seconds, every):
+def measure(httpd, what, path, pages, seconds, every):
     """Polls for so long."""
-    clients = [Page(httpd.port) for _ in range(pages)]
+    clients = [Page(httpd.port, path) for _ in range(pages)]
     begun = time.monotonic()
     due = [(begun + random.uniform(0, every), number) for number in range(pages)]
     heapq.heapify(due)
@@ -71,12 +81,15 @@ def main():
     with Upstream() as upstream:
         httpd = Httpd('event')
         try:
-            httpd.start(REST + stub(upstream, polite='rate=20/s'))
+            folder = httpd.folder('file')
+            folder.joinpath('file.json').write_text('{}\n' * 300, 'utf-8')
+            httpd.start(REST + FILE + stub(upstream, polite='rate=20/s'))
             wait_until(lambda: httpd.get('/rest/overview.json').json()['seeder']['state']
                        == 'WORKING')
-            measure(httpd, 'idle   ', pages, seconds, 10)
+            measure(httpd, 'idle   ', OVERVIEW, pages, seconds, 10)
             number = begin(httpd, 'stub', zoomStop=9)
-            measure(httpd, 'at work', pages, seconds, 2)
+            measure(httpd, 'at work', OVERVIEW, pages, seconds, 2)
+            measure(httpd, 'a file ', '/file/file.json', pages, seconds, 2)
             assert task(httpd, number)['state'] == 'RUNNING'
         finally:
             httpd.stop()

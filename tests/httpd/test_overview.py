@@ -172,6 +172,24 @@ def test_a_quota_that_is_changed(httpd, upstream):
 
 
 @one_mpm
+def test_a_quota_of_many_layers(httpd, upstream):
+    """Its text has no room on the board. The overview says what it says of all layers."""
+    names = [f'layer-{number:03}-{"x" * 40}' for number in range(150)]
+    layers = ''.join(layer(name, 'TileSeedSource wms upstream:stub layers=any',
+                           'TileSeedGrid small') for name in names)
+    start(httpd, REST + stub(upstream) + layers)
+    before = httpd.get('/rest/overview.json')
+    put(httpd, enabled=True, globalExpirationPolicyName='LRU',
+        globalQuota={'value': 4, 'units': 'MiB'},
+        layerQuotas=[{'layer': name, 'expirationPolicyName': 'LFU',
+                      'quota': {'value': 1, 'units': 'MiB'}} for name in names])
+    assert len(httpd.get('/rest/diskquota.json').body) > 16384
+    quota = wait_until(lambda: (found := overview(httpd)['quota'])['enabled'] and found)
+    assert quota['policy'] == 'LRU' and quota['limit']['bytes'] == 4 << 20
+    assert ask_again(httpd, before).status == 200
+
+
+@one_mpm
 def test_tasks_of_layers_that_may_be_seen(httpd, upstream):
     """A location that sees some layers is told of no other, and has ETags of its own."""
     upstream.always = Fault('held')
