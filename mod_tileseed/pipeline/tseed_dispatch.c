@@ -239,6 +239,12 @@ static int may_fetch(const tseed_run_t *run)
            answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
+/* A copy of an answer needs its memory as well. */
+static int may_follow(const tseed_run_t *run)
+{
+    return run->ready.count <= run->threads && answers_of(run) < TSEED_ANSWERS_BUDGET;
+}
+
 /* Lets the first job that can do without a request of its own follow a partner's. Returns whether
  * there was one. */
 static int follow_partner(tseed_dispatch_t *dispatch, tseed_run_t *run)
@@ -269,7 +275,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     if (tseed_sharing_waits(dispatch->uses.sharing, run, now)) {
         return 0;
     }
-    if (run->ready.count <= run->threads && follow_partner(dispatch, run)) {
+    if (may_follow(run) && follow_partner(dispatch, run)) {
         return 1;
     }
     if (run->wanted.count > 0 && may_fetch(run)) {

@@ -134,12 +134,13 @@ static int is_lively(const tseed_run_t *run, apr_time_t now)
 }
 
 /* Once they are in step, each request is saved. Until then a run waits for as many as its partner
- * is behind: that must be fewer than are left. */
+ * is behind: by the threads of both that must take less time than what is left. */
 static int is_to_wait(const tseed_run_t *run, const tseed_run_t *behind, apr_time_t now)
 {
     const int64_t lag = run->next - behind->next;
+    const int64_t left = tseed_run_count(run) - run->next;
 
-    return lag > LAG_MOST && lag < tseed_run_count(run) - run->next &&
+    return lag > LAG_MOST && lag * run->threads < left * behind->threads &&
            has_same_positions(run, behind) && is_lively(behind, now);
 }
 

@@ -63,6 +63,7 @@ static void make_run(int i, const char *url)
                          .booked = (void *)fixture, /* any of its own */
                          .terminated = 1, /* so that the board has no slot of it */
                          .measured_at = NOW,
+                         .threads = 2,
                          .next_run = i + 1 < RUNS ? run + 1 : NULL};
     tseed_positions_init(&run->positions, gridset, &gridset->extent,
                          &(tseed_shape_t){LAST, LAST, 2, 2});
@@ -337,6 +338,9 @@ static void test_sharing__who_is_ahead_waits_while_that_saves_requests(void **st
     assert_false(tseed_sharing_waits(sharing, &all[PNG], NOW)); /* as many are left */
     all[PNG].next = 511;
     assert_true(tseed_sharing_waits(sharing, &all[PNG], NOW));
+    all[PNG].threads = 8; /* 300 of two threads take as long as 1200 of eight */
+    all[PNG].next = 300;
+    assert_false(tseed_sharing_waits(sharing, &all[PNG], NOW));
 }
 
 static void test_sharing__nobody_waits_for_who_stands_still(void **state)
