@@ -8,6 +8,7 @@ import http.client
 import itertools
 import json
 import os
+import pathlib
 import re
 import signal
 import struct
@@ -46,6 +47,14 @@ def children(httpd):
             if not name.startswith('tileseed')} - {httpd.process.pid}
 
 
+def started(pid):
+    """When a process started, in ticks; 0 when it is no more."""
+    try:
+        return int(pathlib.Path(f'/proc/{pid}/stat').read_text().rsplit(') ', 1)[1].split()[19])
+    except OSError:
+        return 0
+
+
 @pytest.mark.usefixtures('no_core')
 def test_children_crash_and_come_and_go(httpd, upstream, mpm):
     """With one spare child at most, and children that crash, a task notices nothing."""
@@ -56,9 +65,9 @@ def test_children_crash_and_come_and_go(httpd, upstream, mpm):
     seeder = seeder_of(httpd)
 
     def newest():
-        """The oldest is CGI's daemon, if there is one."""
-        found = children(httpd)
-        return max(found) if len(found) > (mpm != 'prefork') else None
+        """The oldest is CGI's daemon, if there is one. Process ids begin again at the lowest."""
+        found = {pid: ticks for pid in children(httpd) if (ticks := started(pid))}
+        return max(found, key=found.get) if len(found) > (mpm != 'prefork') else None
     for tenths in range(1, 6):
         progress(httpd, number, len(TILES) * tenths // 10)
         victim = wait_until(newest)
