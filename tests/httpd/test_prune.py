@@ -194,13 +194,13 @@ def test_an_island_that_was_found_is_reseeded(httpd, upstream):
     island = (0, 0, 62.5, 62.5, SIDE / 2 ** 4 / 16 * 1.01)
     httpd.start(sea(upstream, prune='uniform=1 check=100'))
     upstream.lands = [LAND, island]
-    assert done(httpd, 'stub', zoomStop=STOP, threadCount=1)['prunedWrong'] > 0
+    assert done(httpd, 'stub', zoomStop=STOP, threadCount=4)['prunedWrong'] > 0
     before = tile(httpd, STOP, 1, 1).body
-    again = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    again = done(httpd, 'stub', zoomStop=STOP, threadCount=4, type='reseed')
     assert again['tilesProcessed'] == total()
     assert colours(tile(httpd, STOP, 1, 1)) != {SEA}
     upstream.lands = [LAND]
-    done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    done(httpd, 'stub', zoomStop=STOP, threadCount=4, type='reseed')
     for level in range(4, STOP + 1):
         assert colours(tile(httpd, level, 0, 0)) == {SEA}
     assert tile(httpd, STOP, 1, 1).body != before

@@ -15,9 +15,16 @@ from upstream import Fault
 FORMATS = ('TileSeedFormat image/png', 'TileSeedFormat image/webp from=image/png')
 KINDS = ('image/png', 'image/webp')
 LAST = 5
-TILES = (4 ** (LAST + 1) - 1) // 3
 SUMMARY = 'failed answers? of the upstream'
 META = '4x4'
+
+
+def total(last):
+    """How many tiles the levels up to `last` have."""
+    return (4 ** (last + 1) - 1) // 3
+
+
+TILES = total(LAST)
 
 
 def begin_both(httpd, **members):
@@ -30,18 +37,18 @@ def progress(httpd, number, tiles):
     wait_until(lambda: task(httpd, number)['tilesProcessed'] >= tiles)
 
 
-def seeded_apart(httpd, upstream, meta):
+def seeded_apart(httpd, upstream, meta, last=LAST):
     """Seeds one format after the other and takes the tiles away again; returns what they were, and
     how many requests one of them needs."""
     upstream.is_ground = True
     httpd.start(REST + stub(upstream, *FORMATS, meta=meta))
     for kind in KINDS:
-        assert counts(done(httpd, 'stub', zoomStop=LAST, format=kind, threadCount=2)) == \
-            (TILES, 0, 0, 0)
+        assert counts(done(httpd, 'stub', zoomStop=last, format=kind, threadCount=2)) == \
+            (total(last), 0, 0, 0)
     found = contents(httpd)
-    assert len(found) == 2 * TILES
+    assert len(found) == 2 * total(last)
     for kind in KINDS:
-        done(httpd, 'stub', zoomStop=LAST, format=kind, type='truncate')
+        done(httpd, 'stub', zoomStop=last, format=kind, type='truncate')
     requests = len(upstream.requests)
     del upstream.requests[:]
     assert requests % 2 == 0 or meta != META
@@ -65,12 +72,13 @@ def test_two_formats(httpd, upstream, meta):
 
 @one_mpm
 def test_the_first_waits_for_the_second(httpd, upstream):
-    """Where that saves more requests than the first is ahead."""
-    _, requests = seeded_apart(httpd, upstream, '1x1')
+    """Where that saves more requests than the first is ahead, which are more than a few."""
+    last = 4
+    _, requests = seeded_apart(httpd, upstream, '1x1', last)
     upstream.decide = lambda asked: Fault('delay', .01)
-    first = begin(httpd, 'stub', zoomStop=LAST, format=KINDS[0], threadCount=1)
-    progress(httpd, first, TILES // 8)
-    second = begin(httpd, 'stub', zoomStop=LAST, format=KINDS[1], threadCount=1)
+    first = begin(httpd, 'stub', zoomStop=last, format=KINDS[0], threadCount=1)
+    progress(httpd, first, total(last) // 4)
+    second = begin(httpd, 'stub', zoomStop=last, format=KINDS[1], threadCount=1)
     reasons = set()
 
     def are_ended():
@@ -79,7 +87,7 @@ def test_the_first_waits_for_the_second(httpd, upstream):
         return all(document['state'] == 'DONE' for document in documents)
     wait_until(are_ended, 120, 'the ends')
     assert any(f'task {second} needs the same pictures' in reason for reason in reasons)
-    assert counts(task(httpd, first)) == counts(task(httpd, second)) == (TILES, 0, 0, 0)
+    assert counts(task(httpd, first)) == counts(task(httpd, second)) == (total(last), 0, 0, 0)
     assert 'needs the same' not in (task(httpd, first)['reason'] or '')
     assert len(upstream.requests) < 1.5 * requests
 
