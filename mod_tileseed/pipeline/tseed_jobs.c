@@ -85,7 +85,8 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer)
     transfer->length = transfer->capacity = 0;
 }
 
-void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other)
+/* Makes an answer that of another transfer, all but its body. */
+static void describe_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other)
 {
     const tseed_transfer_t asked = *transfer;
 
@@ -96,10 +97,23 @@ void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *
     transfer->condition = asked.condition;
     transfer->baton = asked.baton;
     transfer->body = NULL;
+}
+
+void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other)
+{
+    describe_answer(transfer, other);
     transfer->capacity = other->length;
     if (other->length > 0) {
         transfer->body = memcpy(tseed_memory_get(other->length), other->body, other->length);
     }
+}
+
+void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other)
+{
+    describe_answer(transfer, other);
+    transfer->body = other->body;
+    other->body = NULL;
+    tseed_jobs_forget_answer(other);
 }
 
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)

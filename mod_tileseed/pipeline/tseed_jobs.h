@@ -28,4 +28,8 @@ void tseed_jobs_forget_answer(tseed_transfer_t *transfer);
  */
 void tseed_jobs_copy_answer(tseed_transfer_t *transfer, const tseed_transfer_t *other);
 
+/* Makes the answer of a transfer another's, which has no body from then on. What was asked stays.
+ */
+void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other);
+
 #endif

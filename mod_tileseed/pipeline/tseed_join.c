@@ -3,8 +3,7 @@
 /* Joined jobs: lists of jobs, and how they are parted. */
 #include "pipeline/tseed_join.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "pipeline/tseed_jobs.h"
 
 #define SHARE_LEAST 2 /* a request has at most so many times the tiles that its jobs need */
 
@@ -108,25 +107,11 @@ void tseed_join_part(tseed_queue_t *queue, tseed_job_t *leader)
 
 void tseed_join_hand_over(tseed_job_t *job, tseed_job_t *leader)
 {
-    tseed_transfer_t *to = &job->transfer, *from = &leader->transfer;
-
     if (job == leader) {
         return;
     }
-    free(to->body);
-    to->body = from->body;
-    to->length = from->length;
-    to->capacity = from->capacity;
-    to->result = from->result;
-    to->http_status = from->http_status;
-    to->is_other = from->is_other;
-    to->upstream = from->upstream;
-    to->ended = from->ended;
-    memcpy(to->content_type, from->content_type, sizeof(to->content_type));
-    memcpy(to->next_condition, from->next_condition, sizeof(to->next_condition));
+    tseed_jobs_move_answer(&job->transfer, &leader->transfer);
     job->asked = leader->asked;
     job->width = leader->width;
     job->height = leader->height;
-    from->body = NULL;
-    from->length = from->capacity = 0;
 }

@@ -12,19 +12,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "board/tseed_board_layout.h"
-#include "pool_fixture.h"
+#include "board_memory.h"
 
 static tseed_board_t *board;
 
 static inline int setup(void **state)
 {
-    size_t size = (tseed_board_size(4, 2) + 63) / 64 * 64;
-    void *memory = aligned_alloc(64, size);
-
     setup_group(state);
-    memset(memory, 0, size);
-    board = tseed_board_init(memory, 4, 2, pool);
+    board = make_board(4, 2);
     return 0;
 }
 

@@ -14,7 +14,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
 #include "pipeline/tseed_outage.h"
-#include "pool_fixture.h"
+#include "board_memory.h"
 
 #define SECOND  APR_USEC_PER_SEC
 #define NOW     (100000 * SECOND) /* monotonic */
@@ -28,7 +28,7 @@ static tseed_task_t task;
 static tseed_run_t run;
 static tseed_runs_t runs = {.tasks = &run};
 static tseed_outage_t *outage;
-static void *memory; /* of the board */
+static tseed_board_t *board;
 
 static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
 {
@@ -37,15 +37,6 @@ static void ignore_fetch(void *baton, tseed_transfer_t *transfer)
 }
 
 /* It counts what runs have done. */
-static tseed_board_t *make_board(void)
-{
-    const size_t size = (tseed_board_size(1, 1) + 63) / 64 * 64;
-
-    memory = aligned_alloc(64, size);
-    memset(memory, 0, size);
-    return tseed_board_init(memory, 1, 1, pool);
-}
-
 /* The run is `terminated`, so that the board has no slot of it. */
 static int setup(void **state)
 {
@@ -54,8 +45,9 @@ static int setup(void **state)
 
     (void)state;
     settings = (tseed_settings_t){.give_up = GIVE_UP};
+    board = make_board(1, 1);
     context = (tseed_context_t){
-        .settings = &settings, .pool = pool, .scratch = pool, .board = make_board()};
+        .settings = &settings, .pool = pool, .scratch = pool, .board = board};
     session = (tseed_session_t){0};
     task = (tseed_task_t){.id = 7, .layer = "topp:states"};
     run = (tseed_run_t){.task = &task, .fetching = 1, .terminated = 1};
@@ -75,7 +67,7 @@ static int teardown(void **state)
 {
     (void)state;
     tseed_fetcher_destroy(context.fetcher);
-    free(memory);
+    free(board->segment);
     return 0;
 }
 

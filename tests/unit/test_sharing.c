@@ -15,7 +15,7 @@
 #include "pipeline/tseed_jobs.h"
 #include "pipeline/tseed_join.h"
 #include "pipeline/tseed_sharing.h"
-#include "pool_fixture.h"
+#include "board_memory.h"
 #include "tileset_fixture.h"
 
 #define NOW  (100000 * APR_USEC_PER_SEC) /* monotonic */
@@ -38,7 +38,7 @@ static tseed_job_t jobs[12];
 static int count;
 static const tseed_job_t *back[8]; /* the jobs that have come back */
 static int backs;
-static void *memory; /* of the board */
+static tseed_board_t *board;
 
 static void take_back(void *module, void *about)
 {
@@ -70,15 +70,6 @@ static void make_run(int i, const char *url)
 }
 
 /* It counts what runs have done. */
-static tseed_board_t *make_board(void)
-{
-    const size_t size = (tseed_board_size(1, 1) + 63) / 64 * 64;
-
-    memory = aligned_alloc(64, size);
-    memset(memory, 0, size);
-    return tseed_board_init(memory, 1, 1, pool);
-}
-
 static int setup(void **state)
 {
     tseed_display_t *display;
@@ -90,8 +81,9 @@ static int setup(void **state)
     runs = (tseed_runs_t){.tasks = all, .count = RUNS};
     memset(jobs, 0, sizeof(jobs));
     count = backs = 0;
+    board = make_board(1, 1);
     context = (tseed_context_t){
-        .pool = pool, .scratch = pool, .mailbox = &mailbox, .board = make_board()};
+        .pool = pool, .scratch = pool, .mailbox = &mailbox, .board = board};
     tseed_mailbox_init(&mailbox);
     display = tseed_display_create(&context, &session, tseed_durable_create(&cache, pool));
     sharing = tseed_sharing_create(&context, &runs, display);
@@ -106,7 +98,7 @@ static int teardown(void **state)
         free(jobs[i].transfer.body);
     }
     close(mailbox.wake);
-    free(memory);
+    free(board->segment);
     return 0;
 }
 
