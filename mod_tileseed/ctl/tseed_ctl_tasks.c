@@ -226,6 +226,24 @@ static void print_member(const tseed_node_t *task, const char *member, apr_pool_
     }
 }
 
+/* How the task saves requests: levels that it derives, tiles of its latest request. */
+static void print_savings(const tseed_node_t *task, apr_pool_t *pool)
+{
+    const tseed_node_t *derived = tseed_ctl_member(task, "derived");
+    const tseed_node_t *size = tseed_ctl_member(task, "requestSize");
+
+    if (derived) {
+        printf("%-16s  levels %s to %s\n", "derived",
+               tseed_ctl_words(derived, "zoomStart", "?", pool),
+               tseed_ctl_words(derived, "zoomStop", "?", pool));
+    }
+    if (size) {
+        printf(
+            "%-16s  %s x %s tiles: %s\n", "requestSize", tseed_ctl_words(size, "width", "?", pool),
+            tseed_ctl_words(size, "height", "?", pool), tseed_ctl_words(size, "reason", "?", pool));
+    }
+}
+
 static void print_task(const tseed_node_t *task, apr_pool_t *pool)
 {
     static const char *const members[] = {"id",
@@ -263,6 +281,7 @@ static void print_task(const tseed_node_t *task, apr_pool_t *pool)
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
         print_member(task, members[i], pool);
     }
+    print_savings(task, pool);
     if (*tseed_ctl_parameters(task, pool)) {
         printf("%-16s  %s\n", "parameters", tseed_ctl_parameters(task, pool));
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
-// The view of a tile set: tiles, coverage, failures, tasks under way, and the form of a seed request,
-// which a rectangle fills. Looking at the map makes no tile.
+// The view of a tile set, with the form of a seed request. Looking at the map makes no tile.
 import {attempt, badge, bytes, confirmed, count, draw, duration, facts, field, fill, h, may, page,
   path, percent, read, say, select, share, table, write} from './page.js';
 import {make_grid, make_map} from './viewer.js';

@@ -2,10 +2,6 @@
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // The operators' page: what all views share.
 //
-// A view is a function of the words behind "#/" and of the query. It returns {title, load, draw,
-// close}: load() asks for documents, draw() returns nodes. One loop asks for overview.json, lets
-// the view load, and draws. New nodes replace old ones only where they differ, so that focus stays.
-//
 // Names, reasons and causes come from others. They become text nodes, never markup.
 
 // ---- nodes ----

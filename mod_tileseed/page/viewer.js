@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
-// A map in the space of a grid set, whatever its reference system is: tiles, what lies over them,
-// and a rectangle that is drawn by mouse, finger or keyboard.
+// A map in the space of a grid set, and a rectangle that is drawn on it.
 //
 // Columns count from the left, rows from the bottom, as in the REST interface.
 import {h} from './page.js';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
-// All views but the map. Each is a function of the address's words and query.
+// All views but the map.
 import {attempt, badge, bar, bytes, confirmed, count, duration, facts, field, h, may, moment, page,
   path, read, say, select, share, table, write} from './page.js';
 
@@ -51,7 +51,7 @@ function task_table(caption, tasks, empty) {
 function alerts({seeder, tasks, quota, upstreams}, ended) {
   const found = [];
   if (seeder.state !== 'WORKING' || !seeder.responding) {
-    found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/about']);
+    found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/tasks']);
   }
   for (const {upstream, state, cause} of upstreams) {
     if (state === 'AWAY' || state === 'QUIET') {
@@ -160,8 +160,12 @@ const task_facts = (task) => facts([
   ['Bounds', task.bounds?.join(', ')], ['Threads', task.threadCount],
   ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
     `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed, ` +
-    `${count(task.tilesPruned)} pruned`],
-  ['Written', bytes(task.bytes)], ['Upstream requests', count(task.upstreamRequests)],
+    `${count(task.tilesPruned)} pruned (${count(task.prunedChecked)} checked, ` +
+    `${count(task.prunedWrong)} wrong)`],
+  ['Derived levels', task.derived && `${task.derived.zoomStart}–${task.derived.zoomStop}`],
+  ['Written', bytes(task.bytes)], ['Requests', count(task.upstreamRequests)],
+  ['Request size', task.requestSize && `${task.requestSize.width} × ${
+    task.requestSize.height} tiles: ${task.requestSize.reason}`],
   ['Tiles a second', count(task.tilesPerSecond)],
   !task.finished && ['Time left', duration(task.secondsRemaining)],
   ['Asked for by', task.requestedBy], ['Created', moment(task.created)],
@@ -242,23 +246,41 @@ function all_upstreams() {
 // ---- quota ----
 
 /** The form; made once for a configuration, so that nobody's typing is lost. */
-function quota_form({enabled, globalQuota, globalExpirationPolicyName: policy}, root, saved) {
-  const options = (names, chosen) => names.map((name) =>
-    h('option', {selected: name === chosen}, name));
+function quota_form({enabled, globalQuota, globalExpirationPolicyName: policy, layerQuotas}, root,
+  saved) {
+  const options = (names) => names.map((name) => h('option', {}, name));
   const on = h('input', {type: 'checkbox', checked: enabled});
-  const value = h('input', {type: 'number', min: 0, step: 'any', required: true,
-    value: globalQuota.value});
-  const unit = h('select', {}, options(['B', 'KiB', 'MiB', 'GiB', 'TiB'], globalQuota.units));
-  const first = h('select', {}, options(['LRU', 'LFU'], policy));
-  return h('form', {class: 'form', 'aria-label': 'Disk quota', onsubmit: attempt(async () => {
-    await write('PUT', 'diskquota.json', {[root]: {enabled: on.checked,
-      globalExpirationPolicyName: first.value,
-      globalQuota: {value: value.value, units: unit.value}}});
+  const value = h('input', {type: 'number', min: 0, step: 'any'});
+  const unit = h('select', {}, options(['B', 'KiB', 'MiB', 'GiB', 'TiB']));
+  const first = h('select', {}, options(['LRU', 'LFU']));
+  const whose = h('select', {onchange: show}, h('option', {value: ''}, 'All layers'),
+    options(page.layers.layers.map(({name}) => name)));
+  const limits = [{layer: '', quota: globalQuota, expirationPolicyName: policy},
+    ...layerQuotas ?? []];
+  function show() {
+    const one = limits.find(({layer}) => layer === whose.value);
+    const {quota, expirationPolicyName} = one ?? limits[0];
+    value.required = !whose.value;
+    value.value = one ? quota.value : '';
+    unit.value = quota.units;
+    first.value = expirationPolicyName;
+  }
+  async function changes() {
+    const quota = {value: value.value, units: unit.value}, layer = whose.value;
+    const expirationPolicyName = first.value;
+    if (!layer) return {globalQuota: quota, globalExpirationPolicyName: expirationPolicyName};
+    const [now] = Object.values(await read('diskquota.json'));
+    return {layerQuotas: [...(now.layerQuotas ?? []).filter((one) => one.layer !== layer),
+      ...quota.value ? [{layer, expirationPolicyName, quota}] : []]};
+  }
+  show();
+  return h('form', {class: 'form', onsubmit: attempt(async () => {
+    await write('PUT', 'diskquota.json', {[root]: {enabled: on.checked, ...await changes()}});
     say('The quota is saved.');
     saved();
-  })}, h('h3', {}, 'Change the quota'), field('Quota on', on),
-  h('div', {class: 'pair'}, field('Limit of all layers', value), field('Unit', unit)),
-  field('LRU: what was not used for longest goes first. LFU: what is used least.', first),
+  })}, h('h3', {}, 'Change the quota'), field('Quota on', on), field('Limit of', whose),
+  h('div', {class: 'pair'}, field('Limit; empty: none of its own', value), field('Unit', unit)),
+  field('What goes first: LRU the longest unused, LFU the least used', first),
   h('button', {class: 'main'}, 'Save'));
 }
 
@@ -331,17 +353,5 @@ function quota() {
   };
 }
 
-// ---- about ----
-
-const about = () => ({
-  title: 'About',
-  draw: () => [
-    h('p', {}, 'This page shows and drives the REST interface of this server:'),
-    h('ul', {}, ['overview', 'tasks', 'layers', 'upstreams', 'diskquota',
-      'diskquota/usage'].map((name) =>
-      h('li', {}, h('a', {href: `${name}.json`}, `${name}.json`)))),
-  ],
-});
-
 export const views = {'': overview, tasks: all_tasks, task: one_task, quota,
-  upstreams: all_upstreams, about};
+  upstreams: all_upstreams};

@@ -12,6 +12,7 @@ import tempfile
 from selenium import webdriver
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.select import Select
 
 from tileseed_httpd import wait_until
 
@@ -120,6 +121,11 @@ class Browser:
                 one.innerText.includes(arguments[1]) && one.checkVisibility());
             found?.click();
             return Boolean(found)''', selector, words), what=f'{selector} with "{words}"')
+
+    def choose(self, *choices):
+        """Makes the lists of the form show these choices, one list after the other."""
+        for one, choice in zip(self.driver.find_elements('css selector', 'form select'), choices):
+            Select(one).select_by_visible_text(choice)
 
     @contextlib.contextmanager
     def tab(self):

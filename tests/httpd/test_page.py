@@ -2,13 +2,15 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The operators' page in Debian's Chromium, over a real httpd with MapServer and running tasks."""
 import contextlib
+import json
 import sqlite3
 import urllib.parse
 
 import pytest
 
 import tileseed_httpd
-from rest import BASIC, location
+from quota import put, size, usage
+from rest import BASIC, ask, location
 from seeding import SMALL_GRID, begin, done, ended, layer, task, world
 from tileseed_httpd import wait_until
 from upstream import Fault
@@ -36,7 +38,7 @@ def serve(httpd, upstream, *lines):
     httpd.expect('TS0018')
     httpd.start('TileSeedStateDir "@ROOT@/state"\n' +
                 location('/rest', *(lines or ('Require local',)), PAGE) + TILES + SMALL_GRID +
-                f'TileSeedUpstream stub {upstream.url} connections=8\n' + world() +
+                f'TileSeedUpstream stub {upstream.url} connections=8 timeout=600\n' + world() +
                 ''.join(small))
 
 
@@ -56,7 +58,7 @@ def is_clean(browser, httpd):
 
 VIEWS = {'#/': 'Tasks under way', '#/tasks': 'Tasks, the newest first', '#/task/1': 'Created',
          '#/map/world': 'Seed request', '#/quota': 'Change the quota',
-         '#/upstreams': 'Usual latency', '#/about': 'overview.json'}
+         '#/upstreams': 'Usual latency'}
 
 
 @one_mpm
@@ -206,6 +208,42 @@ def test_focus_on_the_map(httpd, upstream, browser):
         assert browser.run('return document.activeElement.matches(arguments[0])', selector)
     upstream.released.set()
     ended(httpd, 3)
+    is_clean(browser, httpd)
+
+
+def set_quota(httpd, browser, value, *choices):
+    """Opens the form, fills it as a reader does, and saves it: a number, and the choices of the
+    lists: whose limit, its unit, what goes first."""
+    open_page(browser, httpd, '#/quota')
+    browser.wait_for('Change the quota')
+    browser.choose(*choices)
+    number = browser.find('form input[type=number]')
+    number.clear()
+    number.send_keys(value)
+    browser.click('Save')
+    browser.wait_for('The quota is saved', '#said')
+    return ask(httpd, 'GET', '/rest/diskquota.json').json()['cacheQuotaConfiguration']
+
+
+@one_mpm
+def test_quota_of_a_layer(httpd, upstream, browser):
+    """The limit of a layer is set, changed and taken away; what others have stays."""
+    serve(httpd, upstream)
+    other = {'layer': 'world', 'expirationPolicyName': 'LFU', 'quota': size('1', 'MiB')}
+    put(httpd, layerQuotas=[other])
+    found = set_quota(httpd, browser, '5', 'All layers', 'MiB', 'LRU')
+    assert found['globalQuota'] == size('5', 'MiB') and found['layerQuotas'] == [other]
+    assert found['globalExpirationPolicyName'] == 'LRU'
+    for value in ('300', '40.5'):
+        found = set_quota(httpd, browser, value, 'stub', 'KiB', 'LFU')
+        own = {'layer': 'stub', 'expirationPolicyName': 'LFU', 'quota': size(value)}
+        assert found['layerQuotas'] == [other, own]
+    wait_until(lambda: str(int(40.5 * 1024)) in json.dumps(usage(httpd)), what='the new limit')
+    browser.ask_now()
+    browser.wait_for('40.5 KiB', 'main table')
+    assert set_quota(httpd, browser, '', EVIL, 'GiB', 'LRU')['layerQuotas'] == [other, own]
+    assert set_quota(httpd, browser, '', 'stub')['layerQuotas'] == [other]
+    assert found['globalQuota'] == size('5', 'MiB')
     is_clean(browser, httpd)
 
 
