@@ -186,8 +186,10 @@ static void test_sharing__a_late_partner_gets_what_was_kept(void **state)
 
 static void test_sharing__other_pictures_are_no_use(void **state)
 {
+    tseed_job_t *leader = job_of(PNG, 3, 4);
+
     (void)state;
-    tseed_sharing_ask(sharing, job_of(PNG, 3, 4), 0);
+    tseed_sharing_ask(sharing, leader, 0);
     assert_false(follows(job_of(OTHER, 3, 4)));
     assert_false(follows(job_of(WEBP, 3, 5)));
     assert_false(follows(job_of(PNG, 3, 4))); /* of the run itself */
@@ -205,6 +207,7 @@ static void test_sharing__other_pictures_are_no_use(void **state)
     tilesets[WEBP].layer.source.addresses[0].upstream = &server;
     all[WEBP].picture = 0;
     assert_true(follows(job_of(WEBP, 3, 4)));
+    answer(leader, TSEED_FETCH_OK);
 }
 
 static void test_sharing__a_larger_request_serves_its_parts(void **state)
@@ -255,10 +258,12 @@ static void test_sharing__conditions_must_be_the_same(void **state)
     tseed_mailbox_take(&mailbox);
     assert_int_equal(follower->transfer.result, TSEED_FETCH_UNCHANGED);
 
-    tseed_sharing_ask(sharing, job_of(PNG, 5, 4), 0); /* an answer in full serves all */
+    leader = job_of(PNG, 5, 4);
+    tseed_sharing_ask(sharing, leader, 0); /* an answer in full serves all */
     follower = job_of(WEBP, 5, 4);
     follower->transfer.condition = "If-None-Match: \"1\"";
     assert_true(follows(follower));
+    answer(leader, TSEED_FETCH_OK);
 }
 
 /* What was asked for before a truncate may be out of date. */
