@@ -22,9 +22,9 @@ MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 
            'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal',
            'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
            'tilesFailed', 'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
-           'upstreamRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining', 'requestedBy',
-           'ignored', 'created',
-           'started', 'finished', 'retryOf']
+           'upstreamRequests', 'sharedRequests', 'requestSize', 'tilesPerSecond',
+           'secondsRemaining', 'requestedBy', 'ignored', 'created', 'started', 'finished',
+           'retryOf']
 
 
 def tasks(httpd, query='', base='/rest'):
@@ -270,6 +270,7 @@ def scripted(faults, of):
 
 def test_retry_makes_what_failed_and_nothing_else(httpd, upstream):
     """37 of 256 metatiles fail: DONE, 37 causes; the retry makes those, and then there are none."""
+    httpd.expect('failed answers? of the upstream')         # where the task takes its time
     upstream.faults = scripted(37, 256)
     httpd.start(REST + stub(upstream, 'TileSeedRetries 0'))
     grid = GRIDS['small']
