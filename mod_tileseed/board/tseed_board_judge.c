@@ -11,7 +11,8 @@ static const char *judge_counters(const tseed_row_t *row)
     const int64_t counters[] = {progress->made,     progress->skipped,   progress->removed,
                                 progress->failed,   progress->pruned,    progress->bytes,
                                 progress->requests, progress->failures,  progress->low,
-                                progress->looked,   progress->unchanged, progress->wrong};
+                                progress->looked,   progress->unchanged, progress->wrong,
+                                progress->shared};
     int64_t left = row->tiles_total;
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {

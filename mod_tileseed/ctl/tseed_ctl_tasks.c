@@ -269,6 +269,7 @@ static void print_task(const tseed_node_t *task, apr_pool_t *pool)
                                           "prunedWrong",
                                           "bytes",
                                           "upstreamRequests",
+                                          "sharedRequests",
                                           "tilesPerSecond",
                                           "secondsRemaining",
                                           "requestedBy",

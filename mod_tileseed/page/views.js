@@ -163,7 +163,7 @@ const task_facts = (task) => facts([
     `${count(task.tilesPruned)} pruned (${count(task.prunedChecked)} checked, ` +
     `${count(task.prunedWrong)} wrong)`],
   ['Derived levels', task.derived && `${task.derived.zoomStart}–${task.derived.zoomStop}`],
-  ['Written', bytes(task.bytes)], ['Requests', count(task.upstreamRequests)],
+  ['Written', bytes(task.bytes)], ['Requests', `${count(task.upstreamRequests)}, ${count(task.sharedRequests)} shared`],
   ['Request size', task.requestSize && `${task.requestSize.width} × ${
     task.requestSize.height} tiles: ${task.requestSize.reason}`],
   ['Tiles a second', count(task.tilesPerSecond)],

@@ -272,7 +272,9 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
         tseed_queue_put(&run->wanted, job); /* what it followed has failed: it asks for itself */
     } else if (job->transfer.result == TSEED_FETCH_OK ||
                job->transfer.result == TSEED_FETCH_UNCHANGED) {
-        if (!follows) {
+        if (follows) {
+            run->progress.shared++;
+        } else {
             tseed_sizing_take(stages->uses.sizing, job);
         }
         answered(job);

@@ -191,6 +191,7 @@ static void add_counts(tseed_json_t *json, const tseed_task_t *task,
     tseed_json_number(json, "prunedWrong", progress->wrong);
     tseed_json_number(json, "bytes", progress->bytes);
     tseed_json_number(json, "upstreamRequests", progress->requests);
+    tseed_json_number(json, "sharedRequests", progress->shared);
     add_request_size(json, progress);
 }
 

@@ -79,6 +79,7 @@ typedef struct {
     int64_t unchanged;                      /* those of the skipped whose answer was as before */
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */
+    int64_t shared;                         /* requests of other tasks whose answers it has used */
     int64_t failures;                       /* metatiles given up on */
     int64_t rate;                           /* of late, while it runs: tiles in 1000 s; never
                                              * saved */

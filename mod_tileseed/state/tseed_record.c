@@ -18,7 +18,7 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define COUNTERS       15
+#define COUNTERS       16
 #define MORE_MOST      4
 
 /* ---- bounds ---- */
@@ -176,6 +176,7 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->pruned = tseed_rows_int64(rows);
     progress->looked = tseed_rows_int64(rows);
     progress->wrong = tseed_rows_int64(rows);
+    progress->shared = tseed_rows_int64(rows);
 }
 
 apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,
@@ -199,6 +200,7 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
         &progress->pruned,
         &progress->looked,
         &progress->wrong,
+        &progress->shared,
     };
 
     window_save(passed, progress->window);

@@ -11,7 +11,8 @@
 #define SET_COUNTERS                                                                               \
     "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
     " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
-    " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld"
+    " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld,"                  \
+    " shared = %lld"
 
 #define STATUS_ROWS                                                                                \
     "SELECT id, tiles_total, made + skipped + removed + failed + pruned, state FROM task"          \

@@ -49,8 +49,8 @@ def task(number=7, **members):
             'state': 'DONE', 'reason': None, 'tilesTotal': 5, 'tilesProcessed': 5, 'tilesMade': 5,
             'tilesSkipped': 0, 'tilesUnchanged': 0, 'tilesRemoved': 0, 'tilesFailed': 0,
             'tilesPruned': 0, 'prunedChecked': 0, 'prunedWrong': 0, 'bytes': 91381,
-            'upstreamRequests': 2, 'requestSize': None, 'tilesPerSecond': 12.5,
-            'secondsRemaining': 0,
+            'upstreamRequests': 2, 'sharedRequests': 0, 'requestSize': None,
+            'tilesPerSecond': 12.5, 'secondsRemaining': 0,
             'requestedBy': 'me', 'ignored': [], 'created': '2026-11-22T07:46:12.143Z',
             'started': '2026-11-22T07:46:12.609Z', 'finished': '2026-11-22T07:46:13.009Z',
             'retryOf': None, **members}

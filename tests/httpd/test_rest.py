@@ -605,8 +605,8 @@ TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zo
         'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
         'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed',
         'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
-        'upstreamRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining', 'requestedBy',
-        'ignored', 'created', 'started', 'finished', 'retryOf', 'levels')
+        'upstreamRequests', 'sharedRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining',
+        'requestedBy', 'ignored', 'created', 'started', 'finished', 'retryOf', 'levels')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
 
 

@@ -67,6 +67,8 @@ def test_two_formats(httpd, upstream, meta):
     assert sum(document['upstreamRequests'] for document in documents) == len(upstream.requests)
     if meta != 'auto max=16x16':
         assert len(upstream.requests) < 1.3 * requests
+        assert [document['upstreamRequests'] + document['sharedRequests']
+                for document in documents] == [requests] * 2
     assert contents(httpd) == expected
 
 

@@ -191,6 +191,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
                                  .failed = 2,
                                  .bytes = INT64_C(12345678901),
                                  .requests = 17,
+                                 .shared = 3,
                                  .rate = 2500,
                                  .started = STARTED,
                                  .request_width = 16,
@@ -208,7 +209,7 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
         "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
         "\"tilesFailed\":2,\"tilesPruned\":0,\"prunedChecked\":0,\"prunedWrong\":0,"
-        "\"bytes\":12345678901,\"upstreamRequests\":17,"
+        "\"bytes\":12345678901,\"upstreamRequests\":17,\"sharedRequests\":3,"
         "\"requestSize\":{\"width\":16,\"height\":8,"
         "\"reason\":\"larger requests failed\"},\"tilesPerSecond\":2.5,"
         "\"secondsRemaining\":300,\"requestedBy\":\"seeder\",\"ignored\":[],"
