@@ -12,6 +12,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "state/tseed_file.h"
 #include "state/tseed_salvage.h"
@@ -19,6 +20,10 @@
 
 #define ID_STEP 1000
 #define TRIES   2
+
+/* So long a change waits for another process's transaction. The writers of a slow disk take turns
+ * by chance. */
+#define LOCK_PATIENCE (10 * APR_USEC_PER_SEC)
 
 /* ---- opening ---- */
 
@@ -251,9 +256,21 @@ apr_status_t tseed_work_check(tseed_state_t *state)
 
 /* ---- carrying out ---- */
 
+/* Each try waits for a while itself. */
+static apr_status_t begin_patiently(tseed_database_t *db)
+{
+    const apr_time_t until = tseed_clock_monotonic() + LOCK_PATIENCE;
+    apr_status_t rv;
+
+    do {
+        rv = tseed_database_begin(db);
+    } while (rv == EBUSY && tseed_clock_monotonic() < until);
+    return rv;
+}
+
 static apr_status_t write_once(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
-    apr_status_t rv = tseed_database_begin(&state->db);
+    apr_status_t rv = begin_patiently(&state->db);
 
     if (rv == APR_SUCCESS) {
         rv = work(state, baton);

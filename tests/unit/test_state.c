@@ -660,6 +660,34 @@ static void test_state__says_busy_when_another_process_holds_the_lock(void **dat
     assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
 }
 
+/* Another process has a transaction for four seconds, longer than SQLite's driver waits. */
+static void test_state__a_change_waits_for_those_of_others(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    int ready[2], status;
+    char word;
+    pid_t holder;
+
+    tseed_state_close(fixture->state); /* no connection crosses a fork */
+    assert_int_equal(pipe(ready), 0);
+    holder = fork();
+    if (holder == 0) {
+        tseed_state_t *mine = state_open(fixture);
+        int failed = tseed_state_begin(mine) != APR_SUCCESS || write(ready[1], "!", 1) != 1;
+
+        apr_sleep(4 * APR_USEC_PER_SEC);
+        _exit(failed || tseed_state_commit(mine) != APR_SUCCESS);
+    }
+    fixture->state = state_open(fixture);
+    assert_int_equal(read(ready[0], &word, 1), 1);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(waitpid(holder, &status, 0), holder);
+    assert_int_equal(status, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* Holds what SQLite holds after a crash while it looks through the log: the index file's locks to
  * write, to checkpoint and to recover, and its share of the switch (os_unix.c and wal.c). */
 static pid_t hold_as_in_recovery(const fixture_t *fixture, unsigned microseconds)
@@ -976,6 +1004,7 @@ int main(void)
         TEST(four_writers_get_ids_of_their_own),
         TEST(what_a_killed_process_recorded_is_there),
         TEST(says_busy_when_another_process_holds_the_lock),
+        TEST(a_change_waits_for_those_of_others),
         TEST(waits_for_the_recovery_of_another),
         TEST(keeps_its_files_to_itself),
         TEST(a_removed_file_is_noticed_and_ids_go_on),
