@@ -73,7 +73,7 @@ def plain(shade, width, height, kind='PNG'):
 
 def islands(lands, bbox, width, height):
     """A sea of one grey with land: boxes (minx, miny, maxx, maxy, finest), in units of the map; a
-    land is drawn where a pixel has at most `finest` units. No two pixels of land are alike."""
+    land is drawn where a pixel has at most `finest` units, and shows the ground there."""
     image = Image.new('RGB', (width, height), (190, 190, 190))
     unit = (bbox[2] - bbox[0]) / width
     for land in lands:
@@ -81,8 +81,7 @@ def islands(lands, bbox, width, height):
         right, top = (round((land[i] - bbox[i - 2]) / unit) for i in (2, 3))
         box = (max(left, 0), height - min(top, height), min(right, width), height - max(bottom, 0))
         if unit <= land[4] and box[0] < box[2] and box[1] < box[3]:
-            size = (box[2] - box[0], box[3] - box[1])
-            image.paste(Image.open(io.BytesIO(picture(bbox, *size))), box[:2])
+            image.paste(Image.open(io.BytesIO(ground(bbox, width, height))).crop(box), box[:2])
     buffer = io.BytesIO()
     image.save(buffer, 'PNG')
     return buffer.getvalue()
