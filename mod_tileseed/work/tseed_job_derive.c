@@ -124,6 +124,23 @@ static int is_needed(const tseed_job_t *job, size_t i)
     return job->run->task->type == TSEED_RESEED || !has(job->present, i);
 }
 
+/* The tile is there once its level is, and all below it down to one that is not derived. */
+static void say_missing(tseed_job_t *job, const tseed_tile_t *below)
+{
+    const int last = job->run->tileset.layer->derived.end;
+    char levels[40];
+
+    if (below->z < last) {
+        tseed_text_say(levels, sizeof(levels), "levels %d to %d", below->z, last);
+    } else {
+        tseed_text_say(levels, sizeof(levels), "level %d", below->z);
+    }
+    tseed_text_say(job->cause, sizeof(job->cause),
+                   "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
+                   " is missing below it: seed %s first",
+                   below->z, below->x, below->y, levels);
+}
+
 /* Only the first cause is kept: it is the one to begin with. */
 static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_tile_t *below,
                  const char *error)
@@ -137,10 +154,7 @@ static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_t
                        " below it is broken, reseed level %d first: %s",
                        below->z, below->x, below->y, below->z, error);
     } else if (!tseed_job_lacks_any(job)) {
-        tseed_text_say(job->cause, sizeof(job->cause),
-                       "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT
-                       " is missing below it: seed level %d first",
-                       below->z, below->x, below->y, below->z);
+        say_missing(job, below);
     }
     job->lacking[i / 64] |= UINT64_C(1) << (i % 64);
 }

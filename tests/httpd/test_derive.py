@@ -18,7 +18,7 @@ from tileseed_httpd import one_mpm, wait_until
 
 GRID = GRIDS['small']
 EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg', 'image/webp': 'webp'}
-MISSING = 'tile %d/%d/%d is missing below it: seed level %d first'
+MISSING = 'tile %d/%d/%d is missing below it: seed %s first'
 
 
 @pytest.fixture
@@ -163,8 +163,9 @@ def test_a_missing_tile_below_is_a_failure(httpd, imagery):
     assert document['state'] == 'DONE'
     assert counts(document) == (21 - 3, 0, 0, 3)     # 2/2/3, 1/1/1 and 0/0/0 lack something
     assert [row[:4] for row in failures(httpd, number)] == [
-        (0, 0, 0, MISSING % (1, 1, 1, 1)), (1, 0, 0, MISSING % (2, 2, 3, 2)),
-        (2, 2, 2, MISSING % (3, 5, 6, 3))]
+        (0, 0, 0, MISSING % (1, 1, 1, 'levels 1 to 3')),
+        (1, 0, 0, MISSING % (2, 2, 3, 'levels 2 to 3')),
+        (2, 2, 2, MISSING % (3, 5, 6, 'level 3'))]
     done(httpd, 'stub', zoomStart=3, zoomStop=3)
     answer = httpd.post(f'/rest/tasks/{number}/retry', '')
     assert answer.status == 200, answer.body
@@ -214,12 +215,12 @@ def test_requests_make_tiles_of_what_is_there(httpd, imagery):
     imagery.requests.clear()
     answer = httpd.get('/tiles/stub/small/2/1/1.png')
     assert answer.status == 404     # rows are counted from the top here
-    assert MISSING % (3, 0, 4, 3) in answer.text
+    assert MISSING % (3, 0, 4, 'level 3') in answer.text
     answer = httpd.get('/tiles/stub/small/2/1/3.png')
     assert answer.status == 200 and answer.headers['Cache-Status'].endswith('stored')
     answer = httpd.get('/tiles/stub/small/1/1/1.png')
     assert answer.status == 404
-    assert MISSING % (2, 2, 0, 2) in answer.text
+    assert MISSING % (2, 2, 0, 'levels 2 to 3') in answer.text
     assert httpd.get('/tiles/stub/small/2/0/2.png').status == 200
     assert httpd.get('/tiles/stub/small/1/0/1.png').status == 200
     assert imagery.requests == []
