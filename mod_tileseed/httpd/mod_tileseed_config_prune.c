@@ -13,14 +13,17 @@
 #define DEPTH_DEFAULT 2
 #define SHARE_DEFAULT 1
 
-/* A percentage, perhaps with a point. */
+/* A percentage, perhaps with a point, and with or without its sign. */
 static const char *read_share(void *member, const tseed_option_t *option, const char *text,
                               apr_pool_t *pool)
 {
+    const size_t length = strlen(text);
+    const size_t digits = length > 0 && text[length - 1] == '%' ? length - 1 : length;
     double share;
 
     (void)option;
-    if (tseed_text_double(&share, text) != 0 || !(share >= 0 && share <= 100)) {
+    if (tseed_text_double(&share, apr_pstrmemdup(pool, text, digits)) != 0 ||
+        !(share >= 0 && share <= 100)) {
         return apr_psprintf(pool, "'%s' is not possible, a percentage from 0 to 100 is expected",
                             tseed_text_quote(text, 60, pool));
     }

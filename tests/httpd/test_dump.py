@@ -170,7 +170,7 @@ def limits(chance):
         f'TileSeedReseed {chance.one("all", "changed")}',
         # a layer has one of them only
         'TileSeed' + chance.one('Derive off', 'Derive zoom=60-62', 'Prune off', 'Prune uniform',
-                                'Prune uniform=2 sparse=on check=0.5'),
+                                'Prune uniform check=7%', 'Prune uniform=2 sparse=on check=0.5'),
         f'TileSeedRetries {chance.number(0, 1000)}',
         f'TileSeedFailureLimit {chance.one("-1", "0", "5%", "100%", "123456789012")}',
         f'TileSeedExpires {chance.duration()}', f'TileSeedMaxTileSets {chance.number(0, 10**6)}',
