@@ -105,6 +105,7 @@ typedef struct {
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
+    tseed_word_t polls; /* see tseed_polls.c */
     _Alignas(TSEED_BOARD_LINE) tseed_board_hit_t hits[TSEED_BOARD_HITS]; /* the seeder takes them */
 
     /* seeder, main thread */

@@ -15,6 +15,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "board/tseed_gauges.h"
+#include "board/tseed_polls.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_overview.h"
 
@@ -258,6 +259,7 @@ static void add_layers(const tseed_rest_t *rest, apr_array_header_t *upstreams)
 int tseed_handle_overview(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
+    const int pause = tseed_polls_count(rest->board, tseed_clock_monotonic());
     const int status = tseed_reply_etag(r, etag_of(rest));
     tseed_overview_t overview = {.now = now_get()};
     uint64_t starts;
@@ -265,6 +267,7 @@ int tseed_handle_overview(tseed_rest_t *rest)
     if (status != OK) {
         return status;
     }
+    apr_table_setn(r->headers_out, "TileSeed-Pause", apr_psprintf(r->pool, "%d", pause));
     overview.seeder.state =
         states[tseed_board_seeder(rest->board, &overview.seeder.pid, &starts, NULL)];
     overview.seeder.starts = (int64_t)starts;

@@ -146,6 +146,7 @@ export async function read(address, seconds = 0) {
   const answer = await send(address,
     known?.etag ? {headers: {'If-None-Match': known.etag}} : {});
   const data = answer.status === 304 ? known.data : await answer.json();
+  page.pause = answer.headers.get('TileSeed-Pause') ?? page.pause;
   if (kept.size > 40) kept.clear();
   kept.set(address, {etag: answer.headers.get('ETag'), data, at: Date.now()});
   return data;
@@ -330,7 +331,7 @@ export function draw() {
 }
 
 function delay() {
-  const seconds = failures ? Math.min(2 ** failures, 60) : page.overview.tasksRunning ? 2 : 10;
+  const seconds = failures ? Math.min(2 ** failures, 60) : page.overview.tasksRunning ? page.pause : 10;
   return seconds * 1000 * (0.9 + 0.2 * Math.random());
 }
 

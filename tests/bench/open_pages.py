@@ -4,8 +4,9 @@
 
 Starts a private httpd and PAGES clients (100), which ask for overview.json as the operators' page
 does, each over a connection of its own and with the ETag of its last answer: every ten seconds
-while nothing goes on, then every two seconds while a task makes tiles. Prints for each SECONDS (60)
-the CPU time of httpd without the seeder, in per cent of one core, and how many answers were 304.
+while nothing goes on, then as TileSeed-Pause says while a task makes tiles. Prints for each SECONDS
+(60) the CPU time of httpd without the seeder, in per cent of one core, and how many answers were
+304.
 Then it asks for a small file as often: what that takes is httpd's own, whoever answers.
 TILESEED_MODULE names the module that is measured.
 """
@@ -36,9 +37,10 @@ Alias /file "@ROOT@/file"
 class Page:
     """A browser's connection, and what it knows."""
 
-    def __init__(self, port, path):
+    def __init__(self, port, path, every):
         self.connection = http.client.HTTPConnection('127.0.0.1', port)
         self.path = path
+        self.every = every
         self.known = {}
 
     def poll(self):
@@ -51,12 +53,14 @@ class Page:
             return self.poll()
         answer.read()
         self.known = {'If-None-Match': answer.headers['ETag']}
+        if self.every < 10:
+            self.every = float(answer.headers.get('TileSeed-Pause', self.every))
         return answer.status == 304
 
 
 def measure(httpd, what, path, pages, seconds, every):
-    """Polls for so long."""
-    clients = [Page(httpd.port, path) for _ in range(pages)]
+    """Polls for so long; returns the seconds between two polls of a page."""
+    clients = [Page(httpd.port, path, every) for _ in range(pages)]
     begun = time.monotonic()
     due = [(begun + random.uniform(0, every), number) for number in range(pages)]
     heapq.heapify(due)
@@ -67,10 +71,11 @@ def measure(httpd, what, path, pages, seconds, every):
         time.sleep(max(moment - time.monotonic(), 0))
         same += clients[number].poll()
         polls += 1
-        heapq.heapreplace(due, (moment + every * random.uniform(0.9, 1.1), number))
+        heapq.heapreplace(due, (moment + clients[number].every * random.uniform(0.9, 1.1), number))
     used = cpu(children) - before
     print(f'{what}: {polls} polls in {seconds} s, {same} of them 304, '
           f'{100 * used / (time.monotonic() - begun):.2f} % of a core')
+    return pages * seconds / polls
 
 
 def main():
@@ -88,8 +93,8 @@ def main():
                        == 'WORKING')
             measure(httpd, 'idle   ', OVERVIEW, pages, seconds, 10)
             number = begin(httpd, 'stub', zoomStop=9)
-            measure(httpd, 'at work', OVERVIEW, pages, seconds, 2)
-            measure(httpd, 'a file ', '/file/file.json', pages, seconds, 2)
+            every = measure(httpd, 'at work', OVERVIEW, pages, seconds, 2)
+            measure(httpd, 'a file ', '/file/file.json', pages, seconds, every)
             assert task(httpd, number)['state'] == 'RUNNING'
         finally:
             httpd.stop()

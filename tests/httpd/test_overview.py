@@ -87,6 +87,7 @@ def test_the_same_document_is_not_sent_twice(httpd, upstream):
     before = wait_until(settled)
     again = ask_again(httpd, before)
     assert again.body == b'' and again.headers['ETag'] == before.headers['ETag']
+    assert before.headers['TileSeed-Pause'] == '2'      # so few clients may ask as often as that
     assert before.headers['Cache-Control'] == again.headers['Cache-Control'] == 'no-cache'
     assert 'Content-Type' not in again.headers
     number = begin(httpd, 'stub', zoomStop=2)
