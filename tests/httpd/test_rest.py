@@ -617,6 +617,7 @@ def test_members_of_a_task(httpd, upstream):
     seed(httpd, 'topp:states', '{"seedRequest":{"zoomStart":2,"zoomStop":4,"bounds":{"coords":'
          '{"double":[0,0,45,45]}},"threadCount":3}}')
     seed(httpd, 'roads')
+    wait_until(lambda: task(httpd, 1)['state'] == 'RUNNING')
     running, pending = task(httpd, 1), task(httpd, 2)
     assert tuple(running) == tuple(pending) == TASK
     assert (running['id'], running['state'], pending['state']) == (1, 'RUNNING', 'PENDING')
