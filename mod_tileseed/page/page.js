@@ -331,7 +331,8 @@ export function draw() {
 }
 
 function delay() {
-  const seconds = failures ? Math.min(2 ** failures, 60) : page.overview.tasksRunning ? page.pause : 10;
+  const seconds = failures ? Math.min(2 ** failures, 60)
+    : page.overview.tasksRunning ? page.pause ?? 2 : 10;
   return seconds * 1000 * (0.9 + 0.2 * Math.random());
 }
 
