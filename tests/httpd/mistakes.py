@@ -539,6 +539,8 @@ LIMITS = [
      "TileSeedPrune: '31' is not possible, a whole number from 0 to 30 is expected"),
     (layer('!TileSeedPrune uniform check=101'),
      "TileSeedPrune: check=: '101' is not possible, a percentage from 0 to 100 is expected"),
+    (layer('!TileSeedPrune uniform 3'),
+     "TileSeedPrune: '3' stands alone, uniform=3 is expected for that many levels"),
     (layer('!TileSeedPrune off sparse=on'), 'TileSeedPrune: off takes no options'),
     (layer('!TileSeedPrune uniform sparse=maybe'),
      "TileSeedPrune: sparse=: 'maybe' is unknown, off or on is expected"),
