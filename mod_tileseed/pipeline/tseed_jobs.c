@@ -51,7 +51,7 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     job->leader = job->joined = NULL;
     job->follows = 0;
     job->step = -1;
-    job->why = TSEED_SIZE_SINGLE;
+    job->why = TSEED_SIZE_ALONE;
     job->transfer.weight = 0;
     job->stage = TSEED_STAGE_CHECK;
     job->outcome = TSEED_JOB_OK;

@@ -265,12 +265,21 @@ static tseed_cell_shape_t cell_of(tseed_cell_shape_t largest, int step)
 
 /* ---- choices ---- */
 
-/* Whether a run asks for single metatiles alone: it goes over a list, prunes one position after the
- * other, derives the level, or has crashed a seeder, so that one metatile is blamed. */
-static int is_single(const tseed_sizing_t *sizing, const tseed_run_t *run, int z)
+/* Why a run joins no metatiles on a level: it goes over a list, prunes one position after the
+ * other, derives the level, or has crashed a seeder, so that one metatile is blamed.
+ * TSEED_SIZE_FIXED: it may join them. */
+static tseed_size_reason_t hindrance(const tseed_sizing_t *sizing, const tseed_run_t *run, int z)
 {
-    return run->list != NULL || run->tileset.layer->prune.is_on || tseed_run_derives(run, z) ||
-           tseed_board_crashes_of(sizing->context->board, run->task->id) > 0;
+    if (run->list) {
+        return TSEED_SIZE_LISTED;
+    }
+    if (run->tileset.layer->prune.is_on) {
+        return TSEED_SIZE_PRUNES;
+    }
+    if (tseed_board_crashes_of(sizing->context->board, run->task->id) > 0) {
+        return TSEED_SIZE_CRASHED;
+    }
+    return tseed_run_derives(run, z) ? TSEED_SIZE_ALONE : TSEED_SIZE_FIXED;
 }
 
 static tseed_size_reason_t reason_of(const tseed_sizes_t *sizes, int step, int is_for_memory)
@@ -325,8 +334,11 @@ tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *ru
     tseed_cell_shape_t most, largest;
     const tseed_sizes_t *sizes;
 
-    if (run->tileset.layer->most_width == 0 || is_single(sizing, run, z)) {
-        choice.why = run->tileset.layer->most_width ? TSEED_SIZE_SINGLE : TSEED_SIZE_FIXED;
+    if (run->tileset.layer->most_width == 0) {
+        return choice;
+    }
+    choice.why = hindrance(sizing, run, z);
+    if (choice.why != TSEED_SIZE_FIXED) {
         return choice;
     }
     most = largest_of(sizing, run);
@@ -376,16 +388,18 @@ void tseed_sizing_begin(tseed_sizing_t *sizing, tseed_job_t *leader)
 static void say(entry_t *entry, const tseed_job_t *leader, const tseed_sizes_t *sizes)
 {
     const tseed_run_t *run = leader->run;
+    const tseed_shape_t *shape = &run->positions.shape;
+    const int metatiles = 1 << sizes->chosen, tiles = shape->meta_width * shape->meta_height;
 
     if (entry->said == sizes->chosen) {
         return;
     }
     entry->said = sizes->chosen;
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,
-              "TS0077: layer '%s' from level %d on: requests are for %d metatiles, "
-              "each of which takes %.1f ms; other sizes take longer or are no faster",
-              run->task->layer, leader->asked.z, 1 << sizes->chosen,
-              1000 * sizes->steps[sizes->chosen].cost);
+              "TS0077: layer '%s' from level %d on: requests are for %d tiles (%d metatiles), "
+              "which takes %.2f ms for a tile; other sizes take longer or are no faster",
+              run->task->layer, leader->asked.z, metatiles * tiles, metatiles,
+              1000 * sizes->steps[sizes->chosen].cost / tiles);
 }
 
 /* The metatiles of the rectangle that was asked for. */

@@ -34,7 +34,12 @@ const char *tseed_size_reason(int reason)
         [TSEED_SIZE_REST] = "few metatiles are left, and all connections are used",
         [TSEED_SIZE_AS_BEFORE] = "the tiles came from requests of that size, whose answers can be "
                                  "compared",
-        [TSEED_SIZE_SINGLE] = "this task asks for single metatiles",
+        [TSEED_SIZE_ALONE] = "this metatile is asked for alone",
+        [TSEED_SIZE_LISTED] = "metatiles that failed are asked for one by one",
+        [TSEED_SIZE_PRUNES] = "TileSeedPrune needs to see a metatile before it knows whether those "
+                              "below it are asked for",
+        [TSEED_SIZE_CRASHED] = "this task has crashed the seeder, and single metatiles show which "
+                               "one does it",
     };
 
     return reason >= 0 && reason < (int)(sizeof(sentences) / sizeof(*sentences)) ? sentences[reason]

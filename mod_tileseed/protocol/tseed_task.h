@@ -56,7 +56,10 @@ typedef enum {
     TSEED_SIZE_MEMORY,    /* larger answers would take too much memory */
     TSEED_SIZE_REST,      /* few metatiles are left */
     TSEED_SIZE_AS_BEFORE, /* the tiles came from requests of that size */
-    TSEED_SIZE_SINGLE     /* this task asks for single metatiles */
+    TSEED_SIZE_ALONE,     /* nothing was joined to the metatile */
+    TSEED_SIZE_LISTED,    /* the metatiles are those of a list: failed ones */
+    TSEED_SIZE_PRUNES,    /* the layer prunes */
+    TSEED_SIZE_CRASHED    /* the task has crashed a seeder */
 } tseed_size_reason_t;
 
 /* A position is begun only if it is less than this above the lowest unfinished position. */

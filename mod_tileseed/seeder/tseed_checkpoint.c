@@ -208,6 +208,15 @@ static const char *pruned_of(const tseed_progress_t *progress, apr_pool_t *pool)
                         progress->pruned, progress->looked, progress->wrong);
 }
 
+/* " (the latest for 16x8 tiles)" where TileSeedMetatile chooses the size. */
+static const char *size_of(const tseed_progress_t *progress, apr_pool_t *pool)
+{
+    return progress->request_why == TSEED_SIZE_FIXED || progress->request_width == 0
+               ? ""
+               : apr_psprintf(pool, " (the latest for %dx%d tiles)", progress->request_width,
+                              progress->request_height);
+}
+
 /* ", 44 shared" where answers to requests of other tasks were used. */
 static const char *shared_of(const tseed_progress_t *progress, apr_pool_t *pool)
 {
@@ -234,13 +243,13 @@ static void log_ending(const tseed_run_t *run, apr_pool_t *scratch)
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
               " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
               " removed, %" APR_INT64_T_FMT " failed%s of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
-              " requests%s%s%s",
+              " requests%s%s%s%s",
               run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
               *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
               seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
               progress->failed, pruned_of(progress, scratch), run->task->tiles_total,
-              progress->requests, shared_of(progress, scratch), *progress->reason ? ": " : "",
-              progress->reason);
+              progress->requests, size_of(progress, scratch), shared_of(progress, scratch),
+              *progress->reason ? ": " : "", progress->reason);
 }
 
 static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)

@@ -186,18 +186,18 @@ static void test_sizing__runs_that_prune_derive_or_retry_ask_for_single_metatile
 {
     (void)state;
     layer.prune.is_on = 1;
-    assert_single(TSEED_SIZE_SINGLE);
+    assert_single(TSEED_SIZE_PRUNES);
     layer.prune.is_on = 0;
     assert_int_equal(metatiles_of(choose_at(Z)), 4);
 
     init_positions((tseed_derived_t){Z, Z + 1});
-    assert_single(TSEED_SIZE_SINGLE);
+    assert_single(TSEED_SIZE_ALONE);
     init_positions((tseed_derived_t){0, 0});
 
     run.list = apr_array_make(pool, 1, sizeof(tseed_tile_t));
     APR_ARRAY_PUSH((apr_array_header_t *)run.list, tseed_tile_t) = (tseed_tile_t){Z, 0, 0};
     assert_int_equal(tseed_sizing_choose(sizing, &run, 0, (tseed_cell_shape_t){0, 0}).why,
-                     TSEED_SIZE_SINGLE);
+                     TSEED_SIZE_LISTED);
 }
 
 /* One metatile is to be blamed for the next crash. */
@@ -208,7 +208,7 @@ static void test_sizing__a_task_that_crashed_a_seeder_asks_for_single_metatiles(
     tseed_board_worker_begin(board, 0, task.id, 3);
     tseed_board_crash(board, 0);
     tseed_board_seeder_begin(board, 2, 2);
-    assert_single(TSEED_SIZE_SINGLE);
+    assert_single(TSEED_SIZE_CRASHED);
 }
 
 /* ---- bounds ---- */
