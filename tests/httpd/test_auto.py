@@ -127,13 +127,14 @@ def test_an_upstream_that_refuses_large_requests(httpd, upstream, fault):
 
 @one_mpm
 def test_an_upstream_that_changes_its_speed(httpd, upstream):
-    """At first a tile is what takes its time, then a request: requests become larger."""
+    """At first a tile is what takes its time, then a request: requests become larger. A second
+    is more than what a request takes on a busy machine anyway."""
     upstream.is_ground = True
     upstream.decide = lambda asked: Fault('delay', .0005 * tiles_of(asked))
     httpd.start(REST + stub(upstream, meta=AUTO))
     number = begin(httpd, 'stub', zoomStop=7, threadCount=4)
     wait_until(lambda: task(httpd, number)['tilesProcessed'] > 3000)
-    upstream.decide = lambda asked: Fault('delay', .2)
+    upstream.decide = lambda asked: Fault('delay', 1)
     before = len(upstream.requests)
     document = ended(httpd, number, 300)
     assert counts(document) == (document['tilesTotal'], 0, 0, 0)
