@@ -72,7 +72,8 @@ run_check() {
 
 # The tests in httpd that failed, a line each: LOG
 failed_tests() {
-    sed -nE 's/^(FAILED|ERROR) (tests\/httpd\/.*)$/\2/p' "$1" | sed 's/ - .*//' | grep -v "'" | sort -u
+    sed -nE 's/^(FAILED|ERROR) (tests\/httpd\/.*)$/\2/p' "$1" | sed 's/ - .*//' |
+        grep -v "'" | sort -u
 }
 
 # Tests that failed beside others run once more, one after the other, and are named: each of them
