@@ -8,7 +8,7 @@ import socket
 import urllib.parse
 
 from seeding import REST, layer
-from tileseed_httpd import Answer
+from tileseed_httpd import PATIENCE, Answer
 from upstream import Fault
 
 XML = ('text/xml', 'ISO-8859-1')
@@ -138,7 +138,7 @@ class Client:
     """A client that keeps its connection, and so, on prefork, its child."""
 
     def __init__(self, httpd):
-        self.connection = http.client.HTTPConnection('127.0.0.1', httpd.port, timeout=60)
+        self.connection = http.client.HTTPConnection('127.0.0.1', httpd.port, timeout=PATIENCE)
 
     def __enter__(self):
         self.connection.connect()

@@ -309,7 +309,7 @@ def test_database_is_replaced_under_a_task(httpd, slow):
 
 def test_log_of_the_database_is_removed(httpd, slow):
     """Nothing that was answered is lost with it."""
-    httpd.expect('tileseed.db-wal|state database')
+    httpd.expect('tileseed.db-wal|state database|can\'t record the task')
     httpd.start(REST + stub(slow))
     number = begin(httpd, 'stub', zoomStop=4, threadCount=2)
     progress(httpd, number, 20)

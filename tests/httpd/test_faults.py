@@ -29,7 +29,8 @@ def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
     """The other metatiles are made, the task is done, and the cause is kept."""
     fault, words = FAULTS[kind]
     httpd.expect(SUMMARY)
-    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, timeout='2s'))
+    timeout = '300s' if kind == 'huge' else '2s'
+    httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream, timeout=timeout))
     seen = []
 
     def decide(asked):

@@ -503,7 +503,7 @@ class Httpd:
             sent['Authorization'] = 'Basic ' + base64.b64encode(':'.join(auth).encode()).decode()
         if isinstance(body, str):
             body = body.encode()
-        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=60)
+        connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body=body, headers=sent)
             return Answer(connection.getresponse())
