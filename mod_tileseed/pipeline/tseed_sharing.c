@@ -24,6 +24,7 @@ struct tseed_shared_request_t {
     const tseed_book_tileset_t *booked; /* of the run that has asked; compared only */
     tseed_range_t asked;
     int address;
+    apr_time_t sent; /* monotonic */
     char condition[TSEED_CONDITION_SIZE];
     const tseed_job_t *leader; /* NULL: it is answered */
     int is_closed;             /* nothing may follow any more */
@@ -180,14 +181,21 @@ static int contains(const tseed_range_t *asked, const tseed_range_t *tiles)
            asked->maxx >= tiles->maxx && asked->maxy >= tiles->maxy;
 }
 
+/* What was asked for before a run began is no answer for it: the map may have changed since then,
+ * and the run may be there for that reason. */
+static int may_follow(tseed_sharing_t *sharing, const tseed_shared_request_t *request,
+                      tseed_run_t *run)
+{
+    return request->booked != run->booked && !request->is_closed && request->sent >= run->begun &&
+           request->picture == picture_get(sharing, run);
+}
+
 static tseed_shared_request_t *find(tseed_sharing_t *sharing, tseed_run_t *run,
                                     const tseed_range_t *tiles)
 {
     tseed_shared_request_t *request = sharing->requests;
 
-    while (request &&
-           (request->booked == run->booked || request->is_closed ||
-            request->picture != picture_get(sharing, run) || !contains(&request->asked, tiles))) {
+    while (request && (!may_follow(sharing, request, run) || !contains(&request->asked, tiles))) {
         request = request->next;
     }
     return request;
@@ -270,6 +278,7 @@ void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int addres
                                         .booked = leader->run->booked,
                                         .asked = leader->asked,
                                         .address = address,
+                                        .sent = tseed_clock_monotonic(),
                                         .leader = leader,
                                         .partners = partners};
     if (leader->transfer.condition) {
@@ -360,8 +369,7 @@ void tseed_sharing_drain(tseed_sharing_t *sharing, const tseed_run_t *run)
 static int is_needed(const tseed_sharing_t *sharing, const tseed_shared_request_t *request)
 {
     for (tseed_run_t *run = sharing->runs->tasks; run; run = run->next_run) {
-        if (run->booked != request->booked && may_share(run) &&
-            picture_get(sharing, run) == request->picture) {
+        if (may_share(run) && may_follow(sharing, request, run)) {
             return 1;
         }
     }

@@ -6,8 +6,9 @@
  * Runs of several tile sets are partners when their requests for the same tiles are the same. A
  * request of a run that has partners is entered here when it goes out. A partner's job whose tiles
  * lie in the request follows it: the job gets a copy of the answer, as if it had been fetched. An
- * answer that a partner has not had is kept for a while. A run that is ahead of its partner waits
- * for it if that saves more requests than it delays. Main thread only. */
+ * answer that a partner has not had is kept for a while. A run follows no request that was sent
+ * before the run began. A run that is ahead of its partner waits for it if that saves more requests
+ * than it delays. Main thread only. */
 #ifndef TSEED_SHARING_H
 #define TSEED_SHARING_H
 

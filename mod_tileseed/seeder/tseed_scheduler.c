@@ -143,7 +143,7 @@ static void run_begin(tseed_scheduler_t *scheduler, tseed_entry_t *entry, tseed_
     if (!run->progress.started) {
         run->progress.started = tseed_clock_wall(run->task->created);
     }
-    run->measured_at = tseed_clock_monotonic();
+    run->begun = run->measured_at = tseed_clock_monotonic();
     run_prepare(scheduler, run);
     tseed_tasks_begin(scheduler->uses.tasks, entry, run);
     tseed_log(TSEED_LOG_INFO, APR_SUCCESS,

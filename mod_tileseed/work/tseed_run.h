@@ -95,6 +95,7 @@ typedef struct tseed_run_t {
     int64_t expired;                 /* tiles that this seeder removed of its pages for the quota */
     int64_t errors;                  /* upstream errors since the last line about them */
     apr_time_t next_summary;         /* monotonic */
+    apr_time_t begun;                /* monotonic: when this seeder began the task */
     apr_time_t measured_at;          /* monotonic: when the last metatile was finished */
     int is_measured;                 /* `measures` has something that the database has not */
     tseed_measure_t measures[TSEED_LEVELS_MAX]; /* by level */

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from seeding import (REST, begin, counts, done, ended, failures, seeder_of, stub, task,
+from seeding import (REST, begin, coords, counts, done, ended, failures, seeder_of, stub, task,
                      terminate)
 from test_auto import contents
 from tileseed_httpd import one_mpm, wait_until
@@ -107,6 +107,25 @@ def test_reseeds(httpd, upstream):
     assert [document['tilesUnchanged'] for document in documents] == [TILES] * 2
     assert len(upstream.requests) < 1.5 * requests
     assert contents(httpd) == expected
+
+
+@one_mpm
+def test_a_reseed_takes_no_answer_of_before_its_time(httpd, upstream):
+    """Also where a task of another part of the map was its partner then."""
+    seeded_apart(httpd, upstream, META)
+    part, rest = coords(0, 0, 240, 240), coords(510, 510, 990, 990)
+    members = {'zoomStart': 4, 'zoomStop': 4, 'bounds': part}
+    upstream.decide = lambda asked: \
+        Fault('held') if float(asked['BBOX'].split(',')[0]) > 400 else None
+    last = begin(httpd, 'stub', zoomStart=7, zoomStop=7, bounds=rest, format=KINDS[1])
+    wait_until(lambda: upstream.requests)
+    done(httpd, 'stub', format=KINDS[0], **members)
+    upstream.is_ground = False      # another map
+    document = done(httpd, 'stub', format=KINDS[1], type='reseed', **members)
+    assert (counts(document), document['sharedRequests']) == ((16, 0, 0, 0), 0)
+    upstream.decide = lambda asked: None
+    upstream.released.set()
+    assert ended(httpd, last)['state'] == 'DONE'
 
 
 @one_mpm

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tseed_clock.h"
 #include "pipeline/tseed_jobs.h"
 #include "pipeline/tseed_join.h"
 #include "pipeline/tseed_sharing.h"
@@ -182,6 +183,20 @@ static void test_sharing__a_late_partner_gets_what_was_kept(void **state)
     assert_true(follows(follower));
     assert_has_copy(follower);
     assert_false(follows(job_of(WEBP, 3, 4)));
+}
+
+static void test_sharing__what_was_asked_before_a_run_began_is_no_use(void **state)
+{
+    tseed_job_t *leader = job_of(PNG, 3, 4);
+
+    (void)state;
+    tseed_sharing_ask(sharing, leader, 0);
+    answer(leader, TSEED_FETCH_OK);
+    all[WEBP].begun = tseed_clock_monotonic() + 1;
+    assert_false(follows(job_of(WEBP, 3, 4)));
+    assert_int_equal(tseed_sharing_cell(sharing, &all[WEBP], &leader->metatile).columns, 0);
+    all[WEBP].begun = 0;
+    assert_true(follows(job_of(WEBP, 3, 4)));
 }
 
 static void test_sharing__other_pictures_are_no_use(void **state)
@@ -371,6 +386,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_sharing__##name, setup, teardown)
         TEST(a_partner_gets_a_copy_of_what_comes),
         TEST(a_late_partner_gets_what_was_kept),
+        TEST(what_was_asked_before_a_run_began_is_no_use),
         TEST(other_pictures_are_no_use),
         TEST(a_larger_request_serves_its_parts),
         TEST(who_followed_what_fails_asks_for_itself),
