@@ -71,8 +71,11 @@ static int crashed_twice_at(const tseed_dispatch_t *dispatch, const tseed_job_t 
 static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_run_metatile(run, position);
-    tseed_cell_shape_t before = tseed_sharing_cell(dispatch->uses.sharing, run, &metatile);
+    tseed_cell_shape_t before = {0, 0};
 
+    if (tseed_sizing_may_join(dispatch->uses.sizing, run, metatile.whole.z)) {
+        before = tseed_sharing_cell(dispatch->uses.sharing, run, &metatile);
+    }
     if (before.columns > 0) {
         return (tseed_choice_t){before, -1, TSEED_SIZE_AS_BEFORE};
     }

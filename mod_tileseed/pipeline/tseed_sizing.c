@@ -282,6 +282,11 @@ static tseed_size_reason_t hindrance(const tseed_sizing_t *sizing, const tseed_r
     return tseed_run_derives(run, z) ? TSEED_SIZE_ALONE : TSEED_SIZE_FIXED;
 }
 
+int tseed_sizing_may_join(const tseed_sizing_t *sizing, const tseed_run_t *run, int z)
+{
+    return hindrance(sizing, run, z) == TSEED_SIZE_FIXED;
+}
+
 static tseed_size_reason_t reason_of(const tseed_sizes_t *sizes, int step, int is_for_memory)
 {
     if (sizes->trial >= 0) {

@@ -32,6 +32,9 @@ void tseed_sizing_bound(tseed_sizing_t *sizing, const char *layer, int width, in
 tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *run, int64_t position,
                                    tseed_cell_shape_t before);
 
+/* Whether a run may join metatiles of a level into one request, whoever chooses which. */
+int tseed_sizing_may_join(const tseed_sizing_t *sizing, const tseed_run_t *run, int z);
+
 /* Tells the fetcher how long a request is expected to take, and the run's progress how large it is.
  */
 void tseed_sizing_begin(tseed_sizing_t *sizing, tseed_job_t *leader);

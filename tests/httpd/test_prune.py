@@ -12,7 +12,7 @@ import signal
 import pytest
 from PIL import Image
 
-from seeding import REST, begin, counts, done, ended, files, seeder_of, stub, task
+from seeding import REST, begin, counts, done, ended, files, layer, seeder_of, stub, task
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -77,6 +77,12 @@ def colours(answer):
     assert answer.status == 200, answer.body
     return {colour for _, colour in
             Image.open(io.BytesIO(answer.body)).convert('RGB').getcolors()}
+
+
+def resolution(asked):
+    """Units of the map to a pixel."""
+    left, _, right, _ = map(float, asked['BBOX'].split(','))
+    return (right - left) / int(asked['WIDTH'])
 
 
 def total(stop=STOP):
@@ -273,3 +279,25 @@ def test_killed_in_the_middle(httpd, upstream, prune):
         assert colours(tile(httpd, STOP, *place)) == {SEA}
     assert len(upstream.requests) == asked
     assert files(httpd)
+
+
+@one_mpm
+def test_a_partner_with_larger_requests(httpd, upstream):
+    """Another layer joins metatiles: no tile is counted both as pruned and as made."""
+    upstream.lands = [(500, 500, 562.5, 562.5, SIDE)]
+    more = layer('other', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
+                 'TileSeedMetatile auto max=16x16', 'TileSeedPrune uniform=0 check=0 sparse=on')
+    httpd.start(REST + TILES + stub(upstream, meta='auto max=16x16') + more)
+    upstream.decide = lambda asked: Fault('delay', .02)
+    done(httpd, 'stub', zoomStop=STOP, threadCount=4)      # finds its size
+    done(httpd, 'stub', zoomStop=STOP, type='truncate')
+    upstream.decide = lambda asked: Fault('held') if resolution(asked) < 2.5 else None
+    upstream.requests.clear()
+    numbers = [begin(httpd, 'other', zoomStop=STOP, threadCount=1)]
+    wait_until(lambda: any(resolution(asked) < 2.5 for asked in upstream.requests))
+    numbers.append(begin(httpd, 'stub', zoomStart=5, zoomStop=STOP, threadCount=16))
+    wait_until(lambda: any(int(asked['WIDTH']) > 64 for asked in upstream.requests))
+    upstream.released.set()
+    document = [ended(httpd, number) for number in numbers][0]
+    assert document['tilesMade'] + document['tilesPruned'] == document['tilesProcessed'] == total()
+    assert document['tilesPruned'] > 0
