@@ -14,7 +14,8 @@
 #include "pipeline/tseed_jobs.h"
 #include "source/tseed_source.h"
 
-#define KEPT_MOST (26 << 20)            /* bytes of answers that partners have not had */
+#define KEPT_MOST (26 << 20)            /* bytes of answers that partners have not had, … */
+#define KEPT_MANY 1024                  /* … and how many, for they are searched one by one */
 #define LAG_MOST  64                    /* metatiles that a run may be ahead of a partner */
 #define PATIENCE  apr_time_from_sec(10) /* with a partner that finishes nothing */
 
@@ -293,11 +294,13 @@ void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int addres
 static void trim(tseed_sharing_t *sharing)
 {
     size_t kept = 0;
+    int many = 0;
 
     for (tseed_shared_request_t *request = sharing->requests, *next; request; request = next) {
         next = request->next;
         kept += request->leader ? 0 : request->answer.length;
-        if (!request->leader && kept > KEPT_MOST) {
+        many += !request->leader;
+        if (!request->leader && (kept > KEPT_MOST || many > KEPT_MANY)) {
             forget(sharing, request);
         }
     }

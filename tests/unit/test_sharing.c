@@ -185,6 +185,30 @@ static void test_sharing__a_late_partner_gets_what_was_kept(void **state)
     assert_false(follows(job_of(WEBP, 3, 4)));
 }
 
+/* Requests for a metatile, which are answered at once. */
+static void ask_often(tseed_job_t *leader, int times)
+{
+    while (times-- > 0) {
+        tseed_sharing_ask(sharing, leader, 0);
+        answer(leader, TSEED_FETCH_OK);
+        free(leader->transfer.body);
+        leader->transfer.body = NULL;
+    }
+}
+
+static void test_sharing__the_latest_answers_are_kept(void **state)
+{
+    tseed_job_t *first = job_of(PNG, 3, 4), *other = job_of(PNG, 9, 9);
+
+    (void)state;
+    ask_often(first, 1);
+    ask_often(other, 1023);
+    assert_int_equal(tseed_sharing_cell(sharing, &all[WEBP], &first->metatile).columns, 1);
+    ask_often(other, 1);
+    assert_int_equal(tseed_sharing_cell(sharing, &all[WEBP], &first->metatile).columns, 0);
+    assert_int_equal(tseed_sharing_cell(sharing, &all[WEBP], &other->metatile).columns, 1);
+}
+
 static void test_sharing__what_was_asked_before_a_run_began_is_no_use(void **state)
 {
     tseed_job_t *leader = job_of(PNG, 3, 4);
@@ -386,6 +410,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(test_sharing__##name, setup, teardown)
         TEST(a_partner_gets_a_copy_of_what_comes),
         TEST(a_late_partner_gets_what_was_kept),
+        TEST(the_latest_answers_are_kept),
         TEST(what_was_asked_before_a_run_began_is_no_use),
         TEST(other_pictures_are_no_use),
         TEST(a_larger_request_serves_its_parts),
