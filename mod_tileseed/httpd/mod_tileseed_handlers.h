@@ -62,7 +62,7 @@ int tseed_rest_sees(const tseed_rest_t *rest, const char *layer);
 /* The route's layer, or NULL when it is not configured or not for this location to see. */
 const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest);
 
-/* The 400 for the route's layer. */
+/* The 400 for the route's layer. It names the layer that is meant, if this location sees it. */
 int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
 /* Whether the board shows everything that has been answered; if not, the database does. */

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "base/tseed_text.h"
+#include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
+#include "protocol/tseed_members.h"
 
 #define QUOTE_MAX 200 /* of what the client sent, in a message */
 
@@ -49,11 +51,35 @@ const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t i
     return bsearch(&id, live->elts, (size_t)live->nelts, (size_t)live->elt_size, compare_row);
 }
 
+/* The layer that is meant, among those that this location sees; NULL: the name is far from all. */
+static const char *layer_meant(const tseed_rest_t *rest)
+{
+    const apr_array_header_t *all = rest->conf->catalog->order;
+    const char **known = apr_pcalloc(rest->r->pool, ((size_t)all->nelts + 1) * sizeof(*known));
+    int count = 0;
+
+    for (int i = 0; i < all->nelts; i++) {
+        const tseed_layer_t *layer = APR_ARRAY_IDX(all, i, const tseed_layer_t *);
+
+        if (tseed_rest_sees(rest, layer->name)) {
+            known[count++] = layer->name;
+        }
+    }
+    return tseed_name_meant(rest->route.layer, known);
+}
+
 int tseed_rest_unknown_layer(tseed_rest_t *rest)
 {
     apr_pool_t *pool = rest->r->pool;
     const char *layer = tseed_escape_plain(rest->route.layer, pool);
+    const char *meant = layer_meant(rest);
 
-    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s",
-                             tseed_text_quote(layer, QUOTE_MAX, pool));
+    layer = tseed_text_quote(layer, QUOTE_MAX, pool);
+    if (meant) {
+        return tseed_reply_error(rest->r, HTTP_BAD_REQUEST, "Unknown layer: %s. Is %s meant?",
+                                 layer, meant);
+    }
+    return tseed_reply_error(rest->r, HTTP_BAD_REQUEST,
+                             "Unknown layer: %s; %s/layers.json lists the layers", layer,
+                             tseed_public_path(rest->dir, rest->base, pool));
 }

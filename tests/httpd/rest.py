@@ -118,6 +118,12 @@ def refused(httpd, status, method, path, body=None, **more):
     return answer.text
 
 
+def unknown(name, meant=None, base='/rest'):
+    """The sentence about a layer that a location does not have."""
+    return f'Unknown layer: {name}' + (
+        f'. Is {meant} meant?' if meant else f'; {base}/layers.json lists the layers')
+
+
 @contextlib.contextmanager
 def begun(httpd, method, path, body):
     """A request whose child has its head and waits for its body; gives what sends the rest."""

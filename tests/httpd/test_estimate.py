@@ -8,7 +8,7 @@ import xml.etree.ElementTree
 import pytest
 
 import tileseed_httpd
-from rest import JSON, XML, ask, kind, listed, location, refused
+from rest import JSON, XML, ask, kind, listed, location, refused, unknown
 from seeding import GRIDS, REST, coords, done, files, stub, world
 from upstream import Fault
 
@@ -139,9 +139,9 @@ def test_both_formats_and_what_is_refused(httpd, upstream):
     assert root.find('tiles').text == '5' and root.find('bytes').text is None
     assert refused(httpd, 400, 'POST', '/rest/estimate/stub.json',
                    '{"seedRequest":{"type":"sed"}}').startswith("Unknown type: 'sed'")
-    assert refused(httpd, 400, 'POST', '/rest/estimate/x.json', '{}') == 'Unknown layer: x'
+    assert refused(httpd, 400, 'POST', '/rest/estimate/x.json', '{}') == unknown('x')
     assert refused(httpd, 400, 'POST', '/some/rest/estimate/stub.json',
-                   '{"seedRequest":{}}') == 'Unknown layer: stub'
+                   '{"seedRequest":{}}') == unknown('stub', base='/some/rest')
     refused(httpd, 405, 'PUT', '/rest/estimate/stub.json')
     nothing = estimate(httpd, 'other', bounds=coords(2000, 2000, 3000, 3000))
     assert nothing['tiles'] == nothing['metatiles'] == nothing['tilesToMake'] == 0

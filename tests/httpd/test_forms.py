@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 
 import tileseed_httpd
-from rest import HTML, ask, kind, listed, location, number_of, refused, seed, serve
+from rest import HTML, ask, kind, listed, location, number_of, refused, seed, serve, unknown
 from seeding import task, terminate
 from tileseed_httpd import wait_until
 
@@ -92,7 +92,7 @@ def test_thread_form_of_another_layer(httpd, upstream):
     assert 'nothing to terminate' in ask(httpd, 'POST', '/rest/seed/roads', body).text
     assert 'nothing to terminate' in ask(httpd, 'POST', '/some/rest/seed/roads', body).text
     assert refused(httpd, 400, 'POST', '/some/rest/seed/topp:states',
-                   body) == 'Unknown layer: topp:states'
+                   body) == unknown('topp:states', base='/some/rest')
     assert refused(httpd, 400, 'POST', STATES, 'kill_thread=1&thread_id=x') == (
         "thread_id must be the id of a task, not 'x'")
     assert refused(httpd, 400, 'POST', '/rest/seed', body).startswith('Unknown kill_all code')

@@ -171,7 +171,7 @@ def test_a_line_for_each_change_that_was_refused(httpd, upstream):
     refused = 'refused: POST '
     assert audited(httpd, 'none.json') == (
         'notice', refused + "'/rest/seed/none.json' by 'ada' from 127.0.0.1: 400 Unknown layer: "
-        'none')
+        'none; /rest/layers.json lists the layers')
     assert audited(httpd, '/rest/nothing')[0] == 'notice'
     assert '405 POST is not possible here' in audited(httpd, '/rest/seed.json')[1]
     assert audited(httpd, refused, 'stub.json') == (

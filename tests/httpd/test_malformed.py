@@ -11,7 +11,8 @@ import time
 
 import pytest
 
-from rest import EMPTY_LIST, PLAIN, ask, checked, kind, listed, number_of, refused, seed, serve
+from rest import (EMPTY_LIST, PLAIN, ask, checked, kind, listed, number_of, refused, seed, serve,
+                  unknown)
 from tileseed_httpd import MPMS, TOP, Httpd, one_mpm
 from upstream import Upstream
 
@@ -213,7 +214,7 @@ def test_long_addresses(httpd, upstream):
     serve(httpd, upstream)
     for length in (191, 192, 200, 201, 250):
         text = refused(httpd, 400, 'GET', f'/rest/seed/{"x" * length}.json')
-        assert text == 'Unknown layer: ' + 'x' * min(length, 200)
+        assert text == unknown('x' * min(length, 200))
         assert refused(httpd, 400, 'POST', f'/rest/seed/{"x" * length}', 'kill_all=all') == text
     ask(httpd, 'GET', f'/rest/{"y/" * 300}', status=404)
     ask(httpd, 'GET', f'/rest/tasks/{"9" * 200}.json', status=404)

@@ -13,7 +13,7 @@ import urllib.parse
 import pytest
 
 from rest import (BASIC, EMPTY_LIST, HTML, JSON, LEAST, PLAIN, ROADS, XML, Client, ask, checked,
-                  kind, layers, listed, location, number_of, refused, seed, serve)
+                  kind, layers, listed, location, number_of, refused, seed, serve, unknown)
 from seeding import GRIDS, REST, ended, layer, task, terminate
 from tileseed_httpd import one_mpm, wait_until
 
@@ -197,7 +197,7 @@ def test_configured_layers_of_a_location(httpd, upstream):
                                   ('GET', 'seed/topp:states.json', None),
                                   ('POST', 'seed/topp:states', 'kill_all=all')):
         assert refused(httpd, 400, method, f'/some/rest/{address}',
-                       body) == 'Unknown layer: topp:states'
+                       body) == unknown('topp:states', base='/some/rest')
     assert refused(httpd, 404, 'GET', f'/some/rest/tasks/{states}.json') == (
         f'there is no task {states}')
     assert ask(httpd, 'GET', f'/some/rest/tasks/{roads}.json').json()['layer'] == 'roads'
@@ -285,18 +285,35 @@ def test_layer_names(httpd, upstream, quote):
 
 @one_mpm
 def test_unknown_layers(httpd, upstream):
-    """400 with the name, as far as it is ASCII; the layers a.b and a.b.xml are two."""
+    """400 with the name, as far as it is ASCII, and the name that is meant; the layers a.b and
+    a.b.xml are two."""
     serve(httpd, upstream, layers_of(upstream, 'a.b.xml'))
-    for encoded, name in (('nowhere', 'nowhere'), ('TOPP:states', 'TOPP:states'),
-                          ('Z%C3%BCrich', 'Z?rich'), ('a%0d%0ab', 'a??b'), ('x%ff', 'x?'),
-                          ('topp:states.xml', 'topp:states.xml'), ('a.b', 'a.b'),
-                          ('topp:states ', 'topp:states'), ('%3Cb%3E', '<b>')):
+    for encoded, name, meant in (
+            ('nowhere', 'nowhere', None), ('TOPP:states', 'TOPP:states', 'topp:states'),
+            ('Z%C3%BCrich', 'Z?rich', None), ('a%0d%0ab', 'a??b', None), ('x%ff', 'x?', None),
+            ('topp:states.xml', 'topp:states.xml', None), ('a.b', 'a.b', None),
+            ('topp:states ', 'topp:states', 'topp:states'), ('%3Cb%3E', '<b>', None),
+            ('raods', 'raods', 'roads'), ('road', 'road', 'roads')):
         path = '/rest/seed/' + encoded.replace(' ', '%20')
         for method, suffix, body in (('GET', '.xml', None), ('GET', '.json', None),
                                      ('POST', '.xml', '<seedRequest/>'), ('POST', '.json', 'junk')):
-            assert refused(httpd, 400, method, path + suffix, body) == f'Unknown layer: {name}'
+            assert refused(httpd, 400, method, path + suffix, body) == unknown(name, meant)
         if not encoded.endswith('.xml'):
-            assert refused(httpd, 400, 'POST', path, 'kill_all=all') == f'Unknown layer: {name}'
+            assert refused(httpd, 400, 'POST', path, 'kill_all=all') == unknown(name, meant)
+
+
+@one_mpm
+def test_unknown_layers_of_a_location(httpd, upstream):
+    """No name is told that the location does not see; the list is at the public address."""
+    serve(httpd, upstream, location('/some/rest', 'Require local', 'TileSeedLayers topp:states'),
+          location('/third', 'Require local', 'TileSeedPublicURL https://maps.example/cache'))
+    assert refused(httpd, 400, 'GET', '/some/rest/seed/raods.json') == (
+        unknown('raods', base='/some/rest'))
+    assert refused(httpd, 400, 'GET', '/some/rest/seed/roads.json') == (
+        unknown('roads', base='/some/rest'))
+    assert refused(httpd, 400, 'GET', '/some/rest/seed/top:states.json') == (
+        unknown('top:states', 'topp:states'))
+    assert refused(httpd, 400, 'GET', '/third/seed/x.json') == unknown('x', base='/cache')
 
 
 @one_mpm
@@ -306,7 +323,7 @@ def test_slashes_in_names(httpd, upstream):
     assert httpd.get('/rest/seed/a%2Fb.json').status == 404
     httpd.graceful(httpd.path('test.conf').read_text() + 'AllowEncodedSlashes NoDecode\n')
     wait_until(lambda: refused_slash(httpd) == 400)
-    assert refused(httpd, 400, 'GET', '/rest/seed/a%2fb.json') == 'Unknown layer: a/b'
+    assert refused(httpd, 400, 'GET', '/rest/seed/a%2fb.json') == unknown('a/b')
     httpd.expect('AH00026')     # found %2f in the path
 
 
@@ -326,10 +343,10 @@ def test_layer_taken_out_of_the_configuration(httpd, upstream):
     serve(httpd, upstream, busy)
     assert listed(httpd) == [first, old]
     assert listed(httpd, '/rest/seed/old.json') == [old]
-    assert refused(httpd, 400, 'POST', '/rest/seed/old.json', LEAST['json']) == 'Unknown layer: old'
+    assert refused(httpd, 400, 'POST', '/rest/seed/old.json', LEAST['json']) == unknown('old')
     assert f'[{old}: old, SEED, PENDING]' in ask(httpd, 'POST', '/rest/seed/old',
                                                  'kill_all=all').text
-    assert refused(httpd, 400, 'GET', '/rest/seed/old.json') == 'Unknown layer: old'
+    assert refused(httpd, 400, 'GET', '/rest/seed/old.json') == unknown('old')
 
 
 # Accepting tasks
