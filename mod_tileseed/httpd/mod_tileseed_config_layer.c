@@ -370,6 +370,9 @@ const char *tseed_set_derive(cmd_parms *cmd, void *dir, const apr_array_header_t
     if (!error && strcmp(APR_ARRAY_IDX(words, 0, const char *), "off") == 0) {
         return NULL;
     }
+    if (!error) {
+        error = tseed_option_apart(words, 0, "zoom", cmd->pool);
+    }
     return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
 }
 
@@ -403,6 +406,9 @@ const char *tseed_set_keep(cmd_parms *cmd, void *dir, const apr_array_header_t *
     const char *error = tseed_draft_say_once(&draft, TSEED_SAID_KEEP, cmd);
 
     (void)dir;
+    if (!error) {
+        error = tseed_option_apart(words, 0, "zoom", cmd->pool);
+    }
     return error ? error : tseed_options_read(&draft->layer, options, words, 0, cmd->pool);
 }
 

@@ -17,24 +17,25 @@ typedef struct {
     const char *most;
 } options_t;
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* The seeder chooses how many metatiles a request asks for. */
 static const char *read_auto(tseed_layer_t *layer, const char *most, apr_pool_t *pool)
 {
-    const char *error = most ? tseed_read_pair(&layer->most_width, &layer->most_height, most,
-                                               TSEED_METATILE_SIDE_MAX, pool)
-                             : NULL;
+    const char *error = NULL;
 
-    if (!most) {
-        layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
+    layer->meta_width = layer->meta_height = TSEED_METATILE_SIDE;
+    layer->most_width = layer->most_height = TSEED_REQUEST_SIDE;
+    if (most) {
+        error = tseed_read_pair(&layer->most_width, &layer->most_height, most,
+                                TSEED_METATILE_SIDE_MAX, pool);
     }
-    if (!error) {
-        layer->meta_width = least(TSEED_METATILE_SIDE, layer->most_width);
-        layer->meta_height = least(TSEED_METATILE_SIDE, layer->most_height);
+    if (!error &&
+        (layer->most_width < TSEED_METATILE_SIDE || layer->most_height < TSEED_METATILE_SIDE)) {
+        error = apr_psprintf(pool,
+                             "max=%s is smaller than a metatile of auto, %dx%d: max=%dx%d to "
+                             "max=%dx%d is expected, or the fixed size %s instead of auto",
+                             most, TSEED_METATILE_SIDE, TSEED_METATILE_SIDE, TSEED_METATILE_SIDE,
+                             TSEED_METATILE_SIDE, TSEED_METATILE_SIDE_MAX, TSEED_METATILE_SIDE_MAX,
+                             most);
     }
     return error;
 }
@@ -70,20 +71,23 @@ const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header
         {.name = NULL},
     };
     const char *size = APR_ARRAY_IDX(words, 0, const char *);
+    const int is_auto = apr_cstr_casecmp(size, "auto") == 0;
     options_t read = {0};
     tseed_draft_t *draft;
     const char *error = tseed_draft_say_once(&draft, TSEED_SAID_METATILE, cmd);
 
     (void)dir;
+    if (!error && is_auto) {
+        error = tseed_option_apart(words, 1, "max", cmd->pool);
+    }
     if (!error) {
         error = tseed_options_read(&read, options, words, 1, cmd->pool);
     }
     if (!error) {
         draft->layer.gutter = read.gutter;
         draft->layer.gutter_beyond = read.edge;
-        error = apr_cstr_casecmp(size, "auto") == 0
-                    ? read_auto(&draft->layer, read.most, cmd->pool)
-                    : read_fixed(&draft->layer, size, read.most, cmd->pool);
+        error = is_auto ? read_auto(&draft->layer, read.most, cmd->pool)
+                        : read_fixed(&draft->layer, size, read.most, cmd->pool);
     }
     return error;
 }

@@ -2,7 +2,6 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* TileSeedPrune: whether what lies below metatiles of one colour is taken to be of that colour. */
 #include <apr_cstr.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -60,19 +59,6 @@ static const char *read_choice(tseed_prune_config_t *prune, const char *text, ap
     return text[length] ? tseed_read_int(&prune->depth, &range, text + length + 1, pool) : NULL;
 }
 
-/* A number apart is the usual slip. */
-static const char *check_apart(const apr_array_header_t *words, apr_pool_t *pool)
-{
-    const char *next = words->nelts > 1 ? APR_ARRAY_IDX(words, 1, const char *) : "";
-
-    return apr_isdigit(*next)
-               ? apr_psprintf(pool,
-                              "'%s' stands alone, " UNIFORM "=%s is expected for that many "
-                              "levels",
-                              tseed_text_quote(next, 60, pool), tseed_text_quote(next, 60, pool))
-               : NULL;
-}
-
 const char *tseed_set_prune(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_prune_config_t prune = {.depth = DEPTH_DEFAULT, .share = SHARE_DEFAULT};
@@ -84,7 +70,7 @@ const char *tseed_set_prune(cmd_parms *cmd, void *dir, const apr_array_header_t 
         error = "off takes no options";
     }
     if (!error) {
-        error = check_apart(words, cmd->pool);
+        error = tseed_option_apart(words, 1, UNIFORM, cmd->pool);
     }
     if (!error) {
         error = tseed_options_read(&prune, options, words, 1, cmd->pool);

@@ -69,6 +69,17 @@ int tseed_option_cut(const char **name, const char **value, const char *word, ap
     return 1;
 }
 
+const char *tseed_option_apart(const apr_array_header_t *words, int at, const char *name,
+                               apr_pool_t *pool)
+{
+    const char *word = at < words->nelts ? APR_ARRAY_IDX(words, at, const char *) : "";
+    const char *quoted = tseed_text_quote(word, QUOTE_MAX, pool);
+
+    return apr_isdigit(*word)
+               ? apr_psprintf(pool, "'%s' stands alone, %s=%s is expected", quoted, name, quoted)
+               : NULL;
+}
+
 /* ---- options ---- */
 
 /* "connections=, timeout= or auth=" */

@@ -83,7 +83,7 @@ def test_mistake(tmp_path, marked, message):
           'TileSeedFormat image/png level=12 palette=none', 'TileSeedFormat image/png8 level=2',
           'TileSeedFormat image/vnd.jpeg-png palette=keep level=3 quality=60',
           'TileSeedFormat image/vnd.jpeg-png8 quality=70'),
-    layer('tileseedmetatile 1X32 GUTTER=0'), layer('TileSeedMetatile Auto Max=2X32 gutter=3'),
+    layer('tileseedmetatile 1X32 GUTTER=0'), layer('TileSeedMetatile Auto Max=4X32 gutter=3'),
     layer('TileSeedParameter TIME regex="[0-9]{4}-[0-9]{2}" default="2026 01" case=Lower'),
     layer('TileSeedParameter STYLES value=a value=b value="c d"'),
     layer('TileSeedFailureLimit -1', 'TileSeedRetries 0'),
