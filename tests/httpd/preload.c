@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Preloaded into a test's httpd: a clock that can be set, a disk that takes no more or is slow, a
- * worker that runs out of stack, and a death in the middle of a truncate. What is to go wrong
+ * worker that runs out of stack, a death in the middle of a truncate, and one in the middle of an
+ * answer. What is to go wrong
  * stands in a file that all processes map. A process that crashes leaves its calls in the folder
  * TILESEED_TRACES. */
 #include <dirent.h>
@@ -32,6 +33,7 @@ typedef struct {
     _Atomic int64_t is_deadly;  /* a level that was renamed away is the last thing a process did */
     _Atomic int64_t unsynced;   /* a syncfs below it: 1 waits until that is over, 2 fails */
     _Atomic int64_t linger;     /* more microseconds of a closedir, if directories lie in it */
+    _Atomic int64_t answer;     /* bytes that a process writes to sockets before it dies; 0: all */
     char directory[256];
 } mischief_t;
 
@@ -177,8 +179,31 @@ static int is_full(int file)
     return 1;
 }
 
+static int is_socket(int file)
+{
+    struct stat st;
+
+    return fstat(file, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+/* Dies once it has written what it may. */
+static void answer(int file, const void *bytes, size_t length)
+{
+    static _Atomic int64_t written;
+    const int64_t left = mischief->answer - written;
+
+    if ((int64_t)length >= left) {
+        syscall(SYS_write, file, bytes, left);
+        kill(getpid(), SIGKILL);
+    }
+    written += (int64_t)length;
+}
+
 ssize_t write(int file, const void *bytes, size_t length)
 {
+    if (mischief->answer && is_socket(file)) {
+        answer(file, bytes, length);
+    }
     return is_full(file) ? -1 : syscall(SYS_write, file, bytes, length);
 }
 

@@ -3,7 +3,7 @@
 """A real MapServer that dies, hangs, refuses large pictures, or draws labels across metatiles.
 
 MapServer is a CGI program here: a script in its place does what the file `how` says, and is
-MapServer otherwise.
+MapServer otherwise. By FastCGI it is a process for many requests, which dies amid an answer.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import pytest
 from seeding import (GRIDS, REST, begin, counts, cut, done, ended, failures, files, layer, stands,
                      task)
 from test_seed_map import compare, paths_of, same, stored
-from tileseed_httpd import MAPSERV, one_mpm, wait_until
+from tileseed_httpd import MAPSERV, MODULES, Mischief, one_mpm, wait_until
 
 SUMMARY = 'failed answers? of the upstream'
 DIED = ('End of script output before headers|Premature end of script headers|mapserver|'
@@ -39,6 +39,20 @@ ScriptAlias "/sick" "@ROOT@/sick"
     SetEnv MS_MAPFILE "@ROOT@/demo/world.map"
 </Location>
 TileSeedUpstream sick http://127.0.0.1:@PORT@/sick connections=2 %s
+'''
+
+FASTCGI = '''
+LoadModule fcgid_module @MODULES@/mod_fcgid.so
+FcgidIPCDir "@ROOT@/fcgid"
+FcgidProcessTableFile "@ROOT@/fcgid/table"
+FcgidOutputBufferSize %s
+FcgidSpawnScoreUpLimit 1000
+FcgidInitialEnv MAPSERVER_CONFIG_FILE "@ROOT@/demo/mapserver.conf"
+FcgidInitialEnv LD_PRELOAD "@ROOT@/preload.so"
+FcgidInitialEnv TILESEED_MISCHIEF "@ROOT@/mischief"
+<Location "/sick">
+    SetHandler fcgid-script
+</Location>
 '''
 
 # Towns at the edges of metatiles of 2 x 2 at level 3, with names that reach beyond them; the last
@@ -194,6 +208,26 @@ def test_a_mapserver_that_hangs_for_too_long(sick):
     for pid in stopped(sick):
         os.kill(pid, signal.SIGKILL)
     all_is_right(sick, number)
+
+
+@one_mpm
+@pytest.mark.skipif(not (MODULES / 'mod_fcgid.so').exists(),
+                    reason='mod_fcgid of libapache2-mod-fcgid is missing')
+@pytest.mark.parametrize('size, buffered', [(3000, 65536), (12000, 0)])
+def test_a_mapserver_by_fastcgi_that_dies(sick, size, buffered):
+    """Killed amid an answer, of which httpd has kept all or passed a part: no half picture becomes
+    tiles, and the next process makes them all."""
+    sick.expect('mod_fcgid')
+    mischief = Mischief(sick.root)
+    mischief.kill_at_answer(size)
+    sick.folder('fcgid')
+    sick.start(sick_layer('TileSeedRetries 1000').replace('@ROOT@/sick', str(MAPSERV))
+               + (FASTCGI % buffered).replace('@MODULES@', str(MODULES)))
+    number = begin(sick, 'world', zoomStop=LAST, threadCount=2, tileFailureRetryWaitTime=10)
+    wait_until(lambda: task(sick, number)['upstreamRequests'] > 6)
+    mischief.kill_at_answer(0)
+    assert all_is_right(sick, number)['upstreamRequests'] > LAST + 1
+    assert 'failed answer' in sick.error_log()
 
 
 @one_mpm

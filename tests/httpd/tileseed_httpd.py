@@ -216,12 +216,12 @@ class Beside:
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqqqqqq256s')
+    LAYOUT = struct.Struct('qqqqqqqq256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 7
+        self.numbers = [0] * 8
         self.directory = b''
         self.traces = None      # a folder for the calls of processes that crash
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
@@ -270,6 +270,10 @@ class Mischief:
         """Who has read a directory below one, and the directories in it, takes that long to close
         it: others write there meanwhile."""
         self.write(6, int(seconds * 1e6), directory)
+
+    def kill_at_answer(self, size):
+        """Processes die once they have written that many bytes to sockets; 0: they don't."""
+        self.write(7, size)
 
 
 def sanitizer_environment(root):
