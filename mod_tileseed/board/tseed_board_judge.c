@@ -12,7 +12,7 @@ static const char *judge_counters(const tseed_row_t *row)
                                 progress->failed,   progress->pruned,    progress->bytes,
                                 progress->requests, progress->failures,  progress->low,
                                 progress->looked,   progress->unchanged, progress->wrong,
-                                progress->shared};
+                                progress->shared,   progress->spared,    progress->forgotten};
     int64_t left = row->tiles_total;
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {

@@ -160,8 +160,11 @@ const task_facts = (task) => facts([
   ['Bounds', task.bounds?.join(', ')], ['Threads', task.threadCount],
   ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
     `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed, ` +
-    `${count(task.tilesPruned)} pruned (${count(task.prunedChecked)} checked, ` +
-    `${count(task.prunedWrong)} wrong)`],
+    `${count(task.tilesPruned)} pruned`],
+  task.tilesPruned > 0 && ['Pruned metatiles', `${count(task.prunedMetatiles)} not asked for, ` +
+    `${count(task.prunedChecked)} checked, ${count(task.prunedWrong)} wrong`],
+  task.prunedForgotten > 0 && ['Metatiles of one colour',
+    `${count(task.prunedForgotten)} forgotten`],
   ['Derived levels', task.derived && `${task.derived.zoomStart}–${task.derived.zoomStop}`],
   ['Written', bytes(task.bytes)], ['Requests', `${count(task.upstreamRequests)}, ${count(task.sharedRequests)} shared`],
   ['Request size', task.requestSize && `${task.requestSize.width} × ${

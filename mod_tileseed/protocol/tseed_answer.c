@@ -187,8 +187,10 @@ static void add_counts(tseed_json_t *json, const tseed_task_t *task,
     tseed_json_number(json, "tilesRemoved", progress->removed);
     tseed_json_number(json, "tilesFailed", progress->failed);
     tseed_json_number(json, "tilesPruned", progress->pruned);
+    tseed_json_number(json, "prunedMetatiles", progress->spared);
     tseed_json_number(json, "prunedChecked", progress->looked);
     tseed_json_number(json, "prunedWrong", progress->wrong);
+    tseed_json_number(json, "prunedForgotten", progress->forgotten);
     tseed_json_number(json, "bytes", progress->bytes);
     tseed_json_number(json, "upstreamRequests", progress->requests);
     tseed_json_number(json, "sharedRequests", progress->shared);

@@ -77,8 +77,11 @@ typedef struct {
     uint8_t reserved;
     int64_t made, skipped, removed, failed; /* tiles */
     int64_t pruned;                         /* tiles taken to be of the colour above them */
+    int64_t spared;                         /* pruned metatiles that were not asked for */
     int64_t looked;                         /* pruned metatiles that were fetched all the same, */
     int64_t wrong;                          /* and those of them that are of another colour */
+    int64_t forgotten;                      /* metatiles of one colour that a truncate has forgotten
+                                             * and that have pruned what lies below them */
     int64_t unchanged;                      /* those of the skipped whose answer was as before */
     int64_t bytes;                          /* written into the cache */
     int64_t requests;                       /* sent to the upstream */

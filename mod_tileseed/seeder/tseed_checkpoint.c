@@ -196,7 +196,7 @@ static double seconds_of(const tseed_run_t *run)
     return taken > 0 ? (double)taken / APR_USEC_PER_SEC : 0;
 }
 
-/* ", 4096 pruned (3 looked at, 0 wrong)" where something was pruned. */
+/* ", 4096 pruned (253 metatiles not asked for, 3 looked at, 0 wrong)" where something was. */
 static const char *pruned_of(const tseed_progress_t *progress, apr_pool_t *pool)
 {
     if (progress->pruned == 0) {
@@ -204,8 +204,18 @@ static const char *pruned_of(const tseed_progress_t *progress, apr_pool_t *pool)
     }
     return apr_psprintf(pool,
                         ", %" APR_INT64_T_FMT " pruned (%" APR_INT64_T_FMT
-                        " metatiles looked at, %" APR_INT64_T_FMT " wrong)",
-                        progress->pruned, progress->looked, progress->wrong);
+                        " metatiles not asked for, %" APR_INT64_T_FMT
+                        " looked at, %" APR_INT64_T_FMT " wrong)",
+                        progress->pruned, progress->spared, progress->looked, progress->wrong);
+}
+
+/* ", 2 metatiles of one colour forgotten" where a truncate has forgotten what pruned. */
+static const char *forgotten_of(const tseed_progress_t *progress, apr_pool_t *pool)
+{
+    return progress->forgotten == 0
+               ? ""
+               : apr_psprintf(pool, ", %" APR_INT64_T_FMT " metatile%s of one colour forgotten",
+                              progress->forgotten, progress->forgotten == 1 ? "" : "s");
 }
 
 /* " (the latest for 16x8 tiles)" where TileSeedMetatile chooses the size. */
@@ -243,13 +253,13 @@ static void log_ending(const tseed_run_t *run, apr_pool_t *scratch)
               " of layer '%s' (%s by %s) %s after %.1f s: %" APR_INT64_T_FMT
               " tiles made, %" APR_INT64_T_FMT " skipped%s, %" APR_INT64_T_FMT
               " removed, %" APR_INT64_T_FMT " failed%s of %" APR_INT64_T_FMT ", %" APR_INT64_T_FMT
-              " requests%s%s%s%s",
+              " requests%s%s%s%s%s",
               run->task->id, run->task->layer, tseed_task_type_name(run->task->type),
               *run->task->requested_by ? run->task->requested_by : "anybody", outcome(run),
               seconds_of(run), progress->made, progress->skipped, unchanged, progress->removed,
               progress->failed, pruned_of(progress, scratch), run->task->tiles_total,
               progress->requests, size_of(progress, scratch), shared_of(progress, scratch),
-              *progress->reason ? ": " : "", progress->reason);
+              forgotten_of(progress, scratch), *progress->reason ? ": " : "", progress->reason);
 }
 
 static void count_ending(const tseed_checkpoint_t *checkpoint, const tseed_run_t *run)

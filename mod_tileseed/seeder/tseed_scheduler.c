@@ -71,7 +71,7 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     }
     tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
     if (task->type == TSEED_TRUNCATE) {
-        tseed_prune_truncate(scheduler->uses.prune, &run->tileset, task);
+        run->progress.forgotten += tseed_prune_truncate(scheduler->uses.prune, &run->tileset, task);
     }
     run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
@@ -93,12 +93,26 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
         apr_pcalloc(run->pool, scheduler->uses.context->settings->workers * sizeof(*run->views));
 }
 
+/* Takes from the board what the database does not have yet. */
+static void take_from_board(const tseed_scheduler_t *scheduler, tseed_run_t *run)
+{
+    tseed_row_t row;
+
+    if (!tseed_board_read(scheduler->uses.context->board, (unsigned)run->slot, &row) ||
+        !tseed_job_trace_is_row(&row, run->task, run->gone ? NULL : run->tileset.subset->gridset)) {
+        return;
+    }
+    if (tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
+        run->progress = row.progress;
+    }
+    run->progress.forgotten = row.progress.forgotten;
+}
+
 /* The run of a task that may be claimed next, loaded from the database; NULL when that fails. */
 static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entry)
 {
     apr_pool_t *pool;
     tseed_run_t *run;
-    tseed_row_t row;
     apr_status_t rv;
 
     apr_pool_create(&pool, scheduler->uses.context->pool);
@@ -125,11 +139,7 @@ static tseed_run_t *run_create(tseed_scheduler_t *scheduler, tseed_entry_t *entr
         apr_pool_destroy(pool);
         return NULL;
     }
-    if (tseed_board_read(scheduler->uses.context->board, (unsigned)run->slot, &row) &&
-        tseed_job_trace_is_row(&row, run->task, run->gone ? NULL : run->tileset.subset->gridset) &&
-        tseed_progress_processed(&row.progress) > tseed_progress_processed(&run->progress)) {
-        run->progress = row.progress;
-    }
+    take_from_board(scheduler, run);
     run->counted = tseed_counted_of(&run->progress);
     return run;
 }

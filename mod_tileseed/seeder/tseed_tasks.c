@@ -45,8 +45,22 @@ int tseed_tasks_pending(const tseed_tasks_t *tasks)
 
 /* ---- entries ---- */
 
+/* Shows how many findings a truncate has forgotten. The board keeps the number until the task has a
+ * run. A seeder that takes the task in anew may have some to forget that its predecessor did not
+ * save as forgotten. */
+static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgotten)
+{
+    tseed_row_t row;
+
+    if (tseed_board_read(tasks->uses.context->board, (unsigned)slot, &row) &&
+        row.progress.forgotten < forgotten) {
+        row.progress.forgotten = forgotten;
+        tseed_board_slot_update(tasks->uses.context->board, slot, &row.progress);
+    }
+}
+
 /* Returns the key of a task's tile set. A truncate makes answers stale from now on. */
-static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
+static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
 {
     tseed_tileset_t tileset;
 
@@ -57,7 +71,7 @@ static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task)
     if (task->type == TSEED_TRUNCATE) {
         tseed_cutoff_draw(tasks->uses.runs, tasks->uses.misses, task, &tileset);
         tseed_sharing_forget(tasks->uses.sharing);
-        tseed_prune_truncate(tasks->uses.prune, &tileset, task);
+        show_forgotten(tasks, slot, tseed_prune_truncate(tasks->uses.prune, &tileset, task));
     }
     return tseed_memory_copy(tileset.key);
 }
@@ -76,7 +90,7 @@ static int take_in(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
     entry->id = task->id;
     entry->type = task->type;
     entry->slot = slot;
-    entry->tileset = resolve(tasks, task);
+    entry->tileset = resolve(tasks, task, slot);
     entry->layer = tseed_memory_copy(task->layer);
     *tasks->entries_end = entry;
     tasks->entries_end = &entry->next;

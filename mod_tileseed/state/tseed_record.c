@@ -18,7 +18,7 @@
 #define DIGITS_OF_WORD 16
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
-#define COUNTERS       16
+#define COUNTERS       18
 #define MORE_MOST      4
 
 /* ---- bounds ---- */
@@ -177,6 +177,8 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->looked = tseed_rows_int64(rows);
     progress->wrong = tseed_rows_int64(rows);
     progress->shared = tseed_rows_int64(rows);
+    progress->spared = tseed_rows_int64(rows);
+    progress->forgotten = tseed_rows_int64(rows);
 }
 
 apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_sql_t sql,
@@ -201,6 +203,8 @@ apr_status_t tseed_record_progress_save(tseed_database_t *db, int *rows, tseed_s
         &progress->looked,
         &progress->wrong,
         &progress->shared,
+        &progress->spared,
+        &progress->forgotten,
     };
 
     window_save(passed, progress->window);

@@ -236,9 +236,15 @@ static const char *const version_12[] = {
     NULL,
 };
 
-static const char *const *const migrations[] = {version_1, version_2,  version_3,  version_4,
-                                                version_5, version_6,  version_7,  version_8,
-                                                version_9, version_10, version_11, version_12};
+static const char *const version_13[] = {
+    "ALTER TABLE task ADD COLUMN spared BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE task ADD COLUMN forgotten BIGINT NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const char *const *const migrations[] = {
+    version_1, version_2, version_3,  version_4,  version_5,  version_6, version_7,
+    version_8, version_9, version_10, version_11, version_12, version_13};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -12,7 +12,7 @@
     "made = %lld, skipped = %lld, removed = %lld, failed = %lld, bytes = %lld,"                    \
     " requests = %lld, failures = %lld, started = %lld, away_since = %lld, low = %lld,"            \
     " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld,"                  \
-    " shared = %lld"
+    " shared = %lld, spared = %lld, forgotten = %lld"
 
 #define STATUS_ROWS                                                                                \
     "SELECT id, tiles_total, made + skipped + removed + failed + pruned, state FROM task"          \

@@ -15,7 +15,7 @@
     " derived_first, derived_end"
 #define TSEED_COUNTER_COLUMNS                                                                      \
     "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \
-    " unchanged, pruned, looked, wrong, shared"
+    " unchanged, pruned, looked, wrong, shared, spared, forgotten"
 #define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \

@@ -131,20 +131,22 @@ static tseed_jump_t jump_of(const tseed_pruned_set_t *set, tseed_run_t *run)
     };
 }
 
-/* The tiles of positions from..to-1 that are finished already: before a seeder died, they were no
- * part of a run. */
-static int64_t finished_tiles(const tseed_run_t *run, int64_t from, int64_t to)
+/* Counts positions from..to-1 that a run of pruned positions begins with. Those that are finished
+ * already were no part of a run before a seeder died: they are not counted again. */
+static void count_passed(tseed_run_t *run, int64_t from, int64_t to, const tseed_landing_t *landing)
 {
-    int64_t tiles = 0;
+    tseed_progress_t *progress = &run->progress;
 
+    progress->pruned += landing->tiles;
+    progress->spared += landing->end - from;
     for (int64_t position = from; position < to; position++) {
-        if (tseed_progress_is_done(&run->progress, position)) {
+        if (tseed_progress_is_done(progress, position)) {
             const tseed_metatile_t metatile = tseed_run_metatile(run, position);
 
-            tiles += tseed_range_count(&metatile.wanted);
+            progress->pruned -= tseed_range_count(&metatile.wanted);
+            progress->spared--;
         }
     }
-    return tiles;
 }
 
 /* Passes a run of pruned positions. A run that is longer than the window is passed when everything
@@ -155,19 +157,17 @@ static int pass(tseed_prune_t *prune, tseed_run_t *run, int64_t from,
     tseed_progress_t *progress = &run->progress;
     const int64_t window_end = progress->low + TSEED_WINDOW;
     const int64_t end = landing->end < window_end ? landing->end : window_end;
-    const int64_t tiles = landing->tiles - finished_tiles(run, from, end);
 
     if (landing->end > window_end && from > progress->low) {
         return 0;
     }
+    count_passed(run, from, end, landing);
     if (landing->end > window_end) {
         tseed_progress_pass(progress, landing->end);
     }
     for (int64_t position = from; landing->end <= window_end && position < end; position++) {
         tseed_progress_finish(progress, position);
     }
-    progress->pruned += landing->class_of == OWN ? tiles : 0;
-    progress->skipped += landing->class_of == OWN ? 0 : tiles;
     tseed_display_run(prune->uses.display, run);
     return 1;
 }
@@ -286,14 +286,16 @@ static int is_touched(const tseed_finding_t *finding, const tseed_gridset_t *gri
            tseed_bounds_intersect(&common, &ground, &truncate->bounds);
 }
 
-static void truncate_set(tseed_prune_t *prune, tseed_pruned_set_t *set,
-                         const tseed_gridset_t *gridset, const tseed_task_t *truncate)
+static int64_t truncate_set(tseed_prune_t *prune, tseed_pruned_set_t *set,
+                            const tseed_gridset_t *gridset, const tseed_task_t *truncate)
 {
     tseed_finding_t *finding;
     size_t cursor = 0;
+    int64_t forgotten = 0;
 
     while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
         if (!finding->is_gone && is_touched(finding, gridset, truncate)) {
+            forgotten += tseed_finding_prunes(set->findings, finding);
             tseed_findings_forget(set->findings, finding);
             tseed_pruned_set_change(set, finding);
         }
@@ -301,10 +303,11 @@ static void truncate_set(tseed_prune_t *prune, tseed_pruned_set_t *set,
     if (tseed_pruned_set_has_changes(set)) {
         prune->uses.session->must_save = prune->uses.session->must_record = 1;
     }
+    return forgotten;
 }
 
-void tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
-                          const tseed_task_t *truncate)
+int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
+                             const tseed_task_t *truncate)
 {
     const tseed_layer_t *layer = tileset->layer;
     const uint64_t print = tseed_tileset_print(tileset, prune->uses.context->scratch);
@@ -315,9 +318,9 @@ void tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
     if (booked && !set) {
         set = enter(prune, booked, layer->meta_width, layer->meta_height, layer->prune.depth);
     }
-    if (set && tseed_findings_count(set->findings) > 0) {
-        truncate_set(prune, set, tileset->subset->gridset, truncate);
-    }
+    return set && tseed_findings_count(set->findings) > 0
+               ? truncate_set(prune, set, tileset->subset->gridset, truncate)
+               : 0;
 }
 
 /* ---- saving ---- */

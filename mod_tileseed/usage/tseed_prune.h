@@ -35,9 +35,8 @@ tseed_prune_t *tseed_prune_create(const tseed_prune_uses_t *uses);
 /* The record to enter among the clients: it has the loop go on where there is more to be passed. */
 tseed_client_t *tseed_prune_client(tseed_prune_t *prune);
 
-/* The position that the run begins next, or -1: none for now. Passes and counts pruned positions
- * before it: of findings of the run's task as pruned, of others' as skipped. The run may be through
- * afterwards. */
+/* The position that the run begins next, or -1: none for now. Passes pruned positions before it,
+ * whichever task has found what prunes them, and counts them. The run may be through afterwards. */
 int64_t tseed_prune_next(tseed_prune_t *prune, tseed_run_t *run);
 
 /* Before the first stage of a job of a task: says whether the job is a look. */
@@ -50,9 +49,10 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
 /* Takes in what a CUT that has come back says of the colours of its metatile. */
 void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job);
 
-/* Forgets the findings of a tile set that lie where a truncate removes, or above. */
-void tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
-                          const tseed_task_t *truncate);
+/* Forgets the findings of a tile set that lie where a truncate removes, or above. Returns how many
+ * of them have pruned what lies below them. */
+int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
+                             const tseed_task_t *truncate);
 
 /* Whether there is something to save. Write writes it into the open transaction, behind the changes
  * of the book, and fails when the database does: then all is written again the next time. Saved

@@ -90,6 +90,11 @@ def total(stop=STOP):
     return sum(4 ** level for level in range(stop + 1))
 
 
+def metatiles(stop=STOP):
+    """Metatiles of the levels 0 to `stop`."""
+    return 1 + total(stop - 1)
+
+
 @one_mpm
 @pytest.mark.parametrize('levels', [0, 1, 2])
 @pytest.mark.parametrize('sparse', ['on', 'off'])
@@ -104,10 +109,15 @@ def test_the_sea_is_counted_and_not_asked_for(httpd, upstream, levels, sparse):
     assert document['upstreamRequests'] == len(upstream.requests) == requests
     assert made + pruned == document['tilesTotal'] == total()
     assert (document['prunedChecked'], document['prunedWrong']) == (0, 0)
+    assert document['prunedMetatiles'] == metatiles() - requests
+    assert (f'{pruned} pruned ({metatiles() - requests} metatiles not asked for, 0 looked at, '
+            '0 wrong)') in httpd.error_log()
     assert len(list(httpd.path('cache').rglob('*.png'))) == made
     again = done(httpd, 'stub', zoomStop=STOP)
-    assert counts(again) == (0, total(), 0, 0)
-    assert (again['upstreamRequests'], again['tilesPruned']) == (0, 0)
+    assert counts(again) == (0, made, 0, 0)
+    assert again['upstreamRequests'] == 0
+    assert [again[member] for member in ('tilesPruned', 'prunedMetatiles')] == \
+        [document[member] for member in ('tilesPruned', 'prunedMetatiles')]
 
 
 @one_mpm
@@ -216,10 +226,13 @@ def test_an_island_that_was_found_is_reseeded(httpd, upstream):
 def test_a_truncate_forgets(httpd, upstream):
     """What it removes is asked of the upstream again."""
     httpd.start(sea(upstream))
-    done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    first = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
     asked = len(upstream.requests)
-    done(httpd, 'stub', type='truncate', zoomStart=STOP, zoomStop=STOP,
-         bounds={'coords': {'double': [0, 0, 10, 10]}})
+    truncate = done(httpd, 'stub', type='truncate', zoomStart=STOP, zoomStop=STOP,
+                    bounds={'coords': {'double': [0, 0, 10, 10]}})
+    assert (truncate['tilesRemoved'], truncate['prunedForgotten']) == (0, 1)
+    assert ', 1 metatile of one colour forgotten' in httpd.error_log()
+    assert first['prunedForgotten'] == 0
     assert colours(tile(httpd, STOP, 0, 0)) == {SEA}
     assert len(upstream.requests) == asked + 1
     assert colours(tile(httpd, STOP, 0, 63)) == {SEA}       # below another metatile
@@ -253,7 +266,8 @@ def test_a_part_of_the_map(httpd, upstream):
     assert first['tilesPruned'] > 0
     second = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
     assert second['tilesMade'] + second['tilesSkipped'] + second['tilesPruned'] == total()
-    assert second['tilesSkipped'] >= first['tilesTotal']
+    assert second['tilesSkipped'] <= first['tilesMade']
+    assert second['tilesPruned'] > first['tilesPruned']
 
 
 @one_mpm

@@ -618,10 +618,10 @@ def test_requests_as_people_send_them(httpd, upstream):
         terminate(httpd, 'running')
 
 
-TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
-        'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed',
-        'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed',
-        'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
+TASK = ('id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop', 'derived',
+        'threadCount', 'parameters', 'state', 'reason', 'tilesTotal', 'tilesProcessed', 'tilesMade',
+        'tilesSkipped', 'tilesUnchanged', 'tilesRemoved', 'tilesFailed', 'tilesPruned',
+        'prunedMetatiles', 'prunedChecked', 'prunedWrong', 'prunedForgotten', 'bytes',
         'upstreamRequests', 'sharedRequests', 'requestSize', 'tilesPerSecond', 'secondsRemaining',
         'requestedBy', 'ignored', 'created', 'started', 'finished', 'retryOf', 'levels')
 RFC_3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')

@@ -21,10 +21,10 @@ one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 MEMBERS = ['id', 'layer', 'gridSetId', 'format', 'type', 'bounds', 'zoomStart', 'zoomStop',
            'derived', 'threadCount', 'parameters', 'state', 'reason', 'tilesTotal',
            'tilesProcessed', 'tilesMade', 'tilesSkipped', 'tilesUnchanged', 'tilesRemoved',
-           'tilesFailed', 'tilesPruned', 'prunedChecked', 'prunedWrong', 'bytes',
-           'upstreamRequests', 'sharedRequests', 'requestSize', 'tilesPerSecond',
-           'secondsRemaining', 'requestedBy', 'ignored', 'created', 'started', 'finished',
-           'retryOf']
+           'tilesFailed', 'tilesPruned', 'prunedMetatiles', 'prunedChecked', 'prunedWrong',
+           'prunedForgotten', 'bytes', 'upstreamRequests', 'sharedRequests', 'requestSize',
+           'tilesPerSecond', 'secondsRemaining', 'requestedBy', 'ignored', 'created', 'started',
+           'finished', 'retryOf']
 
 
 def tasks(httpd, query='', base='/rest'):

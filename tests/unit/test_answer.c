@@ -185,10 +185,15 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
 {
     tseed_task_t task = task_of();
     tseed_progress_t progress = {.state = TSEED_RUNNING,
-                                 .made = 200,
+                                 .made = 190,
                                  .skipped = 48,
                                  .unchanged = 40,
                                  .failed = 2,
+                                 .pruned = 10,
+                                 .spared = 6,
+                                 .looked = 5,
+                                 .wrong = 4,
+                                 .forgotten = 7,
                                  .bytes = INT64_C(12345678901),
                                  .requests = 17,
                                  .shared = 3,
@@ -207,8 +212,9 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"zoomStart\":1,\"zoomStop\":12,\"derived\":null,\"threadCount\":4,"
         "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
         "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
-        "\"tilesMade\":200,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
-        "\"tilesFailed\":2,\"tilesPruned\":0,\"prunedChecked\":0,\"prunedWrong\":0,"
+        "\"tilesMade\":190,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
+        "\"tilesFailed\":2,\"tilesPruned\":10,\"prunedMetatiles\":6,\"prunedChecked\":5,"
+        "\"prunedWrong\":4,\"prunedForgotten\":7,"
         "\"bytes\":12345678901,\"upstreamRequests\":17,\"sharedRequests\":3,"
         "\"requestSize\":{\"width\":16,\"height\":8,"
         "\"reason\":\"larger requests failed\"},\"tilesPerSecond\":2.5,"

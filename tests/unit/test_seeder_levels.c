@@ -4,9 +4,16 @@
  * pruned. Metatiles have 4 x 4 tiles: level 4 has 16 of them, level 5 has 64, levels 0 to 3 have
  * 1, 1, 1 and 4. */
 #include "seeder_fixture.h"
+#include "state/tseed_finding_rows.h"
 #include "tiling/tseed_jump.h"
 
 #define ASKED (16 + 64) /* metatiles of levels 4 and 5 */
+
+/* Metatiles of the levels 0 to zoom_stop, 2 at least: 1 + 1 + 1 + 4 + 16 + … */
+static int metatiles(int zoom_stop)
+{
+    return 2 + pyramid(zoom_stop - 2);
+}
 
 /* Levels 0 to 3 are derived. */
 static fixture_t *derived(void **state)
@@ -109,21 +116,24 @@ static void assert_asked_twice(const tseed_progress_t *progress, int zoom_stop)
     assert_in_range(progress->requests, 2, 3);
     assert_int_equal(progress->made, pyramid((int)progress->requests - 1));
     assert_int_equal(progress->pruned, pyramid(zoom_stop) - progress->made);
+    assert_int_equal(progress->spared, metatiles(zoom_stop) - progress->requests);
 }
 
 static void test_levels__one_colour_is_asked_for_twice(void **state)
 {
     fixture_t *fixture = pruned(state, 0);
-    tseed_progress_t progress;
+    tseed_progress_t progress, again;
 
     upstream->mood = UNIFORM;
     progress = wait_end(fixture, post(fixture, "seed", 8, 1));
     assert_int_equal(progress.state, TSEED_DONE);
     assert_asked_twice(&progress, 8);
     assert_int_equal(files(fixture), progress.made);
-    progress = wait_end(fixture, post(fixture, "seed", 8, 2));
-    assert_int_equal(progress.skipped, pyramid(8));
-    assert_int_equal(progress.requests, 0);
+    again = wait_end(fixture, post(fixture, "seed", 8, 2));
+    assert_int_equal(again.skipped, pyramid(1));
+    assert_int_equal(again.pruned, pyramid(8) - pyramid(1));
+    assert_int_equal(again.spared, metatiles(8) - 2);
+    assert_int_equal(again.requests, 0);
 }
 
 /* Each pruned metatile is looked at, of 64 of a level a quarter. */
@@ -138,6 +148,7 @@ static void test_levels__looks_find_what_is_not_so(void **state)
     assert_in_range(progress.looked, 4 + 16 + TSEED_LOOKS_MOST, 1 + 4 + 16 + TSEED_LOOKS_MOST);
     assert_int_equal(progress.wrong, 0);
     assert_int_equal(progress.pruned, pyramid(5) - progress.made);
+    assert_int_equal(progress.spared, metatiles(5) - progress.requests);
 
     upstream->mood = FINE; /* the sea has become land */
     progress = wait_end(fixture, post(fixture, "reseed", 5, 1));
@@ -167,10 +178,64 @@ static void test_levels__findings_outlive_the_seeder(void **state)
     seeder_start(fixture);
     progress = wait_end(fixture, post(fixture, "seed", 8, 1));
     assert_int_equal(progress.requests, 0);
-    assert_int_equal(progress.skipped + progress.pruned, pyramid(8));
+    assert_int_equal(progress.skipped, pyramid(1));
+    assert_int_equal(progress.pruned, pyramid(8) - pyramid(1));
     wait_end(fixture, post(fixture, "truncate", 8, 1));
     progress = wait_end(fixture, post(fixture, "seed", 4, 1));
     assert_asked_twice(&progress, 4);
+}
+
+/* How many findings the database has. */
+static int findings_saved(fixture_t *fixture)
+{
+    apr_array_header_t *records, *rows;
+    int count = 0;
+
+    assert_int_equal(tseed_books_tilesets(fixture->state, &records, fixture->pool), APR_SUCCESS);
+    for (int i = 0; i < records->nelts; i++) {
+        const int64_t id = APR_ARRAY_IDX(records, i, tseed_tileset_record_t).id;
+
+        assert_int_equal(
+            tseed_finding_rows_load(fixture->state, &rows, id, NULL, 100, fixture->pool),
+            APR_SUCCESS);
+        count += rows->nelts;
+    }
+    return count;
+}
+
+static int64_t forgotten_of(const fixture_t *fixture, int64_t id)
+{
+    tseed_row_t row;
+
+    return tseed_board_find(fixture->board, id, &row) ? row.progress.forgotten : -1;
+}
+
+/* A truncate forgets when it is taken in, before it has a thread: the next seeder knows how much.
+ * The highest finding has none above it and prunes nothing. */
+static void test_levels__a_truncate_says_what_it_forgets(void **state)
+{
+    fixture_t *fixture = *state;
+    tseed_progress_t progress;
+    int64_t busy, truncate, forgotten;
+
+    fixture->settings.threads = 1;
+    pruned(state, 0);
+    upstream->mood = UNIFORM;
+    progress = wait_end(fixture, post(fixture, "seed", 4, 1));
+    forgotten = progress.requests - 1;
+    AWAIT(findings_saved(fixture) == progress.requests);
+    upstream->mood = HANGS;
+    busy = post_document(fixture, fixture->other, "{'seedRequest':{'zoomStop':0}}");
+    AWAIT(progress_of(fixture, busy).state == TSEED_RUNNING);
+    truncate = post(fixture, "truncate", 4, 1);
+    AWAIT(forgotten_of(fixture, truncate) == forgotten && findings_saved(fixture) == 0);
+    seeder_stop(fixture, SIGKILL);
+    upstream->mood = UNIFORM;
+    seeder_start(fixture);
+    progress = wait_end(fixture, truncate);
+    assert_int_equal(progress.removed + progress.skipped, pyramid(4));
+    assert_int_equal(progress.forgotten, forgotten);
+    assert_int_equal(wait_end(fixture, busy).made, 1);
 }
 
 int main(void)
@@ -186,6 +251,7 @@ int main(void)
         TEST(looks_find_what_is_not_so),
         TEST(land_is_not_pruned),
         TEST(findings_outlive_the_seeder),
+        TEST(a_truncate_says_what_it_forgets),
     };
 
     return cmocka_run_group_tests(tests, upstream_setup, upstream_teardown);

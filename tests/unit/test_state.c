@@ -518,7 +518,7 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
             " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
             " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
-             " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0"
+            " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0"
             " FROM n");
     assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(fixture, "SELECT COUNT(*) FROM task"), 1100, 1900);
@@ -742,7 +742,7 @@ static void test_state__keeps_its_files_to_itself(void **data)
         assert_int_equal(file.st_mode & 0777, 0600);
     }
     assert_int_equal(number(fixture, "PRAGMA synchronous"), 2); /* FULL */
-    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 12);
+    assert_int_equal(number(fixture, "SELECT value FROM meta WHERE name = 'schema_version'"), 13);
 }
 
 static void test_state__a_removed_file_is_noticed_and_ids_go_on(void **data)
