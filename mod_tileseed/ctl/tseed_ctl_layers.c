@@ -194,12 +194,14 @@ static void print_range(const char *what, const tseed_node_t *range,
 static void print_estimate(const tseed_node_t *document, apr_pool_t *pool)
 {
     const tseed_node_t *estimate = tseed_ctl_member(document, "estimate");
+    const int64_t pruned = tseed_ctl_number(estimate, "tilesPruned", 0);
 
-    printf("tiles    %s of %s in %s metatiles, %s there already\n",
+    printf("tiles    %s of %s in %s metatiles, %s there already%s\n",
            tseed_ctl_words(estimate, "tilesToMake", "?", pool),
            tseed_ctl_words(estimate, "tiles", "?", pool),
            tseed_ctl_words(estimate, "metatiles", "?", pool),
-           tseed_ctl_words(estimate, "tilesPresent", "?", pool));
+           tseed_ctl_words(estimate, "tilesPresent", "?", pool),
+           pruned > 0 ? apr_psprintf(pool, ", %" APR_INT64_T_FMT " pruned", pruned) : "");
     print_range("space", tseed_ctl_member(estimate, "bytes"), say_bytes, pool);
     print_range("time", tseed_ctl_member(estimate, "seconds"), tseed_ctl_seconds, pool);
 }

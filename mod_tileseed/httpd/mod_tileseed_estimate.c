@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Handler of an estimate: what a seed request would cost, without a task.
  *
- * The handler looks in the store which tiles exist. If the metatiles are few, it looks at all. Else
- * it looks at a sample of each level, spread evenly over the level.
+ * The handler looks in the store which tiles exist, and in the database which are pruned. If the
+ * metatiles are few, it looks at all. Else it looks at a sample of each level, spread evenly over
+ * the level.
  */
 #include "mod_tileseed_handlers.h"
 
@@ -17,6 +18,7 @@
 #include "protocol/tseed_form.h"
 #include "protocol/tseed_seed_request.h"
 #include "store/tseed_store.h"
+#include "usage/tseed_known.h"
 
 #define LOOKS          2048                   /* metatiles */
 #define SURVEY_TIMEOUT (3 * APR_USEC_PER_SEC) /* with a slow disk */
@@ -24,25 +26,39 @@
 /* Tiles of a metatile, at most. */
 #define WORDS (1024 / 64)
 
+/* What is asked, and what the database says to it. */
+typedef struct {
+    tseed_task_t task;
+    tseed_tileset_t tileset;
+    tseed_measure_t measures[TSEED_LEVELS_MAX];
+    tseed_known_t *known;
+} question_t;
+
 /* The store that is looked through, and the time at which looking ends. */
 typedef struct {
     tseed_store_t *store;
+    const question_t *question;
     const tseed_positions_t *positions;
     apr_time_t deadline; /* monotonic */
 } survey_t;
 
+/* A seed or reseed does not ask whether a pruned tile exists; a truncate removes those that do. */
 static void look(const survey_t *survey, tseed_demand_t *demand, int64_t position)
 {
     const tseed_metatile_t metatile = tseed_positions_at(survey->positions, position);
+    const int64_t tiles = tseed_range_count(&metatile.wanted);
+    const int is_pruned = tseed_known_prunes(survey->question->known, survey->positions, position);
     uint64_t bits[WORDS] = {0};
 
-    if (tseed_store_present(survey->store, &metatile.wanted, bits, WORDS) != APR_SUCCESS) {
+    if ((!is_pruned || survey->question->task.type == TSEED_TRUNCATE) &&
+        tseed_store_present(survey->store, &metatile.wanted, bits, WORDS) != APR_SUCCESS) {
         return;
     }
     for (int i = 0; i < WORDS; i++) {
         demand->found += __builtin_popcountll(bits[i]);
     }
-    demand->looked += tseed_range_count(&metatile.wanted);
+    demand->pruned += is_pruned ? tiles : 0;
+    demand->looked += tiles;
     demand->samples++;
 }
 
@@ -59,17 +75,18 @@ static void look_at_level(const survey_t *survey, tseed_demand_t *demand, int z,
     }
 }
 
-static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
-                        const tseed_tileset_t *tileset, const tseed_positions_t *positions,
-                        apr_pool_t *pool)
+static void look_around(tseed_demand_t *demands, const question_t *question,
+                        const tseed_positions_t *positions, apr_pool_t *pool)
 {
-    survey_t survey = {.positions = positions,
+    const tseed_task_t *task = &question->task;
+    survey_t survey = {.question = question,
+                       .positions = positions,
                        .deadline = tseed_clock_monotonic() + SURVEY_TIMEOUT};
     const int64_t most =
         positions->count <= LOOKS ? LOOKS : LOOKS / (task->zoom_stop - task->zoom_start + 1);
 
     memset(demands, 0, TSEED_LEVELS_MAX * sizeof(*demands));
-    if (tseed_store_open(&survey.store, tileset, 0, pool) != APR_SUCCESS) {
+    if (tseed_store_open(&survey.store, &question->tileset, 0, pool) != APR_SUCCESS) {
         survey.deadline = 0; /* nothing is known */
     }
     for (int z = task->zoom_start; z <= task->zoom_stop; z++) {
@@ -81,33 +98,52 @@ static void look_around(tseed_demand_t *demands, const tseed_task_t *task,
 }
 
 /* The number of threads that will work on the task, as the seeder counts them. */
-static int threads_of(const tseed_rest_t *rest, const tseed_task_t *task,
-                      const tseed_layer_t *layer)
+static int threads_of(const tseed_rest_t *rest, const question_t *question)
 {
-    const int connections = tseed_source_connections(&layer->source);
-    int threads = task->thread_count;
+    const int connections = tseed_source_connections(&question->tileset.layer->source);
+    int threads = question->task.thread_count;
 
     threads = threads < rest->conf->settings.threads ? threads : rest->conf->settings.threads;
     return threads < connections ? threads : connections;
 }
 
-static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const tseed_task_t *task,
-                 const tseed_tileset_t *tileset, const tseed_measure_t *measures)
+static void fill(tseed_estimate_t *estimate, const tseed_rest_t *rest, const question_t *question)
 {
+    const tseed_task_t *task = &question->task;
     const tseed_shape_t shape = {task->zoom_start, task->zoom_stop, task->meta_width,
                                  task->meta_height};
     tseed_demand_t demands[TSEED_LEVELS_MAX] = {{0}};
     tseed_positions_t positions;
 
     if (task->has_area) {
-        tseed_positions_init_derived(&positions, tileset->subset->gridset, &task->bounds, &shape,
-                                     &task->derived);
+        tseed_positions_init_derived(&positions, question->tileset.subset->gridset, &task->bounds,
+                                     &shape, &task->derived);
         estimate->tiles = positions.tiles;
         estimate->metatiles = positions.count;
-        look_around(demands, task, tileset, &positions, rest->r->pool);
+        look_around(demands, question, &positions, rest->r->pool);
     }
-    tseed_estimate_make(estimate, task->type, demands, measures,
-                        threads_of(rest, task, tileset->layer));
+    tseed_estimate_make(estimate, task->type, demands, question->measures,
+                        threads_of(rest, question));
+}
+
+/* Reads what tasks have measured and found so far. Returns OK, or the status of the answer that was
+ * sent. */
+static int read_state(question_t *question, const tseed_rest_t *rest)
+{
+    request_rec *r = rest->r;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+    const char *why;
+
+    if (state) {
+        rv = tseed_state_measures(state, question->measures, question->tileset.key);
+    }
+    if (rv == APR_SUCCESS) {
+        rv =
+            tseed_known_load(&question->known, state, &question->task, &question->tileset, r->pool);
+    }
+    why = tseed_child_release(state, r->pool);
+    return rv == APR_SUCCESS ? OK : tseed_reply_no_state(r, rv, why, "read what was measured");
 }
 
 /* A seed request, or its members behind the question mark: who may only read can ask as well. */
@@ -124,38 +160,34 @@ int tseed_handle_estimate(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     tseed_seed_document_t document;
-    tseed_task_t task;
-    tseed_tileset_t tileset;
+    question_t question;
     tseed_estimate_t estimate = {0};
-    tseed_measure_t measures[TSEED_LEVELS_MAX];
     const tseed_layer_t *layer = tseed_rest_find_layer(rest);
-    const char *why, *error, *warning;
-    apr_status_t rv;
-    tseed_state_t *state;
+    const char *error, *warning;
+    int status;
 
     if (!layer) {
         return tseed_rest_unknown_layer(rest);
     }
     error = read_request(&document, rest);
     if (!error) {
-        error = tseed_seed_document_resolve(&task, &tileset, &document, layer, r->pool);
+        error = tseed_seed_document_resolve(&question.task, &question.tileset, &document, layer,
+                                            r->pool);
     }
     if (error) {
         return tseed_reply_error(r, HTTP_BAD_REQUEST, "%s", error);
     }
-    state = tseed_child_acquire(&rv);
-    if (state) {
-        rv = tseed_state_measures(state, measures, tileset.key);
+    status = read_state(&question, rest);
+    if (status != OK) {
+        return status;
     }
-    why = tseed_child_release(state, r->pool);
-    if (rv != APR_SUCCESS) {
-        return tseed_reply_no_state(r, rv, why, "read what was measured");
-    }
-    warning = tseed_seed_document_warning(&document, &task, tileset.subset, r->pool);
+    warning =
+        tseed_seed_document_warning(&document, &question.task, question.tileset.subset, r->pool);
     if (warning) {
         tseed_reply_warn(r, warning);
     }
-    fill(&estimate, rest, &task, &tileset, measures);
+    fill(&estimate, rest, &question);
     return tseed_reply_document(
-        r, rest->route.format, tseed_estimate_write(&estimate, &task, rest->route.format, r->pool));
+        r, rest->route.format,
+        tseed_estimate_write(&estimate, &question.task, rest->route.format, r->pool));
 }

@@ -146,11 +146,12 @@ function room(expected) {
 }
 
 function show(estimate, type) {
-  const {tiles, tilesPresent, tilesToMake, presentBy, bytes: size, seconds} = estimate;
+  const {tiles, tilesPresent, tilesPruned, tilesToMake, presentBy, bytes: size, seconds} = estimate;
   const [free, is_much] = room(size?.expected ?? 0);
   const about = presentBy === 'sample' ? 'about ' : '';
   return [
-    facts([['Tiles', `${count(tiles)}, ${about}${count(tilesPresent)} are there`],
+    facts([['Tiles', `${count(tiles)}, ${about}${count(tilesPresent)} are there` +
+        (tilesPruned ? `, ${about}${count(tilesPruned)} are pruned` : '')],
       type !== 'truncate' && ['To make', `${about}${count(tilesToMake)}`],
       type !== 'truncate' && ['Size', size
         ? `${bytes(size.expected)} (${bytes(size.low)} to ${bytes(size.high)})`

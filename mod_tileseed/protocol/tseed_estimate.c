@@ -47,19 +47,19 @@ typedef struct {
 static share_t share_of(const tseed_demand_t *demand, tseed_task_type_t type)
 {
     const double tiles = (double)demand->tiles;
-    double there, part;
+    const int64_t there = type == TSEED_SEED ? demand->found : 0;
+    double part;
 
-    if (type != TSEED_SEED || demand->tiles == 0) {
+    if (type == TSEED_TRUNCATE || demand->looked == 0) {
         return (share_t){.tiles = type == TSEED_TRUNCATE ? 0 : tiles};
     }
-    part = (double)demand->found / (double)demand->looked;
-    there = tiles * part;
+    part = (double)(there + demand->pruned) / (double)demand->looked;
     return (share_t){
-        .tiles = tiles - there,
+        .tiles = tiles - tiles * part,
         .variance = demand->looked == demand->tiles
                         ? 0
                         : tiles * tiles * part * (1 - part) / (double)demand->samples,
-        .there = there,
+        .there = tiles * (double)there / (double)demand->looked,
     };
 }
 
@@ -125,10 +125,10 @@ static void add_looks(sum_t *seconds, double there, const tseed_measure_t *measu
     *known = there == 0 || looks > 0;
 }
 
-/* Whether every level with tiles was looked at; sums up what is there. */
+/* Whether every level with tiles was looked at; sums up what need not be made. */
 static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *demands)
 {
-    double present = 0;
+    double present = 0, pruned = 0;
 
     estimate->counted = 1;
     for (int z = 0; z < TSEED_LEVELS_MAX; z++) {
@@ -138,11 +138,15 @@ static int count_present(tseed_estimate_t *estimate, const tseed_demand_t *deman
             return 0;
         }
         if (demand->tiles > 0) {
-            present += (double)demand->tiles * (double)demand->found / (double)demand->looked;
+            const double tiles = (double)demand->tiles / (double)demand->looked;
+
+            present += tiles * (double)demand->found;
+            pruned += tiles * (double)demand->pruned;
             estimate->counted &= demand->looked == demand->tiles;
         }
     }
     estimate->present = llround(present);
+    estimate->pruned = llround(pruned);
     return 1;
 }
 
@@ -154,7 +158,7 @@ void tseed_estimate_make(tseed_estimate_t *estimate, tseed_task_type_t type,
     double to_make = 0, there = 0;
     int is_measured = 1, looks_known;
 
-    estimate->present = estimate->to_make = -1;
+    estimate->present = estimate->pruned = estimate->to_make = -1;
     if (!count_present(estimate, demands) && type == TSEED_SEED) {
         return;
     }
@@ -243,6 +247,7 @@ static void add_members(writer_t *writer, const tseed_estimate_t *estimate,
     add_count(writer, "tiles", estimate->tiles);
     add_count(writer, "metatiles", estimate->metatiles);
     add_count(writer, "tilesPresent", estimate->present);
+    add_count(writer, "tilesPruned", estimate->pruned);
     add_text(writer, "presentBy",
              estimate->present < 0 ? NULL
              : estimate->counted   ? "count"

@@ -30,11 +30,12 @@ typedef struct {
 void tseed_measure_add(tseed_measure_t *measure, int64_t tiles, int64_t bytes, double busy);
 void tseed_measure_look(tseed_measure_t *measure, int64_t tiles, double busy);
 
-/* How many tiles a request wants of one level, and how many of them exist. */
+/* How many tiles a request wants of one level, and how many of them need not be made. */
 typedef struct {
     int64_t tiles;   /* exact */
     int64_t looked;  /* tiles that were looked at, … */
-    int64_t found;   /* … and those of them that exist */
+    int64_t found;   /* … those of them that exist, … */
+    int64_t pruned;  /* … and those that are taken to be of the colour above them */
     int64_t samples; /* metatiles that were looked at */
 } tseed_demand_t;
 
@@ -46,7 +47,8 @@ typedef struct {
 typedef struct {
     int64_t tiles, metatiles;
     int64_t present;        /* -1: not known */
-    int counted;            /* 0: `present` is a sample's */
+    int64_t pruned;         /* likewise; a tile of a seed or reseed is not present as well */
+    int counted;            /* 0: `present` and `pruned` are a sample's */
     int64_t to_make;        /* -1: not known */
     int64_t measured_tiles; /* of the levels that are wanted */
     tseed_interval_t bytes, seconds;

@@ -3,7 +3,7 @@
 /* The saved findings: which metatiles of a tile set are of one colour, and the tiles of these
  * colours.
  *
- * Only the seeder's main thread calls these functions. A write joins the transaction that
+ * Only the seeder's main thread writes; any process reads. A write joins the transaction that
  * tseed_state_begin began, or is a transaction of its own. Findings go with their tile set.
  * Statuses as in tseed_state.h.
  */

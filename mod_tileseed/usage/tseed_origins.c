@@ -77,17 +77,17 @@ tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
 /* ---- recipes ---- */
 
 /* The links, modes and permissions of files are part of what a reseed is expected to renew. */
-static uint64_t recipe_of(const tseed_run_t *run, apr_pool_t *scratch)
+uint64_t tseed_origins_recipe(const tseed_task_t *task, const tseed_tileset_t *tileset,
+                              apr_pool_t *scratch)
 {
-    const tseed_format_t *format = run->tileset.format;
-    const tseed_store_config_t *store = &run->tileset.layer->store;
-    const char *text =
-        apr_psprintf(scratch, "%d\n%s\n%s %d %d %d %d\n%dx%d+%d%s\n%d %o %o", RECIPE_VERSION,
-                     tseed_gridset_print(run->tileset.subset->gridset, scratch), format->mime,
-                     format->quality, format->level, format->lossless, (int)format->palette,
-                     run->task->meta_width, run->task->meta_height, run->task->gutter,
-                     run->task->gutter && !run->tileset.layer->gutter_beyond ? " cut" : "",
-                     store->link_uniform, (unsigned)store->mode, (unsigned)store->dirmode);
+    const tseed_format_t *format = tileset->format;
+    const tseed_store_config_t *store = &tileset->layer->store;
+    const char *text = apr_psprintf(
+        scratch, "%d\n%s\n%s %d %d %d %d\n%dx%d+%d%s\n%d %o %o", RECIPE_VERSION,
+        tseed_gridset_print(tileset->subset->gridset, scratch), format->mime, format->quality,
+        format->level, format->lossless, (int)format->palette, task->meta_width, task->meta_height,
+        task->gutter, task->gutter && !tileset->layer->gutter_beyond ? " cut" : "",
+        store->link_uniform, (unsigned)store->mode, (unsigned)store->dirmode);
     uint64_t recipe = tseed_digest(text, strlen(text), 0);
 
     return recipe ? recipe : 1;
@@ -125,7 +125,7 @@ static int is_of(const tseed_origins_t *origins, const entry_t *entry, const voi
 void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run)
 {
     if (!run->recipe) {
-        run->recipe = recipe_of(run, origins->context->scratch);
+        run->recipe = tseed_origins_recipe(run->task, &run->tileset, origins->context->scratch);
     }
     if (run->booked->record.recipe != run->recipe) {
         forget_entries(origins, is_of, run->booked);

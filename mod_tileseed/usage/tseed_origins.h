@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The origins: which answer of the upstream each metatile in the cache came from, so that a reseed
- * leaves alone what did not change. Main thread only. */
+ * leaves alone what did not change. Main thread only, unless another one is named. */
 #ifndef TSEED_ORIGINS_H
 #define TSEED_ORIGINS_H
 
@@ -15,6 +15,11 @@ typedef struct tseed_origins_t tseed_origins_t;
 /* Makes the origins in the context's pool; none is in memory yet. */
 tseed_origins_t *tseed_origins_create(const tseed_context_t *context,
                                       const tseed_session_t *session, const tseed_cache_t *cache);
+
+/* The recipe by which a task makes tiles of answers; never 0. `scratch` gets the text of which the
+ * recipe is the digest. Any process and thread. */
+uint64_t tseed_origins_recipe(const tseed_task_t *task, const tseed_tileset_t *tileset,
+                              apr_pool_t *scratch);
 
 /* Compares the recipe of a run with the recipe of its tile set, booked->record.recipe, and sets the
  * latter. Other recipes' origins are forgotten. */

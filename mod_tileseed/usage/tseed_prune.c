@@ -49,7 +49,7 @@ static tseed_pruned_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_
         return NULL;
     }
     set = tseed_pruned_set_create(booked, meta_width, meta_height, depth);
-    rv = tseed_pruned_set_load(set, session->state, prune->uses.context->scratch);
+    rv = tseed_pruned_set_load(set, session->state, INT64_MAX, prune->uses.context->scratch);
     if (rv != APR_SUCCESS) {
         tseed_session_fail(session, rv, "read what was pruned");
         tseed_pruned_set_free(set);

@@ -146,11 +146,12 @@ static void take_row(tseed_pruned_set_t *set, const tseed_finding_t *row)
     }
 }
 
-static apr_status_t load_findings(tseed_pruned_set_t *set, tseed_state_t *state,
+static apr_status_t load_findings(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
                                   apr_pool_t *scratch)
 {
     const tseed_finding_t *after = NULL;
     apr_array_header_t *rows;
+    int64_t read = 0;
     apr_status_t rv;
 
     do {
@@ -159,11 +160,12 @@ static apr_status_t load_findings(tseed_pruned_set_t *set, tseed_state_t *state,
             after = &APR_ARRAY_IDX(rows, i, tseed_finding_t);
             take_row(set, after);
         }
-    } while (rv == APR_SUCCESS && rows->nelts == PORTION);
+        read += PORTION;
+    } while (rv == APR_SUCCESS && rows->nelts == PORTION && read < most);
     return rv;
 }
 
-apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state,
+apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
                                    apr_pool_t *scratch)
 {
     apr_array_header_t *shades;
@@ -174,7 +176,7 @@ apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state
         set->must_drop = 1;
         return APR_SUCCESS;
     }
-    return rv == APR_SUCCESS ? load_findings(set, state, scratch) : rv;
+    return rv == APR_SUCCESS ? load_findings(set, state, most, scratch) : rv;
 }
 
 /* ---- saving ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* What was found of a tile set's metatiles, with the shades: loaded from the database, and saved
- * there with the checkpoints. On the heap. Main thread only; workers may read a shade. */
+ * there with the checkpoints. On the heap. The seeder's main thread only; workers may read a shade.
+ * Other processes may have sets of their own, which they load and never save. */
 #ifndef TSEED_PRUNED_SET_H
 #define TSEED_PRUNED_SET_H
 
@@ -31,8 +32,9 @@ typedef struct {
 tseed_pruned_set_t *tseed_pruned_set_create(const tseed_book_tileset_t *booked, int meta_width,
                                             int meta_height, int depth);
 
-/* Loads an empty set. Fails when the database does: the set is to be freed then. */
-apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state,
+/* Loads an empty set, the upper levels first, until there are about `most` findings. Fails when the
+ * database does: the set is to be freed then. */
+apr_status_t tseed_pruned_set_load(tseed_pruned_set_t *set, tseed_state_t *state, int64_t most,
                                    apr_pool_t *scratch);
 void tseed_pruned_set_free(tseed_pruned_set_t *set);
 

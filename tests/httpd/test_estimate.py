@@ -15,7 +15,7 @@ from upstream import Fault
 one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 
 MEMBERS = ['layer', 'gridSetId', 'format', 'type', 'tiles', 'metatiles', 'tilesPresent',
-           'presentBy', 'tilesToMake', 'bytes', 'seconds', 'measuredTiles']
+           'tilesPruned', 'presentBy', 'tilesToMake', 'bytes', 'seconds', 'measuredTiles']
 
 
 def estimate(httpd, name, **members):

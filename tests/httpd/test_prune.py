@@ -6,6 +6,7 @@ The sea and its lands are drawn by the stub; a world of squares says here which 
 has to ask for.
 """
 import io
+import json
 import os
 import signal
 
@@ -95,6 +96,15 @@ def metatiles(stop=STOP):
     return 1 + total(stop - 1)
 
 
+def estimate(httpd, **members):
+    """(tiles there, pruned, to make) that an estimate tells."""
+    answer = httpd.post('/rest/estimate/stub.json', json.dumps({'seedRequest': members}))
+    assert answer.status == 200, answer.body
+    told = answer.json()['estimate']
+    assert told['presentBy'] == 'count'
+    return told['tilesPresent'], told['tilesPruned'], told['tilesToMake']
+
+
 @one_mpm
 @pytest.mark.parametrize('levels', [0, 1, 2])
 @pytest.mark.parametrize('sparse', ['on', 'off'])
@@ -118,6 +128,29 @@ def test_the_sea_is_counted_and_not_asked_for(httpd, upstream, levels, sparse):
     assert again['upstreamRequests'] == 0
     assert [again[member] for member in ('tilesPruned', 'prunedMetatiles')] == \
         [document[member] for member in ('tilesPruned', 'prunedMetatiles')]
+
+
+@one_mpm
+def test_an_estimate_knows_what_was_found(httpd, upstream):
+    """Below it nothing is to be made; what the task itself will find it can't know."""
+    httpd.start(sea(upstream))
+    done(httpd, 'stub', zoomStop=STOP - 1, threadCount=1)
+    told = estimate(httpd, zoomStop=STOP)
+    deeper = done(httpd, 'stub', zoomStop=STOP, threadCount=1)
+    assert told == tuple(deeper['tiles' + what] for what in ('Skipped', 'Pruned', 'Made'))
+    assert estimate(httpd, zoomStop=STOP) == (expected([LAND], 1)[1], deeper['tilesPruned'], 0)
+    told = estimate(httpd, zoomStop=STOP, type='reseed')
+    again = done(httpd, 'stub', zoomStop=STOP, threadCount=1, type='reseed')
+    assert told == (again['tilesUnchanged'], again['tilesPruned'], again['tilesUnchanged'])
+    sunk = estimate(httpd, zoomStart=STOP, zoomStop=STOP, type='reseed')
+    assert sunk[1:] == (0, 4 ** STOP)       # the metatiles above are not met again
+    files_there = len(files(httpd))
+    box = {'bounds': {'coords': {'double': [0, 0, 240, 240]}}, 'zoomStop': STOP}
+    assert estimate(httpd, type='truncate', **box)[1] > 0
+    assert estimate(httpd, type='truncate', zoomStop=STOP)[::2] == (files_there, 0)
+    httpd.restart(REST + TILES + stub(upstream, 'TileSeedFormat image/png level=9',
+                                      'TileSeedPrune uniform=1 check=0'))
+    assert estimate(httpd, zoomStop=STOP)[1] == 0       # these would be other tiles
 
 
 @one_mpm

@@ -157,12 +157,37 @@ static void test_estimate__a_level_nobody_could_look_at_leaves_all_unknown(void 
     levels->demands[5] = (tseed_demand_t){.tiles = 64};
     estimate = made(levels, TSEED_SEED, 1);
     assert_int_equal(estimate->present, -1);
+    assert_int_equal(estimate->pruned, -1);
     assert_int_equal(estimate->to_make, -1);
     assert_false(estimate->bytes.known || estimate->seconds.known);
     estimate = made(levels, TSEED_RESEED, 1);
     assert_int_equal(estimate->present, -1);
     assert_int_equal(estimate->to_make, 80);
     assert_true(estimate->bytes.known);
+}
+
+/* A reseed makes what is there, but not what is pruned. */
+static void test_estimate__pruned_tiles_are_not_made(void **data)
+{
+    levels_t *levels = *data;
+    const tseed_estimate_t *estimate;
+
+    measure(levels, 5);
+    levels->demands[5] =
+        (tseed_demand_t){.tiles = 128, .looked = 64, .found = 16, .pruned = 40, .samples = 16};
+    estimate = made(levels, TSEED_SEED, 1);
+    assert_int_equal(estimate->present, 32);
+    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->to_make, 16);
+    assert_false(estimate->counted);
+    assert_float_equal(estimate->bytes.expected, 16 * 200, NEAR);
+    estimate = made(levels, TSEED_RESEED, 1);
+    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->to_make, 48);
+    assert_float_equal(estimate->seconds.expected, 48 * 0.125, NEAR);
+    estimate = made(levels, TSEED_TRUNCATE, 1);
+    assert_int_equal(estimate->pruned, 80);
+    assert_int_equal(estimate->to_make, 0);
 }
 
 static void test_estimate__a_truncate_makes_nothing(void **data)
@@ -186,7 +211,8 @@ static void test_estimate__is_written_in_both_formats(void **data)
     tseed_estimate_t estimate = {.tiles = 100,
                                  .metatiles = 10,
                                  .present = 40,
-                                 .to_make = 60,
+                                 .pruned = 5,
+                                 .to_make = 55,
                                  .measured_tiles = 7,
                                  .bytes = {1, 1234567.8, 1000000, 2000000}};
 
@@ -194,16 +220,16 @@ static void test_estimate__is_written_in_both_formats(void **data)
         tseed_estimate_write(&estimate, &task, TSEED_BODY_JSON, levels->pool),
         "{\"estimate\":{\"layer\":\"a&b\",\"gridSetId\":\"EPSG:4326\",\"format\":\"image/png\","
         "\"type\":\"seed\",\"tiles\":100,\"metatiles\":10,\"tilesPresent\":40,"
-        "\"presentBy\":\"sample\",\"tilesToMake\":60,"
+        "\"tilesPruned\":5,\"presentBy\":\"sample\",\"tilesToMake\":55,"
         "\"bytes\":{\"expected\":1234568,\"low\":1000000,\"high\":2000000},\"seconds\":null,"
         "\"measuredTiles\":7}}");
-    estimate.present = -1;
+    estimate.present = estimate.pruned = -1;
     assert_string_equal(tseed_estimate_write(&estimate, &task, TSEED_BODY_XML, levels->pool),
                         "<estimate>\n  <layer>a&#38;b</layer>\n"
                         "  <gridSetId>EPSG:4326</gridSetId>\n  <format>image/png</format>\n"
                         "  <type>seed</type>\n  <tiles>100</tiles>\n"
-                        "  <metatiles>10</metatiles>\n  <tilesPresent/>\n  <presentBy/>\n"
-                        "  <tilesToMake>60</tilesToMake>\n"
+                        "  <metatiles>10</metatiles>\n  <tilesPresent/>\n  <tilesPruned/>\n"
+                        "  <presentBy/>\n  <tilesToMake>55</tilesToMake>\n"
                         "  <bytes><expected>1234568</expected><low>1000000</low>"
                         "<high>2000000</high></bytes>\n  <seconds/>\n"
                         "  <measuredTiles>7</measuredTiles>\n</estimate>\n");
@@ -220,6 +246,7 @@ int main(void)
         TEST(the_nearest_level_stands_in),
         TEST(what_is_there_takes_a_look),
         TEST(a_level_nobody_could_look_at_leaves_all_unknown),
+        TEST(pruned_tiles_are_not_made),
         TEST(a_truncate_makes_nothing),
         TEST(is_written_in_both_formats),
     };

@@ -52,7 +52,8 @@ static tseed_pruned_set_t *load(const fixture_t *fixture)
 {
     tseed_pruned_set_t *set = tseed_pruned_set_create(&booked, 4, 4, DEPTH);
 
-    assert_int_equal(tseed_pruned_set_load(set, fixture->state, fixture->pool), APR_SUCCESS);
+    assert_int_equal(tseed_pruned_set_load(set, fixture->state, INT64_MAX, fixture->pool),
+                     APR_SUCCESS);
     return set;
 }
 
@@ -109,6 +110,13 @@ static void test_pruned_set__many_portions_come_back(void **data)
     }
     set = save_and_load(set, fixture);
     assert_int_equal(tseed_findings_count(set->findings), 10000);
+    tseed_pruned_set_free(set);
+
+    set = tseed_pruned_set_create(&booked, 4, 4, DEPTH);
+    assert_int_equal(tseed_pruned_set_load(set, fixture->state, 5000, fixture->pool), APR_SUCCESS);
+    assert_int_equal(tseed_findings_count(set->findings), 8192);
+    assert_non_null(tseed_findings_find(set->findings, 0, 0, 0));
+    assert_null(tseed_findings_find(set->findings, 6, 99, 0));
     tseed_pruned_set_free(set);
 }
 
