@@ -140,7 +140,7 @@ function read_box(text) {
 function room(expected) {
   const quota = page.overview?.quota;
   const free = quota?.enabled ? quota.free?.bytes : quota?.free?.disk;
-  if (free === null || free === undefined) return [null, false];
+  if (!Number.isFinite(free)) return [null, false];
   const where = quota.enabled ? 'in the quota' : 'on the file system';
   return [`${bytes(free)} free ${where}`, expected > free];
 }
@@ -150,17 +150,17 @@ function show(estimate, type) {
   const [free, is_much] = room(size?.expected ?? 0);
   const about = presentBy === 'sample' ? 'about ' : '';
   return [
-    facts([['Tiles', `${count(tiles)}, ${about}${count(tilesPresent)} are there` +
-        (tilesPruned ? `, ${about}${count(tilesPruned)} are pruned` : '')],
-      type !== 'truncate' && ['To make', `${about}${count(tilesToMake)}`],
+    facts([['Tiles', `${count(tiles)}, ${about}${count(tilesPresent)} are there`],
+      ['Pruned', tilesPruned && about + count(tilesPruned)],
+      type !== 'truncate' && ['To make', about + count(tilesToMake)],
       type !== 'truncate' && ['Size', size
         ? `${bytes(size.expected)} (${bytes(size.low)} to ${bytes(size.high)})`
         : 'not known: nothing was measured yet'],
-      type !== 'truncate' && seconds && ['Time', `${duration(seconds.expected)} (${
+      ['Time', seconds && `${duration(seconds.expected)} (${
         duration(seconds.low)} to ${duration(seconds.high)})`],
       ['Room', free]]),
-    type !== 'truncate' && is_much && h('p', {class: 'problem'}, 'This is more than there is ' +
-      'room for: other tiles will go for it, or the task will wait.'),
+    is_much && h('p', {class: 'problem'}, 'This is more than there is room for: other tiles will ' +
+      'go for it, or the task will wait.'),
   ];
 }
 

@@ -115,11 +115,8 @@ function all_tasks(words, query) {
   const to = (name, value) => {
     const next = new URLSearchParams(query);
     next.delete('before');
-    if (value) {
-      next.set(name, value);
-    } else {
-      next.delete(name);
-    }
+    next.delete(name);
+    if (value) next.set(name, value);
     return `#/tasks?${next}`;
   };
   const choice = (name, label, options) => select(label, options, query.get(name), (value) => {
@@ -161,12 +158,12 @@ const task_facts = (task) => facts([
   ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
     `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed, ` +
     `${count(task.tilesPruned)} pruned`],
-  task.tilesPruned > 0 && ['Pruned metatiles', `${count(task.prunedMetatiles)} not asked for, ` +
-    `${count(task.prunedChecked)} checked, ${count(task.prunedWrong)} wrong`],
-  task.prunedForgotten > 0 && ['Metatiles of one colour',
+  ['Pruned metatiles', `${count(task.prunedMetatiles)} not asked for, ` +
+    `${count(task.prunedChecked)} checked, ${count(task.prunedWrong)} wrong, ` +
     `${count(task.prunedForgotten)} forgotten`],
   ['Derived levels', task.derived && `${task.derived.zoomStart}–${task.derived.zoomStop}`],
-  ['Written', bytes(task.bytes)], ['Requests', `${count(task.upstreamRequests)}, ${count(task.sharedRequests)} shared`],
+  ['Written', bytes(task.bytes)],
+  ['Requests', `${count(task.upstreamRequests)}, ${count(task.sharedRequests)} shared`],
   ['Request size', task.requestSize && `${task.requestSize.width} × ${
     task.requestSize.height} tiles: ${task.requestSize.reason}`],
   ['Tiles a second', count(task.tilesPerSecond)],

@@ -11,7 +11,8 @@ import pytest
 import tileseed_httpd
 from quota import put, size, usage
 from rest import BASIC, ask, location
-from seeding import SMALL_GRID, begin, done, ended, layer, task, world
+from seeding import SMALL_GRID, begin, done, ended, layer, stub, task, world
+from test_prune import LAND
 from tileseed_httpd import wait_until
 from upstream import Fault
 
@@ -281,6 +282,22 @@ def test_failures_on_the_map(httpd, upstream, browser):
     browser.wait_gone('Task 1 failed', 'main')
     browser.go('#/')
     browser.wait_for('Nothing needs you', 'main')
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_pruned_tiles(httpd, upstream, browser):
+    """The view of a task and the form of the next tell of them; metatiles are named as such."""
+    upstream.lands = [LAND]
+    httpd.start('TileSeedStateDir "@ROOT@/state"\n' + location('/rest', 'Require local', PAGE) +
+                TILES + stub(upstream, 'TileSeedPrune uniform=1 check=0'))
+    document = done(httpd, 'stub', zoomStop=4)
+    open_page(browser, httpd, '#/task/1')
+    browser.wait_for(f'{document["prunedMetatiles"]} not asked for, 0 checked, 0 wrong, '
+                     '0 forgotten', 'main .facts')
+    assert f'0 failed, {document["tilesPruned"]} pruned' in browser.text('main .facts')
+    browser.go('#/map/stub')
+    browser.wait_for('Pruned', '.estimate')
     is_clean(browser, httpd)
 
 
