@@ -313,7 +313,8 @@ def test_unknown_layers_of_a_location(httpd, upstream):
         unknown('roads', base='/some/rest'))
     assert refused(httpd, 400, 'GET', '/some/rest/seed/top:states.json') == (
         unknown('top:states', 'topp:states'))
-    assert refused(httpd, 400, 'GET', '/third/seed/x.json') == unknown('x', base='/cache')
+    assert refused(httpd, 400, 'GET', '/third/seed/x.json') == (
+        unknown('x', base='https://maps.example/cache'))
 
 
 @one_mpm
