@@ -31,6 +31,7 @@ typedef struct {
     tseed_catalog_t *catalog;
     const tseed_atlas_t *atlas; /* of the catalog, from post_config on; NULL: no layer */
     tseed_drafts_t *drafts;     /* the directives' own, see mod_tileseed_draft.h */
+    const char *open_password;  /* a file that shows anybody the password of the state database */
 } tseed_server_conf_t;
 
 typedef enum { TSEED_UNSET = -1, TSEED_OFF, TSEED_ON } tseed_switch_t;

@@ -123,6 +123,17 @@ static void warn_of_chroot(const tseed_server_conf_t *conf, const server_rec *se
     }
 }
 
+static void warn_of_password(const tseed_server_conf_t *conf, const server_rec *server)
+{
+    if (conf->open_password && ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG) {
+        ap_log_error(APLOG_MARK, APLOG_STARTUP | APLOG_WARNING, 0, server,
+                     "TS0079: %s has the password of TileSeedDatabase, and anybody on this machine "
+                     "may read the file; put the password into a file of httpd's User with the "
+                     "mode 0600 and name that file by passfile=",
+                     conf->open_password);
+    }
+}
+
 int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
 {
     tseed_server_conf_t *conf = tseed_conf_get(server);
@@ -139,6 +150,7 @@ int tseed_config_check(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     warn_of_chroot(conf, server);
+    warn_of_password(conf, server);
     settle_block_size(conf, ptemp);
     return OK;
 }

@@ -5,9 +5,11 @@
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
+#include "state/tseed_conninfo.h"
 
 #define MISS_WAITERS_MOST 100000
 
@@ -27,19 +29,47 @@ const char *tseed_set_state_dir(cmd_parms *cmd, void *dir, const apr_array_heade
                                : apr_psprintf(cmd->pool, "'%s' is no path of a directory", path);
 }
 
+/* Whether anybody on this machine may read the file. */
+static int is_open_to_all(const char *path)
+{
+    struct stat file;
+
+    return path && stat(path, &file) == 0 && (file.st_mode & S_IROTH);
+}
+
+/* Looks at the parameters of a connection to PostgreSQL; nothing is connected. */
+static const char *judge_conninfo(cmd_parms *cmd, const char *params)
+{
+    apr_table_t *conninfo;
+    const char *error = params ? tseed_conninfo_read(&conninfo, params, cmd->pool)
+                               : "pgsql needs parameters, such as 'host=db.example dbname=tileseed "
+                                 "user=tileseed passfile=/etc/tileseed.pgpass'";
+
+    if (!error && tseed_conninfo_has_password(conninfo) &&
+        is_open_to_all(cmd->directive->filename)) {
+        tseed_conf_main()->open_password = cmd->directive->filename;
+    }
+    return error;
+}
+
+/* A second directive replaces the first one wholly. */
 const char *tseed_set_database(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
 {
     tseed_settings_t *settings = settings_of_server();
     const char *driver = APR_ARRAY_IDX(words, 0, const char *);
+    const char *params = words->nelts > 1 ? APR_ARRAY_IDX(words, 1, const char *) : NULL;
+    const int is_pgsql = strcmp(driver, "pgsql") == 0;
 
     (void)dir;
-    if (strcmp(driver, "sqlite3") != 0) {
-        return apr_psprintf(
-            cmd->pool, "the driver '%s' can't keep the tasks yet, sqlite3 is expected", driver);
-    }
+    tseed_conf_main()->open_password = NULL;
     settings->db_driver = driver;
-    settings->db_params = words->nelts > 1 ? APR_ARRAY_IDX(words, 1, const char *) : NULL;
-    return NULL;
+    settings->db_params = params;
+    if (!is_pgsql && strcmp(driver, "sqlite3") != 0) {
+        return apr_psprintf(cmd->pool,
+                            "the driver '%s' can't keep the tasks, sqlite3 or pgsql is expected",
+                            tseed_text_quote(driver, 40, cmd->pool));
+    }
+    return is_pgsql ? judge_conninfo(cmd, params) : NULL;
 }
 
 const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

@@ -13,6 +13,7 @@
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 #include "mod_tileseed_dump_layer.h"
+#include "state/tseed_conninfo.h"
 
 #define INDENT "    "
 
@@ -72,12 +73,24 @@ static void dump_quota(const tseed_dump_t *dump)
     }
 }
 
+/* The parameters of the database, without a password. */
+static const char *show_params(const tseed_dump_t *dump, const tseed_settings_t *settings)
+{
+    const char *params = settings->db_params;
+    apr_table_t *conninfo;
+
+    if (strcmp(settings->db_driver, "pgsql") == 0 &&
+        tseed_conninfo_read(&conninfo, params, dump->pool) == NULL) {
+        params = tseed_conninfo_show(conninfo, dump->pool);
+    }
+    return params ? apr_pstrcat(dump->pool, " ", tseed_show_word(params, dump->pool), NULL) : "";
+}
+
 static void dump_server(const tseed_dump_t *dump, const tseed_settings_t *settings)
 {
     tseed_dump_line(dump, "TileSeedStateDir %s", tseed_show_word(settings->state_dir, dump->pool));
-    tseed_dump_line(dump, "TileSeedDatabase %s%s%s", settings->db_driver,
-                    settings->db_params ? " " : "",
-                    settings->db_params ? tseed_show_word(settings->db_params, dump->pool) : "");
+    tseed_dump_line(dump, "TileSeedDatabase %s%s", settings->db_driver,
+                    show_params(dump, settings));
     tseed_dump_line(dump, "TileSeedHistory %" APR_INT64_T_FMT " %s", settings->history_most,
                     tseed_show_duration(settings->history_age, dump->pool));
     tseed_dump_line(dump, "TileSeedSync %s", settings->sync ? "on" : "off");

@@ -260,11 +260,11 @@ static apr_status_t read_version(tseed_database_t *db, int *version, apr_pool_t 
     rv = tseed_database_ask(db, &answer, "SELECT value FROM meta WHERE name = 'schema_version'",
                             scratch);
     if (rv == APR_SUCCESS && (!answer || atoi(answer) < 1)) {
-        rv =
-            tseed_database_fail(db, ENOTSUP,
-                                "%s: has a table meta without a schema version: it is no state "
-                                "database of mod_tileseed; name another file or move this one away",
-                                db->path);
+        rv = tseed_database_fail(db, ENOTSUP,
+                                 "%s: has a table meta without a schema version: it is no state "
+                                 "database of mod_tileseed; name another %s",
+                                 db->name,
+                                 db->dialect->has_file ? "file or move this one away" : "database");
     }
     *version = rv == APR_SUCCESS ? atoi(answer) : 0;
     return rv;
@@ -285,29 +285,49 @@ static apr_status_t apply(tseed_database_t *db, int version, apr_pool_t *scratch
     return rv;
 }
 
-apr_status_t tseed_schema_migrate(tseed_database_t *db, int *version, apr_pool_t *scratch)
+apr_status_t tseed_schema_version(tseed_database_t *db, int *version, apr_pool_t *scratch)
 {
     apr_status_t rv = read_version(db, version, scratch);
 
     if (rv == APR_SUCCESS && *version > NEWEST) {
         return tseed_database_fail(db, ENOTSUP,
                                    "%s: has schema version %d of a newer mod_tileseed, this one "
-                                   "knows up to %d; install that version again, or move the file "
-                                   "away to begin anew",
-                                   db->path, *version, NEWEST);
+                                   "knows up to %d; install that version again, or %s",
+                                   db->name, *version, NEWEST,
+                                   db->dialect->has_file ? "move the file away to begin anew"
+                                                         : "name another database to begin anew");
     }
+    return rv;
+}
+
+/* Another process may have migrated the database since its version was read. */
+static apr_status_t apply_all(tseed_database_t *db, apr_pool_t *scratch)
+{
+    int version = 0;
+    apr_status_t rv = tseed_database_ask_all(db, db->dialect->migrates, scratch);
+
     if (rv == APR_SUCCESS) {
-        rv = tseed_database_use_wal(db, scratch);
+        rv = read_version(db, &version, scratch);
     }
-    if (rv != APR_SUCCESS || *version == NEWEST) {
-        return rv;
+    while (rv == APR_SUCCESS && version < NEWEST) {
+        rv = apply(db, ++version, scratch);
+    }
+    return rv;
+}
+
+apr_status_t tseed_schema_migrate(tseed_database_t *db, int version, apr_pool_t *scratch)
+{
+    apr_status_t rv;
+
+    if (version == NEWEST) {
+        return APR_SUCCESS;
     }
     rv = tseed_database_begin(db);
-    for (int next = *version + 1; rv == APR_SUCCESS && next <= NEWEST; next++) {
-        rv = apply(db, next, scratch);
+    if (rv == APR_SUCCESS) {
+        rv = apply_all(db, scratch);
     }
     if (rv == APR_SUCCESS) {
-        return tseed_database_commit(db);
+        return db->dialect->commit(db);
     }
     tseed_database_rollback(db);
     return rv;

@@ -9,11 +9,12 @@
 
 #include "base/tseed_log.h"
 #include "protocol/tseed_answer.h"
+#include "state/tseed_pgsql.h"
 #include "state/tseed_record.h"
+#include "state/tseed_sqlite_open.h"
 #include "state/tseed_work.h"
 
-#define FILE_NAME "tileseed.db"
-#define CHUNK     512 /* rows that are read at a time */
+#define CHUNK 512 /* rows that are read at a time */
 
 /* ---- the handle ---- */
 
@@ -37,17 +38,37 @@ static void log_reason(apr_status_t rv, const char *reason)
               "TS0043: the state database can't be used: %s", reason);
 }
 
-static const char *path_of(const char *dir, const char *params, apr_pool_t *pool)
+static const tseed_sql_dialect_t *dialect_of(const char *driver)
 {
-    const char *name = params && *params ? params : FILE_NAME;
+    static const tseed_sql_dialect_t *const dialects[] = {&tseed_sqlite_dialect,
+                                                          &tseed_pgsql_dialect};
 
-    return *name == '/' ? apr_pstrdup(pool, name) : apr_pstrcat(pool, dir, "/", name, NULL);
+    for (size_t i = 0; i < sizeof(dialects) / sizeof(dialects[0]); i++) {
+        if (strcmp(dialects[i]->driver, driver) == 0) {
+            return dialects[i];
+        }
+    }
+    return NULL;
+}
+
+/* Connects for the first time. */
+static apr_status_t begin(tseed_state_t *state, const char *dir, const char *driver,
+                          const char *params)
+{
+    tseed_database_t *db = &state->db;
+
+    db->dialect = dialect_of(driver);
+    if (!db->dialect) {
+        return tseed_database_fail(db, APR_ENOTIMPL,
+                                   "driver %s is not supported, sqlite3 and pgsql are", driver);
+    }
+    db->path = db->dialect->params(db, dir, params);
+    return db->path ? tseed_work_ready(state) : APR_EINVAL;
 }
 
 apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char *driver,
                               const char *params, apr_pool_t *pool)
 {
-    const char *wanted = driver && *driver ? driver : "sqlite3";
     apr_pool_t *own;
     tseed_state_t *opened;
     apr_status_t rv;
@@ -58,11 +79,8 @@ apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char
     opened->pool = own;
     apr_pool_create(&opened->scratch, own);
     apr_pool_create(&opened->db.parent, own);
-    opened->db.path = path_of(dir, params, own);
-    opened->db.dialect = tseed_sql_dialect_find(wanted);
-    rv = opened->db.dialect ? tseed_work_ready(opened)
-                            : tseed_database_fail(&opened->db, APR_ENOTIMPL,
-                                                  "driver %s is not supported, sqlite3 is", wanted);
+    opened->db.scratch = opened->scratch;
+    rv = begin(opened, dir, driver && *driver ? driver : "sqlite3", params);
     if (rv != APR_SUCCESS) {
         log_reason(rv, opened->db.error);
         apr_pool_destroy(own);

@@ -87,15 +87,17 @@ static apr_status_t find_cover(tseed_state_t *state, tseed_acceptance_t *call)
 
 /* ---- accept ---- */
 
+/* Requests are accepted one after the other: what one looks for here, no other adds meanwhile. */
 static apr_status_t accept_one(tseed_state_t *state, void *baton)
 {
     tseed_acceptance_t *call = baton;
     const int may_cover =
         call->lenient && !call->retry && call->task->has_area && call->task->type != TSEED_TRUNCATE;
-    apr_status_t rv = APR_SUCCESS;
+    int64_t last;
+    apr_status_t rv = tseed_work_number(state, &last, TSEED_SQL_ID_HOLD, NULL);
 
     call->outcome = TSEED_ACCEPTED;
-    if (call->key) {
+    if (rv == APR_SUCCESS && call->key) {
         rv = find_request(state, call);
     }
     if (rv != APR_SUCCESS || call->outcome != TSEED_ACCEPTED) {

@@ -2,6 +2,8 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The seeder's functions of the state. */
 #include "state/tseed_record.h"
+#include "state/tseed_sqlite.h"
+#include "state/tseed_sqlite_open.h"
 #include "state/tseed_work.h"
 
 #define CHUNK      256                /* tasks that are read at a time */
@@ -15,9 +17,9 @@ void tseed_state_settle(tseed_state_t *state)
 {
     tseed_database_t *db = &state->db;
 
-    if (db->handle && !db->lost && !db->in_transaction &&
-        tseed_database_check_file(db) == APR_SUCCESS && tseed_database_log_size(db) <= LOG_MOST) {
-        tseed_database_finish(db, state->scratch);
+    if (db->dialect->has_file && db->handle && !db->lost && !db->in_transaction &&
+        tseed_sqlite_check_file(db) == APR_SUCCESS && tseed_sqlite_log_size(db) <= LOG_MOST) {
+        tseed_sqlite_finish(db, state->scratch);
         apr_pool_clear(state->scratch);
     }
 }
@@ -78,20 +80,27 @@ static apr_status_t recover(tseed_state_t *state, void *baton)
     return rv == APR_SUCCESS ? load_tasks(state, baton) : rv;
 }
 
+/* PostgreSQL looks after its files itself. */
 apr_status_t tseed_state_look_through(tseed_state_t *state, int *is_damaged)
 {
     apr_status_t rv;
 
     apr_pool_clear(state->scratch);
-    rv = tseed_work_look_through(state);
+    rv = tseed_work_ready(state);
+    if (rv == APR_SUCCESS && state->db.dialect->has_file) {
+        rv = tseed_sqlite_look_through(&state->db);
+    }
     *is_damaged = rv == TSEED_EDAMAGED;
     return *is_damaged ? APR_SUCCESS : rv;
 }
 
 apr_status_t tseed_state_check(tseed_state_t *state)
 {
+    apr_status_t rv;
+
     apr_pool_clear(state->scratch);
-    return tseed_work_check(state);
+    rv = tseed_work_ready(state);
+    return rv == APR_SUCCESS && state->db.dialect->has_file ? tseed_sqlite_replace(&state->db) : rv;
 }
 
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks, apr_pool_t *pool)
@@ -176,16 +185,13 @@ apr_status_t tseed_state_metatiles(tseed_state_t *state, apr_array_header_t **me
 
 apr_status_t tseed_state_begin(tseed_state_t *state)
 {
-    apr_status_t rv;
-
     apr_pool_clear(state->scratch);
-    rv = tseed_work_ready(state);
-    return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
+    return tseed_work_begin(state);
 }
 
 apr_status_t tseed_state_commit(tseed_state_t *state)
 {
-    return tseed_database_commit(&state->db);
+    return state->db.dialect->commit(&state->db);
 }
 
 void tseed_state_rollback(tseed_state_t *state)
@@ -215,6 +221,21 @@ static apr_status_t update(tseed_state_t *state, void *baton)
                                       call->args, call->count);
 }
 
+/* A task that has this very end already got it from a commit whose answer was lost. */
+static apr_status_t finish(tseed_state_t *state, void *baton)
+{
+    update_t *call = baton;
+    int64_t ended = 0;
+    apr_status_t rv = update(state, call);
+
+    if (rv == APR_SUCCESS && call->rows == 0) {
+        rv = tseed_work_number(state, &ended, TSEED_SQL_TASK_ENDING,
+                               (const void *[]){call->args[3], call->args[0], call->args[2]});
+        call->rows = (int)ended;
+    }
+    return rv;
+}
+
 apr_status_t tseed_state_task_claim(tseed_state_t *state, int64_t id, apr_time_t now, int *won)
 {
     update_t call = {.sql = TSEED_SQL_TASK_CLAIM, .args = {&now, &now, &id}};
@@ -232,7 +253,7 @@ apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
                      .progress = progress,
                      .args = {&ending, progress->reason, &progress->finished, &id},
                      .count = 4};
-    apr_status_t rv = tseed_work_write(state, update, &call);
+    apr_status_t rv = tseed_work_write(state, finish, &call);
 
     *won = rv == APR_SUCCESS && call.rows > 0;
     return rv;

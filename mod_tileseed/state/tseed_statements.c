@@ -29,6 +29,7 @@
     " WHERE state = %d"
 
 const char *const tseed_statements[TSEED_SQL_COUNT] = {
+    [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id'",
     [TSEED_SQL_ID_NEXT] =
         "UPDATE meta SET value = value + 1 WHERE name = 'task_id' RETURNING value",
     [TSEED_SQL_ID_GET] = "SELECT MAX(id) FROM (SELECT value AS id FROM meta WHERE name = 'task_id'"
@@ -40,6 +41,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " %d, %d, %d, %d, %d, %d, %lld, %lld, %lld, %s, %s, %s, %lld, %lld, %s, %d, %d)",
     [TSEED_SQL_TASK_GET] =
         "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
+    [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld",
+    [TSEED_SQL_TASK_ENDING] = "SELECT COUNT(*) FROM task WHERE id = %lld AND state = %d"
+                              " AND finished = %lld AND kill_pending = 0",
     [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",
     [TSEED_SQL_TASKS_BEFORE_OF_LAYER] = TASKS_BEFORE " AND layer = %s ORDER BY id DESC LIMIT %lld",
     [TSEED_SQL_TASKS_AFTER] = "SELECT " TSEED_TASK_COLUMNS " FROM task WHERE " UNFINISHED

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Every statement that is prepared, by name. Private to the state room. The SQL is what SQLite from
- * 3.35 and PostgreSQL from 12 have in common; a parameter is written as apr_dbd_prepare wants it.
- */
+ * 3.35 and PostgreSQL from 12 have in common; a parameter is written as apr_dbd_prepare wants it. A
+ * dialect may have its own text of a statement. */
 #ifndef TSEED_STATEMENTS_H
 #define TSEED_STATEMENTS_H
 
@@ -25,12 +25,15 @@
     " recipe"
 
 typedef enum {
+    TSEED_SQL_ID_HOLD,
     TSEED_SQL_ID_NEXT,
     TSEED_SQL_ID_GET,
     TSEED_SQL_ID_SET,
     TSEED_SQL_TASKS_COUNT,
     TSEED_SQL_TASK_INSERT,
     TSEED_SQL_TASK_GET,
+    TSEED_SQL_TASK_HOLD,
+    TSEED_SQL_TASK_ENDING,
     TSEED_SQL_TASKS_BEFORE,
     TSEED_SQL_TASKS_BEFORE_OF_LAYER,
     TSEED_SQL_TASKS_AFTER,

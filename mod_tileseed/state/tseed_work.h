@@ -12,10 +12,9 @@ struct tseed_state_t {
     apr_pool_t *pool;
     apr_pool_t *scratch; /* cleared by each call */
     tseed_database_t db;
-    int64_t mark; /* ids up to here may be given out; tileseed.ids says so */
 };
 
-/* A call's statements. May run twice: once more after the connection was made anew. */
+/* A call's statements. May run again, after the connection was made anew. */
 typedef apr_status_t tseed_work_t(tseed_state_t *state, void *baton);
 
 /* Does the work in a transaction of its own, or in the one that tseed_state_begin began. */
@@ -24,17 +23,14 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
 /* Does work that only reads. */
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton);
 
-/* Connects if need be, and anew when the file is another. */
+/* Connects if need be, and anew when the connection was lost. */
 apr_status_t tseed_work_ready(tseed_state_t *state);
+
+/* Begins a transaction, on a new connection if need be. */
+apr_status_t tseed_work_begin(tseed_state_t *state);
 
 /* The id of a new task, inside a transaction. APR_EAGAIN when `most` are unfinished already. */
 apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id, int64_t most);
-
-/* Checks the whole file: TSEED_EDAMAGED. */
-apr_status_t tseed_work_look_through(tseed_state_t *state);
-
-/* Checks the whole file and replaces it if it is damaged. */
-apr_status_t tseed_work_check(tseed_state_t *state);
 
 /* The first column of the first row as a number; APR_NOTFOUND when there is no row. */
 apr_status_t tseed_work_number(tseed_state_t *state, int64_t *number, tseed_sql_t sql,

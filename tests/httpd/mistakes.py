@@ -77,8 +77,28 @@ SERVER = [
      "TileSeedGiveUp: '0' is not possible, 1s to 365d is expected"),
     ('!TileSeedHangTimeout 1s',
      "TileSeedHangTimeout: '1s' is not possible, 5s to 1d is expected"),
-    ('!TileSeedDatabase pgsql host=db',
-     "TileSeedDatabase: the driver 'pgsql' can't keep the tasks yet, sqlite3 is expected"),
+    ('!TileSeedDatabase oracle',
+     "TileSeedDatabase: the driver 'oracle' can't keep the tasks, sqlite3 or pgsql is expected"),
+    ('!TileSeedDatabase pgsql',
+     "TileSeedDatabase: pgsql needs parameters, such as 'host=db.example dbname=tileseed "
+     "user=tileseed passfile=/etc/tileseed.pgpass'"),
+    ('!TileSeedDatabase pgsql "host=db dbnme=tileseed"',
+     "TileSeedDatabase: 'dbnme' is no parameter of a connection to PostgreSQL"),
+    ('!TileSeedDatabase pgsql "password=my secret"',
+     'TileSeedDatabase: keyword=value is expected for each parameter, such as host=db.example '
+     'dbname=tileseed; a value with blanks stands in single quotes'),
+    ('!TileSeedDatabase pgsql "password=\'my secret"',
+     'TileSeedDatabase: the quotes of the value of password are not closed'),
+    ('!TileSeedDatabase pgsql "host=db port=543210"',
+     'TileSeedDatabase: the value of port must be a whole number from 1 to 65535, or several '
+     'with commas between them'),
+    ('!TileSeedDatabase pgsql "connect_timeout=soon"',
+     'TileSeedDatabase: the value of connect_timeout must be a whole number'),
+    ('!TileSeedDatabase pgsql "client_encoding=LATIN1"',
+     'TileSeedDatabase: the value of client_encoding must be UTF8'),
+    ('!TileSeedDatabase pgsql postgresql://me:secret@db/tileseed?sslmode=require',
+     'TileSeedDatabase: keyword=value is expected for each parameter, such as host=db.example '
+     'dbname=tileseed; a value with blanks stands in single quotes'),
     ('!TileSeedStateDir',
      'TileSeedStateDir: too few arguments, expected is: DIR, where state database and '
      'locks are kept'),

@@ -954,7 +954,7 @@ static void test_state__says_what_is_wrong_with_driver_and_directory(void **data
     assert_int_not_equal(tseed_state_open(&state, fixture->dir, "oracle", NULL, fixture->pool),
                          APR_SUCCESS);
     assert_null(state);
-    assert_non_null(strstr(last_line, "driver oracle is not supported, sqlite3 is"));
+    assert_non_null(strstr(last_line, "driver oracle is not supported, sqlite3 and pgsql are"));
     assert_int_not_equal(
         tseed_state_open(&state, path_in(fixture, "missing"), NULL, NULL, fixture->pool),
         APR_SUCCESS);

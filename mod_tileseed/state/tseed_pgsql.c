@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* PostgreSQL's part of a connection.
+ *
+ * apr_dbd's driver for PostgreSQL gives no SQLSTATE, and the server's words may be in any language.
+ * So whatever fails, the transaction is rolled back, the connection is given up, and the call is
+ * tried again over a new one. A connection that was reset has lost its prepared statements, so a
+ * connection is never reset.
+ *
+ * PostgreSQL takes a COMMIT of a transaction in which a statement has failed for success, and rolls
+ * back. So this file commits no such transaction. When the answer to a COMMIT is lost, nobody knows
+ * whether it was done.
+ *
+ * Many write at the same time here, each in a transaction at READ COMMITTED. The row task_id of the
+ * table meta is the lock of those who accept tasks: who gives out an id holds it until the commit,
+ * so ids become visible in their order.
+ */
+#include "state/tseed_pgsql.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "state/tseed_conninfo.h"
+#include "state/tseed_schema.h"
+
+/* ---- failures ---- */
+
+typedef struct {
+    const char *words;
+    apr_status_t rv;
+    const char *advice;
+} failure_t;
+
+/* The words of libpq, and those of a server that speaks English. */
+static const failure_t failures[] = {
+    {"Connection refused", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
+    {"No such file or directory", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
+    {"starting up", ECONNREFUSED, "; it is tried again"},
+    {"shutting down", ECONNREFUSED, "; it is tried again"},
+    {"too many clients", ECONNREFUSED,
+     "; each process of httpd has a connection: raise max_connections of PostgreSQL"},
+    {"remaining connection slots", ECONNREFUSED,
+     "; each process of httpd has a connection: raise max_connections of PostgreSQL"},
+    {"authentication failed", EACCES,
+     "; check user= and passfile= of TileSeedDatabase: the file must belong to httpd's User and "
+     "have the mode 0600"},
+    {"no password supplied", EACCES,
+     "; name a passfile= in TileSeedDatabase: the file must belong to httpd's User and have the "
+     "mode 0600"},
+    {"pg_hba.conf", EACCES, "; PostgreSQL's pg_hba.conf must let this host, user and database in"},
+    {"permission denied", EACCES, "; the user of TileSeedDatabase must own the database"},
+    {"read-only transaction", EROFS, "; this server is a standby: name all hosts in host="},
+    {"No space left on device", ENOSPC, ""},
+    {"", APR_EGENERAL, ""},
+};
+
+static apr_status_t failed(tseed_database_t *db, const char *words)
+{
+    const failure_t *failure = failures;
+    size_t length = strlen(words);
+
+    while (!strstr(words, failure->words)) {
+        failure++;
+    }
+    while (length > 0 && words[length - 1] == '\n') {
+        length--;
+    }
+    db->lost = 1;
+    return tseed_database_fail(db, failure->rv, "%s: %.*s%s", db->name, (int)length, words,
+                               failure->advice);
+}
+
+/* ---- connection ---- */
+
+static const char *params_of(tseed_database_t *db, const char *dir, const char *params)
+{
+    apr_table_t *conninfo;
+    const char *error = tseed_conninfo_read(&conninfo, params ? params : "", db->parent);
+
+    (void)dir;
+    if (error) {
+        tseed_database_fail(db, APR_EINVAL, "TileSeedDatabase: %s", error);
+        return NULL;
+    }
+    db->name = tseed_conninfo_name(conninfo, db->parent);
+    return tseed_conninfo_complete(conninfo, db->parent);
+}
+
+/* Any text must fit in. */
+static apr_status_t check_encoding(tseed_database_t *db)
+{
+    const char *encoding;
+    apr_status_t rv =
+        tseed_database_ask(db, &encoding, "SELECT current_setting('server_encoding')", db->scratch);
+
+    if (rv == APR_SUCCESS && (!encoding || strcmp(encoding, "UTF8") != 0)) {
+        rv = tseed_database_fail(db, ENOTSUP,
+                                 "%s: has the encoding %s, UTF8 is expected; make the database "
+                                 "anew: createdb -E UTF8 -T template0",
+                                 db->name, encoding);
+    }
+    return rv;
+}
+
+static apr_status_t open_database(tseed_database_t *db)
+{
+    int version = 0;
+    apr_status_t rv;
+
+    tseed_database_disconnect(db);
+    rv = tseed_database_connect(db);
+    if (rv == APR_SUCCESS) {
+        rv = check_encoding(db);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_schema_version(db, &version, db->scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_schema_migrate(db, version, db->scratch);
+    }
+    if (rv != APR_SUCCESS) {
+        tseed_database_disconnect(db);
+    }
+    return rv;
+}
+
+/* A connection that was lost says so at its next use. */
+static apr_status_t check(tseed_database_t *db)
+{
+    (void)db;
+    return APR_SUCCESS;
+}
+
+static apr_status_t commit(tseed_database_t *db)
+{
+    apr_status_t rv;
+
+    if (db->is_broken) {
+        tseed_database_rollback(db);
+        return APR_EGENERAL; /* db->error has the words of the statement that failed */
+    }
+    rv = tseed_database_execute(db, "COMMIT");
+    db->in_transaction = 0;
+    db->is_uncertain = rv != APR_SUCCESS;
+    return rv;
+}
+
+/* ---- the dialect ---- */
+
+/* What was accepted must be on the disk. */
+static const char *const session[] = {
+    "SELECT set_config('synchronous_commit', 'on', false)"
+    " WHERE current_setting('synchronous_commit') = 'off'",
+    NULL,
+};
+
+/* Processes that open a database at the same time migrate one after the other. The number is
+ * anything that no other program takes. */
+static const char *const migrates[] = {
+    "SELECT set_config('lock_timeout', '10s', true)",
+    "SELECT set_config('statement_timeout', '0', true)",
+    "SELECT pg_advisory_xact_lock(8390876213447157)",
+    NULL,
+};
+
+static const char *const statements[TSEED_SQL_COUNT] = {
+    [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
+};
+
+const tseed_sql_dialect_t tseed_pgsql_dialect = {
+    .driver = "pgsql",
+    .package = "libaprutil1-dbd-pgsql",
+    .session = session,
+    .begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    .tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()"
+              " AND tablename = 'meta'",
+    .migrates = migrates,
+    .statements = statements,
+    .has_types = 1,
+    .tries = 3,
+    .params = params_of,
+    .open = open_database,
+    .check = check,
+    .commit = commit,
+    .failed = failed,
+};

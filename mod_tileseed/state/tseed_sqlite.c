@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* SQLite's part of a connection.
+ *
+ * The error codes of apr_dbd's driver for SQLite can't be trusted. The driver prepares statements
+ * in SQLite's old way, in which most failures of a step are the general SQLITE_ERROR. A locked
+ * database, too, ends in SQLITE_ERROR when rows are read, after the driver has tried 16 times,
+ * 100 ms apart. SQLite's words are exact, and SQLite never translates them. So this file tells
+ * errors apart by SQLite's words, and a test holds the words that matter.
+ */
+#include "state/tseed_sqlite.h"
+
+#include <apr_strings.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/tseed_log.h"
+#include "state/tseed_file.h"
+
+/* ---- failures ---- */
+
+typedef struct {
+    const char *words;
+    apr_status_t rv;
+    const char *advice;
+} failure_t;
+
+static const failure_t failures[] = {
+    {"database or disk is full", ENOSPC, ""},                   /* SQLITE_FULL */
+    {"is locked", EBUSY, ""},                                   /* SQLITE_BUSY, SQLITE_LOCKED */
+    {"locking protocol", EBUSY, ""},                            /* SQLITE_PROTOCOL */
+    {"malformed", TSEED_EDAMAGED, ""},                          /* SQLITE_CORRUPT */
+    {"not a database", TSEED_EDAMAGED, ""},                     /* SQLITE_NOTADB */
+    {"schema has changed", TSEED_ESTALE, ""},                   /* SQLITE_SCHEMA */
+    {"not an error", TSEED_ESTALE, ""},                         /* the same, changed by us */
+    {"readonly database", EROFS, TSEED_SQLITE_NEEDS},           /* SQLITE_READONLY */
+    {"unable to open", EACCES, TSEED_SQLITE_NEEDS},             /* SQLITE_CANTOPEN */
+    {"disk I/O error", EIO, "; the kernel's log may say more"}, /* SQLITE_IOERR */
+    {"", APR_EGENERAL, ""},
+};
+
+static const failure_t *failure_of(const char *words)
+{
+    const failure_t *failure = failures;
+
+    while (!strstr(words, failure->words)) {
+        failure++;
+    }
+    return failure;
+}
+
+/* SQLite calls it an I/O error when a sync or its shared index finds no room, and when a quota of
+ * the file system is used up. */
+static int is_disk_full(const char *path)
+{
+    struct statvfs space;
+
+    return (statvfs(path, &space) == 0 && space.f_bavail == 0) || !tseed_file_has_room(path);
+}
+
+/* SQLite says "readonly" of a file system, and of a file that we may not write to. */
+static apr_status_t may_not_write(tseed_database_t *db, const char *words, const failure_t *failure)
+{
+    char why[TSEED_DATABASE_ERROR_SIZE];
+
+    if (tseed_file_obstacle(why, sizeof(why), db->path)) {
+        return tseed_database_fail(db, EACCES, "%s: %s", words, why);
+    }
+    return tseed_database_fail(db, tseed_file_is_on_readonly(db->path) ? EROFS : EACCES, "%s: %s%s",
+                               db->path, words, failure->advice);
+}
+
+apr_status_t tseed_sqlite_failed(tseed_database_t *db, const char *words)
+{
+    const failure_t *failure = failure_of(words);
+    apr_status_t rv = failure->rv;
+
+    if (rv == EIO && is_disk_full(db->path)) {
+        return tseed_database_fail(db, ENOSPC, "%s: %s: no space is left, or a quota is used up",
+                                   db->path, words);
+    }
+    if (rv == TSEED_ESTALE || rv == TSEED_EDAMAGED || rv == EROFS) {
+        db->lost = 1; /* what SQLite could open for reading only stays so when modes change */
+        db->suspect = db->suspect || rv == TSEED_EDAMAGED;
+    }
+    if (rv == EROFS || rv == EACCES) {
+        return may_not_write(db, words, failure);
+    }
+    return tseed_database_fail(db, rv, "%s: %s%s", db->path, words, failure->advice);
+}
+
+/* ---- connection ---- */
+
+apr_status_t tseed_sqlite_connect(tseed_database_t *db)
+{
+    struct stat file;
+    apr_status_t rv;
+
+    if (stat(db->path, &file) != 0) {
+        return tseed_database_fail(db, errno, "%s: can't be looked at", db->path);
+    }
+    db->device = file.st_dev;
+    db->inode = file.st_ino;
+    db->log_inode = 0;
+    rv = tseed_database_connect(db);
+    if (rv == APR_SUCCESS) {
+        db->log_path = apr_pstrcat(db->pool, db->path, "-wal", NULL);
+        rv = tseed_sqlite_check_file(db); /* what was opened is what was looked at */
+    }
+    return rv;
+}
+
+apr_status_t tseed_sqlite_use_wal(tseed_database_t *db, apr_pool_t *scratch)
+{
+    const char *mode;
+    apr_status_t rv = tseed_database_ask(db, &mode, "PRAGMA journal_mode = WAL", scratch);
+
+    if (rv == APR_SUCCESS && (!mode || strcmp(mode, "wal") != 0)) {
+        rv =
+            tseed_database_fail(db, APR_ENOTIMPL,
+                                "%s: write-ahead logging is not possible here; the state directory "
+                                "must lie on a local file system",
+                                db->path);
+    }
+    return rv;
+}
+
+apr_status_t tseed_sqlite_finish(tseed_database_t *db, apr_pool_t *scratch)
+{
+    const char *blocked;
+    apr_status_t rv = tseed_database_ask(db, &blocked, "PRAGMA wal_checkpoint(TRUNCATE)", scratch);
+
+    return rv == APR_SUCCESS && (!blocked || strcmp(blocked, "0") != 0) ? EBUSY : rv;
+}
+
+void tseed_sqlite_know_log(tseed_database_t *db)
+{
+    struct stat log;
+
+    db->log_inode = stat(db->log_path, &log) == 0 ? log.st_ino : 0;
+}
+
+static int is_file_ours(const tseed_database_t *db)
+{
+    struct stat file;
+
+    return stat(db->path, &file) == 0 && file.st_dev == db->device && file.st_ino == db->inode;
+}
+
+static int is_log_ours(const tseed_database_t *db)
+{
+    struct stat log;
+
+    return db->log_inode == 0 || (stat(db->log_path, &log) == 0 && log.st_ino == db->log_inode);
+}
+
+apr_status_t tseed_sqlite_check_file(tseed_database_t *db)
+{
+    const char *path = db->path;
+
+    if (is_file_ours(db)) {
+        if (is_log_ours(db)) {
+            return APR_SUCCESS;
+        }
+        path = db->log_path;
+    }
+    db->lost = 1;
+    return tseed_database_fail(db, TSEED_ESTALE, "%s: was replaced or removed while it was in use",
+                               path);
+}
+
+int64_t tseed_sqlite_log_size(const tseed_database_t *db)
+{
+    struct stat log;
+
+    return stat(db->log_path, &log) == 0 ? (int64_t)log.st_size : 0;
+}
+
+/* A new log that holds something was begun by a process that had brought in the old one. This
+ * connection knows the old one alone and must not read with the new one's index. */
+static int has_new_log(const tseed_database_t *db)
+{
+    return tseed_sqlite_log_size(db) > 0;
+}
+
+apr_status_t tseed_sqlite_rescue_log(tseed_database_t *db, apr_pool_t *scratch)
+{
+    apr_status_t rv;
+
+    if (!db->handle || db->suspect || !is_file_ours(db) || is_log_ours(db) || has_new_log(db)) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_sqlite_finish(db, scratch);
+    if (rv == APR_SUCCESS) {
+        tseed_log(
+            TSEED_LOG_WARNING, APR_SUCCESS,
+            "TS0046: %s was removed while the database was in use; what it held is in the database "
+            "now, nothing is lost",
+            db->log_path);
+        db->log_inode = 0;
+    }
+    return rv;
+}
+
+/* ---- commit ---- */
+
+/* A commit whose sync failed has written its pages behind the valid end of the log. If all
+ * processes died now, the process that opens the log next would take these pages for committed.
+ * Another commit overwrites them and makes them void. That commit must change something, or SQLite
+ * writes nothing. */
+static int annul(tseed_database_t *db)
+{
+    char error[sizeof(db->error)];
+    int done;
+
+    memcpy(error, db->error, sizeof(error));
+    done = tseed_database_execute(db, "INSERT INTO meta (name, value) VALUES ('failed_commits', 1)"
+                                      " ON CONFLICT (name) DO UPDATE SET value = meta.value + 1") ==
+           APR_SUCCESS;
+    memcpy(db->error, error, sizeof(error));
+    return done;
+}
+
+/* The log was removed after the check: the commit is safe when the database has it. Another file in
+ * the place of the database: the one that was changed may come back. */
+static apr_status_t check_committed(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_sqlite_check_file(db);
+
+    if (rv != APR_SUCCESS && is_file_ours(db)) {
+        rv = tseed_sqlite_rescue_log(db, db->pool);
+    }
+    db->is_uncertain = rv != APR_SUCCESS;
+    return rv;
+}
+
+apr_status_t tseed_sqlite_commit(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_sqlite_check_file(db);
+
+    if (rv != APR_SUCCESS) {
+        tseed_database_rollback(db);
+        return rv;
+    }
+    rv = tseed_database_execute(db, "COMMIT");
+    if (rv != APR_SUCCESS) {
+        tseed_database_rollback(db);
+        db->is_uncertain = rv == EIO && !annul(db); /* a full disk takes no whole commit */
+        return rv;
+    }
+    db->in_transaction = 0;
+    return check_committed(db);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Opening SQLite's file, and opening it anew.
+ *
+ * A damaged file is set aside and its readable rows are taken over. Ids go on from the mark, which
+ * is always ahead of the ids and never falls back.
+ */
+#include "state/tseed_sqlite_open.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_log.h"
+#include "state/tseed_file.h"
+#include "state/tseed_salvage.h"
+#include "state/tseed_schema.h"
+#include "state/tseed_sqlite.h"
+
+#define FILE_NAME "tileseed.db"
+#define ID_STEP   1000
+
+/* ---- opening ---- */
+
+apr_status_t tseed_sqlite_look_through(tseed_database_t *db)
+{
+    const char *verdict;
+    apr_status_t rv = tseed_database_ask(db, &verdict, "PRAGMA quick_check(1)", db->scratch);
+
+    if (rv == APR_SUCCESS && (!verdict || strcmp(verdict, "ok") != 0)) {
+        rv = tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged: %s", db->path,
+                                 verdict ? verdict : "it can't be checked");
+    }
+    return rv;
+}
+
+/* Nothing is prepared yet. *version: of the schema it had, 0 when it was empty. */
+static apr_status_t open_file(tseed_database_t *db, int *version)
+{
+    apr_status_t rv = tseed_file_make(db->path, db->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv, "%s: can't be made" TSEED_SQLITE_NEEDS, db->path);
+    }
+    rv = tseed_sqlite_connect(db);
+    if (rv == APR_SUCCESS && db->suspect) {
+        rv = tseed_sqlite_look_through(db);
+    }
+    if (rv == APR_SUCCESS) {
+        db->suspect = 0;
+        rv = tseed_schema_version(db, version, db->scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_sqlite_use_wal(db, db->scratch);
+    }
+    return rv == APR_SUCCESS ? tseed_schema_migrate(db, *version, db->scratch) : rv;
+}
+
+static apr_status_t mark_failed(tseed_database_t *db, apr_status_t rv, const char *what)
+{
+    return tseed_database_fail(db, rv, "the file tileseed.ids beside %s can't be %s", db->path,
+                               what);
+}
+
+/* Moves the mark on, ahead of `id`. */
+static apr_status_t save_mark(tseed_database_t *db, int64_t id)
+{
+    tseed_mark_t mark = {id + ID_STEP, db->inode};
+    apr_status_t rv = tseed_mark_save(&mark, db->path, db->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return mark_failed(db, rv, "written");
+    }
+    db->mark = mark.id;
+    return APR_SUCCESS;
+}
+
+/* The mark may have been written for another file than this one, which is fresh or from a backup.
+ * Such a file may lack ids that were given out: its ids go on from the mark; when the mark is gone
+ * too, from the last id that this process knows. Its rows about the cache may be long out of date:
+ * all levels are put in doubt, and the origins of all tiles are forgotten. */
+static apr_status_t settle_ids(tseed_database_t *db, int version)
+{
+    tseed_mark_t mark;
+    int64_t id = 0;
+    apr_status_t rv = tseed_database_number(db, &id, TSEED_SQL_ID_GET, NULL, db->scratch);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_mark_load(&mark, db->path, db->scratch);
+    if (rv != APR_SUCCESS) {
+        return mark_failed(db, rv, "read");
+    }
+    if (version > 0 && mark.inode == db->inode && mark.id >= db->mark && mark.id >= id &&
+        mark.id - id <= ID_STEP) {
+        db->mark = mark.id;
+        return APR_SUCCESS;
+    }
+    id = id > mark.id ? id : mark.id;
+    id = id > db->mark ? id : db->mark;
+    rv = tseed_database_change(db, NULL, TSEED_SQL_ID_SET, (const void *[]){&id});
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(db, NULL, TSEED_SQL_ORIGINS_DELETE_ALL, NULL);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(db, NULL, TSEED_SQL_TILESETS_DOUBT, NULL);
+    }
+    return rv == APR_SUCCESS ? save_mark(db, id) : rv;
+}
+
+/* Makes the database `fresh` with what can be read of the damaged one. */
+static apr_status_t make_fresh(tseed_database_t *db, const char *fresh, const char *damaged,
+                               int *tasks, int *quota)
+{
+    const char *path = db->path;
+    tseed_mark_t mark;
+    int version;
+    apr_status_t rv;
+
+    tseed_file_remove(fresh, db->scratch);
+    tseed_mark_load(&mark, path, db->scratch);
+    db->path = fresh;
+    rv = open_file(db, &version);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_salvage(db, tasks, quota, damaged, mark.id > 0 ? mark.id : INT64_MAX,
+                           db->scratch);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_sqlite_finish(db, db->scratch);
+    }
+    tseed_database_disconnect(db);
+    db->path = path;
+    return rv;
+}
+
+/* Nobody writes to the damaged one any more once it was moved away; only then is it copied. A
+ * process that dies meanwhile leaves it there, to be tried again. */
+static apr_status_t replace_damaged(tseed_database_t *db, int *version)
+{
+    const char *why = apr_pstrdup(db->scratch, db->error), *damaged, *aside;
+    const char *fresh = apr_pstrcat(db->scratch, db->path, ".new", NULL);
+    int tasks = 0, quota = 0;
+    apr_status_t rv;
+
+    tseed_database_disconnect(db);
+    db->suspect = 0;
+    rv = tseed_file_move_away(&damaged, db->path, db->scratch);
+    if (rv == APR_SUCCESS) {
+        rv = make_fresh(db, fresh, damaged, &tasks, &quota);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_file_replace(&aside, db->path, fresh, db->scratch);
+    }
+    if (rv != APR_SUCCESS) {
+        db->suspect = 1;
+        return tseed_database_fail(db, rv, "%s, and it can't be replaced", why);
+    }
+    tseed_log(TSEED_LOG_ERROR, APR_SUCCESS,
+              "TS0044: the state database was damaged (%s); it was set aside as %s, and a fresh "
+              "one has %d task%s of it and %s disk quota configuration; check the disk and the "
+              "file system, seed again what is missing, then delete that file",
+              why, aside, tasks, tasks == 1 ? "" : "s", quota ? "the" : "no");
+    return open_file(db, version);
+}
+
+static apr_status_t open_or_go_on(tseed_database_t *db, int *version)
+{
+    if (tseed_file_is_away(db->path, db->scratch)) {
+        return tseed_database_fail(db, TSEED_EDAMAGED, "%s: damaged, and not replaced so far",
+                                   db->path);
+    }
+    return open_file(db, version);
+}
+
+static apr_status_t open_locked(tseed_database_t *db)
+{
+    int version = 0;
+    apr_status_t rv = open_or_go_on(db, &version);
+
+    if (rv == TSEED_EDAMAGED) {
+        rv = replace_damaged(db, &version);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_prepare(db);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = settle_ids(db, version);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_sqlite_know_log(db);
+    }
+    return rv;
+}
+
+apr_status_t tseed_sqlite_open(tseed_database_t *db)
+{
+    int lock;
+    apr_status_t rv;
+
+    db->lost = 1; /* until it is done */
+    rv = tseed_file_lock(&lock, db->path, db->scratch);
+    if (rv != APR_SUCCESS) {
+        return tseed_database_fail(db, rv, "the directory of %s can't be opened and locked",
+                                   db->path);
+    }
+    rv = tseed_sqlite_rescue_log(db, db->scratch);
+    if (rv == APR_SUCCESS) {
+        tseed_database_disconnect(db);
+        rv = open_locked(db);
+        if (rv != APR_SUCCESS) {
+            tseed_database_disconnect(db);
+        }
+    }
+    tseed_file_unlock(lock);
+    return rv;
+}
+
+apr_status_t tseed_sqlite_replace(tseed_database_t *db)
+{
+    if (tseed_sqlite_look_through(db) != TSEED_EDAMAGED) {
+        return APR_SUCCESS;
+    }
+    db->suspect = 1; /* looked at again under the lock */
+    return tseed_sqlite_open(db);
+}
+
+/* ---- ids ---- */
+
+/* Another process may have moved the mark on; inserts take turns, so nobody moves it at the same
+ * time. */
+apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id)
+{
+    tseed_mark_t mark;
+    apr_status_t rv;
+
+    if (id <= db->mark) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_mark_load(&mark, db->path, db->scratch);
+    if (rv != APR_SUCCESS) {
+        return mark_failed(db, rv, "read");
+    }
+    if (mark.id < id) {
+        return save_mark(db, id);
+    }
+    db->mark = mark.id;
+    return APR_SUCCESS;
+}
+
+/* ---- the dialect ---- */
+
+/* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
+ * but not while it prepares a statement. At that time the process that opened the file first may be
+ * reading the log, for milliseconds. SQLite's busy timeout is long enough for that; it is set
+ * before anything else reads the file. */
+static const char *const session[] = {"PRAGMA busy_timeout = 100", "PRAGMA synchronous = FULL",
+                                      NULL};
+static const char *const migrates[] = {NULL};
+
+static const char *path_of(tseed_database_t *db, const char *dir, const char *params)
+{
+    const char *name = params && *params ? params : FILE_NAME;
+
+    db->name = *name == '/' ? apr_pstrdup(db->parent, name)
+                            : apr_pstrcat(db->parent, dir, "/", name, NULL);
+    return db->name;
+}
+
+const tseed_sql_dialect_t tseed_sqlite_dialect = {
+    .driver = "sqlite3",
+    .package = "libaprutil1-dbd-sqlite3",
+    .session = session,
+    .begin = "BEGIN IMMEDIATE",
+    .tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'",
+    .migrates = migrates,
+    .has_file = 1,
+    .tries = 2,
+    .params = path_of,
+    .open = tseed_sqlite_open,
+    .check = tseed_sqlite_check_file,
+    .commit = tseed_sqlite_commit,
+    .failed = tseed_sqlite_failed,
+};
