@@ -93,24 +93,21 @@ static apr_status_t write_measures(tseed_checkpoint_t *checkpoint, int all)
     return rv;
 }
 
-static apr_status_t write_runs(tseed_checkpoint_t *checkpoint, int all)
+static apr_status_t write_run(tseed_checkpoint_t *checkpoint, tseed_run_t *run, int all)
 {
-    apr_status_t rv = APR_SUCCESS;
+    const tseed_progress_t *progress = tseed_durable_progress(checkpoint->uses.durable, run);
+    int won;
+    apr_status_t rv;
 
-    for (tseed_run_t *run = checkpoint->uses.runs->tasks; rv == APR_SUCCESS && run;
-         run = run->next_run) {
-        const tseed_progress_t *progress = tseed_durable_progress(checkpoint->uses.durable, run);
-
-        if (may_end(checkpoint, run)) {
-            rv = write_ending(checkpoint, run);
-        } else if (all && progress && !run->terminated) {
-            int won;
-
-            rv = tseed_state_task_checkpoint(checkpoint->uses.session->state, run->task->id,
-                                             progress, &won);
-            run->unknown = !won;
-        }
+    if (may_end(checkpoint, run)) {
+        return write_ending(checkpoint, run);
     }
+    if (!all || !progress || run->terminated) {
+        return APR_SUCCESS;
+    }
+    rv =
+        tseed_state_task_checkpoint(checkpoint->uses.session->state, run->task->id, progress, &won);
+    run->unknown = !won;
     return rv;
 }
 
@@ -125,13 +122,17 @@ static apr_status_t write_termination(tseed_checkpoint_t *checkpoint, const tsee
                                     shown ? &row.progress : NULL);
 }
 
-static apr_status_t write_terminations(tseed_checkpoint_t *checkpoint)
+/* In the order of the ids, in which a client terminates several: two who lock several rows never
+ * wait for each other. */
+static apr_status_t write_tasks(tseed_checkpoint_t *checkpoint, int all)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    for (tseed_entry_t *entry = tseed_tasks_first(checkpoint->uses.tasks);
+    for (const tseed_entry_t *entry = tseed_tasks_first(checkpoint->uses.tasks);
          rv == APR_SUCCESS && entry; entry = entry->next) {
-        if (entry->terminated && !entry->run) {
+        if (entry->run) {
+            rv = write_run(checkpoint, entry->run, all);
+        } else if (entry->terminated) {
             rv = write_termination(checkpoint, entry);
         }
     }
@@ -151,13 +152,10 @@ static apr_status_t write_all(tseed_checkpoint_t *checkpoint, int all)
         rv = write_losses(checkpoint);
     }
     if (rv == APR_SUCCESS) {
-        rv = write_runs(checkpoint, all);
+        rv = write_tasks(checkpoint, all);
     }
     if (rv == APR_SUCCESS) {
         rv = write_measures(checkpoint, all);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = write_terminations(checkpoint);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_cache_write(checkpoint->uses.cache, save_of(all));

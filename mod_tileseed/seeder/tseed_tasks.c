@@ -432,17 +432,33 @@ apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks)
 
 /* ---- claims ---- */
 
+/* The entry of the lowest id above `after`; NULL: there is none. */
+static tseed_entry_t **next_by_id(tseed_entry_t **entries, int count, int64_t after)
+{
+    tseed_entry_t **next = NULL;
+
+    for (int i = 0; i < count; i++) {
+        if (entries[i] && entries[i]->id > after && (!next || entries[i]->id < (*next)->id)) {
+            next = &entries[i];
+        }
+    }
+    return next;
+}
+
+/* In the order of the ids, in which a client terminates several. */
 static apr_status_t claim_all(tseed_tasks_t *tasks, tseed_entry_t **entries, int count)
 {
+    tseed_entry_t **entry;
+    int64_t last = 0;
     apr_status_t rv = tseed_state_begin(tasks->uses.session->state);
 
-    for (int i = 0; rv == APR_SUCCESS && i < count; i++) {
+    while (rv == APR_SUCCESS && (entry = next_by_id(entries, count, last)) != NULL) {
         int won;
 
-        rv = tseed_state_task_claim(tasks->uses.session->state, entries[i]->id, apr_time_now(),
-                                    &won);
+        last = (*entry)->id;
+        rv = tseed_state_task_claim(tasks->uses.session->state, last, apr_time_now(), &won);
         if (!won) {
-            entries[i] = NULL;
+            *entry = NULL;
         }
     }
     if (rv == APR_SUCCESS) {

@@ -5,8 +5,8 @@
  * Rows are always asked for as a whole. apr_dbd's driver for PostgreSQL can give them one by one as
  * well, but sleeps for 0.1 s then where there is no row.
  *
- * The driver for PostgreSQL has one type for each format: %lld is BIGINT, %d INTEGER, %lf DOUBLE
- * PRECISION, %s VARCHAR. No statement has %f, which is REAL there, nor %u.
+ * The driver for PostgreSQL has one type for each format: %lld is BIGINT, %d INTEGER, %s VARCHAR.
+ * No statement has %f, which is REAL there, nor %lf, which loses digits.
  */
 #include "state/tseed_database.h"
 

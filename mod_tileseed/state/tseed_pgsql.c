@@ -163,8 +163,23 @@ static const char *const migrates[] = {
     NULL,
 };
 
+/* Everybody locks tasks in the order of their ids: two who lock several never wait for each other.
+ */
+#define TERMINATE(which)                                                                           \
+    TSEED_TERMINATE("id IN (SELECT id FROM task WHERE " which " ORDER BY id FOR UPDATE)")
+
+/* Statements that lock what SQLite's only writer has to itself. */
 static const char *const statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
+    [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld FOR UPDATE",
+    [TSEED_SQL_TERMINATE] = TERMINATE("state = %d"),
+    [TSEED_SQL_TERMINATE_OF_LAYER] = TERMINATE("state = %d AND layer = %s"),
+    [TSEED_SQL_TERMINATE_ONE] = TERMINATE("state = %d AND id = %lld"),
+    [TSEED_SQL_HISTORY_BEYOND] = TSEED_HISTORY_BEYOND " FOR UPDATE",
+    [TSEED_SQL_TILESET_NEXT] = "INSERT INTO meta (name, value)"
+                               " SELECT 'tileset_id', COALESCE(MAX(id), 0) + 1 FROM tileset"
+                               " ON CONFLICT (name) DO UPDATE SET value = meta.value + 1"
+                               " RETURNING value",
 };
 
 const tseed_sql_dialect_t tseed_pgsql_dialect = {

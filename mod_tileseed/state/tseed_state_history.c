@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "state/tseed_record.h"
 #include "state/tseed_work.h"
 
@@ -343,9 +344,14 @@ static apr_status_t retry_all(tseed_state_t *state, retry_t *call)
 static apr_status_t retry(tseed_state_t *state, void *baton)
 {
     retry_t *call = baton;
+    int64_t held;
     apr_status_t rv = tseed_work_next_id(state, &call->task->id, call->most);
 
     call->task->tiles_total = call->count = 0;
+    if (rv == APR_SUCCESS) { /* nobody forgets its failures meanwhile */
+        rv = tseed_work_number(state, &held, TSEED_SQL_TASK_HOLD,
+                               (const void *[]){&call->task->retry_of});
+    }
     if (rv == APR_SUCCESS) {
         rv = retry_all(state, call);
     }
@@ -374,11 +380,17 @@ static apr_status_t measure_add(tseed_state_t *state, void *baton)
 {
     const measure_add_t *call = baton;
     const tseed_measure_t *measure = call->measure;
-    const void *args[] = {call->tileset,       &call->z,
-                          &measure->metatiles, &measure->tiles,
-                          &measure->bytes,     &measure->bytes_squares,
-                          &measure->busy,      &measure->busy_squares,
-                          &measure->looks,     &measure->looking};
+    apr_pool_t *pool = state->scratch;
+    const void *args[] = {call->tileset,
+                          &call->z,
+                          &measure->metatiles,
+                          &measure->tiles,
+                          tseed_text_number(measure->bytes, pool),
+                          tseed_text_number(measure->bytes_squares, pool),
+                          tseed_text_number(measure->busy, pool),
+                          tseed_text_number(measure->busy_squares, pool),
+                          tseed_text_number(measure->looks, pool),
+                          tseed_text_number(measure->looking, pool)};
 
     return tseed_database_change(&state->db, NULL, TSEED_SQL_MEASURE_ADD, args);
 }

@@ -14,6 +14,10 @@
     " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld,"                  \
     " shared = %lld, spared = %lld, forgotten = %lld"
 
+/* A number as text: of a double, apr_dbd's driver for PostgreSQL writes six digits behind the point.
+ */
+#define DOUBLE "CAST(%s AS DOUBLE PRECISION)"
+
 #define STATUS_ROWS                                                                                \
     "SELECT id, tiles_total, made + skipped + removed + failed + pruned, state FROM task"          \
     " WHERE " UNFINISHED " AND id > %lld"
@@ -22,11 +26,6 @@
 #define TASKS_BEFORE                                                                               \
     "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id < %lld"          \
     " AND +state IN (%d, %d, %d, %d)"
-
-#define TERMINATE                                                                                  \
-    "UPDATE task SET state = -1, finished = CASE WHEN started > %lld THEN started"                 \
-    " WHEN created > %lld THEN created ELSE %lld END, reason = %s, kill_pending = 1"               \
-    " WHERE state = %d"
 
 const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id'",
@@ -51,9 +50,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_ROWS_AFTER] = STATUS_ROWS " ORDER BY id LIMIT %lld",
     [TSEED_SQL_ROWS_AFTER_OF_LAYER] = STATUS_ROWS " AND layer = %s ORDER BY id LIMIT %lld",
     [TSEED_SQL_LAYER_HAS] = "SELECT id FROM task WHERE " UNFINISHED " AND layer = %s LIMIT 1",
-    [TSEED_SQL_TERMINATE] = TERMINATE " RETURNING id, layer, type",
-    [TSEED_SQL_TERMINATE_OF_LAYER] = TERMINATE " AND layer = %s RETURNING id, layer, type",
-    [TSEED_SQL_TERMINATE_ONE] = TERMINATE " AND id = %lld RETURNING id, layer, type",
+    [TSEED_SQL_TERMINATE] = TSEED_TERMINATE("state = %d"),
+    [TSEED_SQL_TERMINATE_OF_LAYER] = TSEED_TERMINATE("state = %d AND layer = %s"),
+    [TSEED_SQL_TERMINATE_ONE] = TSEED_TERMINATE("state = %d AND id = %lld"),
     [TSEED_SQL_QUOTA_GET] = "SELECT config, directive, version FROM quota WHERE id = 1",
     [TSEED_SQL_QUOTA_INSERT] = "INSERT INTO quota (id, config, directive, version)"
                                " VALUES (1, %s, %s, 1) ON CONFLICT (id) DO NOTHING",
@@ -92,7 +91,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_MEASURE_ADD] =
         "INSERT INTO measure (tileset, z, metatiles, tiles, bytes, bytes_squares, busy,"
         " busy_squares, looks, looking)"
-        " VALUES (%s, %d, %lld, %lld, %lf, %lf, %lf, %lf, %lf, %lf)"
+        " VALUES (%s, %d, %lld, %lld, " DOUBLE ", " DOUBLE ", " DOUBLE ", " DOUBLE ", " DOUBLE
+        ", " DOUBLE ")"
         " ON CONFLICT (tileset, z) DO UPDATE SET metatiles = measure.metatiles + "
         "excluded.metatiles,"
         " tiles = measure.tiles + excluded.tiles, bytes = measure.bytes + excluded.bytes,"
@@ -112,8 +112,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                                " AND parameters = %s ORDER BY id",
     [TSEED_SQL_HISTORY_END] =
         "SELECT id FROM task WHERE " FINISHED " ORDER BY id DESC LIMIT 1 OFFSET %lld",
-    [TSEED_SQL_HISTORY_BEYOND] = "SELECT id FROM task WHERE " FINISHED " AND kill_pending = 0"
-                                 " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld",
+    [TSEED_SQL_HISTORY_BEYOND] = TSEED_HISTORY_BEYOND,
     [TSEED_SQL_FAILURES_DELETE] = "DELETE FROM failure WHERE task = %lld",
     [TSEED_SQL_TASK_DELETE] = "DELETE FROM task WHERE id = %lld",
     [TSEED_SQL_TILESETS] = "SELECT id, print, name, layer, gridset, format, parameters, root,"

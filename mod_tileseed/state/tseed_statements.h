@@ -24,6 +24,16 @@
     " detached_names, detached_files, detached_bytes, detached_allocated, complete, doubtful,"     \
     " recipe"
 
+/* Terminates tasks of a state that are chosen by `which`, and gives the columns that name them. */
+#define TSEED_TERMINATE(which)                                                                     \
+    "UPDATE task SET state = -1, finished = CASE WHEN started > %lld THEN started"                 \
+    " WHEN created > %lld THEN created ELSE %lld END, reason = %s, kill_pending = 1"               \
+    " WHERE " which " RETURNING id, layer, type"
+
+#define TSEED_HISTORY_BEYOND                                                                       \
+    "SELECT id FROM task WHERE state IN (-1, 2) AND kill_pending = 0"                              \
+    " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld"
+
 typedef enum {
     TSEED_SQL_ID_HOLD,
     TSEED_SQL_ID_NEXT,

@@ -21,12 +21,15 @@
 #include "state/tseed_state.h"
 #include "state/tseed_work.h"
 
+#include "database_fixture.h"
+
 #define MOST 16384
 
 /* One test's directory, pool and handle. */
 typedef struct {
     apr_pool_t *pool;
     char dir[64];
+    const char *params; /* of the database */
     tseed_state_t *state;
 } fixture_t;
 
@@ -46,8 +49,10 @@ static inline tseed_state_t *state_open(const fixture_t *fixture)
 {
     tseed_state_t *state;
 
-    assert_int_equal(tseed_state_open(&state, fixture->dir, "sqlite3", NULL, fixture->pool),
-                     APR_SUCCESS);
+    if (tseed_state_open(&state, fixture->dir, DATABASE_DRIVER, fixture->params, fixture->pool) !=
+        APR_SUCCESS) {
+        fail_msg("%s", last_line);
+    }
     return state;
 }
 
@@ -61,6 +66,7 @@ static inline int setup(void **data)
         return -1;
     }
     last_line[0] = '\0';
+    fixture->params = database_params(fixture->pool);
     fixture->state = state_open(fixture);
     *data = fixture;
     return 0;
@@ -116,6 +122,22 @@ static inline int64_t insert(const fixture_t *fixture, tseed_state_t *state, con
     return task.id;
 }
 
+static inline int is_there(const fixture_t *fixture, int64_t id)
+{
+    tseed_task_t *task;
+    tseed_progress_t progress;
+
+    return tseed_state_task_get(fixture->state, &task, &progress, id, fixture->pool) == APR_SUCCESS;
+}
+
+static inline int claim(const fixture_t *fixture, int64_t id)
+{
+    int won;
+
+    assert_int_equal(tseed_state_task_claim(fixture->state, id, 5, &won), APR_SUCCESS);
+    return won;
+}
+
 /* What an operator asks with a tool of the database's own. */
 static inline int64_t number(const fixture_t *fixture, const char *sql)
 {
@@ -124,7 +146,7 @@ static inline int64_t number(const fixture_t *fixture, const char *sql)
     assert_int_equal(tseed_database_ask(&fixture->state->db, &answer, sql, fixture->pool),
                      APR_SUCCESS);
     assert_non_null(answer);
-    return apr_atoi64(answer);
+    return strcmp(answer, "t") == 0 ? 1 : apr_atoi64(answer); /* PostgreSQL's word for true */
 }
 
 static inline void execute(const fixture_t *fixture, const char *sql)

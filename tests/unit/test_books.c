@@ -19,6 +19,8 @@
 #include "quota/tseed_book.h"
 #include "state/tseed_books.h"
 
+#include "database_fixture.h"
+
 #define NOW   INT64_C(1790000000)
 #define BLOCK 4096
 #define LIMIT (INT64_C(6000) * BLOCK)
@@ -104,6 +106,7 @@ static tseed_page_t page_of(int number)
 static apr_pool_t *pool;   /* of the test */
 static apr_pool_t *memory; /* of the seeder: a crash takes it away */
 static char dir[] = "/tmp/tileseed-books-XXXXXX";
+static const char *params; /* of the database */
 static tseed_state_t *state;
 static tseed_book_t *book;
 static tseed_chain_t chains[SETS];
@@ -445,7 +448,7 @@ static void start(void)
 
     apr_pool_create(&memory, pool);
     book = tseed_book_create(memory);
-    assert_int_equal(tseed_state_open(&state, dir, "sqlite3", NULL, memory), APR_SUCCESS);
+    assert_int_equal(tseed_state_open(&state, dir, DATABASE_DRIVER, params, memory), APR_SUCCESS);
     assert_int_equal(tseed_books_tilesets(state, &records, memory), APR_SUCCESS);
     assert_int_equal(records->nelts, SETS);
     tseed_account_limit_set(global, (tseed_amount_t){LIMIT, TSEED_NO_LIMIT});
@@ -534,7 +537,8 @@ static int setup(void **data)
     apr_initialize();
     apr_pool_create(&pool, NULL);
     strcpy(dir + strlen(dir) - 6, "XXXXXX");
-    return mkdtemp(dir) ? tseed_state_open(&state, dir, "sqlite3", NULL, pool) : -1;
+    params = database_params(pool);
+    return mkdtemp(dir) ? tseed_state_open(&state, dir, DATABASE_DRIVER, params, pool) : -1;
 }
 
 static int teardown(void **data)
@@ -605,7 +609,7 @@ static void test_books__agree_with_the_disk_whatever_happens(void **data)
     start();
     verify();
     die();
-    assert_int_equal(tseed_state_open(&state, dir, "sqlite3", NULL, pool), APR_SUCCESS);
+    assert_int_equal(tseed_state_open(&state, dir, DATABASE_DRIVER, params, pool), APR_SUCCESS);
 }
 
 static void test_books__give_a_tile_set_back_as_it_was(void **data)
@@ -779,6 +783,7 @@ int main(void)
         TEST(forget_what_is_recorded_anew),
         TEST(agree_with_the_disk_whatever_happens),
     };
+    const int code = database_begin();
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return code >= 0 ? code : database_end(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -17,6 +17,8 @@
 #include "protocol/tseed_document.h"
 #include "state/tseed_state.h"
 
+#include "database_fixture.h"
+
 #define MOST 16384
 
 /* One test's directory, pool and handle. */
@@ -33,9 +35,9 @@ static int setup(void **data)
     apr_pool_create(&fixture->pool, NULL);
     strcpy(fixture->dir, "/tmp/tileseed-history-XXXXXX");
     *data = fixture;
-    return mkdtemp(fixture->dir)
-               ? tseed_state_open(&fixture->state, fixture->dir, NULL, NULL, fixture->pool)
-               : -1;
+    return mkdtemp(fixture->dir) ? tseed_state_open(&fixture->state, fixture->dir, DATABASE_DRIVER,
+                                                    database_params(fixture->pool), fixture->pool)
+                                 : -1;
 }
 
 static int teardown(void **data)
@@ -631,6 +633,8 @@ int main(void)
         TEST(a_pending_task_covers_what_is_within),
         TEST(a_truncate_between_uncovers),
     };
+    const int code = database_begin();
 
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return code >= 0 ? code
+                     : database_end(cmocka_run_group_tests(tests, group_setup, group_teardown));
 }

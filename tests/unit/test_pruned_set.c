@@ -200,6 +200,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_pruned_set__goes_with_its_tile_set, setup, teardown),
         cmocka_unit_test_setup_teardown(test_pruned_set__has_a_limit_of_shades, setup, teardown),
     };
+    const int code = database_begin();
 
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return code >= 0 ? code
+                     : database_end(cmocka_run_group_tests(tests, group_setup, group_teardown));
 }
