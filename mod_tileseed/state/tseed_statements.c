@@ -14,8 +14,8 @@
     " passed = %s, unchanged = %lld, pruned = %lld, looked = %lld, wrong = %lld,"                  \
     " shared = %lld, spared = %lld, forgotten = %lld"
 
-/* A number as text: of a double, apr_dbd's driver for PostgreSQL writes six digits behind the point.
- */
+/* A number that comes as text: of a double, apr_dbd's driver for PostgreSQL would write six digits
+ * behind the point. */
 #define DOUBLE "CAST(%s AS DOUBLE PRECISION)"
 
 #define STATUS_ROWS                                                                                \
