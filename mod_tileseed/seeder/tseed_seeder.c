@@ -506,6 +506,9 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         tseed_integrity_check_dismiss(seeder->parts->integrity_check);
         return TSEED_EXIT_STOPPED;
     }
+    if (tseed_state_watch(seeder->parts->session->state, &seeder->parts->session->waits)) {
+        tseed_heartbeat_beside(seeder->parts->context->board, &seeder->parts->session->waits);
+    }
     tseed_capabilities_check_begin(seeder->parts->capabilities_check);
     tseed_purge_want_all(seeder->parts->purge);
     tseed_root_claim_begin(seeder->parts->cache->cleaner);

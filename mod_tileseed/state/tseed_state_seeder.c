@@ -103,6 +103,15 @@ apr_status_t tseed_state_check(tseed_state_t *state)
     return rv == APR_SUCCESS && state->db.dialect->has_file ? tseed_sqlite_replace(&state->db) : rv;
 }
 
+int tseed_state_watch(tseed_state_t *state, _Atomic int64_t *waits)
+{
+    if (state->db.dialect->has_file) {
+        return 0;
+    }
+    state->waits = waits;
+    return 1;
+}
+
 apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks, apr_pool_t *pool)
 {
     tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), 0};
@@ -191,12 +200,12 @@ apr_status_t tseed_state_begin(tseed_state_t *state)
 
 apr_status_t tseed_state_commit(tseed_state_t *state)
 {
-    return state->db.dialect->commit(&state->db);
+    return tseed_work_commit(state);
 }
 
 void tseed_state_rollback(tseed_state_t *state)
 {
-    tseed_database_rollback(&state->db);
+    tseed_work_rollback(state);
 }
 
 /* ---- running tasks ---- */

@@ -8,6 +8,8 @@
  */
 #include "state/tseed_work.h"
 
+#include <stdatomic.h>
+
 #include "base/tseed_clock.h"
 #include "state/tseed_sqlite_open.h"
 
@@ -23,6 +25,22 @@ apr_status_t tseed_work_ready(tseed_state_t *state)
         return APR_SUCCESS;
     }
     return db->dialect->open(db);
+}
+
+/* ---- waiting ---- */
+
+static void begin_wait(tseed_state_t *state)
+{
+    if (state->waits) {
+        atomic_store(state->waits, tseed_clock_monotonic());
+    }
+}
+
+static void end_wait(tseed_state_t *state)
+{
+    if (state->waits) {
+        atomic_store(state->waits, 0);
+    }
 }
 
 /* ---- carrying out ---- */
@@ -46,23 +64,6 @@ static int may_try_again(const tseed_database_t *db)
     return db->lost && !db->is_away && (!db->is_uncertain || db->dialect->has_file);
 }
 
-/* A connection that was lost meanwhile may show that only now. */
-apr_status_t tseed_work_begin(tseed_state_t *state)
-{
-    apr_status_t rv = tseed_work_ready(state);
-
-    state->db.is_uncertain = 0;
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    rv = tseed_database_begin(&state->db);
-    if (rv == APR_SUCCESS || !may_try_again(&state->db)) {
-        return rv;
-    }
-    rv = tseed_work_ready(state);
-    return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
-}
-
 static apr_status_t write_once(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     apr_status_t rv = begin_patiently(&state->db);
@@ -84,14 +85,10 @@ static apr_status_t read_once(tseed_state_t *state, tseed_work_t *work, void *ba
 
 typedef apr_status_t once_t(tseed_state_t *state, tseed_work_t *work, void *baton);
 
-static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *work, void *baton)
+static apr_status_t try_often(tseed_state_t *state, once_t *once, tseed_work_t *work, void *baton)
 {
     apr_status_t rv = APR_SUCCESS;
 
-    apr_pool_clear(state->scratch);
-    if (state->db.in_transaction) {
-        return work(state, baton); /* its commit says whether the connection was lost */
-    }
     state->db.is_uncertain = 0;
     for (int i = 0; i < state->db.dialect->tries; i++) {
         rv = tseed_work_ready(state);
@@ -105,6 +102,22 @@ static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *
     return rv != APR_SUCCESS && state->db.is_uncertain ? APR_INCOMPLETE : rv;
 }
 
+/* In a transaction that is under way already, its commit says whether the connection was lost. */
+static apr_status_t carry_out(tseed_state_t *state, once_t *once, tseed_work_t *work, void *baton)
+{
+    const int is_nested = state->db.in_transaction;
+    apr_status_t rv;
+
+    apr_pool_clear(state->scratch);
+    if (is_nested) {
+        return work(state, baton);
+    }
+    begin_wait(state);
+    rv = try_often(state, once, work, baton);
+    end_wait(state);
+    return rv;
+}
+
 apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     return carry_out(state, write_once, work, baton);
@@ -113,6 +126,52 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     return carry_out(state, read_once, work, baton);
+}
+
+/* ---- transactions of several calls ---- */
+
+/* A connection that was lost meanwhile may show that only now. */
+static apr_status_t begin_anyhow(tseed_state_t *state)
+{
+    apr_status_t rv = tseed_work_ready(state);
+
+    state->db.is_uncertain = 0;
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = tseed_database_begin(&state->db);
+    if (rv == APR_SUCCESS || !may_try_again(&state->db)) {
+        return rv;
+    }
+    rv = tseed_work_ready(state);
+    return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
+}
+
+/* The wait lasts until the end of the transaction. */
+apr_status_t tseed_work_begin(tseed_state_t *state)
+{
+    apr_status_t rv;
+
+    begin_wait(state);
+    rv = begin_anyhow(state);
+    if (rv != APR_SUCCESS) {
+        end_wait(state);
+    }
+    return rv;
+}
+
+apr_status_t tseed_work_commit(tseed_state_t *state)
+{
+    apr_status_t rv = state->db.dialect->commit(&state->db);
+
+    end_wait(state);
+    return rv;
+}
+
+void tseed_work_rollback(tseed_state_t *state)
+{
+    tseed_database_rollback(&state->db);
+    end_wait(state);
 }
 
 /* ---- shared pieces of work ---- */

@@ -12,6 +12,7 @@ struct tseed_state_t {
     apr_pool_t *pool;
     apr_pool_t *scratch; /* cleared by each call */
     tseed_database_t db;
+    _Atomic int64_t *waits; /* since when a call waits for a server; NULL: nobody asks */
 };
 
 /* A call's statements. May run again, after the connection was made anew. */
@@ -26,8 +27,10 @@ apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *bat
 /* Connects if need be, and anew when the connection was lost. */
 apr_status_t tseed_work_ready(tseed_state_t *state);
 
-/* Begins a transaction, on a new connection if need be. */
+/* A transaction for several calls. It begins on a new connection if need be. */
 apr_status_t tseed_work_begin(tseed_state_t *state);
+apr_status_t tseed_work_commit(tseed_state_t *state);
+void tseed_work_rollback(tseed_state_t *state);
 
 /* The id of a new task, inside a transaction. APR_EAGAIN when `most` are unfinished already. */
 apr_status_t tseed_work_next_id(tseed_state_t *state, int64_t *id, int64_t most);

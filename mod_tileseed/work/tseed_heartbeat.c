@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -16,9 +17,17 @@
 struct tseed_heartbeat_t {
     tseed_board_t *board;
     apr_time_t until;
-    int over; /* readable: no more beats */
+    const _Atomic int64_t *waits; /* NULL: it beats all the time */
+    int over;                     /* readable: no more beats */
     pthread_t thread;
 };
+
+static int is_wanted(const tseed_heartbeat_t *heartbeat, apr_time_t now)
+{
+    const int64_t since = heartbeat->waits ? atomic_load(heartbeat->waits) : now;
+
+    return since != 0 && now - since < TSEED_LONGEST_STEP;
+}
 
 static void *beat(void *data)
 {
@@ -31,14 +40,17 @@ static void *beat(void *data)
         if (now > heartbeat->until) {
             return NULL;
         }
-        tseed_board_heartbeat(heartbeat->board, now);
+        if (is_wanted(heartbeat, now)) {
+            tseed_board_heartbeat(heartbeat->board, now);
+        }
         if (poll(&over, 1, BEAT_MILLIS) > 0) {
             return NULL;
         }
     }
 }
 
-tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most)
+static tseed_heartbeat_t *begin(tseed_board_t *board, apr_time_t until,
+                                const _Atomic int64_t *waits)
 {
     tseed_heartbeat_t *heartbeat = calloc(1, sizeof(*heartbeat));
 
@@ -46,7 +58,8 @@ tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time
         return NULL;
     }
     heartbeat->board = board;
-    heartbeat->until = tseed_clock_monotonic() + most;
+    heartbeat->until = until;
+    heartbeat->waits = waits;
     heartbeat->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (heartbeat->over < 0 || pthread_create(&heartbeat->thread, NULL, beat, heartbeat) != 0) {
         close(heartbeat->over);
@@ -54,6 +67,16 @@ tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time
         return NULL;
     }
     return heartbeat;
+}
+
+tseed_heartbeat_t *tseed_heartbeat_begin(tseed_board_t *board, apr_interval_time_t most)
+{
+    return begin(board, tseed_clock_monotonic() + most, NULL);
+}
+
+tseed_heartbeat_t *tseed_heartbeat_beside(tseed_board_t *board, const _Atomic int64_t *waits)
+{
+    return begin(board, INT64_MAX, waits);
 }
 
 void tseed_heartbeat_end(tseed_heartbeat_t *heartbeat)

@@ -8,12 +8,13 @@
 #include "state/tseed_state.h"
 
 typedef struct tseed_session_t {
-    tseed_state_t *state; /* NULL: the database can't be opened at the moment */
-    const char *path;     /* the state directory */
-    const char *trouble;  /* the reason of tasks that wait for the database; NULL: it works */
-    apr_time_t retry_at;  /* monotonic: nothing is written before; 0: at once */
-    int must_record;      /* an ending or a failure waits for the next transaction */
-    int must_save;        /* levels are unmarked: all that has changed in them is to be written in
+    tseed_state_t *state;  /* NULL: the database can't be opened at the moment */
+    const char *path;      /* the state directory */
+    const char *trouble;   /* the reason of tasks that wait for the database; NULL: it works */
+    apr_time_t retry_at;   /* monotonic: nothing is written before; 0: at once */
+    _Atomic int64_t waits; /* since when a call waits for a database server; 0: none does */
+    int must_record;       /* an ending or a failure waits for the next transaction */
+    int must_save;         /* levels are unmarked: all that has changed in them is to be written in
                            * the same transaction */
 } tseed_session_t;
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Fixtures: an httpd of each MPM that is installed, and a stub upstream."""
+"""Fixtures: an httpd of each MPM that is installed, and a stub upstream.
+
+Tests run on SQLite; those with the mark pgsql run on PostgreSQL as well, in one MPM. The others do
+when the whole run is on PostgreSQL (database.py)."""
 import resource
 import signal
 import sys
 
 import pytest
 
+import database as databases
 import tileseed_httpd
 import upstream as stub
 
@@ -21,7 +25,62 @@ def interrupt(_number, _frame):
 def pytest_configure(config):
     """A run that is terminated must not leave its servers behind."""
     config.addinivalue_line('markers', 'main_path: one of the tests of "./quickstart test quick"')
+    config.addinivalue_line('markers', 'pgsql: is run on PostgreSQL as well')
+    config.addinivalue_line('markers', 'sqlite: is about SQLite\'s file')
     signal.signal(signal.SIGTERM, interrupt)
+
+
+def pytest_generate_tests(metafunc):
+    """Tests with the mark pgsql run on both databases."""
+    if 'database' in metafunc.fixturenames and databases.DEFAULT == 'sqlite3' and \
+            any(metafunc.definition.iter_markers('pgsql')):
+        metafunc.parametrize('database', ['sqlite3', 'pgsql'], indirect=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """On PostgreSQL beside SQLite one MPM is enough."""
+    def is_wanted(item):
+        params = item.callspec.params if hasattr(item, 'callspec') else {}
+        return params.get('database') != 'pgsql' or params.get('mpm') in (
+            None, *tileseed_httpd.MPMS[:1])
+    config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+    items[:] = filter(is_wanted, items)
+
+
+@pytest.fixture(scope='session')
+def shared_postgres():
+    """The PostgreSQL of a run."""
+    server = databases.Postgres()
+    try:
+        yield server.start()
+    except databases.Missing as missing:
+        pytest.skip(str(missing))
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def postgres():
+    """A PostgreSQL of the test's own, to be mistreated."""
+    server = databases.Postgres()
+    try:
+        yield server.start()
+    except databases.Missing as missing:
+        pytest.skip(str(missing))
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def database(request):
+    """Which database an httpd works on: None, SQLite's file, or a PostgreSQL."""
+    if getattr(request, 'param', databases.DEFAULT) == 'sqlite3':
+        return None
+    if any(request.node.iter_markers('sqlite')):
+        pytest.skip('is about SQLite\'s file')
+    if 'postgres' in request.fixturenames:
+        return request.getfixturevalue('postgres')
+    return request.getfixturevalue('shared_postgres')
 
 
 @pytest.fixture(params=tileseed_httpd.MPMS)
@@ -37,10 +96,10 @@ def run(server):
 
 
 @pytest.fixture
-def httpd(mpm, upstream):  # pylint: disable=redefined-outer-name,unused-argument
+def httpd(mpm, upstream, database):  # pylint: disable=redefined-outer-name,unused-argument
     """An httpd with the module, of every MPM; the test starts it with its own configuration. It
     ends before its upstream does, whose end would be failures in its log."""
-    yield from run(tileseed_httpd.Httpd(mpm))
+    yield from run(tileseed_httpd.Httpd(mpm, postgres=database))
 
 
 @pytest.fixture

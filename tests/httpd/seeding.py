@@ -5,7 +5,6 @@
 The arithmetic follows the definitions of the grid sets and knows nothing of the module: rows are
 counted from the bottom, as in a seed request's bounds, and a tile is (z, x, y).
 """
-import contextlib
 import dataclasses
 import fcntl
 import functools
@@ -25,6 +24,7 @@ import urllib.request
 
 from PIL import Image
 
+import database
 from tileseed_httpd import PATIENCE, Beside, wait_until
 
 FEW = '''
@@ -151,12 +151,14 @@ def is_being_opened(httpd):
 def is_locked(httpd):
     """Whether somebody is in the middle of a transaction that writes, opens the database, or has
     yet to make it: it would be root's if it were made here."""
+    if httpd.postgres:
+        return database.is_busy(httpd)
     if is_being_opened(httpd):
         return True
-    path = f'file:{httpd.path("state/tileseed.db")}?mode=rw'
     try:
-        with contextlib.closing(sqlite3.connect(path, timeout=0, uri=True)) as database:
-            database.execute('BEGIN IMMEDIATE')
+        with database.opened(httpd) as state:
+            state.execute('PRAGMA busy_timeout = 0')
+            state.execute('BEGIN IMMEDIATE')
     except sqlite3.OperationalError:
         return True
     return False
@@ -188,10 +190,9 @@ def halt(httpd, pid):
 
 def failures(httpd, number):
     """What the state database keeps of a task's failed metatiles: [(z, x, y, cause, attempts)]."""
-    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=ro',
-                                            uri=True)) as database:
-        return database.execute('SELECT z, x, y, cause, attempts FROM failure WHERE task = ? '
-                                'ORDER BY z, y, x', (number,)).fetchall()
+    with database.opened(httpd) as state:
+        return state.execute('SELECT z, x, y, cause, attempts FROM failure WHERE task = ? '
+                             'ORDER BY z, y, x', (number,)).fetchall()
 
 
 class Watch(Beside):

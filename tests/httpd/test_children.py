@@ -171,6 +171,7 @@ def opened(pid):
         return set()
 
 
+@pytest.mark.sqlite
 def test_children_end_within_sqlite(httpd, upstream, mpm):
     """A child of prefork ends in the handler of the signal, wherever it is just then."""
     if mpm != 'prefork':

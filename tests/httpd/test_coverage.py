@@ -7,10 +7,10 @@ import email.utils
 import os
 import pathlib
 import signal
-import sqlite3
 
 import pytest
 
+from database import opened
 from quota import known, put, size, usage
 from rest import JSON, ask, kind
 from seeding import (FEW, REST, begin, coords, done, ended, files, geowebcache_path, layer,
@@ -281,15 +281,15 @@ def old_state(httpd):
     """Gives the database what version 8 of the schema has written for the layer `stub`, as if for
     this server's store. The file stays: another one would be taken for a backup."""
     dump = (pathlib.Path(__file__).parents[1] / 'data/state-8.sql').read_text('utf-8')
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
-        ((print_, root),) = database.execute('SELECT print, root FROM tileset')
-        for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'"
-                                         ).fetchall():
-            database.execute(f'DROP TABLE {table}')
-        database.commit()
-        database.executescript(dump.replace('@ROOT@', root).replace('@PRINT@', str(print_)))
+    with opened(httpd) as state:
+        ((print_, root),) = state.execute('SELECT print, root FROM tileset')
+        for table in state.tables():
+            state.execute(f'DROP TABLE {table}')
+        state.commit()
+        state.script(dump.replace('@ROOT@', root).replace('@PRINT@', str(print_)))
 
 
+@pytest.mark.pgsql
 @one_mpm
 def test_state_of_an_earlier_version(httpd, upstream):
     """Its pages are there, and nobody knows how old their tiles are until they are counted."""

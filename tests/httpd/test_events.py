@@ -16,6 +16,7 @@ import subprocess
 import pytest
 from PIL import Image
 
+from database import opened
 from rest import Client, listed, number_of, seed
 from seeding import (GRIDS, REST, SMALL_GRID, Watch, begin, counts, done, ended, files, layer, rows,
                      seeder_of, stub, task, terminate)
@@ -139,9 +140,8 @@ def footprint(pid):
 
 def tasks_known(httpd):
     """The ids of all tasks of the state database."""
-    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=ro',
-                                            uri=True)) as database:
-        return [number for number, in database.execute('SELECT id FROM task ORDER BY id')]
+    with opened(httpd) as state:
+        return [number for number, in state.execute('SELECT id FROM task ORDER BY id')]
 
 
 def hold_the_last(upstream):
@@ -292,6 +292,7 @@ def test_task_that_waits_for_the_state_directory(httpd, upstream, last, error, r
         assert document['reason'] is None
 
 
+@pytest.mark.sqlite
 def test_database_is_replaced_under_a_task(httpd, slow):
     """What the new one does not know ends at once; ids go on."""
     httpd.expect('no longer in the state database')
@@ -307,6 +308,7 @@ def test_database_is_replaced_under_a_task(httpd, slow):
     assert tiles(httpd) == written
 
 
+@pytest.mark.sqlite
 def test_log_of_the_database_is_removed(httpd, slow):
     """Nothing that was answered is lost with it."""
     httpd.expect('tileseed.db-wal|state database|can\'t record the task')
@@ -322,6 +324,7 @@ def test_log_of_the_database_is_removed(httpd, slow):
     assert task(httpd, number_of(answer))['state'] in ('DONE', 'PENDING', 'RUNNING')
 
 
+@pytest.mark.sqlite
 def test_state_directory_goes_away_and_comes_back(httpd, slow):
     """503 while it is away, and nobody makes another one; afterwards the same tasks and ids."""
     httpd.expect('state dir|state database|lock file|the seeder ended|can\'t record the task')
@@ -343,6 +346,7 @@ def test_state_directory_goes_away_and_comes_back(httpd, slow):
     assert (made + skipped, removed, failed) == (TILES[5] - 1, 0, 0)
 
 
+@pytest.mark.sqlite
 def test_damaged_database(httpd, upstream):
     """httpd starts, sets the file aside as it is, says so, and ids go on."""
     httpd.expect('the state database was damaged')
@@ -371,6 +375,7 @@ def set_version(database, version):
     return old
 
 
+@pytest.mark.sqlite
 def test_database_of_a_newer_version(httpd, upstream):
     """httpd starts and answers 503, the file stays as it is; a database of ours is used at once."""
     httpd.expect('newer mod_tileseed|state dir|state database|can\'t record the task')

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Hits: what is read of the cache is known to its books, whoever delivers it."""
-import contextlib
 import http.client
 import os
-import sqlite3
 import threading
 import time
 
+from database import opened
 from seeding import REST, done, geowebcache_path, stub
 from test_tiles import TILES, fetch
 from tileseed_httpd import wait_until
@@ -28,9 +27,8 @@ PLAIN = '/plain/' + geowebcache_path('stub', 'small', 'png', (0, 0, 0))
 
 def page(httpd, z=0):
     """(uses, last access) of the first page of a level, as the database has them."""
-    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=ro',
-                                            uri=True)) as database:
-        heat, accessed = database.execute(
+    with opened(httpd) as state:
+        heat, accessed = state.execute(
             'SELECT heat, accessed FROM page WHERE z = ? AND x = 0 AND y = 0', (z,)).fetchone()
     return 2 ** (heat / STEPS - (time.time() - LANDMARK) / HALF_LIFE), accessed
 

@@ -162,6 +162,7 @@ def test_upstream_that_hangs(httpd, upstream):
     assert len(upstream.requests) == asked + 1
 
 
+@pytest.mark.pgsql
 def test_no_tile_after_the_answer(httpd, upstream):
     """While tiles are being written: what the answer lists writes no more."""
     upstream.always = Fault('delay', 0.01)

@@ -127,6 +127,7 @@ def test_task_goes_on(httpd, slow, interrupt):
     check_end(httpd, slow, number, interruptions=2)
 
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 def test_seeder_killed(httpd, slow):
     """A new seeder comes at once and takes over where the last one was."""
@@ -257,6 +258,7 @@ def test_configtest_leaves_no_trace(httpd, upstream):
     assert not upstream.requests
 
 
+@pytest.mark.sqlite
 @one_mpm
 def test_large_database_on_a_slow_disk(httpd, upstream):
     """After a bad end all of it is looked through, beside the work: nobody waits for that, nor is
@@ -283,6 +285,7 @@ def test_large_database_on_a_slow_disk(httpd, upstream):
     assert httpd.error_log().count(LOOKED_THROUGH) == 2     # it had ended well
 
 
+@pytest.mark.sqlite
 @one_mpm
 def test_large_books_on_a_slow_disk(httpd, upstream):
     """Pages of the books are read beside the work: a tile is passed on meanwhile, a task says what
@@ -326,6 +329,7 @@ def test_stop_waits_as_long_as_it_is_told(httpd, upstream):
     assert state == 'T' and not httpd.leftovers, (state, httpd.leftovers)
 
 
+@pytest.mark.sqlite
 @one_mpm
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can change its root')
 def test_directories_below_another_root(httpd, upstream):

@@ -8,12 +8,12 @@ import os
 import pathlib
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 
 import pytest
 
+from database import held
 from seeding import (GRIDS, REST, SMALL_GRID, done, files, geowebcache_path, halt, layer,
                      seeder_of, stub, world)
 from test_children import children
@@ -101,9 +101,7 @@ def test_database_that_somebody_holds(httpd, upstream):
     httpd.start(REST + TILES + stub(upstream, 'TileSeedParameter STYLES default= value=night'))
     fetch(httpd, '/tiles/stub/small/7/0/0.png')
     httpd.expect('database')
-    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=rw',
-                                            isolation_level=None, uri=True)) as database:
-        database.execute('BEGIN IMMEDIATE')
+    with held(httpd):
         fetch(httpd, '/tiles/stub/small/7/127/127.png')
         refused = fetch(httpd, '/tiles/stub/small/7/0/0.png?STYLES=night', 503)
         assert 'state database' in refused.text
@@ -120,9 +118,7 @@ def test_empty_tile_while_somebody_holds_the_database(httpd, upstream):
     upstream.always = Fault('status', 404)
     empty = fetch(httpd, '/tiles/stub/small/7/0/0.png')
     httpd.expect('database')
-    with contextlib.closing(sqlite3.connect(f'file:{httpd.path("state/tileseed.db")}?mode=rw',
-                                            isolation_level=None, uri=True)) as database:
-        database.execute('BEGIN IMMEDIATE')
+    with held(httpd):
         assert fetch(httpd, '/tiles/stub/small/7/100/100.png').body == empty.body
 
 

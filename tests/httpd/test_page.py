@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The operators' page in Debian's Chromium, over a real httpd with MapServer and running tasks."""
-import contextlib
 import json
-import sqlite3
 import urllib.parse
 
 import pytest
 
+from database import opened
 import tileseed_httpd
 from quota import put, size, usage
 from rest import BASIC, ask, location
@@ -345,15 +344,14 @@ def test_server_that_is_away(httpd, upstream, browser):
 
 def multiply(httpd, number):
     """Gives the history so many copies of its only task."""
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
-        names = [row[1] for row in database.execute('PRAGMA table_info(task)')]
-        rest = [name for name in names if name != 'id']
-        database.execute(f'''
+    with opened(httpd) as state:
+        rest = [name for name in state.columns('task') if name != 'id']
+        state.execute(f'''
             WITH RECURSIVE ids(id) AS (VALUES(2) UNION ALL SELECT id + 1 FROM ids WHERE id < ?)
             INSERT INTO task(id, {", ".join(rest)})
             SELECT ids.id, {", ".join("task." + name for name in rest)}
             FROM ids, task''', (number,))
-        database.commit()
+        state.commit()
 
 
 @one_mpm

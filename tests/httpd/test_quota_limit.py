@@ -39,6 +39,7 @@ def reason(httpd, number, words):
     return wait_until(document, what=f'a reason with "{words}" in {task(httpd, number)}')
 
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 @one_mpm
 def test_seed_larger_than_the_quota(httpd, upstream):

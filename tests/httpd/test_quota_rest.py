@@ -8,11 +8,11 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import threading
 
 import pytest
 
+from database import NOT_THERE, opened
 from rest import JSON, XML, Client, ask, begun, kind, location, refused, serve
 from seeding import layer, seeder_of
 from tileseed_httpd import one_mpm, wait_until
@@ -245,6 +245,7 @@ def test_every_child_shows_a_change(httpd, upstream, mpm):
                 assert f'"maxConcurrentCleanUps":{number},'.encode() in body
 
 
+@pytest.mark.pgsql
 def test_changes_at_the_same_time(httpd, upstream):
     """Clients that change different members do not undo each other's work."""
     serve(httpd, upstream)
@@ -267,6 +268,7 @@ def test_changes_at_the_same_time(httpd, upstream):
     assert [found[member] for member in members] == [12, 12, 12]
 
 
+@pytest.mark.pgsql
 @pytest.mark.parametrize('how', ['stop', 'kill', 'graceful', 'seeder'])
 def test_changes_are_durable(httpd, upstream, how):
     """Once a PUT is answered it stands, whatever ends."""
@@ -317,11 +319,10 @@ def test_directive_that_changes(httpd, upstream):
 
 def directive(httpd):
     """The directive that the saved configuration comes from; "" before anything is saved."""
-    address = f'file:{httpd.path("state/tileseed.db")}?mode=ro'
     try:
-        with contextlib.closing(sqlite3.connect(address, uri=True)) as database:
-            return ''.join(row[0] for row in database.execute('SELECT directive FROM quota'))
-    except sqlite3.OperationalError:    # there is no database yet, or no table
+        with opened(httpd) as state:
+            return ''.join(row[0] for row in state.execute('SELECT directive FROM quota'))
+    except NOT_THERE:       # no database yet, or no table
         return ''
 
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The disk usage over REST, and the reconcile: what is said, to whom, and what is mended."""
-import contextlib
 import os
 import pathlib
 import shutil
 import signal
-import sqlite3
 import subprocess
 import tempfile
 
 import pytest
 
+from database import opened
 from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
 from seeding import (FEW, GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
@@ -333,7 +332,7 @@ def test_block_size(httpd, upstream):
     found = wait_until(lambda: (lambda now: now if not now['recount'] and
                                 now['bytes'] != before['bytes'] else None)(usage(httpd)))
     assert found['bytes'] == 65536 * found['files'] and found['files'] == before['files']
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
-        assert wait_until(lambda: database.execute(
+    with opened(httpd) as state:
+        assert wait_until(lambda: state.execute(
             "SELECT value FROM note WHERE name = 'block'").fetchone() == ('65536',))
     assert 'diskBlockSize is 65536 now instead of' in httpd.error_log()

@@ -39,6 +39,7 @@ def test_state_that_was_readonly(httpd, upstream):
     assert numbers == [2, 3, 4, 5]
 
 
+@pytest.mark.pgsql
 def test_termination_while_the_seeder_hangs(httpd, upstream):
     """What was read of a task stays true when it is terminated and no seeder can say the last
     word; the next one finds it on the board."""

@@ -280,6 +280,7 @@ def test_parameters_have_their_own_tile_set(httpd):
     compare(httpd, dark, 'EPSG:4326', styles='night')
 
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 @one_mpm
 def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
@@ -313,6 +314,7 @@ def test_seed_fills_gaps_and_reseed_replaces(httpd, upstream):
     assert files(httpd) == set(paths)
 
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 @one_mpm
 def test_truncate_removes_its_range_alone(httpd, upstream):

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """What the state database calls made is on the disk before."""
-import contextlib
 import os
 import shutil
-import sqlite3
 import tempfile
 
 import pytest
 
+from database import opened
 from seeding import REST, begin, done, ended, layer, stub, task
 from tileseed_httpd import wait_until
 from upstream import Fault
@@ -29,15 +28,15 @@ def elsewhere(httpd):
 
 def row(httpd, number):
     """State, tiles made, lowest unfinished position: what the database has of a task."""
-    with contextlib.closing(sqlite3.connect(httpd.path('state') / 'tileseed.db')) as state:
+    with opened(httpd) as state:
         return state.execute('SELECT state, made, low FROM task WHERE id = ?',
                              (number,)).fetchone()
 
 
 def marked(httpd):
     """How many pages are marked in the database."""
-    with contextlib.closing(sqlite3.connect(httpd.path('state') / 'tileseed.db')) as state:
-        return state.execute('SELECT COUNT(*) FROM page WHERE dirty').fetchone()[0]
+    with opened(httpd) as state:
+        return state.execute('SELECT COUNT(*) FROM page WHERE dirty <> 0').fetchone()[0]
 
 
 def start(httpd, upstream, more=''):

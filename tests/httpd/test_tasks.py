@@ -59,6 +59,7 @@ def test_list_has_every_task_newest_first(httpd, upstream):
     assert tasks(httpd, '?limit=7') == ([7, 6, 5, 4, 3, 2, 1], None)
 
 
+@pytest.mark.pgsql
 @one_mpm
 def test_list_comes_in_pages(httpd, upstream):
     """Each names the next one, with the same query; new tasks do not move what comes."""
@@ -103,6 +104,7 @@ def test_location_shows_its_layers_tasks_alone(httpd, upstream):
     assert listed(httpd) == [states]
 
 
+@pytest.mark.pgsql
 @one_mpm
 def test_history_is_pruned(httpd, upstream):
     """TileSeedHistory bounds it; unfinished tasks are never forgotten."""
@@ -146,7 +148,7 @@ def test_live_numbers_of_a_task(httpd, upstream):
     final = ended(httpd, number)
     assert final['reason'] == 'terminated by anybody' and final['secondsRemaining'] is None
     made = datetime.datetime.fromisoformat(final['started'].replace('Z', '+00:00'))
-    assert abs(made.timestamp() - httpd.path('state/tileseed.db').stat().st_ctime) < 3600
+    assert abs(made.timestamp() - httpd.path('state').stat().st_ctime) < 3600
 
 
 @one_mpm
@@ -161,6 +163,7 @@ def test_pace_of_a_task_that_stands_is_unknown(httpd, upstream):
 
 # Terminating one
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 def test_delete_terminates_one_task(httpd, upstream):
     """Pending or running; the answer is its document, and the second time it is too late."""
@@ -190,6 +193,7 @@ def test_page_of_another_site_deletes_nothing(httpd, upstream):
 
 # Failures
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 def test_failures_tell_what_is_missing_and_why(httpd, upstream):
     """Every failed metatile by its first tile, in pages, with what the upstream said."""
@@ -268,6 +272,7 @@ def scripted(faults, of):
     return script
 
 
+@pytest.mark.pgsql
 def test_retry_makes_what_failed_and_nothing_else(httpd, upstream):
     """37 of 256 metatiles fail: DONE, 37 causes; the retry makes those, and then there are none."""
     httpd.expect('failed answers? of the upstream')         # where the task takes its time

@@ -69,6 +69,7 @@ def test_same_key_where_the_task_is_not_seen(httpd, upstream):
         'this Idempotency-Key came with another request; a new request needs a new key')
 
 
+@pytest.mark.pgsql
 def test_same_key_at_the_same_time(httpd, upstream):
     """Of many clients one makes the task, in whichever child."""
     serve(httpd, upstream)

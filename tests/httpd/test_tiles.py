@@ -252,6 +252,7 @@ def test_missing_tile(httpd, policy):
     assert not list(httpd.path('cache').iterdir())
 
 
+@pytest.mark.pgsql
 @pytest.mark.main_path
 def test_missing_tile_is_made(httpd, upstream):
     """All who ask for tiles of a metatile wait for one request, and get what is stored then."""

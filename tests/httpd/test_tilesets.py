@@ -2,12 +2,11 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Tile sets that requests make, one for each value of a parameter that is open."""
 import concurrent.futures
-import contextlib
 import hashlib
 import json
 import pathlib
-import sqlite3
 
+from database import opened
 from quota import Du, agrees, disk, put, size, usage
 from test_quota_limit import MIB, OTHER, QUICK, serve
 from seeding import REST, begin, ended, layer, parameter_hash, seeder_of, stub
@@ -78,9 +77,10 @@ def test_no_more_than_allowed(httpd, upstream):
 
 def multiply(books, count):
     """Makes as many tile sets of the one of TIME=1, with a page and a shared file each."""
-    books.row_factory = sqlite3.Row
-    one = dict(books.execute("SELECT * FROM tileset WHERE name NOT LIKE '%default'").fetchone())
-    page = dict(books.execute('SELECT * FROM page WHERE tileset=?', (one['id'],)).fetchone())
+    one = dict(zip(books.columns('tileset'), books.execute(
+        "SELECT * FROM tileset WHERE name NOT LIKE '%default'").fetchone()))
+    page = dict(zip(books.columns('page'), books.execute(
+        'SELECT * FROM page WHERE tileset=?', (one['id'],)).fetchone()))
     prefix = one['name'].rsplit('/', 1)[0]
     shared = {'shared_names': 0, 'shared_files': 1, 'shared_bytes': 100, 'shared_allocated': 4096}
 
@@ -112,7 +112,7 @@ def test_ten_thousand(httpd, upstream):
     assert httpd.get('/tiles/stub/small/3/0/0.png?TIME=1').status == 200
     wait_until(lambda: rows(httpd) == 3)
     httpd.stop()
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as books:
+    with opened(httpd) as books:
         multiply(books, 10_000)
         books.commit()
     httpd.start()

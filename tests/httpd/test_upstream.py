@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Politeness towards an upstream, and what tasks do while one is away."""
-import contextlib
 import re
-import sqlite3
 import time
 
 import pytest
 
+from database import opened
 import soak
 from seeding import (REST, begin, counts, done, ended, failures, files, rows, stub, task,
                      terminate)
@@ -177,12 +176,12 @@ def test_an_upstream_away_for_too_long_ends_the_task(httpd, upstream):
 
 def waited_for(httpd, hours):
     """Makes the task of a server that stands still wait for so long already; returns since when."""
-    with contextlib.closing(sqlite3.connect(httpd.path('state/tileseed.db'))) as database:
-        (waits_since,), = database.execute('SELECT away_since FROM task')
+    with opened(httpd) as state:
+        (waits_since,), = state.execute('SELECT away_since FROM task')
         assert waits_since > 0
         since = time.time() - hours * 3600
-        database.execute('UPDATE task SET away_since = ?', (int(since * 1e6),))
-        database.commit()
+        state.execute('UPDATE task SET away_since = ?', (int(since * 1e6),))
+        state.commit()
     return time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(since))
 
 

@@ -290,9 +290,11 @@ def sanitizer_environment(root):
 class Httpd:
     """One private httpd. start() and stop() may be called several times, finish() once."""
 
-    def __init__(self, mpm, with_module=True):
+    def __init__(self, mpm, with_module=True, postgres=None):
         self.mpm = mpm
         self.with_module = with_module
+        self.postgres = postgres        # None: the state is a file of SQLite
+        self.database = postgres.database() if postgres else None
         self.user = ordinary_user()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix='tileseed-test-'))
         self.root.chmod(0o755)
@@ -322,6 +324,8 @@ class Httpd:
         load = [f'LoadModule {name}_module {MODULES}/mod_{name}.so' for name in modules]
         if self.with_module:
             load.append(f'LoadModule tileseed_module "{MODULE}"\nLogLevel tileseed:info')
+        if self.with_module and self.postgres:
+            load.append(f'TileSeedDatabase pgsql "{self.postgres.params(self.database)}"')
         user = f'User {self.user[0]}\nGroup #{self.user[2]}' if self.user else ''
         self.path('httpd.conf').write_text(CONFIG.substitute(
             root=self.root, modules=MODULES, mapserv=MAPSERV, port=self.port, user=user,
