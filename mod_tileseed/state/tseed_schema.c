@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The schema. To change it, add a list of statements at the end; never edit an old list.
+ * tileseed-copystate reads the lists.
  *
  *      meta      name, value: schema_version, task_id (the last id that was given out),
  *                failed_commits (when there were any)
