@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-# Makes a private PostgreSQL in the new directory DIR and becomes its server, which listens on a
-# socket in DIR: postgres.sh DIR [-c name=value ...]
+# Makes a private PostgreSQL in the new directory DIR, an absolute path, and becomes its server, which
+# listens on a socket in DIR: postgres.sh DIR [-c name=value ...]
 #
 # Everybody on this machine may connect as tileseed. The server ends with the process that has
 # started this script, or by a signal: SIGINT is a shutdown, SIGQUIT a crash. Started again with the
@@ -14,7 +14,11 @@ set -eu
 dir=$1
 shift
 empty=${TILESEED_POSTGRES_EMPTY:-}
-bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -n 1)
+bin=
+for found in /usr/lib/postgresql/*/bin; do # the newest
+    bin=$found
+done
+cd / # the owner may not go where this script was started
 if [ ! -x "$bin/initdb" ]; then
     bin=$(dirname "$(command -v initdb || echo /nowhere/initdb)")
 fi
@@ -41,10 +45,16 @@ make_cluster() {
     fi
 }
 
+mkdir -p "$dir"
+chmod 755 "$dir"
+[ "$(id -u)" -ne 0 ] || chown nobody:nogroup "$dir"
+# Programs that were unpacked where the owner can't go are copied; they find their files from there.
+if ! as_owner test -x "$bin/postgres"; then
+    tree=${bin%/usr/lib/postgresql/*}
+    [ -d "$dir/usr" ] || cp -r "$tree/usr" "$dir"
+    bin=$dir${bin#"$tree"}
+fi
 if [ ! -d "$dir/data" ]; then
-    mkdir -p "$dir"
-    chmod 755 "$dir"
-    [ "$(id -u)" -ne 0 ] || chown nobody:nogroup "$dir"
     if [ -n "$empty" ] && [ -d "$empty" ]; then
         cp -r "$empty" "$dir/data"
         [ "$(id -u)" -ne 0 ] || chown -R nobody:nogroup "$dir/data"
@@ -54,7 +64,7 @@ if [ ! -d "$dir/data" ]; then
 fi
 
 set -- "$bin/postgres" -D "$dir/data" -k "$dir" -c listen_addresses= -c fsync=off \
-    -c max_connections=200 -c shared_buffers=16MB -c logging_collector=off "$@"
+    -c max_connections=200 -c shared_buffers=16MB -c logging_collector=off -c jit=off "$@"
 if [ "$(id -u)" -eq 0 ]; then
     set -- --reuid=nobody --regid=nogroup --clear-groups "$@"
 fi

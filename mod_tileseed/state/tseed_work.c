@@ -64,10 +64,24 @@ static int may_try_again(const tseed_database_t *db)
     return db->lost && !db->is_away && (!db->is_uncertain || db->dialect->has_file);
 }
 
+void tseed_work_fence(tseed_state_t *state, tseed_work_t *fence, void *baton)
+{
+    state->fence = fence;
+    state->fence_baton = baton;
+}
+
+static apr_status_t pass_fence(tseed_state_t *state)
+{
+    return state->fence ? state->fence(state, state->fence_baton) : APR_SUCCESS;
+}
+
 static apr_status_t write_once(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     apr_status_t rv = begin_patiently(&state->db);
 
+    if (rv == APR_SUCCESS) {
+        rv = pass_fence(state);
+    }
     if (rv == APR_SUCCESS) {
         rv = work(state, baton);
     }
@@ -147,19 +161,6 @@ static apr_status_t begin_anyhow(tseed_state_t *state)
     return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
 }
 
-/* The wait lasts until the end of the transaction. */
-apr_status_t tseed_work_begin(tseed_state_t *state)
-{
-    apr_status_t rv;
-
-    begin_wait(state);
-    rv = begin_anyhow(state);
-    if (rv != APR_SUCCESS) {
-        end_wait(state);
-    }
-    return rv;
-}
-
 apr_status_t tseed_work_commit(tseed_state_t *state)
 {
     apr_status_t rv = state->db.dialect->commit(&state->db);
@@ -172,6 +173,22 @@ void tseed_work_rollback(tseed_state_t *state)
 {
     tseed_database_rollback(&state->db);
     end_wait(state);
+}
+
+/* The wait lasts until the end of the transaction. */
+apr_status_t tseed_work_begin(tseed_state_t *state)
+{
+    apr_status_t rv;
+
+    begin_wait(state);
+    rv = begin_anyhow(state);
+    if (rv == APR_SUCCESS) {
+        rv = pass_fence(state);
+    }
+    if (rv != APR_SUCCESS) {
+        tseed_work_rollback(state);
+    }
+    return rv;
 }
 
 /* ---- shared pieces of work ---- */

@@ -8,15 +8,17 @@
 #include "state/tseed_database.h"
 #include "state/tseed_state.h"
 
+/* A call's statements. May run again, after the connection was made anew. */
+typedef apr_status_t tseed_work_t(tseed_state_t *state, void *baton);
+
 struct tseed_state_t {
     apr_pool_t *pool;
     apr_pool_t *scratch; /* cleared by each call */
     tseed_database_t db;
     _Atomic int64_t *waits; /* since when a call waits for a server; NULL: nobody asks */
+    tseed_work_t *fence;    /* what each transaction begins with; NULL: nothing */
+    void *fence_baton;
 };
-
-/* A call's statements. May run again, after the connection was made anew. */
-typedef apr_status_t tseed_work_t(tseed_state_t *state, void *baton);
 
 /* Does the work in a transaction of its own, or in the one that tseed_state_begin began. */
 apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton);
@@ -26,6 +28,10 @@ apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *bat
 
 /* Connects if need be, and anew when the connection was lost. */
 apr_status_t tseed_work_ready(tseed_state_t *state);
+
+/* From now on each transaction of the handle begins with the fence. When the fence fails, the
+ * transaction fails with its status and changes nothing. */
+void tseed_work_fence(tseed_state_t *state, tseed_work_t *fence, void *baton);
 
 /* A transaction for several calls. It begins on a new connection if need be. */
 apr_status_t tseed_work_begin(tseed_state_t *state);

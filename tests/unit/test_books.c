@@ -18,6 +18,7 @@
 
 #include "quota/tseed_book.h"
 #include "state/tseed_books.h"
+#include "state/tseed_origin_rows.h"
 
 #include "database_fixture.h"
 
@@ -770,18 +771,45 @@ static void test_books__keep_notes(void **data)
     assert_string_equal(value, "it's 100 %");
 }
 
+static const char *origins_of(int64_t tileset, tseed_page_t page)
+{
+    const char *text;
+
+    assert_int_equal(tseed_origin_rows_load(state, &text, tileset, &page, pool), APR_SUCCESS);
+    return text;
+}
+
+static void test_books__keep_origins_until_they_are_in_doubt(void **data)
+{
+    const tseed_page_t places[] = {{3, 4, 4}, {3, 3, 4}, {3, 4, 3},
+                                   {3, 3, 3}, {3, 5, 4}, {2, 0, 0}};
+
+    (void)data;
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(tseed_origin_rows_save(state, 7, &places[i], "old"), APR_SUCCESS);
+        assert_int_equal(tseed_origin_rows_save(state, 7, &places[i], "new"), APR_SUCCESS);
+    }
+    assert_string_equal(origins_of(7, places[0]), "new");
+    assert_string_equal(origins_of(8, places[0]), "");
+    assert_int_equal(tseed_origin_rows_doubt(state, 7, &places[0]), APR_SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(origins_of(7, places[i]), "");
+    }
+    assert_string_equal(origins_of(7, places[4]), "new");
+    assert_int_equal(tseed_origin_rows_doubt_levels(state, 7, 1 << 3), APR_SUCCESS);
+    assert_string_equal(origins_of(7, places[4]), "");
+    assert_string_equal(origins_of(7, places[5]), "new");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_books__##name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(give_a_tile_set_back_as_it_was),
-        TEST(give_pages_back_in_order),
-        TEST(say_when_a_tile_set_is_not_there),
-        TEST(keep_notes),
-        TEST(add_pages_up_by_level),
-        TEST(forget_what_is_recorded_anew),
-        TEST(agree_with_the_disk_whatever_happens),
+        TEST(give_a_tile_set_back_as_it_was),       TEST(give_pages_back_in_order),
+        TEST(say_when_a_tile_set_is_not_there),     TEST(keep_notes),
+        TEST(keep_origins_until_they_are_in_doubt), TEST(add_pages_up_by_level),
+        TEST(forget_what_is_recorded_anew),         TEST(agree_with_the_disk_whatever_happens),
     };
     const int code = database_begin();
 

@@ -398,6 +398,37 @@ static void test_state__a_transaction_is_all_or_nothing(void **data)
     assert_int_equal(progress.state, TSEED_RUNNING);
 }
 
+/* Counts transactions, and lets two of them through. */
+static apr_status_t let_two_through(tseed_state_t *state, void *baton)
+{
+    int *count = baton;
+
+    assert_true(state->db.in_transaction);
+    return ++*count > 2 ? EPERM : APR_SUCCESS;
+}
+
+static void test_state__a_fence_stands_before_each_transaction(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    apr_array_header_t *rows;
+    int count = 0;
+
+    tseed_work_fence(fixture->state, let_two_through, &count);
+    insert(fixture, fixture->state, "a");
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    insert(fixture, fixture->state, "a");
+    insert(fixture, fixture->state, "a");
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(count, 2);
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), EPERM);
+    assert_int_equal(tseed_state_begin(fixture->state), EPERM);
+    assert_int_equal(tseed_state_list(fixture->state, &rows, NULL, fixture->pool), APR_SUCCESS);
+    assert_int_equal(rows->nelts, 3);
+    tseed_work_fence(fixture->state, NULL, NULL);
+    assert_int_equal(insert(fixture, fixture->state, "a"), 4);
+}
+
 /* ---- quota, failures, history ---- */
 
 static void test_state__replaces_the_quota_one_version_after_the_other(void **data)
@@ -599,6 +630,7 @@ int main(void)
         TEST(finds_new_tasks_however_many),
         TEST(lists_what_is_unfinished),
         TEST(a_transaction_is_all_or_nothing),
+        TEST(a_fence_stands_before_each_transaction),
         TEST(replaces_the_quota_one_version_after_the_other),
         TEST(a_second_failure_of_a_metatile_replaces_the_first),
         TEST(forgets_finished_tasks_by_number_and_age),
