@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-# Makes a private PostgreSQL in the new directory DIR, an absolute path, and becomes its server, which
-# listens on a socket in DIR: postgres.sh DIR [-c name=value ...]
+# Makes a private PostgreSQL in the new directory DIR, an absolute path, and becomes its server,
+# which listens on a socket in DIR: postgres.sh DIR [-c name=value ...]
 #
 # Everybody on this machine may connect as tileseed. The server ends with the process that has
 # started this script, or by a signal: SIGINT is a shutdown, SIGQUIT a crash. Started again with the

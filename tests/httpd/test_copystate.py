@@ -196,11 +196,16 @@ def test_a_row_that_does_not_fit(state, pgsql):
     assert not tables(pgsql)
 
 
+def hear_ctrl_c():
+    """Between fork and exec: tests in the background may have been told to ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def halfway(source, target):
     """The program in the middle of its work; it has ended afterwards."""
     with subprocess.Popen(command(source, target), stderr=subprocess.PIPE, text=True,
-                          stdout=subprocess.DEVNULL) as process:
+                          stdout=subprocess.DEVNULL, preexec_fn=hear_ctrl_c) as process:
         line = process.stderr.readline()
         assert line == 'page: 100000 rows copied\n', line
         yield process
