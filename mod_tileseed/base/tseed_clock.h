@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The two clocks. People read wall time (apr_time_now). Code that measures or waits uses the
- * monotonic clock, which all processes of a machine share and nobody can set back. Any thread. */
+/* The clocks. People read wall time (apr_time_now). Code that measures or waits uses the monotonic
+ * clock, which all processes of a machine share and nobody can set back. A lease uses the boot
+ * clock, which also runs while the machine is suspended. Any thread. */
 #ifndef TSEED_CLOCK_H
 #define TSEED_CLOCK_H
 
@@ -14,6 +15,15 @@ static inline apr_time_t tseed_clock_monotonic(void)
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
+}
+
+/* The same, and the time that the machine was suspended. */
+static inline apr_time_t tseed_clock_boot(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_BOOTTIME, &now);
     return (apr_time_t)now.tv_sec * APR_USEC_PER_SEC + now.tv_nsec / 1000;
 }
 

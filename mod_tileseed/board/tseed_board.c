@@ -158,7 +158,7 @@ tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid
     if (heartbeat) {
         *heartbeat = atomic_load(&board->segment->heartbeat);
     }
-    return state <= TSEED_SEEDER_STOPPED ? (tseed_seeder_state_t)state : TSEED_SEEDER_NONE;
+    return state <= TSEED_SEEDER_STANDBY ? (tseed_seeder_state_t)state : TSEED_SEEDER_NONE;
 }
 
 uint64_t tseed_board_generation(const tseed_board_t *board)

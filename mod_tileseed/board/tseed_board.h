@@ -18,6 +18,7 @@
  *      +------------+
  *      | applied    |            seeder         applied_seq
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
+ *      | host       |            seeder         which hosts there are, a pair (tseed_board_host.h)
  *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
  *      | counters   |            all            what the metrics tell (tseed_counters.h)
@@ -61,7 +62,8 @@ typedef enum {
     TSEED_SEEDER_WORKING,
     TSEED_SEEDER_LOCKED_OUT, /* another seeder holds the state directory */
     TSEED_SEEDER_NO_STATE,   /* the state database can't be used; see the log */
-    TSEED_SEEDER_STOPPED     /* left on request */
+    TSEED_SEEDER_STOPPED,    /* left on request */
+    TSEED_SEEDER_STANDBY     /* another host works, tseed_board_host.h says which */
 } tseed_seeder_state_t;
 
 /* A slot's task, as readers get it. */

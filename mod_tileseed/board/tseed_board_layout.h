@@ -6,6 +6,7 @@
 #define TSEED_BOARD_LAYOUT_H
 
 #include "board/tseed_board.h"
+#include "board/tseed_board_host.h"
 #include "board/tseed_counters_layout.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_pair.h"
@@ -32,6 +33,7 @@ typedef struct {
 
 static_assert(sizeof(tseed_board_identity_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_board_quota_t) % 8 == 0, "records are copied in whole words");
+static_assert(sizeof(tseed_board_host_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_progress_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_upstream_gauge_t) % 8 == 0, "records are copied in whole words");
 static_assert(sizeof(tseed_quota_gauge_t) % 8 == 0, "records are copied in whole words");
@@ -105,13 +107,16 @@ typedef struct {
 
     /* children */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t committed;
-    tseed_word_t polls; /* see tseed_polls.c */
+    tseed_word_t polls;                                                  /* see tseed_polls.c */
     _Alignas(TSEED_BOARD_LINE) tseed_board_hit_t hits[TSEED_BOARD_HITS]; /* the seeder takes them */
 
     /* seeder, main thread */
     _Alignas(TSEED_BOARD_LINE) tseed_word_t applied;
     tseed_word_t quota_turn; /* 0: nothing yet */
     tseed_word_t quota[2 * TSEED_WORDS(tseed_board_quota_t)];
+
+    tseed_word_t host_turn; /* 0: nothing yet */
+    tseed_word_t host[2 * TSEED_WORDS(tseed_board_host_t)];
 
     tseed_word_t rule_turn; /* 0: nothing yet */
     tseed_word_t rule[2 * TSEED_WORDS(tseed_quota_rule_t)];

@@ -107,13 +107,28 @@ static void judge_rows(health_t *health)
     }
 }
 
+/* A host that stands by is well as long as another one works. */
+static void judge_standby(health_t *health, const tseed_node_t *seeder)
+{
+    apr_pool_t *pool = health->ctl->pool;
+    const char *active = tseed_ctl_words(seeder, "activeHost", NULL, pool);
+
+    if (active) {
+        note(health, OK, apr_psprintf(pool, "this host stands by, %s works", active));
+    } else {
+        note(health, CRITICAL, "this host stands by, and no host works");
+    }
+}
+
 static void judge_seeder(health_t *health, const tseed_node_t *overview)
 {
     apr_pool_t *pool = health->ctl->pool;
     const tseed_node_t *seeder = tseed_ctl_member(overview, "seeder");
     const char *state = tseed_ctl_words(seeder, "state", "unknown", pool);
 
-    if (strcmp(state, "WORKING") != 0) {
+    if (strcmp(state, "STANDBY") == 0 && tseed_ctl_is_true(seeder, "responding")) {
+        judge_standby(health, seeder);
+    } else if (strcmp(state, "WORKING") != 0) {
         note(health, strcmp(state, "STARTING") == 0 ? WARNING : CRITICAL,
              apr_psprintf(pool, "the seeder is not at work: %s", state));
     } else if (!tseed_ctl_is_true(seeder, "responding")) {

@@ -25,8 +25,8 @@ static tseed_ctl_run_t *const runs[TSEED_VERB_COUNT] = {
     tseed_ctl_run_layers, tseed_ctl_run_status,    tseed_ctl_run_tasks,    tseed_ctl_run_seed,
     tseed_ctl_run_seed,   tseed_ctl_run_seed,      tseed_ctl_run_estimate, tseed_ctl_run_show,
     tseed_ctl_run_wait,   tseed_ctl_run_kill,      tseed_ctl_run_failures, tseed_ctl_run_retry,
-    tseed_ctl_run_quota,  tseed_ctl_run_reconcile, tseed_ctl_run_coverage, tseed_ctl_run_metrics,
-    tseed_ctl_run_check};
+    tseed_ctl_run_quota,  tseed_ctl_run_reconcile, tseed_ctl_run_coverage, tseed_ctl_run_hosts,
+    tseed_ctl_run_drain,  tseed_ctl_run_drain,     tseed_ctl_run_metrics,  tseed_ctl_run_check};
 
 /* ---- completion ---- */
 
@@ -75,6 +75,8 @@ static int complete(int count, const char *const *words, apr_pool_t *pool)
     ctl.http = tseed_ctl_http_create(&server, pool);
     if (ctl.http && kind == TSEED_ARGUMENT_LAYER) {
         complete_names(&ctl, "layers.json", "layers", "name", last);
+    } else if (ctl.http && kind == TSEED_ARGUMENT_HOST) {
+        complete_names(&ctl, "hosts.json", "hosts", "name", last);
     } else if (ctl.http) {
         complete_names(&ctl, "tasks.json?limit=20", "tasks", "id", last);
     }

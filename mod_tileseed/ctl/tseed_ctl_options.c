@@ -26,6 +26,9 @@ const tseed_ctl_verb_row_t tseed_ctl_verbs[TSEED_VERB_COUNT] = {
      "show or change the disk quota, show what the cache takes"},
     {"reconcile", "", TSEED_ARGUMENT_NONE, 0, 0, "compare the books with the disk"},
     {"coverage", "LAYER", TSEED_ARGUMENT_LAYER, 1, 1, "draw which tiles of a level are there"},
+    {"hosts", "", TSEED_ARGUMENT_NONE, 0, 0, "list the hosts that share the database"},
+    {"drain", "HOST", TSEED_ARGUMENT_HOST, 1, 1, "have a host give its work to another"},
+    {"undrain", "HOST", TSEED_ARGUMENT_HOST, 1, 1, "let a host take work again"},
     {"metrics", "", TSEED_ARGUMENT_NONE, 0, 0, "print the metrics for Prometheus"},
     {"check", "", TSEED_ARGUMENT_NONE, 0, 0, "check the server for Nagios or Icinga"},
 };

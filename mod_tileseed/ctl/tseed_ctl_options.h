@@ -30,13 +30,21 @@ typedef enum {
     TSEED_VERB_QUOTA,
     TSEED_VERB_RECONCILE,
     TSEED_VERB_COVERAGE,
+    TSEED_VERB_HOSTS,
+    TSEED_VERB_DRAIN,
+    TSEED_VERB_UNDRAIN,
     TSEED_VERB_METRICS,
     TSEED_VERB_CHECK,
     TSEED_VERB_COUNT
 } tseed_ctl_verb_t;
 
 /* What the arguments of a verb name, for completion. */
-typedef enum { TSEED_ARGUMENT_NONE, TSEED_ARGUMENT_LAYER, TSEED_ARGUMENT_TASK } tseed_argument_t;
+typedef enum {
+    TSEED_ARGUMENT_NONE,
+    TSEED_ARGUMENT_LAYER,
+    TSEED_ARGUMENT_TASK,
+    TSEED_ARGUMENT_HOST
+} tseed_argument_t;
 
 typedef struct {
     const char *name;

@@ -28,6 +28,9 @@ tseed_ctl_run_t tseed_ctl_run_quota, tseed_ctl_run_usage, tseed_ctl_run_reconcil
 /* tseed_ctl_coverage.c */
 tseed_ctl_run_t tseed_ctl_run_coverage;
 
+/* tseed_ctl_hosts.c: hosts; drain, undrain */
+tseed_ctl_run_t tseed_ctl_run_hosts, tseed_ctl_run_drain;
+
 /* tseed_ctl_check.c */
 tseed_ctl_run_t tseed_ctl_run_check, tseed_ctl_run_metrics;
 

@@ -9,6 +9,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
@@ -21,10 +22,14 @@
 
 int tseed_rest_announce(const tseed_rest_t *rest, apr_interval_time_t most)
 {
-    uint64_t change = tseed_board_commit(rest->board);
+    uint64_t change;
     apr_time_t deadline = tseed_clock_monotonic() + most;
     apr_interval_time_t pause = POLL_FIRST;
 
+    if (tseed_board_is_standby(rest->board)) { /* another host reads the database each second */
+        return 0;
+    }
+    change = tseed_board_commit(rest->board);
     tseed_supervise_ring();
     while (tseed_board_applied(rest->board) < change) {
         if (tseed_clock_monotonic() > deadline) {

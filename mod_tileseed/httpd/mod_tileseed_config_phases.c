@@ -4,6 +4,7 @@
 #include "mod_tileseed_config.h"
 
 #include <ap_mpm.h>
+#include <apr_network_io.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -15,6 +16,7 @@
 
 #include "mod_tileseed.h"
 #include "mod_tileseed_draft.h"
+#include "protocol/tseed_host_document.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -33,11 +35,25 @@ static int workers_by_default(void)
     return cores < 2 ? 2 : cores > 256 ? 256 : (int)cores;
 }
 
+/* The name of the machine, as far as it can be the name of a host. */
+static const char *host_by_default(apr_pool_t *pool)
+{
+    char name[APRMAXHOSTLEN + 1] = "";
+
+    if (apr_gethostname(name, sizeof(name), pool) != APR_SUCCESS ||
+        !tseed_host_name_is_good(name)) {
+        return "localhost";
+    }
+    return apr_pstrdup(pool, name);
+}
+
 static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
 {
     *settings = (tseed_settings_t){
         .state_dir = TSEED_STATE_DIR,
         .db_driver = "sqlite3",
+        .host = host_by_default(pool),
+        .lease = apr_time_from_sec(15),
         .threads = 16,
         .workers = workers_by_default(),
         .max_tasks = 16384,

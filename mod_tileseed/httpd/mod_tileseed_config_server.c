@@ -9,6 +9,7 @@
 
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
+#include "protocol/tseed_host_document.h"
 #include "state/tseed_conninfo.h"
 
 #define MISS_WAITERS_MOST 100000
@@ -70,6 +71,21 @@ const char *tseed_set_database(cmd_parms *cmd, void *dir, const apr_array_header
                             tseed_text_quote(driver, 40, cmd->pool));
     }
     return is_pgsql ? judge_conninfo(cmd, params) : NULL;
+}
+
+const char *tseed_set_host(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const char *name = APR_ARRAY_IDX(words, 0, const char *);
+
+    (void)dir;
+    if (!tseed_host_name_is_good(name)) {
+        return apr_psprintf(cmd->pool,
+                            "'%s' is not possible, a name of at most %d letters, digits, '-', '_' "
+                            "and '.' is expected, such as web1",
+                            tseed_text_quote(name, 60, cmd->pool), TSEED_HOST_NAME_MAX);
+    }
+    settings_of_server()->host = name;
+    return NULL;
 }
 
 const char *tseed_set_history(cmd_parms *cmd, void *dir, const apr_array_header_t *words)

@@ -97,8 +97,8 @@ int tseed_format_takes(const tseed_format_t *format, const char *name);
 /* Readers of directives, by the file that has them. */
 
 /* mod_tileseed_config_server.c */
-tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_history, tseed_set_quota,
-    tseed_set_miss_waiters, tseed_set_sync, tseed_set_server_status;
+tseed_directive_read_t tseed_set_state_dir, tseed_set_database, tseed_set_host, tseed_set_history,
+    tseed_set_quota, tseed_set_miss_waiters, tseed_set_sync, tseed_set_server_status;
 
 /* mod_tileseed_config_upstream.c */
 tseed_directive_read_t tseed_set_upstream;

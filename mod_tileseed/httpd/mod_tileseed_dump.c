@@ -91,6 +91,7 @@ static void dump_server(const tseed_dump_t *dump, const tseed_settings_t *settin
     tseed_dump_line(dump, "TileSeedStateDir %s", tseed_show_word(settings->state_dir, dump->pool));
     tseed_dump_line(dump, "TileSeedDatabase %s%s", settings->db_driver,
                     show_params(dump, settings));
+    tseed_dump_line(dump, "TileSeedHost %s", tseed_show_word(settings->host, dump->pool));
     tseed_dump_line(dump, "TileSeedHistory %" APR_INT64_T_FMT " %s", settings->history_most,
                     tseed_show_duration(settings->history_age, dump->pool));
     tseed_dump_line(dump, "TileSeedSync %s", settings->sync ? "on" : "off");

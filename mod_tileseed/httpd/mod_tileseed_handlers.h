@@ -48,6 +48,12 @@ int tseed_handle_usage(tseed_rest_t *rest);
 int tseed_handle_forget(tseed_rest_t *rest);
 int tseed_handle_reconcile(tseed_rest_t *rest);
 int tseed_handle_cleanup(tseed_rest_t *rest);
+int tseed_handle_hosts(tseed_rest_t *rest);
+int tseed_handle_drain(tseed_rest_t *rest);
+
+/* Refuses, with 403, what is about all layers where the location sees some alone: `what`, such as
+ * "a reconcile". DECLINED: this location sees all layers. */
+int tseed_rest_refuse_some(const tseed_rest_t *rest, const char *what);
 
 /* The disk quota configuration in force, in the request's pool. On failure *why says why. */
 apr_status_t tseed_rest_quota(const tseed_rest_t *rest, tseed_quota_config_t *config,

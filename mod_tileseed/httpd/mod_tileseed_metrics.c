@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
+#include "board/tseed_board_host.h"
 #include "board/tseed_counters.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_reply.h"
@@ -27,8 +28,9 @@ static void read_seeder(tseed_metrics_t *metrics, const tseed_rest_t *rest)
         tseed_board_seeder(rest->board, NULL, &metrics->starts, &heartbeat);
 
     metrics->seeder = tseed_seeder_states[state];
-    metrics->is_up = state == TSEED_SEEDER_WORKING &&
+    metrics->is_up = (state == TSEED_SEEDER_WORKING || state == TSEED_SEEDER_STANDBY) &&
                      tseed_clock_monotonic() - heartbeat < rest->conf->settings.hang_timeout;
+    metrics->is_active = metrics->is_up && state == TSEED_SEEDER_WORKING;
 }
 
 static void add_task(tseed_metrics_t *metrics, const tseed_row_t *row)
@@ -40,10 +42,12 @@ static void add_task(tseed_metrics_t *metrics, const tseed_row_t *row)
     metrics->rate += is_running ? (double)row->progress.rate / 1000 : 0;
 }
 
-/* Tasks that the board has no slot for are known to the database alone: then nothing is said. */
+/* Tasks that the board has no slot for are known to the database alone: then nothing is said. A
+ * host that stands by leaves the tasks to the host that works. */
 static void read_tasks(tseed_metrics_t *metrics, const tseed_rest_t *rest)
 {
-    metrics->has_tasks = !tseed_board_is_crowded(rest->board);
+    metrics->has_tasks =
+        !tseed_board_is_crowded(rest->board) && !tseed_board_is_standby(rest->board);
     for (unsigned i = 0; metrics->has_tasks && i < tseed_board_used(rest->board); i++) {
         tseed_row_t row;
 
@@ -148,7 +152,8 @@ static void read_readings(tseed_metrics_t *metrics, const tseed_rest_t *rest)
     const char **roots =
         apr_pcalloc(rest->r->pool, (TSEED_COUNTED_ROOTS + 1) * sizeof(const char *));
 
-    metrics->has_readings = tseed_counters_readings(rest->board, &metrics->readings);
+    metrics->has_readings = !tseed_board_is_standby(rest->board) &&
+                            tseed_counters_readings(rest->board, &metrics->readings);
     if (!rest->dir->layers) {
         tseed_catalog_roots(rest->conf->catalog, roots, TSEED_COUNTED_ROOTS);
     }

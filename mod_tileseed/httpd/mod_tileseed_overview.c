@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Handlers of what goes on just now: overview.json and upstreams.json. They read the board alone,
- * neither the database nor a file.
+ * neither the database nor a file. Only a host that stands by asks the database for the tasks.
  *
  * The ETag names the board, the configuration, the count of changes on the board, and the layers
  * that the location sees. A request whose ETag is still right costs no look at tasks or upstreams.
@@ -14,16 +14,31 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
+#include "board/tseed_board_host.h"
 #include "board/tseed_gauges.h"
 #include "board/tseed_polls.h"
+#include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_overview.h"
+#include "state/tseed_hosts.h"
 
 static const char *const states[] = {
     [TSEED_SEEDER_NONE] = "DOWN",         [TSEED_SEEDER_STARTING] = "STARTING",
     [TSEED_SEEDER_WORKING] = "WORKING",   [TSEED_SEEDER_LOCKED_OUT] = "LOCKED_OUT",
     [TSEED_SEEDER_NO_STATE] = "NO_STATE", [TSEED_SEEDER_STOPPED] = "STOPPED",
+    [TSEED_SEEDER_STANDBY] = "STANDBY",
 };
+
+/* A server that has its database for itself works itself, whatever its seeder does. */
+static void read_hosts(const tseed_rest_t *rest, tseed_overview_seeder_t *seeder)
+{
+    const tseed_board_host_t host = tseed_board_host_get(rest->board);
+
+    seeder->host = rest->conf->settings.host;
+    seeder->active = tseed_hosts_can_share(rest->conf->settings.db_driver)
+                         ? apr_pstrdup(rest->r->pool, host.active)
+                         : seeder->host;
+}
 
 static tseed_overview_now_t now_get(void)
 {
@@ -103,6 +118,52 @@ static apr_array_header_t *count_tasks(const tseed_rest_t *rest, tseed_overview_
     return entries;
 }
 
+static int by_state(const void *a, const void *b)
+{
+    const tseed_overview_task_t *left = a, *right = b;
+
+    if (left->progress->state != right->progress->state) {
+        return right->progress->state - left->progress->state;
+    }
+    return (left->id > right->id) - (left->id < right->id);
+}
+
+/* The tasks of the host that works, as of its last checkpoint. When the database can't be read they
+ * are not all that there are. */
+static void read_tasks_elsewhere(const tseed_rest_t *rest, tseed_overview_t *overview)
+{
+    const tseed_task_query_t query = {.states = TSEED_STATE_BIT(TSEED_PENDING) |
+                                                TSEED_STATE_BIT(TSEED_RUNNING),
+                                      .before = INT64_MAX,
+                                      .limit = TSEED_OVERVIEW_TASKS + 1};
+    apr_pool_t *pool = rest->r->pool;
+    apr_array_header_t *records = NULL;
+    int count;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_find(state, &records, &query, rest->dir->layers, pool);
+    }
+    tseed_child_release(state, pool);
+    count = rv == APR_SUCCESS ? records->nelts : 0;
+    count = count < TSEED_OVERVIEW_TASKS ? count : TSEED_OVERVIEW_TASKS;
+    overview->is_whole = rv == APR_SUCCESS && count == records->nelts;
+    overview->tasks = apr_array_make(pool, count + 1, sizeof(tseed_overview_task_t));
+    for (int i = 0; i < count; i++) {
+        const tseed_task_record_t *one = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
+        const int is_running = one->progress.state == TSEED_RUNNING;
+
+        overview->seeder.running += is_running;
+        overview->seeder.pending += !is_running;
+        APR_ARRAY_PUSH(overview->tasks, tseed_overview_task_t) =
+            (tseed_overview_task_t){one->task->id, one->task->tiles_total, one->task->layer,
+                                    one->task->type, &one->progress};
+    }
+    qsort(overview->tasks->elts, (size_t)overview->tasks->nelts, sizeof(tseed_overview_task_t),
+          by_state);
+}
+
 /* A task that has ended meanwhile is left out. */
 static void read_tasks(const tseed_rest_t *rest, tseed_overview_t *overview)
 {
@@ -132,7 +193,6 @@ static void read_quota(const tseed_rest_t *rest, tseed_overview_t *overview)
     tseed_quota_rule_t *rule = apr_palloc(pool, sizeof(*rule));
     tseed_quota_gauge_t *quota = apr_palloc(pool, sizeof(*quota));
 
-    overview->settings = &rest->conf->settings;
     if (tseed_gauges_rule_get(rest->board, rule)) {
         overview->rule = rule;
     }
@@ -260,8 +320,9 @@ int tseed_handle_overview(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
     const int pause = tseed_polls_count(rest->board, tseed_clock_monotonic());
-    const int status = tseed_reply_etag(r, etag_of(rest));
-    tseed_overview_t overview = {.now = now_get()};
+    const int stands_by = tseed_board_is_standby(rest->board);
+    const int status = stands_by ? OK : tseed_reply_etag(r, etag_of(rest));
+    tseed_overview_t overview = {.now = now_get(), .settings = &rest->conf->settings};
     uint64_t starts;
 
     if (status != OK) {
@@ -273,8 +334,13 @@ int tseed_handle_overview(tseed_rest_t *rest)
     overview.seeder.starts = (int64_t)starts;
     overview.seeder.since = tseed_board_seeder_since(rest->board);
     overview.seeder.responds = tseed_supervise_responds();
-    read_tasks(rest, &overview);
-    read_quota(rest, &overview);
+    read_hosts(rest, &overview.seeder);
+    if (stands_by) { /* the board knows nothing of tasks and quota, and when they change */
+        read_tasks_elsewhere(rest, &overview);
+    } else {
+        read_tasks(rest, &overview);
+        read_quota(rest, &overview);
+    }
     overview.upstreams = read_upstreams(rest);
     return tseed_reply_document(r, TSEED_BODY_JSON, tseed_overview_document(&overview, r->pool));
 }

@@ -7,6 +7,7 @@
 #include <http_log.h>
 #include <string.h>
 
+#include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
@@ -28,7 +29,7 @@ typedef struct {
 /* Loads the configuration in force from the database. It is the directive's configuration if
  * nothing was saved yet, or if the directive has changed and the seeder has not replaced the saved
  * one yet. Otherwise it is the saved one. A child of an earlier generation does not know the
- * directive of today, and uses the saved one. */
+ * directive of today, and uses the saved one; so does a host that stands by. */
 static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state, saved_t *saved)
 {
     const tseed_settings_t *settings = &rest->conf->settings;
@@ -36,7 +37,7 @@ static apr_status_t load_saved(const tseed_rest_t *rest, tseed_state_t *state, s
     const char *text;
     apr_status_t rv = tseed_state_quota_get(state, &text, &saved->directive, &saved->version, pool);
     int is_old = rv == APR_SUCCESS && strcmp(saved->directive, settings->quota_directive) != 0 &&
-                 tseed_supervise_is_newest();
+                 tseed_supervise_is_newest() && !tseed_board_is_standby(rest->board);
 
     saved->config = settings->quota;
     if (rv == APR_NOTFOUND || is_old) {

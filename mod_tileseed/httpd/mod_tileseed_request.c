@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_board_host.h"
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_members.h"
@@ -24,10 +25,12 @@ const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest)
                : NULL;
 }
 
+/* What other hosts have accepted is on the board a tick later, and in the database at once. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest)
 {
     return !tseed_board_is_crowded(rest->board) &&
            tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
+           tseed_board_host_get(rest->board).others == 0 &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
 }
 
@@ -66,6 +69,16 @@ static const char *layer_meant(const tseed_rest_t *rest)
         }
     }
     return tseed_name_meant(rest->route.layer, known);
+}
+
+int tseed_rest_refuse_some(const tseed_rest_t *rest, const char *what)
+{
+    return rest->dir->layers
+               ? tseed_reply_error(rest->r, HTTP_FORBIDDEN,
+                                   "%s is about all layers and can't be asked for here: "
+                                   "TileSeedLayers lets this location see some alone",
+                                   what)
+               : DECLINED;
 }
 
 int tseed_rest_unknown_layer(tseed_rest_t *rest)

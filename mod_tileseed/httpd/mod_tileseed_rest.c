@@ -117,6 +117,8 @@ static const struct {
     [TSEED_ACTION_METRICS] = {tseed_handle_metrics, 0, 0},
     [TSEED_ACTION_COVERAGE] = {tseed_handle_coverage, 0, 0},
     [TSEED_ACTION_RETRY] = {tseed_handle_retry, 0, 1},
+    [TSEED_ACTION_HOSTS] = {tseed_handle_hosts, 0, 0},
+    [TSEED_ACTION_DRAIN] = {tseed_handle_drain, 1, 1},
 };
 
 /* A request that no action can take may have been meant to change something. */

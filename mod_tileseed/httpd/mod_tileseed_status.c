@@ -10,6 +10,7 @@
 #include <mod_status.h>
 
 #include "base/tseed_text.h"
+#include "board/tseed_board_host.h"
 #include "board/tseed_gauges.h"
 #include "mod_tileseed_handlers.h"
 #include "mod_tileseed_supervise.h"
@@ -24,13 +25,15 @@ static const char *const seeder_states[] = {
     [TSEED_SEEDER_LOCKED_OUT] = "locked out: another seeder holds the state directory",
     [TSEED_SEEDER_NO_STATE] = "waiting: the state directory can't be used",
     [TSEED_SEEDER_STOPPED] = "stopped",
+    [TSEED_SEEDER_STANDBY] = "standing by",
 };
 
 /* What the section says; in the pool of the request. */
 typedef struct {
     request_rec *r;
     const char *seeder;
-    const apr_array_header_t *rows; /* of tseed_row_t; NULL: the board can't be read just now */
+    const apr_array_header_t *rows; /* of tseed_row_t; NULL: the board can't be read just now, or
+                                     * this host stands by */
     int running;
     double rate;                         /* tiles a second, of all tasks */
     int64_t used, limit;                 /* bytes; -1: not known, no limit */
@@ -39,9 +42,24 @@ typedef struct {
 
 /* ---- reading ---- */
 
+/* "standing by: host web1 works", say. */
+static const char *seeder_of(const tseed_board_t *board, apr_pool_t *pool)
+{
+    const tseed_seeder_state_t state = tseed_board_seeder(board, NULL, NULL, NULL);
+    const tseed_board_host_t host = tseed_board_host_get(board);
+
+    if (state != TSEED_SEEDER_STANDBY) {
+        return seeder_states[state];
+    }
+    return *host.active ? apr_psprintf(pool, "standing by: host %s works",
+                                       tseed_escape_xml(host.active, pool))
+                        : "standing by: no host works";
+}
+
 static void read_tasks(section_t *section, const tseed_board_t *board)
 {
-    section->rows = tseed_board_list(board, NULL, 0, section->r->pool);
+    section->rows =
+        tseed_board_is_standby(board) ? NULL : tseed_board_list(board, NULL, 0, section->r->pool);
     for (int i = 0; section->rows && i < section->rows->nelts; i++) {
         const tseed_progress_t *progress = &APR_ARRAY_IDX(section->rows, i, tseed_row_t).progress;
 
@@ -269,7 +287,7 @@ int tseed_status_section(request_rec *r, int flags)
     if (!rest.board || !rest.conf->settings.server_status) {
         return OK;
     }
-    section.seeder = seeder_states[tseed_board_seeder(rest.board, NULL, NULL, NULL)];
+    section.seeder = seeder_of(rest.board, r->pool);
     read_tasks(&section, rest.board);
     read_quota(&section, &rest);
     read_upstreams(&section, rest.board);

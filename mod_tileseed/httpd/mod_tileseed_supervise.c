@@ -253,17 +253,31 @@ static const char *end_of(int status, apr_pool_t *pool)
     if (status < 0) {
         return "in a way that nobody saw";
     }
-    if (status > TSEED_EXIT_SETUP && status < NSIG) {
+    if (status > TSEED_EXIT_ANEW && status < NSIG) {
         return apr_psprintf(pool, "by the signal %s (%d)", apr_signal_description_get(status),
                             status);
     }
     return apr_psprintf(pool, "with exit status %d", status > 255 ? status >> 8 : status);
 }
 
+/* The seeder has said why; another status with that number is no end of it. */
+static int wants_anew(int status)
+{
+    return status == TSEED_EXIT_ANEW || (status > 255 && status >> 8 == TSEED_EXIT_ANEW);
+}
+
+static void note_death(supervisor_t *supervisor, int status)
+{
+    const int fast = tseed_clock_monotonic() - supervisor->started < FAST_DEATH;
+
+    supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
+    ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
+                 "TS0048: the seeder ended unexpectedly, %s, and is started again; its tasks go on",
+                 end_of(status, supervisor->pool));
+}
+
 static void seeder_died(supervisor_t *supervisor, int status)
 {
-    int fast = tseed_clock_monotonic() - supervisor->started < FAST_DEATH;
-
     supervisor->pid = -1;
     apr_proc_other_child_unregister(supervisor);
     if (!may_start()) {
@@ -272,10 +286,9 @@ static void seeder_died(supervisor_t *supervisor, int status)
     /* a dead writer does not say so */
     tseed_board_seeder_state_set(supervisor->setup.board, TSEED_SEEDER_NONE,
                                  tseed_clock_monotonic());
-    supervisor->fast_deaths = fast ? supervisor->fast_deaths + 1 : 0;
-    ap_log_error(APLOG_MARK, APLOG_ERR, 0, supervisor->server,
-                 "TS0048: the seeder ended unexpectedly, %s, and is started again; its tasks go on",
-                 end_of(status, supervisor->pool));
+    if (!wants_anew(status)) {
+        note_death(supervisor, status);
+    }
     seeder_start(supervisor);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_text.h"
+#include "board/tseed_board_host.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
@@ -25,8 +26,9 @@
 APLOG_USE_MODULE(tileseed);
 
 #define WAIT_TERMINATE (5 * APR_USEC_PER_SEC)
-#define POLL           500 /* microseconds */
-#define NAMED_MOST     100 /* terminated tasks, in the log */
+#define POLL           500          /* microseconds */
+#define POLL_STATE     (100 * 1000) /* likewise, of the database */
+#define NAMED_MOST     100          /* terminated tasks, in the log */
 
 /* ---- terminating ---- */
 
@@ -38,12 +40,60 @@ static int is_on_board(const tseed_rest_t *rest, int64_t id)
     return tseed_board_find(rest->board, id, &row);
 }
 
+static int has(const apr_array_header_t *ids, int64_t id)
+{
+    int i = 0;
+
+    while (i < ids->nelts && APR_ARRAY_IDX(ids, i, int64_t) != id) {
+        i++;
+    }
+    return i < ids->nelts;
+}
+
+/* Asks the database which terminations the host that works has confirmed. Returns whether all are.
+ */
+static int look_for_confirmed(const tseed_rest_t *rest, apr_array_header_t *terminated)
+{
+    apr_pool_t *pool = rest->r->pool;
+    apr_array_header_t *waiting;
+    int count = 0;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_terminations(state, &waiting, pool);
+    }
+    tseed_child_release(state, pool);
+    for (int i = 0; rv == APR_SUCCESS && i < terminated->nelts; i++) {
+        tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
+
+        task->confirmed = !has(waiting, task->id);
+        count += task->confirmed;
+    }
+    return count == terminated->nelts;
+}
+
+/* Waits until the seeder of another host lets go of terminated tasks. */
+static void confirm_elsewhere(const tseed_rest_t *rest, apr_array_header_t *terminated)
+{
+    const apr_time_t deadline = tseed_clock_monotonic() + WAIT_TERMINATE;
+
+    while (!look_for_confirmed(rest, terminated) && tseed_clock_monotonic() < deadline) {
+        apr_sleep(POLL_STATE);
+    }
+}
+
 /* Waits until the seeder lets go of terminated tasks: nothing is written for them any more. */
 static void confirm(const tseed_rest_t *rest, apr_array_header_t *terminated)
 {
     apr_time_t deadline = tseed_clock_monotonic() + WAIT_TERMINATE;
-    int heard = terminated->nelts > 0 && tseed_rest_announce(rest, WAIT_TERMINATE);
+    int heard;
 
+    if (tseed_board_is_standby(rest->board)) {
+        confirm_elsewhere(rest, terminated);
+        return;
+    }
+    heard = terminated->nelts > 0 && tseed_rest_announce(rest, WAIT_TERMINATE);
     for (int i = 0; i < terminated->nelts; i++) {
         tseed_terminated_t *task = &APR_ARRAY_IDX(terminated, i, tseed_terminated_t);
 

@@ -333,20 +333,9 @@ int tseed_handle_forget(tseed_rest_t *rest)
 
 /* ---- what is about all layers ---- */
 
-/* DECLINED: this location sees all layers. */
-static int refuse_some(const tseed_rest_t *rest, const char *what)
-{
-    return rest->dir->layers
-               ? tseed_reply_error(rest->r, HTTP_FORBIDDEN,
-                                   "a %s is about all layers and can't be asked for here: "
-                                   "TileSeedLayers lets this location see some alone",
-                                   what)
-               : DECLINED;
-}
-
 int tseed_handle_reconcile(tseed_rest_t *rest)
 {
-    const int status = refuse_some(rest, "reconcile");
+    const int status = tseed_rest_refuse_some(rest, "a reconcile");
 
     return status == DECLINED
                ? ask_for(rest, "reconcile", TSEED_USAGE_REQUIRED,
@@ -359,7 +348,7 @@ int tseed_handle_cleanup(tseed_rest_t *rest)
     request_rec *r = rest->r;
     tseed_quota_config_t config;
     const char *why;
-    const int status = refuse_some(rest, "clean-up");
+    const int status = tseed_rest_refuse_some(rest, "a clean-up");
     apr_status_t rv;
 
     if (status != DECLINED) {

@@ -283,14 +283,16 @@ async function tell_changes(tasks) {
 function draw_strip() {
   const {seeder, tasks, tasksRunning, tasksPending, quota, upstreams} = page.overview;
   const works = seeder.state === 'WORKING' && seeder.responding;
+  const stands_by = seeder.state === 'STANDBY' && seeder.responding && seeder.activeHost;
   const longest = Math.max(...tasks.map((task) => task.secondsRemaining ?? -1), -1);
   const ill = upstreams.filter((one) => !['WELL', 'UNASKED'].includes(one.state));
   const limit = quota?.enabled && quota.limit.bytes;
   const used = quota?.used?.bytes;
   fill(document.getElementById('strip'), [
-    h('span', {key: 's'}, badge(`seeder ${works ? 'working'
-      : seeder.state === 'WORKING' ? 'silent' : seeder.state.toLowerCase().replace('_', ' ')}`,
-    works ? 'good' : 'bad')),
+    h('span', {key: 's'}, badge(stands_by ? `${seeder.host} stands by, ${stands_by} works`
+      : `seeder ${works ? 'working'
+        : seeder.state === 'WORKING' ? 'silent' : seeder.state.toLowerCase().replace('_', ' ')}`,
+    works || stands_by ? 'good' : 'bad')),
     h('span', {key: 't'}, h('b', {}, count(tasksRunning)), ' running, ',
       h('b', {}, count(tasksPending)), ' pending'),
     h('span', {key: 'r'}, h('b', {}, short.format(seeder.tilesPerSecond)), ' tiles/s ',

@@ -50,7 +50,8 @@ function task_table(caption, tasks, empty) {
 /** What needs somebody, the bad before the rest: kind, words, and where it is seen to. */
 function alerts({seeder, tasks, quota, upstreams}, ended) {
   const found = [];
-  if (seeder.state !== 'WORKING' || !seeder.responding) {
+  if (!seeder.responding || !(seeder.state === 'WORKING' ||
+    (seeder.state === 'STANDBY' && seeder.activeHost))) {
     found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/tasks']);
   }
   for (const {upstream, state, cause} of upstreams) {

@@ -28,7 +28,7 @@ const apr_interval_time_t tseed_reply_bounds[TSEED_REPLY_BUCKETS - 1] = {
 };
 
 const char *const tseed_seeder_states[] = {
-    "none", "starting", "working", "locked_out", "no_state", "stopped", NULL,
+    "none", "starting", "working", "locked_out", "no_state", "stopped", "standby", NULL,
 };
 
 static const char *const outcomes[] = {
@@ -100,6 +100,11 @@ static void write_build(text_t *text, const metrics_t *metrics)
 static void write_up(text_t *text, const metrics_t *metrics)
 {
     tseed_exposition_number(text, NULL, metrics->is_up);
+}
+
+static void write_active(text_t *text, const metrics_t *metrics)
+{
+    tseed_exposition_number(text, NULL, metrics->is_active);
 }
 
 static void write_state(text_t *text, const metrics_t *metrics)
@@ -413,7 +418,9 @@ static const struct {
     {{"tileseed_build", TSEED_METRIC_INFO, "",
       "Versions of the module and of httpd."}, write_build},
     {{"tileseed_seeder_up", GAUGE, "",
-      "Whether the seeder works and gives signs of life."}, write_up},
+      "Whether the seeder works or stands by, and gives signs of life."}, write_up},
+    {{"tileseed_seeder_active", GAUGE, "",
+      "Whether this host works: of hosts with one database one does."}, write_active},
     {{"tileseed_seeder_state", GAUGE, "",
       "1 for the state that the seeder is in."}, write_state},
     {{"tileseed_seeder_starts", COUNTER, "",

@@ -166,7 +166,7 @@ typedef struct {
 typedef struct {
     const char *version, *httpd; /* of the module, of the server */
     const char *seeder;          /* one of tseed_seeder_states */
-    int is_up;
+    int is_up, is_active;        /* active: it works and does not stand by */
     uint64_t starts;
     int has_tasks;                        /* 0: the board can't be read just now */
     int64_t tasks[TSEED_TRUNCATE + 1][2]; /* by type, pending and running */

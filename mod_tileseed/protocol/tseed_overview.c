@@ -36,6 +36,8 @@ static void add_seeder(tseed_json_t *json, const tseed_overview_t *overview)
     tseed_json_flag(json, "responding", seeder->responds);
     tseed_json_known(json, "pid", seeder->pid > 0, seeder->pid);
     tseed_json_number(json, "starts", seeder->starts);
+    tseed_json_text(json, "host", seeder->host);
+    tseed_json_words(json, "activeHost", seeder->active);
     tseed_json_raw(json, "tilesPerSecond", apr_psprintf(json->pool, "%.1f", seeder->rate));
     tseed_json_close(json, '}');
 }

@@ -38,6 +38,8 @@ typedef struct {
     apr_time_t since;     /* monotonic; 0: never */
     int responds;         /* it has given a sign of life lately */
     int64_t pid, starts;  /* of seeders on this board; 0: none */
+    const char *host;     /* this one, */
+    const char *active;   /* and the one that works; "": none does */
     int running, pending; /* tasks */
     double rate;          /* tiles a second, of all tasks that are running */
 } tseed_overview_seeder_t;

@@ -16,7 +16,7 @@
 #include "base/tseed_text.h"
 
 /* What stands between prefix and suffix. */
-typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL, FILENAME } variable_t;
+typedef enum { NOTHING, LAYER, NUMBER, NUMBER_AND_LEVEL, FILENAME, HOST } variable_t;
 
 /* A suffix that tells the format of the body: .xml or .json. */
 static const char either_format[] = ".*";
@@ -54,6 +54,8 @@ static const row_t rows[] = {
     {"/tasks/", NUMBER, ".json", .get = TSEED_ACTION_TASK_GET, .delete = TSEED_ACTION_TASK_DELETE},
     {"/tasks/", NUMBER, "/failures.json", .get = TSEED_ACTION_FAILURES},
     {"/tasks/", NUMBER, "/retry", .post = TSEED_ACTION_RETRY},
+    {"/hosts", NOTHING, ".json", .get = TSEED_ACTION_HOSTS},
+    {"/hosts/", HOST, "", .put = TSEED_ACTION_DRAIN},
 };
 
 /* Length of `text` before `suffix`, or -1 if it does not end so. */
@@ -127,6 +129,10 @@ static int read_variable(tseed_route_t *route, variable_t variable, char *text)
     if (variable == FILENAME) {
         route->file = text;
         return *text != '.';
+    }
+    if (variable == HOST) {
+        route->host = text;
+        return 1;
     }
     decode_slashes(text);
     route->layer = text;

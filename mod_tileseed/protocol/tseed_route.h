@@ -32,7 +32,9 @@ typedef enum {
     TSEED_ACTION_TASK_GET,  /* GET tasks/<id>.json */
     TSEED_ACTION_TASK_DELETE,
     TSEED_ACTION_FAILURES, /* GET tasks/<id>/failures.json */
-    TSEED_ACTION_RETRY     /* POST tasks/<id>/retry */
+    TSEED_ACTION_RETRY,    /* POST tasks/<id>/retry */
+    TSEED_ACTION_HOSTS,    /* GET hosts.json */
+    TSEED_ACTION_DRAIN     /* PUT hosts/<name> */
 } tseed_action_t;
 
 typedef enum {
@@ -51,6 +53,7 @@ typedef struct {
     int64_t number;                /* of a task or tile set that the address names */
     int level;                     /* likewise */
     const char *file;              /* of the page; NULL: the address names none */
+    const char *host;              /* NULL: the address names none */
 } tseed_route_t;
 
 /* `path` is the part of the address behind the base: it is empty or begins with "/", is unescaped

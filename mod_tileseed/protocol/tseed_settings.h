@@ -11,13 +11,15 @@
 #include "protocol/tseed_quota_config.h"
 
 typedef struct {
-    const char *state_dir; /* absolute path */
-    const char *db_driver; /* of apr_dbd */
-    const char *db_params; /* NULL: a file of its own choice in state_dir */
-    int threads;           /* seeding threads that all tasks share */
-    int workers;           /* threads that cut, encode, store and delete */
-    int64_t max_tasks;     /* pending and running */
-    int64_t history_most;  /* finished tasks kept, and for how long */
+    const char *state_dir;     /* absolute path */
+    const char *db_driver;     /* of apr_dbd */
+    const char *db_params;     /* NULL: a file of its own choice in state_dir */
+    const char *host;          /* name among the hosts that share the database */
+    apr_interval_time_t lease; /* how long a host works on without the database, and a bit more */
+    int threads;               /* seeding threads that all tasks share */
+    int workers;               /* threads that cut, encode, store and delete */
+    int64_t max_tasks;         /* pending and running */
+    int64_t history_most;      /* finished tasks kept, and for how long */
     apr_interval_time_t history_age;
     apr_interval_time_t give_up; /* how long a task waits for its upstream */
     int64_t max_request_body;    /* bytes */

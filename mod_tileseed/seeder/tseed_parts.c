@@ -155,6 +155,7 @@ static void tasks_create(tseed_parts_t *parts)
     parts->capabilities_check =
         tseed_capabilities_check_create(parts->context, parts->runs, parts->display, parts->sizing);
     parts->integrity_check = tseed_integrity_check_create(parts->context, parts->session);
+    parts->lease = tseed_lease_create(parts->context, parts->session);
     parts->tasks = tseed_tasks_create(&(tseed_tasks_uses_t){
         .context = parts->context,
         .session = parts->session,

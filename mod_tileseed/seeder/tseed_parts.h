@@ -16,6 +16,7 @@
 #include "seeder/tseed_gauge_display.h"
 #include "seeder/tseed_meter.h"
 #include "seeder/tseed_integrity_check.h"
+#include "seeder/tseed_lease.h"
 #include "seeder/tseed_quota_adoption.h"
 #include "seeder/tseed_scheduler.h"
 #include "seeder/tseed_seeder.h"
@@ -60,6 +61,7 @@ typedef struct {
     tseed_syncer_t *syncer;
     tseed_evict_t *evict;
     /* seeder */
+    tseed_lease_t *lease;
     tseed_coverages_t *coverages;
     tseed_misses_t *misses;
     tseed_capabilities_check_t *capabilities_check;

@@ -15,19 +15,15 @@
 #include "base/tseed_log.h"
 #include "board/tseed_counters.h"
 #include "seeder/tseed_parts.h"
+#include "seeder/tseed_start.h"
 #include "seeder/tseed_state_lock.h"
-#include "upkeep/tseed_discover.h"
-#include "upkeep/tseed_inherited.h"
 #include "upkeep/tseed_lapsed.h"
 #include "upkeep/tseed_root_claim.h"
-#include "work/tseed_heartbeat.h"
 
-#define TICK              APR_USEC_PER_SEC
-#define PRUNE_EVERY       60                     /* ticks */
-#define VALIDATE_EVERY    10                     /* ticks */
-#define LOCK_TIMEOUT      (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
-#define LOCK_RETRY_MILLIS 100
-#define SYNC_MOST         (2 * APR_USEC_PER_SEC) /* at the end */
+#define TICK           APR_USEC_PER_SEC
+#define PRUNE_EVERY    60                     /* ticks */
+#define VALIDATE_EVERY 10                     /* ticks */
+#define SYNC_MOST      (2 * APR_USEC_PER_SEC) /* at the end */
 
 typedef struct {
     const tseed_seeder_setup_t *setup;
@@ -38,24 +34,6 @@ typedef struct {
 } seeder_t;
 
 /* ---- waiting ---- */
-
-static int parent_is_gone(const seeder_t *seeder)
-{
-    return seeder->setup->parent > 0 && getppid() != (pid_t)seeder->setup->parent;
-}
-
-/* Waits for at most that long, or until somebody asks for a missing tile if `hears`. Returns
- * nonzero when it is time to leave. */
-static int wait_for_stop(seeder_t *seeder, int milliseconds, int hears)
-{
-    struct pollfd fds[2] = {
-        {.fd = seeder->setup->stop, .events = POLLIN},
-        {.fd = hears ? seeder->setup->miss_socket : -1, .events = POLLIN},
-    };
-
-    poll(fds, 2, milliseconds);
-    return fds[0].revents || parent_is_gone(seeder);
-}
 
 static apr_time_t earlier(apr_time_t a, apr_time_t b)
 {
@@ -88,7 +66,7 @@ static int wait_for_work(seeder_t *seeder, int *rung)
         tseed_misses_hear(seeder->parts->misses);
     }
     *rung = fds[1].revents && read(seeder->setup->doorbell, &rings, sizeof(rings)) > 0;
-    return fds[0].revents || parent_is_gone(seeder);
+    return fds[0].revents || tseed_start_is_orphan(seeder->setup);
 }
 
 /* ---- start ---- */
@@ -105,117 +83,6 @@ static void prepare_process(void)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-}
-
-/* Mends the board that the last seeder left, before anything on it is believed. */
-static void mend_board(seeder_t *seeder)
-{
-    const char *problem;
-
-    while ((problem = tseed_board_mend(seeder->parts->context->board,
-                                       seeder->parts->context->scratch)) != NULL) {
-        tseed_log(
-            TSEED_LOG_ERROR, APR_SUCCESS,
-            "TS0050: the board that the last seeder left was wrong: %s; the state database stands",
-            problem);
-    }
-    tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is taken over");
-}
-
-/* The tile sets of database, configuration and disk, and what an earlier seeder has left undone;
- * their pages come later. */
-static apr_status_t begin_books(seeder_t *seeder)
-{
-    apr_status_t rv;
-
-    if (seeder->parts->cache->book) {
-        return APR_SUCCESS;
-    }
-    rv = tseed_cache_load(seeder->parts->cache);
-    if (rv == APR_SUCCESS) {
-        tseed_page_loader_begin(seeder->parts->page_loader);
-        rv = tseed_discover_look(seeder->parts->context, seeder->parts->cache);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = tseed_cache_load_notes(seeder->parts->cache);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = tseed_inherited_take(seeder->parts->context, seeder->parts->session,
-                                  seeder->parts->cache, seeder->parts->page_loader);
-    }
-    if (rv == APR_SUCCESS) {
-        tseed_page_loader_go(seeder->parts->page_loader);
-    } else {
-        tseed_cache_undo(seeder->parts->cache);
-    }
-    return rv;
-}
-
-/* The lock, the database and its unfinished tasks; what has been got is kept for the next try. */
-static apr_status_t try_to_begin(seeder_t *seeder, tseed_seeder_state_t *obstacle)
-{
-    const tseed_settings_t *settings = seeder->parts->context->settings;
-    apr_status_t rv = tseed_state_lock_take(&seeder->lock, seeder->parts->context->pool);
-
-    *obstacle = tseed_state_lock_is_held(&seeder->lock, rv) ? TSEED_SEEDER_LOCKED_OUT
-                                                            : TSEED_SEEDER_NO_STATE;
-    if (rv == APR_SUCCESS) {
-        tseed_integrity_check_begin(seeder->parts->integrity_check);
-    }
-    if (rv == APR_SUCCESS && !seeder->parts->session->state) {
-        rv = tseed_state_open(&seeder->parts->session->state, settings->state_dir,
-                              settings->db_driver, settings->db_params,
-                              seeder->parts->context->pool);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = begin_books(seeder);
-    }
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    mend_board(seeder);
-    return tseed_tasks_recover(seeder->parts->tasks);
-}
-
-static void say_obstacle(seeder_t *seeder, tseed_seeder_state_t obstacle, apr_status_t rv)
-{
-    tseed_board_seeder_state_set(seeder->parts->context->board, obstacle, tseed_clock_monotonic());
-    tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s %s; seeding waits until that has changed",
-              obstacle == TSEED_SEEDER_LOCKED_OUT ? "another seeder holds the state directory"
-                                                  : "can't use the state directory",
-              seeder->parts->context->settings->state_dir);
-}
-
-/* Begins, however long it takes. Returns nonzero when it is time to leave. */
-static int begin(seeder_t *seeder)
-{
-    apr_time_t deadline =
-        tseed_clock_monotonic() + seeder->parts->context->settings->stop_timeout + LOCK_TIMEOUT;
-    tseed_seeder_state_t obstacle, said = TSEED_SEEDER_NONE;
-    apr_status_t rv;
-
-    while ((rv = try_to_begin(seeder, &obstacle)) != APR_SUCCESS) {
-        /* the last seeder may just be leaving */
-        int is_young = tseed_clock_monotonic() < deadline;
-        int early = obstacle == TSEED_SEEDER_LOCKED_OUT && is_young;
-
-        if (!early && obstacle != said) {
-            say_obstacle(seeder, obstacle, rv);
-            said = obstacle;
-        }
-        tseed_board_heartbeat(seeder->parts->context->board, tseed_clock_monotonic());
-        if (!is_young) {
-            tseed_misses_send_away(seeder->parts->misses,
-                                   obstacle == TSEED_SEEDER_LOCKED_OUT
-                                       ? "another httpd works on this server's state directory"
-                                       : "the state directory can't be used");
-        }
-        apr_pool_clear(seeder->parts->context->scratch);
-        if (wait_for_stop(seeder, early ? LOCK_RETRY_MILLIS : TICK / 1000, !is_young)) {
-            return 1;
-        }
-    }
-    return 0;
 }
 
 static tseed_upstream_reply_t reply_of(const tseed_transfer_t *transfer)
@@ -324,6 +191,7 @@ static void tick(seeder_t *seeder)
     seeder->next_tick = now + TICK;
     tseed_board_heartbeat(seeder->parts->context->board, now);
     tseed_clients_tick(seeder->parts->context->clients, now);
+    tseed_lease_tick(seeder->parts->lease);
     tseed_checkpoint_record(seeder->parts->checkpoint, 1);
     tseed_integrity_check_tick(seeder->parts->integrity_check);
     if (seeder->parts->context->ticks % VALIDATE_EVERY == 0) {
@@ -355,6 +223,10 @@ static tseed_exit_t loop(seeder_t *seeder)
     for (;;) {
         int due = tseed_clock_monotonic() >= seeder->next_tick;
 
+        if (tseed_lease_is_over(seeder->parts->lease) ||
+            tseed_lease_is_draining(seeder->parts->lease)) {
+            return TSEED_EXIT_ANEW;
+        }
         /* before anybody is told to wait for it */
         if (tseed_page_loader_turn(seeder->parts->page_loader)) {
             believe_books(seeder);
@@ -407,13 +279,16 @@ static void stop_runs(tseed_run_t *runs)
     }
 }
 
+static int is_quiet(const seeder_t *seeder)
+{
+    return !is_working(seeder->parts->runs->tasks) && !is_working(seeder->parts->runs->background);
+}
+
 static void wait_for_workers(seeder_t *seeder, apr_time_t until)
 {
     struct pollfd mail = {.fd = seeder->parts->context->mailbox->wake, .events = POLLIN};
 
-    while (
-        (is_working(seeder->parts->runs->tasks) || is_working(seeder->parts->runs->background)) &&
-        tseed_clock_monotonic() < until) {
+    while (!is_quiet(seeder) && tseed_clock_monotonic() < until) {
         poll(&mail, 1, 10);
         tseed_mailbox_take(seeder->parts->context->mailbox);
     }
@@ -474,6 +349,7 @@ static void stop(seeder_t *seeder)
     if (!seeder->parts->session->must_record) {
         tseed_integrity_check_end(seeder->parts->integrity_check);
     }
+    tseed_lease_end(seeder->parts->lease, is_quiet(seeder));
     if (seeder->parts->session->state) {
         tseed_state_settle(seeder->parts->session->state);
     }
@@ -488,7 +364,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         .parts = tseed_parts_create(setup, pool),
         .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
     };
-    tseed_heartbeat_t *heartbeat;
+    tseed_start_t start = {setup, seeder->parts, &seeder->lock, 0};
     tseed_exit_t exit_code;
     apr_status_t rv;
 
@@ -501,23 +377,22 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         tseed_log(TSEED_LOG_ERROR, rv, "TS0013: the seeder can't start its threads");
         return TSEED_EXIT_FAILED;
     }
-    heartbeat = tseed_heartbeat_begin(seeder->parts->context->board, TSEED_LONGEST_STEP);
-    if (begin(seeder)) {
-        tseed_integrity_check_dismiss(seeder->parts->integrity_check);
-        return TSEED_EXIT_STOPPED;
-    }
-    if (tseed_state_watch(seeder->parts->session->state, &seeder->parts->session->waits)) {
-        tseed_heartbeat_beside(seeder->parts->context->board, &seeder->parts->session->waits);
+    if (tseed_start(&start, &exit_code)) {
+        return exit_code;
     }
     tseed_capabilities_check_begin(seeder->parts->capabilities_check);
     tseed_purge_want_all(seeder->parts->purge);
-    tseed_root_claim_begin(seeder->parts->cache->cleaner);
+    tseed_root_claim_begin(seeder->parts->cache->cleaner,
+                           tseed_hosts_can_share(setup->settings->db_driver));
     tseed_free_space_begin(seeder->parts->free_space);
     tseed_syncer_begin(seeder->parts->syncer);
-    tseed_heartbeat_end(heartbeat);
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING,
                                  tseed_clock_monotonic());
     exit_code = loop(seeder);
+    if (tseed_lease_is_over(seeder->parts->lease)) {
+        tseed_lease_end(seeder->parts->lease, 0); /* and not a word more */
+        return TSEED_EXIT_ANEW;
+    }
     stop(seeder);
     return exit_code;
 }

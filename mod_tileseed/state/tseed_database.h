@@ -62,11 +62,12 @@ struct tseed_database_t {
     apr_dbd_t *handle;
     apr_dbd_prepared_t *prepared[TSEED_SQL_COUNT];
     int in_transaction;
-    int is_broken;    /* a statement of the transaction has failed: it can't be committed */
-    int is_uncertain; /* a commit failed that may be found done later */
-    int is_away;      /* there was no connection to be had: another try at once is of no use */
-    int lost;         /* connect before the next use */
-    int suspect;      /* TSEED_EDAMAGED was met: check the file before the next use */
+    int is_broken;        /* a statement of the transaction has failed: it can't be committed */
+    int is_uncertain;     /* a commit failed that may be found done later */
+    int is_away;          /* there was no connection to be had: another try at once is of no use */
+    int lost;             /* connect before the next use */
+    int suspect;          /* TSEED_EDAMAGED was met: check the file before the next use */
+    apr_time_t looked_at; /* monotonic: at the version of the schema, see tseed_pgsql.c */
     /* of a database that is a file */
     dev_t device; /* of the file that is open */
     ino_t inode;

@@ -20,8 +20,11 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_clock.h"
 #include "state/tseed_conninfo.h"
 #include "state/tseed_schema.h"
+
+#define LOOK_EVERY APR_USEC_PER_SEC /* at the version of the schema */
 
 /* ---- failures ---- */
 
@@ -124,11 +127,20 @@ static apr_status_t open_database(tseed_database_t *db)
     return rv;
 }
 
-/* A connection that was lost says so at its next use. */
+/* A connection that was lost says so at its next use. Another host may have a newer module, which
+ * migrates the database while this process has it open. */
 static apr_status_t check(tseed_database_t *db)
 {
-    (void)db;
-    return APR_SUCCESS;
+    const apr_time_t now = tseed_clock_monotonic();
+    apr_status_t rv;
+    int version;
+
+    if (now < db->looked_at + LOOK_EVERY) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_schema_version(db, &version, db->scratch);
+    db->looked_at = rv == APR_SUCCESS ? now : 0;
+    return rv;
 }
 
 static apr_status_t commit(tseed_database_t *db)
@@ -170,6 +182,12 @@ static const char *const migrates[] = {
 
 /* Statements that lock what SQLite's only writer has to itself. */
 static const char *const statements[TSEED_SQL_COUNT] = {
+    [TSEED_SQL_CLOCK] = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT),"
+                        " CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) * 1000000 AS BIGINT)",
+    [TSEED_SQL_ROLE_HOLD] = TSEED_SQL_ROLE_ROW " FOR UPDATE",
+    [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW " FOR UPDATE",
+    /* lets the renewals of the lease through, and not who takes the role */
+    [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD " FOR KEY SHARE",
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
     [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld FOR UPDATE",
     [TSEED_SQL_TERMINATE] = TERMINATE("state = %d"),

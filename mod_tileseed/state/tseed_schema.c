@@ -16,6 +16,8 @@
  *      answer    which answers of the upstream the tiles of a page came from
  *      finding   which metatiles of a tile set are of one colour
  *      shade     the tiles of these colours
+ *      host      the hosts that share the database, and how long each is alive
+ *      role      which host has the role of the seeder
  *      note      other short texts that must outlive the seeder
  */
 #include "state/tseed_schema.h"
@@ -243,9 +245,33 @@ static const char *const version_13[] = {
     NULL,
 };
 
+/* The hosts that share the database, see tseed_hosts.h. Their state: 0 active, 1 draining. */
+static const char *const version_14[] = {
+    "CREATE TABLE host ("
+    " name VARCHAR(64) PRIMARY KEY,"
+    " instance TEXT NOT NULL,"
+    " machine TEXT NOT NULL,"
+    " version TEXT NOT NULL,"
+    " epoch BIGINT NOT NULL,"
+    " renewals BIGINT NOT NULL DEFAULT 1,"
+    " until BIGINT NOT NULL,"
+    " state INTEGER NOT NULL DEFAULT 0,"
+    " started BIGINT NOT NULL,"
+    " seen BIGINT NOT NULL)",
+    "CREATE TABLE role ("
+    " name VARCHAR(64) PRIMARY KEY,"
+    " host TEXT NOT NULL DEFAULT '',"
+    " epoch BIGINT NOT NULL DEFAULT 0,"
+    " tenure BIGINT NOT NULL DEFAULT 0,"
+    " former BIGINT NOT NULL DEFAULT 0)",
+    "INSERT INTO role (name) VALUES ('seeder')",
+    "INSERT INTO meta (name, value) VALUES ('epoch', 0)",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
-    version_1, version_2, version_3,  version_4,  version_5,  version_6, version_7,
-    version_8, version_9, version_10, version_11, version_12, version_13};
+    version_1, version_2, version_3,  version_4,  version_5,  version_6,  version_7,
+    version_8, version_9, version_10, version_11, version_12, version_13, version_14};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -19,6 +19,8 @@
 
 #include <apr_pools.h>
 #include <apr_tables.h>
+#include <errno.h>
+#include <stdatomic.h>
 
 #include "protocol/tseed_estimate.h"
 #include "protocol/tseed_query.h"
@@ -26,6 +28,18 @@
 #include "tiling/tseed_positions.h"
 
 typedef struct tseed_state_t tseed_state_t;
+
+/* The host has lost its registration: another host took it for dead. */
+#define TSEED_EFENCED EOWNERDEAD
+
+/* A fence: what a host may write only while its registration stands (tseed_hosts.h). The thread
+ * that renews the registration and a thread that writes share it. */
+typedef struct {
+    const char *host;
+    int64_t epoch;            /* of the registration */
+    _Atomic int64_t renewals; /* at least so many has the row of the host */
+    _Atomic int is_broken;    /* a write or a renewal found the registration void */
+} tseed_fence_t;
 
 /* Opens the database below `dir` (file tileseed.db unless `params` names another). The first
  * process makes or migrates the schema. A damaged file is set aside, and its readable rows are
@@ -35,6 +49,10 @@ apr_status_t tseed_state_open(tseed_state_t **state, const char *dir, const char
 
 /* Closes it before its pool goes; clearing that pool does so as well. */
 void tseed_state_close(tseed_state_t *state);
+
+/* From now on whatever this handle writes is written only inside the fence, which outlives the
+ * handle. Else the write fails with TSEED_EFENCED, and the fence is broken. */
+void tseed_state_fence(tseed_state_t *state, tseed_fence_t *fence);
 
 /* The last failure in words, for the log; never NULL. */
 const char *tseed_state_error(const tseed_state_t *state);

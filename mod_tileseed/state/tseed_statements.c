@@ -184,4 +184,34 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     [TSEED_SQL_NOTE_APPEND] = "INSERT INTO note (name, value) VALUES (%s, %s) ON CONFLICT (name)"
                               " DO UPDATE SET value = note.value || excluded.value",
+    [TSEED_SQL_CLOCK] =
+        "SELECT CAST((julianday('now') - 2440587.5) * 86400 * 1000000 AS BIGINT), 0",
+    [TSEED_SQL_EPOCH_NEXT] =
+        "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value",
+    [TSEED_SQL_EPOCH_RAISE] = "UPDATE meta SET value = %lld WHERE name = 'epoch' AND value < %lld",
+    [TSEED_SQL_ROLE_GET] = TSEED_SQL_ROLE_ROW,
+    [TSEED_SQL_ROLE_HOLD] = TSEED_SQL_ROLE_ROW,
+    [TSEED_SQL_ROLE_SET] = "UPDATE role SET host = %s, epoch = %lld, tenure = %lld, former = %lld"
+                           " WHERE name = %s",
+    [TSEED_SQL_HOST_GET] = TSEED_SQL_HOST_ROW,
+    [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW,
+    [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD,
+    [TSEED_SQL_HOST_PUT] =
+        "INSERT INTO host (name, instance, machine, version, epoch, until, started, seen)"
+        " VALUES (%s, %s, %s, %s, %lld, %lld, %lld, %lld) ON CONFLICT (name) DO UPDATE"
+        " SET instance = excluded.instance, machine = excluded.machine,"
+        " version = excluded.version, epoch = excluded.epoch, renewals = host.renewals + 1,"
+        " until = excluded.until, started = excluded.started, seen = excluded.seen"
+        " RETURNING renewals",
+    [TSEED_SQL_HOST_RENEW] =
+        "UPDATE host SET until = %lld, seen = %lld, renewals = renewals + 1"
+        " WHERE name = %s AND epoch = %lld AND renewals >= %lld RETURNING renewals, state",
+    [TSEED_SQL_HOST_OUST] = "UPDATE host SET epoch = -epoch WHERE name = %s AND epoch > 0",
+    [TSEED_SQL_HOST_LEAVE] = "UPDATE host SET until = %lld WHERE name = %s AND epoch = %lld",
+    [TSEED_SQL_HOST_DRAIN] = "UPDATE host SET state = %d WHERE name = %s",
+    [TSEED_SQL_HOSTS] =
+        "SELECT name, machine, version, until, state, started, seen FROM host ORDER BY name",
+    [TSEED_SQL_HOSTS_ALIVE] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
+    [TSEED_SQL_HOSTS_FORGET] =
+        "DELETE FROM host WHERE seen < %lld AND name NOT IN (SELECT host FROM role)",
 };

@@ -34,6 +34,13 @@
     "SELECT id FROM task WHERE state IN (-1, 2) AND kill_pending = 0"                              \
     " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld"
 
+/* The hosts' statements; a dialect adds what locks the row. */
+#define TSEED_SQL_ROLE_ROW "SELECT host, epoch, tenure, former FROM role WHERE name = %s"
+#define TSEED_SQL_HOST_ROW                                                                         \
+    "SELECT instance, epoch, renewals, until, state FROM host WHERE name = %s"
+#define TSEED_SQL_HOST_HELD                                                                        \
+    "SELECT epoch FROM host WHERE name = %s AND epoch = %lld AND renewals >= %lld"
+
 typedef enum {
     TSEED_SQL_ID_HOLD,
     TSEED_SQL_ID_NEXT,
@@ -109,6 +116,23 @@ typedef enum {
     TSEED_SQL_NOTE_GET,
     TSEED_SQL_NOTE_SET,
     TSEED_SQL_NOTE_APPEND,
+    TSEED_SQL_CLOCK,
+    TSEED_SQL_EPOCH_NEXT,
+    TSEED_SQL_EPOCH_RAISE,
+    TSEED_SQL_ROLE_GET,
+    TSEED_SQL_ROLE_HOLD,
+    TSEED_SQL_ROLE_SET,
+    TSEED_SQL_HOST_GET,
+    TSEED_SQL_HOST_HOLD,
+    TSEED_SQL_HOST_FENCE,
+    TSEED_SQL_HOST_PUT,
+    TSEED_SQL_HOST_RENEW,
+    TSEED_SQL_HOST_OUST,
+    TSEED_SQL_HOST_LEAVE,
+    TSEED_SQL_HOST_DRAIN,
+    TSEED_SQL_HOSTS,
+    TSEED_SQL_HOSTS_ALIVE,
+    TSEED_SQL_HOSTS_FORGET,
     TSEED_SQL_COUNT
 } tseed_sql_t;
 

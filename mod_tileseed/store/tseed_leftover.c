@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_deadline.h"
 
 #define LEFTOVER_SECONDS 3600
 
@@ -21,6 +22,14 @@ void tseed_store_instance_set(const char *name)
     apr_snprintf(instance, sizeof(instance), "%s%s", name, *name ? "-" : "");
 }
 
+static int64_t tenure, former; /* 0: none */
+
+void tseed_store_tenure_set(int64_t own, int64_t before)
+{
+    tenure = own;
+    former = before;
+}
+
 /* All zero: there is none. */
 static tseed_calendar_t calendar;
 
@@ -29,10 +38,26 @@ void tseed_store_calendar_set(const tseed_calendar_t *given)
     calendar = given ? *given : (tseed_calendar_t){0};
 }
 
+static void write_name(char name[TSEED_LEFTOVER_SIZE], int64_t of_tenure, unsigned id)
+{
+    char term[24] = "";
+
+    if (of_tenure) {
+        apr_snprintf(term, sizeof(term), "%" APR_INT64_T_FMT "-", of_tenure);
+    }
+    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%s%s%u" TSEED_LEFTOVER_SUFFIX,
+                 instance, term, id);
+}
+
 void tseed_leftover_name(char name[TSEED_LEFTOVER_SIZE], unsigned id)
 {
-    apr_snprintf(name, TSEED_LEFTOVER_SIZE, TSEED_LEFTOVER_PREFIX "%s%u" TSEED_LEFTOVER_SUFFIX,
-                 instance, id);
+    write_name(name, tenure, id);
+}
+
+int tseed_leftover_former_name(char name[TSEED_LEFTOVER_SIZE], unsigned id)
+{
+    write_name(name, former, id);
+    return former != 0;
 }
 
 static int is_own(const char *name)
@@ -73,7 +98,7 @@ int tseed_leftover_drop(int folder, const char *name, time_t before)
 {
     struct stat st;
 
-    if (!tseed_leftover_is(name)) {
+    if (!tseed_leftover_is(name) || tseed_deadline_has_passed()) {
         return 0;
     }
     before = limit_for(name, before);

@@ -12,10 +12,14 @@
 #include "store/tseed_store.h"
 
 #define TSEED_LEFTOVER_SIZE                                                                        \
-    (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + TSEED_INSTANCE_LONGEST + 16)
+    (sizeof(TSEED_LEFTOVER_PREFIX TSEED_LEFTOVER_SUFFIX) + TSEED_INSTANCE_LONGEST + 40)
 
 /* The name of the hidden file of a view's id in this process (tseed_store_instance_set). */
 void tseed_leftover_name(char name[TSEED_LEFTOVER_SIZE], unsigned id);
+
+/* The name that the hidden file had in the tenure before (tseed_store_tenure_set). Returns 0 if
+ * there was none. */
+int tseed_leftover_former_name(char name[TSEED_LEFTOVER_SIZE], unsigned id);
 
 /* Whether that is the name of an unfinished file. */
 int tseed_leftover_is(const char *name);

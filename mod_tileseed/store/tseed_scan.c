@@ -52,6 +52,9 @@ static void drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder
     for (unsigned id = 0; id < TSEED_STORE_IDS; id++) {
         tseed_leftover_name(name, id);
         unlinkat(folder->fd, name, 0);
+        if (tseed_leftover_former_name(name, id)) {
+            unlinkat(folder->fd, name, 0);
+        }
     }
 }
 

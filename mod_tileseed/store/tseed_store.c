@@ -97,6 +97,11 @@ apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *rang
 
 /* Putting */
 
+typedef struct {
+    const void *data;
+    size_t length;
+} bytes_t;
+
 static apr_status_t write_all(int fd, const char *data, size_t length)
 {
     while (length > 0) {
@@ -230,24 +235,37 @@ apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int f
     return rv;
 }
 
+/* Asks `stop` before the hidden file is made, and again before it gets its name. */
+static apr_status_t put_once(tseed_effect_t *lost, tseed_store_t *store,
+                             const tseed_tile_file_t *file, const bytes_t *bytes,
+                             const tseed_stop_t *stop)
+{
+    int folder;
+    apr_status_t rv = tseed_view_is_stopped(stop)
+                          ? APR_EINTR
+                          : tseed_folders_make(&folder, &store->folders, file->path, file->length);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_view_write(store, folder, bytes->data, bytes->length);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_view_finish(lost, store, folder, file->name, stop);
+    }
+    return rv;
+}
+
 apr_status_t tseed_store_put(tseed_effect_t *effect, tseed_store_t *store, const tseed_tile_t *tile,
                              const void *data, size_t length, const tseed_stop_t *stop)
 {
     tseed_tile_file_t file = tseed_view_file(store, store->path, tile);
-    int attempts = 0, folder;
+    int attempts = 0;
     tseed_effect_t lost;
     apr_status_t rv;
 
     tseed_view_refresh(store);
     do {
         lost = (tseed_effect_t){0};
-        rv = tseed_folders_make(&folder, &store->folders, file.path, file.length);
-        if (rv == APR_SUCCESS) {
-            rv = tseed_view_write(store, folder, data, length);
-        }
-        if (rv == APR_SUCCESS) {
-            rv = tseed_view_finish(&lost, store, folder, file.name, stop);
-        }
+        rv = put_once(&lost, store, &file, &(bytes_t){data, length}, stop);
     } while (tseed_view_begin_again(store, rv, &attempts));
     *effect = (tseed_effect_t){0};
     if (rv == APR_SUCCESS) {

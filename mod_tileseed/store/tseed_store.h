@@ -59,6 +59,12 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
 #define TSEED_INSTANCE_LONGEST 16
 void tseed_store_instance_set(const char *instance);
 
+/* Several hosts may write into the same directories, one after the other. Their temporary files are
+ * told apart by the tenures of the hosts, so that no host gives a tile's name to an unfinished file
+ * of another. `former` is the tenure before; 0, as at first: there is none. Call it while one
+ * thread at most uses stores. */
+void tseed_store_tenure_set(int64_t tenure, int64_t former);
+
 /* Sets the calendar by which this process judges the age of unfinished files; NULL, as at first: by
  * the wall clock. Call it while one thread at most uses stores. */
 void tseed_store_calendar_set(const tseed_calendar_t *calendar);

@@ -151,11 +151,12 @@ static apr_status_t link_once(tseed_effect_t *effect, tseed_store_t *store,
 {
     tseed_effect_t lost = {0};
     int folder;
-    apr_status_t rv = tseed_folders_make(&folder, &store->folders, file->path, file->length);
+    apr_status_t rv = tseed_view_is_stopped(stop)
+                          ? APR_EINTR
+                          : tseed_folders_make(&folder, &store->folders, file->path, file->length);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_view_is_stopped(stop) ? APR_EINTR
-                                         : name_master(store, master, folder, file->name);
+        rv = name_master(store, master, folder, file->name);
     }
     if (APR_STATUS_IS_EEXIST(rv)) {
         if (is_master(master, folder, file->name)) {
@@ -221,7 +222,7 @@ static apr_status_t make_master(tseed_store_t *store, const tseed_master_t *mast
 static apr_status_t share_once(tseed_store_t *store, const tseed_master_t *master)
 {
     int links;
-    apr_status_t rv = open_links(&links, store);
+    apr_status_t rv = tseed_view_is_stopped(NULL) ? APR_EINTR : open_links(&links, store);
 
     if (rv == APR_SUCCESS) {
         rv = tseed_view_write(store, links, master->data, master->length);
@@ -278,10 +279,16 @@ static apr_status_t each_master(tseed_store_t *store,
     if (!stream) {
         return APR_FROM_OS_ERROR(errno);
     }
-    while ((errno = 0, entry = readdir(stream)) != NULL) {
-        visit(sum, store, links, entry->d_name);
+    while (rv == APR_SUCCESS && (errno = 0, entry = readdir(stream)) != NULL) {
+        if (tseed_view_is_stopped(NULL)) {
+            rv = APR_EINTR;
+        } else {
+            visit(sum, store, links, entry->d_name);
+        }
     }
-    rv = APR_FROM_OS_ERROR(errno);
+    if (rv == APR_SUCCESS) {
+        rv = APR_FROM_OS_ERROR(errno);
+    }
     closedir(stream);
     return rv;
 }

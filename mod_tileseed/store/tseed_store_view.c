@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tseed_deadline.h"
 #include "base/tseed_digest.h"
 #include "store/tseed_names.h"
 
@@ -159,7 +160,7 @@ void tseed_view_refresh(tseed_store_t *store)
 
 int tseed_view_is_stopped(const tseed_stop_t *stop)
 {
-    return stop && stop->ask(stop->baton);
+    return tseed_deadline_has_passed() || (stop && stop->ask(stop->baton));
 }
 
 void tseed_view_prune(tseed_store_t *store, const char *path)

@@ -106,7 +106,8 @@ void tseed_view_shared_changed_locked(const tseed_store_t *store, const struct s
  * store->other_path. */
 void tseed_view_prune(tseed_store_t *store, const char *path);
 
-/* Whether the caller said to stop; `stop` may be NULL. */
+/* Whether the caller said to stop, or the deadline of the process has passed; `stop` may be NULL.
+ */
 int tseed_view_is_stopped(const tseed_stop_t *stop);
 
 /* Writes the whole content into this thread's hidden file in that directory; it is gone on failure.

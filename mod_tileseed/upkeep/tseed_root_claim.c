@@ -7,7 +7,9 @@
  * A thread of its own takes the locks, because a directory on a file server that is away may block
  * the thread for ever. The thread looks again every few seconds, because the first tile makes a
  * directory and an administrator may remove one. If another seeder holds a lock at the first look,
- * that seeder may just be leaving. So the second look decides.
+ * that seeder may just be leaving. So the second look decides. Where hosts share the database another
+ * one may have worked before, and its locks may stay for some minutes: a file server keeps them for a
+ * host that is dead or stands still.
  */
 #include "upkeep/tseed_root_claim.h"
 
@@ -22,13 +24,16 @@
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
 
-#define LOOK_AGAIN 5 /* seconds */
+#define LOOK_AGAIN       5 /* seconds */
+#define LOOKS            2
+#define LOOKS_OF_A_FLEET 60
 
 /* malloc'd, the thread's. Never freed: the process ends before its thread. */
 typedef struct claim_t {
     const char *root;
-    int fd;      /* locked; -1: not */
-    int is_held; /* by another, at the last look */
+    int fd;   /* locked; -1: not */
+    int held; /* by another, at so many looks in a row, */
+    int most; /* of which this one decides */
     int is_said;
     struct claim_t *next;
 } claim_t;
@@ -70,13 +75,13 @@ static void try_to_lock(claim_t *claims, claim_t *claim)
     if (fd >= 0 && !is_ours(claims, fd)) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
             claim->fd = fd;
-            claim->is_held = 0;
+            claim->held = 0;
             return;
         }
-        if (errno == EWOULDBLOCK && claim->is_held) {
+        claim->held = errno == EWOULDBLOCK ? claim->held + 1 : 0;
+        if (claim->held >= claim->most) {
             say(claim);
         }
-        claim->is_held = errno == EWOULDBLOCK;
     }
     if (fd >= 0) {
         close(fd);
@@ -107,7 +112,7 @@ static void *look_after(void *claims)
     return NULL;
 }
 
-void tseed_root_claim_begin(const tseed_cleaner_t *cleaner)
+void tseed_root_claim_begin(const tseed_cleaner_t *cleaner, int is_fleet)
 {
     claim_t *claims = NULL;
     const char *root;
@@ -116,7 +121,10 @@ void tseed_root_claim_begin(const tseed_cleaner_t *cleaner)
     for (unsigned i = 0; (root = tseed_cleaner_root(cleaner, i)) != NULL; i++) {
         claim_t *claim = tseed_memory_get(sizeof(*claim));
 
-        *claim = (claim_t){.root = tseed_memory_copy(root), .fd = -1, .next = claims};
+        *claim = (claim_t){.root = tseed_memory_copy(root),
+                           .fd = -1,
+                           .most = is_fleet ? LOOKS_OF_A_FLEET : LOOKS,
+                           .next = claims};
         claims = claim;
     }
     if (claims && pthread_create(&thread, NULL, look_after, claims) == 0) {

@@ -18,6 +18,9 @@ static const char *reason_of(apr_status_t rv)
 void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *what)
 {
     session->retry_at = tseed_clock_monotonic() + RETRY_AFTER;
+    if (rv == TSEED_EFENCED) {
+        return; /* the seeder ends, and says so */
+    }
     if (!session->trouble) {
         tseed_log(TSEED_LOG_ERROR, rv,
                   "TS0042: can't %s in the state database below %s: %s; running tasks go on up to "

@@ -75,6 +75,11 @@ SERVER = [
      "TileSeedStopTimeout: '1h' is not possible, 10ms to 10s is expected"),
     ('!TileSeedGiveUp 0',
      "TileSeedGiveUp: '0' is not possible, 1s to 365d is expected"),
+    ('!TileSeedHost "web 1"',
+     "TileSeedHost: 'web 1' is not possible, a name of at most 63 letters, digits, '-', '_' and "
+     "'.' is expected, such as web1"),
+    ('!TileSeedLease 2s',
+     "TileSeedLease: '2s' is not possible, 3s to 10m is expected"),
     ('!TileSeedHangTimeout 1s',
      "TileSeedHangTimeout: '1s' is not possible, 5s to 1d is expected"),
     ('!TileSeedDatabase oracle',

@@ -82,6 +82,12 @@ CHECKS = [
     (2, 'CRITICAL - 1 running, 0 pending; the seeder gives no sign of life',
      [task(state='RUNNING')],
      {'seeder': {'state': 'WORKING', 'responding': False}, 'upstreams': []}),
+    (0, 'OK - 0 running, 0 pending; this host stands by, web1 works', [],
+     {'seeder': {'state': 'STANDBY', 'responding': True, 'activeHost': 'web1'}, 'upstreams': []}),
+    (2, 'CRITICAL - 0 running, 0 pending; this host stands by, and no host works', [],
+     {'seeder': {'state': 'STANDBY', 'responding': True, 'activeHost': None}, 'upstreams': []}),
+    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: STANDBY', [],
+     {'seeder': {'state': 'STANDBY', 'responding': False, 'activeHost': 'web1'}, 'upstreams': []}),
 ]
 
 
@@ -306,6 +312,30 @@ def test_usage():
     assert 'used 4.0 KiB of 8.0 KiB (50.0 %)' in plain.stdout and 'STYLES=night' in plain.stdout
     assert '25.0 %' in zoom.stdout
     assert old.returncode == 6 and 'does not tell the usage by zoom' in old.stderr, old
+
+
+HOSTS = {'answeredBy': 'web2', 'active': 'web1', 'hosts': [
+    {'name': 'web1', 'state': 'ACTIVE', 'since': '2026-11-22T07:46:11.020Z',
+     'lastSeen': '2026-11-22T09:12:30.412Z', 'leaseLeft': 14.8, 'machine': 'm1', 'version': '1.2'},
+    {'name': 'web2', 'state': 'STANDBY', 'since': None, 'lastSeen': None, 'leaseLeft': None,
+     'machine': None, 'version': None}]}
+
+
+def test_hosts():
+    """A row for each; a drain is a PUT, and so is its end."""
+    with Stub({'GET hosts.json': HOSTS, 'PUT hosts/web1': HOSTS,
+               'PUT hosts/web9': (404, "there is no host 'web9'")}) as stub:
+        listed, drained, back, unknown = (
+            run(*words, url=stub.url) for words in
+            (['hosts'], ['drain', 'web1'], ['undrain', 'web1'], ['drain', 'web9']))
+        bodies = [asked[3] for asked in stub.asked('PUT hosts/web1')]
+    assert [line.split() for line in listed.stdout.splitlines()][1:] == [
+        ['web1', 'ACTIVE', '2026-11-22T07:46:11.020Z', '2026-11-22T09:12:30.412Z', '14.8', 's',
+         'm1', '1.2'], ['web2', 'STANDBY', '-', '-', '-', '-', '-']], listed
+    assert 'gives its work away' in drained.stdout and 'takes work again' in back.stdout
+    assert [json.loads(body) for body in bodies] == [{'state': 'draining'}, {'state': 'active'}]
+    assert unknown.returncode == 6 and "there is no host 'web9'" in unknown.stderr, unknown
+    assert run('drain', url=stub.url).returncode == 2
 
 
 def test_coverage():
@@ -577,6 +607,7 @@ def test_geowebcache_quota(gwc):  # pylint: disable=redefined-outer-name
 def test_geowebcache_lacks_the_rest(gwc):  # pylint: disable=redefined-outer-name
     """What only this server has is said to be missing."""
     for words in (['tasks'], ['show', '1'], ['failures', '1'], ['retry', '1'], ['metrics'],
-                  ['reconcile'], ['quota', 'usage'], ['coverage', 'a', '-z1'], ['estimate', 'a']):
+                  ['reconcile'], ['quota', 'usage'], ['coverage', 'a', '-z1'], ['estimate', 'a'],
+                  ['hosts'], ['drain', 'a']):
         done = run(*words, url=gwc.url)
         assert done.returncode == 6 and 'HTTP 404' in done.stderr, done

@@ -166,8 +166,8 @@ _tileseedctl
 
 def test_completion(tmp_path):
     """Verbs, options, layers and tasks; a colon in a name is none of bash's business."""
-    with Stub({'GET layers.json': LAYERS, 'GET tasks.json': {'tasks': [task(12), task(7)]}}
-              ) as stub:
+    with Stub({'GET layers.json': LAYERS, 'GET tasks.json': {'tasks': [task(12), task(7)]},
+               'GET hosts.json': {'hosts': [{'name': 'web1'}, {'name': 'db1'}]}}) as stub:
         def offered(line):
             return completed(stub, line, tmp_path)
         assert offered('tileseedctl re') == ['reseed', 'retry', 'reconcile']
@@ -177,7 +177,8 @@ def test_completion(tmp_path):
         assert offered('tileseedctl seed -z ') == []
         for line, names in (('seed w', ['world', 'ws:roads', 'ws:rivers']),
                             ('seed ws:r', ['roads', 'rivers']), ('-q seed tw', [r'two\ words']),
-                            ('show ', ['12', '7']), ('tasks --layer wo', ['world'])):
+                            ('show ', ['12', '7']), ('tasks --layer wo', ['world']),
+                            ('drain w', ['web1'])):
             wait_until(lambda now=(line, names): offered(f'tileseedctl {now[0]}') == now[1],
                        what=f'the completion of {line}')   # a slow server is not waited for
 

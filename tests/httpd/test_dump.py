@@ -91,7 +91,8 @@ def server(chance):
         f'TileSeedMaxRequestBody {chance.size()}', f'TileSeedNice {chance.number(0, 19)}',
         f'TileSeedMissWaiters {chance.number(1, 99)} {chance.maybe("layer=3")} '
         f'{chance.maybe("client=2")}', f'TileSeedStopTimeout {chance.number(10, 10000)}ms',
-        'TileSeedServerStatus off',
+        'TileSeedServerStatus off', f'TileSeedHost web{chance.number(1, 9)}.example',
+        f'TileSeedLease {chance.number(3, 600)}s',
         f'TileSeedSync {chance.one("on", "OFF")}', f'TileSeedHangTimeout {chance.duration(5)}',
         f'TileSeedGiveUp {chance.duration()}', f'TileSeedDiskQuotaFiles {chance.number(1, 10**18)}',
         f'TileSeedDiskQuotaGrace {chance.duration()}', f'TileSeedMinFree {chance.size()}',
@@ -257,7 +258,8 @@ def test_dump_without_a_layer(httpd):
     """Every default is there, and nothing else."""
     text = dumped(httpd, '')
     for line in ('TileSeedThreads 16', 'TileSeedHistory 10000 30d', 'TileSeedStopTimeout 500ms',
-                 'TileSeedDatabase sqlite3', 'TileSeedSync on', 'TileSeedMaxRequestBody 65536'):
+                 'TileSeedDatabase sqlite3', 'TileSeedSync on', 'TileSeedMaxRequestBody 65536',
+                 'TileSeedLease 15s', f'TileSeedHost {os.uname().nodename}'):
         assert f'\n{line}\n' in text
     assert 'TileSeedDiskQuota ' not in text and '<' not in text
 

@@ -12,7 +12,7 @@ ROW = re.compile(r'\{\s*"(/[\w/]*)"\s*,\s*(\w+)\s*,\s*'
                  r'(?:"([^"]*)"|(either_format))\s*,([^}]*)\}')
 METHOD = re.compile(r'\.(get|post|put|delete)\s*=')
 VARIABLES = {'NOTHING': '', 'LAYER': 'LAYER', 'NUMBER': 'ID',
-             'NUMBER_AND_LEVEL': 'ID/Z', 'FILENAME': 'FILE'}
+             'NUMBER_AND_LEVEL': 'ID/Z', 'FILENAME': 'FILE', 'HOST': 'HOST'}
 
 
 def code_addresses(tree):

@@ -216,6 +216,50 @@ static void test_board__counts_changes(void **state)
     assert_int_equal(tseed_board_generation(board), 3);
 }
 
+static void test_board__tells_of_hosts(void **state)
+{
+    tseed_board_t *board = board_new(SLOTS);
+    const tseed_board_host_t said = {.tenure = 7, .others = 2, .active = "web1"};
+    tseed_board_host_t host = tseed_board_host_get(board);
+    uint64_t changes;
+
+    (void)state;
+    assert_int_equal(host.tenure, 0); /* nothing was said */
+    assert_int_equal(host.others, 0);
+    assert_string_equal(host.active, "");
+    tseed_board_host_set(board, &said);
+    changes = tseed_board_changes(board);
+    tseed_board_host_set(board, &said);
+    assert_int_equal(tseed_board_changes(board), changes);
+    host = tseed_board_host_get(board);
+    assert_memory_equal(&host, &said, sizeof(host));
+    assert_false(tseed_board_is_standby(board));
+    tseed_board_seeder_state_set(board, TSEED_SEEDER_STANDBY, 1);
+    assert_true(tseed_board_is_standby(board));
+    assert_valid(board);
+}
+
+/* What another tenure has left is believed by nobody. */
+static void test_board__is_cleared(void **state)
+{
+    const uint64_t nothing[TSEED_TRACE_WORDS] = {0};
+    tseed_board_t *board = board_new(SLOTS);
+    tseed_row_t row;
+
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        claim(board, i, "a", 0);
+    }
+    tseed_board_slot_release(board, 1);
+    tseed_trace_begin(board, 1, 5, nothing);
+    tseed_board_clear(board);
+    assert_int_equal(tseed_board_used(board), 0);
+    assert_false(tseed_board_find(board, 1, &row));
+    assert_int_equal(tseed_trace_find(board, 1, 5), 0);
+    assert_int_equal(claim(board, 4, "a", 0), 0);
+    assert_valid(board);
+}
+
 static void test_board__keeps_the_quota_with_its_version(void **state)
 {
     tseed_board_t *board = board_new(SLOTS);
@@ -869,6 +913,8 @@ int main(void)
         cmocka_unit_test(test_board__blames_only_crashes_and_only_who_was_at_work),
         cmocka_unit_test(test_board__blames_the_thread_that_crashed),
         cmocka_unit_test(test_board__full_of_blame_drops_the_least),
+        cmocka_unit_test(test_board__tells_of_hosts),
+        cmocka_unit_test(test_board__is_cleared),
         cmocka_unit_test(test_board__keeps_the_quota_with_its_version),
         cmocka_unit_test(test_board__is_found_again_by_the_same_build),
         cmocka_unit_test(test_board__of_another_layout_is_fenced),

@@ -27,8 +27,13 @@ static tseed_overview_t empty(void)
 {
     return (tseed_overview_t){
         .now = now,
-        .seeder =
-            {.state = "WORKING", .since = UP - 5 * SECOND, .responds = 1, .pid = 42, .starts = 2},
+        .seeder = {.state = "WORKING",
+                   .since = UP - 5 * SECOND,
+                   .responds = 1,
+                   .pid = 42,
+                   .starts = 2,
+                   .host = "web1",
+                   .active = "web1"},
         .is_whole = 1,
         .tasks = apr_array_make(pool, 1, sizeof(tseed_overview_task_t)),
         .settings = &settings,
@@ -43,9 +48,23 @@ static void test_overview__of_an_idle_server(void **state)
     (void)state;
     assert_string_equal(tseed_overview_document(&overview, pool),
                         "{\"seeder\":{\"state\":\"WORKING\",\"since\":\"2026-01-02T03:04:00.000Z\","
-                        "\"responding\":true,\"pid\":42,\"starts\":2,\"tilesPerSecond\":0.0},"
+                        "\"responding\":true,\"pid\":42,\"starts\":2,\"host\":\"web1\","
+                        "\"activeHost\":\"web1\",\"tilesPerSecond\":0.0},"
                         "\"tasksRunning\":0,\"tasksPending\":0,\"tasksComplete\":true,\"tasks\":[],"
                         "\"quota\":null,\"upstreams\":[]}");
+}
+
+static void test_overview__of_a_host_that_stands_by(void **state)
+{
+    tseed_overview_t overview = empty();
+    const char *document;
+
+    (void)state;
+    overview.seeder.state = "STANDBY";
+    overview.seeder.active = "";
+    document = tseed_overview_document(&overview, pool);
+    assert_non_null(strstr(document, "\"state\":\"STANDBY\""));
+    assert_non_null(strstr(document, "\"host\":\"web1\",\"activeHost\":null"));
 }
 
 static void test_overview__of_a_task(void **state)
@@ -214,6 +233,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overview__of_an_idle_server),
+        cmocka_unit_test(test_overview__of_a_host_that_stands_by),
         cmocka_unit_test(test_overview__of_a_task),
         cmocka_unit_test(test_overview__of_a_quota),
         cmocka_unit_test(test_overview__nothing_is_free_over_the_limit),

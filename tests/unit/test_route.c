@@ -59,6 +59,8 @@ static void test_route__addresses_and_methods_lead_to_actions(void **state)
         {"/tasks/7.json", DELETE, TSEED_ACTION_TASK_DELETE, NULL},
         {"/tasks/7/failures.json", GET, TSEED_ACTION_FAILURES, NULL},
         {"/tasks/7/retry", POST, TSEED_ACTION_RETRY, NULL},
+        {"/hosts.json", GET, TSEED_ACTION_HOSTS, NULL},
+        {"/hosts/web1.example.org", PUT, TSEED_ACTION_DRAIN, NULL},
     };
 
     (void)state;
@@ -102,6 +104,8 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
         {"/tasks/1.json", GET | DELETE},
         {"/tasks/1/failures.json", GET},
         {"/tasks/1/retry", POST},
+        {"/hosts.json", GET},
+        {"/hosts/web1", PUT},
     };
 
     (void)state;
@@ -115,6 +119,13 @@ static void test_route__other_methods_learn_which_are_allowed(void **state)
     }
 }
 
+static void test_route__a_host_is_named(void **state)
+{
+    (void)state;
+    assert_string_equal(tseed_route("/hosts/web1.example.org", PUT, pool).host, "web1.example.org");
+    assert_null(tseed_route("/hosts.json", GET, pool).host);
+}
+
 static void test_route__any_other_address_is_none(void **state)
 {
     static const char *const paths[] = {
@@ -125,6 +136,9 @@ static void test_route__any_other_address_is_none(void **state)
         "/page/.htaccess",
         "/page/..",
         "/page/a/b.js",
+        "/hosts",
+        "/hosts/",
+        "/hosts/a/b",
         "/seeds",
         "/seed.xml",
         "/seed.json/",
@@ -239,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_route__addresses_and_methods_lead_to_actions),
         cmocka_unit_test(test_route__other_methods_learn_which_are_allowed),
+        cmocka_unit_test(test_route__a_host_is_named),
         cmocka_unit_test(test_route__any_other_address_is_none),
         cmocka_unit_test(test_route__only_the_last_suffix_is_the_format),
         cmocka_unit_test(test_route__task_ids_have_64_bits),

@@ -213,6 +213,35 @@ static void test_store__count_drops_leftovers_when_asked(void **state)
     }
 }
 
+/* The files of the host that had the role before; a host that comes back must not find its own. */
+static void test_store__count_drops_leftovers_of_the_tenure_before(void **state)
+{
+    for (int large = 0; large < 2; large++) {
+        fixture_t *fixture;
+        const char *left, *own;
+        tseed_effect_t sum;
+
+        tseed_store_instance_set("own");
+        tseed_store_tenure_set(9, 4);
+        fixture = open_store_by_blocks(state, TSEED_LAYOUT_QUADKEY);
+        left = full(fixture, "topp_states/EPSG_900913/.tseed-own-4-255.tmp");
+        own = full(fixture, "topp_states/EPSG_900913/.tseed-own-9-255.tmp");
+        for (int i = 0; i < (large ? 1500 : 1); i++) {
+            assert_int_equal(tseed_store_put(&sum, fixture->store,
+                                             &(tseed_tile_t){6, i % 64, i / 64}, "t", 1, NULL),
+                             0);
+        }
+        assert_int_equal(link(tile(fixture, 6, 0, 0), left), 0);
+        assert_int_equal(link(tile(fixture, 6, 0, 0), own), 0);
+        assert_int_equal(
+            tseed_store_count(&sum, NULL, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
+        assert_int_not_equal(access(left, F_OK), 0);
+        assert_int_not_equal(access(own, F_OK), 0);
+        tseed_store_tenure_set(0, 0);
+        tseed_store_instance_set("");
+    }
+}
+
 static void test_store__walk_finds_every_tile(void **state)
 {
     fixture_t *fixture = *state;
@@ -366,6 +395,7 @@ int main(void)
         STORE_TEST(test_store__names_elsewhere_change_nothing),
         STORE_TEST(test_store__effects_add_up),
         STORE_TEST(test_store__count_drops_leftovers_when_asked),
+        STORE_TEST(test_store__count_drops_leftovers_of_the_tenure_before),
         STORE_TEST(test_store__count_spares_young_leftovers_of_others),
         STORE_TEST(test_store__walk_finds_every_tile),
         STORE_TEST(test_store__hashes_of_a_cache_that_was_found),

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The hosts that share a database: hosts, drain and undrain. */
+#include <apr_strings.h>
+#include <stdio.h>
+
+#include "ctl/tseed_ctl_terminal.h"
+#include "ctl/tseed_ctl_verbs.h"
+#include "ctl/tseed_ctl_words.h"
+
+static void add_host(tseed_ctl_table_t *table, const tseed_node_t *host, apr_pool_t *pool)
+{
+    const double lease = tseed_ctl_decimal(host, "leaseLeft", -1);
+
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "name", "?", pool));
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "state", "?", pool));
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "since", "-", pool));
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "lastSeen", "-", pool));
+    tseed_ctl_table_add(table, lease >= 0 ? apr_psprintf(pool, "%.1f s", lease) : "-");
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "machine", "-", pool));
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "version", "-", pool));
+}
+
+static tseed_ctl_exit_t print_hosts(const tseed_node_t *document, apr_pool_t *pool)
+{
+    tseed_ctl_table_t *table =
+        tseed_ctl_table_create("HOST STATE SINCE SEEN LEASE> MACHINE VERSION", pool);
+
+    for (const tseed_node_t *host = tseed_ctl_first(document, "hosts"); host;
+         host = tseed_ctl_next(host)) {
+        add_host(table, host, pool);
+    }
+    tseed_ctl_table_print(table, "no host has registered");
+    return TSEED_CTL_DONE;
+}
+
+tseed_ctl_exit_t tseed_ctl_run_hosts(const tseed_ctl_t *ctl)
+{
+    const tseed_node_t *document;
+    const tseed_ctl_exit_t code =
+        tseed_ctl_take(&document, ctl, tseed_ctl_http_get(ctl->http, ctl->pool, "hosts.json"));
+
+    return document ? print_hosts(document, ctl->pool) : code;
+}
+
+tseed_ctl_exit_t tseed_ctl_run_drain(const tseed_ctl_t *ctl)
+{
+    const int drains = ctl->options->verb == TSEED_VERB_DRAIN;
+    const char *host = tseed_ctl_argument(ctl->options, 0);
+    const tseed_ctl_request_t request = {
+        .method = "PUT",
+        .path = apr_pstrcat(ctl->pool, "hosts/", tseed_ctl_segment(host, ctl->pool), NULL),
+        .type = "application/json",
+        .body = drains ? "{\"state\": \"draining\"}" : "{\"state\": \"active\"}"};
+    const tseed_node_t *document;
+    const tseed_ctl_exit_t code =
+        tseed_ctl_take(&document, ctl, tseed_ctl_http_ask(ctl->http, &request, ctl->pool));
+
+    if (document && !ctl->options->is_quiet) {
+        printf("host %s %s\n", tseed_ctl_clean(host, ctl->pool),
+               drains ? "gives its work away; tileseedctl hosts says who takes it"
+                      : "takes work again");
+    }
+    return code;
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The lease. While this host stands by the main thread renews it. Once the role is ours a thread
+ * does, so that nothing that keeps the main thread can end the lease: a large book, a slow file
+ * system, a long transaction.
+ *
+ * A network that swallows everything keeps whoever waits for the database: the main thread and the
+ * thread that renews. So a third one, the guard, looks at the deadline, and ends the process when
+ * the main thread does not. */
+#include "seeder/tseed_lease.h"
+
+#include <apr_strings.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_deadline.h"
+#include "base/tseed_log.h"
+#include "base/tseed_memory.h"
+#include "board/tseed_board_host.h"
+#include "seeder/tseed_host_file.h"
+#include "seeder/tseed_seeder.h"
+#include "store/tseed_store.h"
+
+#define RENEW_MILLIS   1000
+#define GUARD_MILLIS   250
+#define GUARD_LOOKS    4  /* at a deadline that has passed, before the guard acts */
+#define REMEMBER_EVERY 60 /* ticks */
+#define FORGET_AFTER   (30 * INT64_C(86400) * APR_USEC_PER_SEC)
+
+struct tseed_lease_t {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    int is_shared; /* the database; if not, nothing below is used */
+    tseed_host_file_t file;
+    tseed_host_t host;
+    tseed_registration_t registration;
+    int is_registered;
+    tseed_fence_t fence;
+    tseed_renewal_t renewal; /* the last one of the main thread */
+    const char *said;        /* the host that stands before us, in the log; NULL: none was */
+
+    /* the threads' */
+    apr_pool_t *pool;
+    tseed_state_t *state; /* its own connection, of the one that renews */
+    int over;             /* readable: the threads end; -1: there are none */
+    int has_failed;
+
+    /* who renews writes them, the main thread reads them */
+    _Atomic int is_draining, others;
+    _Atomic int64_t newest; /* task */
+};
+
+static const char *machine_name(apr_pool_t *pool)
+{
+    struct utsname names;
+
+    return uname(&names) == 0 ? apr_pstrdup(pool, names.nodename) : "";
+}
+
+tseed_lease_t *tseed_lease_create(const tseed_context_t *context, tseed_session_t *session)
+{
+    const tseed_settings_t *settings = context->settings;
+    tseed_lease_t *lease = apr_pcalloc(context->pool, sizeof(*lease));
+
+    lease->context = context;
+    lease->session = session;
+    lease->is_shared = tseed_hosts_can_share(settings->db_driver);
+    lease->over = -1;
+    lease->pool = tseed_memory_pool();
+    lease->host = (tseed_host_t){
+        .name = settings->host,
+        .instance = lease->file.instance,
+        .machine = machine_name(context->pool),
+        .version = TSEED_VERSION,
+        .lease = settings->lease,
+        .margin = settings->lease / 3,
+    };
+    return lease;
+}
+
+/* ---- what is remembered ---- */
+
+static void remember(tseed_lease_t *lease)
+{
+    tseed_host_memory_t *memory = &lease->file.memory;
+    const int64_t newest = atomic_load(&lease->newest);
+    apr_status_t rv;
+
+    memory->epoch = lease->fence.epoch;
+    memory->renewals = atomic_load(&lease->fence.renewals);
+    memory->id = newest > memory->id ? newest : memory->id;
+    rv = tseed_host_file_save(&lease->file, lease->context->settings->state_dir,
+                              lease->context->scratch);
+    if (rv != APR_SUCCESS) {
+        tseed_log(
+            TSEED_LOG_WARNING, rv,
+            "TS0082: can't write the file tileseed.host in the state directory %s: a database "
+            "that is restored from a backup may not be recognised",
+            lease->context->settings->state_dir);
+    }
+}
+
+/* ---- registering ---- */
+
+static void say_restored(const tseed_lease_t *lease)
+{
+    if (lease->registration.is_restored) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0081: the state database is older than what this host remembers of it: it was "
+                  "restored from a backup. Tasks are those of the backup, what the cache holds is "
+                  "counted again, and ids of new tasks go on above the last known one");
+    }
+}
+
+static apr_status_t enlist(tseed_lease_t *lease)
+{
+    apr_status_t rv = tseed_host_file_load(&lease->file, lease->context->settings->state_dir,
+                                           lease->context->scratch);
+
+    if (rv != APR_SUCCESS) {
+        tseed_log(TSEED_LOG_DEBUG, rv, "the file tileseed.host can't be read or made");
+        return rv;
+    }
+    lease->host.memory = lease->file.memory;
+    rv = tseed_hosts_register(lease->session->state, &lease->registration, &lease->host);
+    if (rv == APR_SUCCESS) {
+        lease->is_registered = 1;
+        lease->fence.host = lease->host.name;
+        lease->fence.epoch = lease->registration.epoch;
+        atomic_store(&lease->fence.renewals, lease->registration.renewals);
+        say_restored(lease);
+        remember(lease);
+    }
+    return rv;
+}
+
+/* ---- standing by ---- */
+
+const char *tseed_lease_standby(const tseed_lease_t *lease)
+{
+    const tseed_renewal_t *renewal = &lease->renewal;
+    apr_pool_t *pool = lease->context->scratch;
+
+    if (renewal->is_draining) {
+        return apr_psprintf(pool, "host '%s' is draining", lease->host.name);
+    }
+    return *renewal->active
+               ? apr_psprintf(pool, "host '%s' works on this cache, and '%s' stands by",
+                              renewal->active, lease->host.name)
+               : "no host works on this cache just now";
+}
+
+/* Says once who works. */
+static void say_standby(tseed_lease_t *lease)
+{
+    const char *words = tseed_lease_standby(lease);
+
+    if (!lease->said || strcmp(lease->said, words) != 0) {
+        lease->said = apr_pstrdup(lease->context->pool, words);
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0086: %s", words);
+    }
+}
+
+static void show(const tseed_lease_t *lease, int64_t tenure, const char *active, int others)
+{
+    tseed_board_host_t host = {.tenure = tenure, .others = others};
+
+    apr_cpystrn(host.active, active, sizeof(host.active));
+    tseed_board_host_set(lease->context->board, &host);
+}
+
+static apr_status_t renew(tseed_lease_t *lease, tseed_state_t *state, tseed_renewal_t *renewal)
+{
+    apr_status_t rv = tseed_hosts_renew(state, renewal, &lease->host, &lease->fence);
+
+    if (rv == APR_SUCCESS) {
+        atomic_store(&lease->fence.renewals, renewal->renewals);
+        atomic_store(&lease->is_draining, renewal->is_draining);
+        atomic_store(&lease->others, renewal->others);
+        atomic_store(&lease->newest, renewal->newest);
+    }
+    return rv;
+}
+
+static apr_status_t stand_by(tseed_lease_t *lease)
+{
+    const tseed_renewal_t *renewal = &lease->renewal;
+    apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
+    int taken = 0;
+
+    if (rv == APR_SUCCESS && !renewal->is_draining && (!*renewal->active || renewal->is_silent)) {
+        rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
+    }
+    if (rv != APR_SUCCESS || taken) {
+        return rv;
+    }
+    tseed_board_clear(lease->context->board);
+    show(lease, 0, renewal->active, renewal->others);
+    say_standby(lease);
+    return TSEED_ESTANDBY;
+}
+
+/* ---- the role is ours ---- */
+
+static void put_off(const tseed_lease_t *lease, apr_time_t sent)
+{
+    tseed_deadline_set(sent + lease->host.lease - lease->host.margin);
+}
+
+/* The seeder ends by itself when the deadline passes. */
+static void say_failed(tseed_lease_t *lease, apr_status_t rv)
+{
+    if (!lease->has_failed) {
+        tseed_log(TSEED_LOG_WARNING, rv,
+                  "TS0083: host '%s' can't renew its lease: %s; it is tried again every second, "
+                  "and the seeder stops writing %d s after the last renewal",
+                  lease->host.name, tseed_state_error(lease->state),
+                  (int)apr_time_sec(lease->host.lease - lease->host.margin));
+    }
+    lease->has_failed = 1;
+}
+
+/* Returns whether the lease goes on. */
+static int renew_once(tseed_lease_t *lease)
+{
+    const apr_time_t sent = tseed_clock_boot();
+    tseed_renewal_t renewal = {0};
+    const apr_status_t rv = renew(lease, lease->state, &renewal);
+
+    if (rv == TSEED_EFENCED || tseed_deadline_has_passed()) {
+        atomic_store(&lease->fence.is_broken, rv == TSEED_EFENCED);
+        tseed_deadline_set(0);
+        return 0;
+    }
+    if (rv != APR_SUCCESS) {
+        say_failed(lease, rv);
+        return 1;
+    }
+    put_off(lease, sent);
+    lease->has_failed = 0;
+    return 1;
+}
+
+static void *keep(void *data)
+{
+    tseed_lease_t *lease = data;
+    struct pollfd over = {.fd = lease->over, .events = POLLIN};
+
+    while (poll(&over, 1, RENEW_MILLIS) == 0 && renew_once(lease)) {
+    }
+    return NULL;
+}
+
+static void say_over(const tseed_lease_t *lease)
+{
+    tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+              "TS0084: host '%s' has lost its lease, %s: the seeder starts anew", lease->host.name,
+              atomic_load(&lease->fence.is_broken)
+                  ? "because another host took over or the database was restored"
+                  : "because the database did not renew it in time");
+}
+
+/* The main thread has a second to end by itself. */
+static void *guard(void *data)
+{
+    const tseed_lease_t *lease = data;
+    struct pollfd over = {.fd = lease->over, .events = POLLIN};
+    int looks = 0;
+
+    while (looks < GUARD_LOOKS) {
+        if (poll(&over, 1, GUARD_MILLIS) != 0) {
+            return NULL;
+        }
+        looks += tseed_deadline_has_passed();
+    }
+    say_over(lease);
+    _exit(TSEED_EXIT_ANEW);
+}
+
+static int begin_detached(void *(*run)(void *data), tseed_lease_t *lease)
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, run, lease) == 0 && pthread_detach(thread) == 0;
+}
+
+static apr_status_t begin_threads(tseed_lease_t *lease)
+{
+    const tseed_settings_t *settings = lease->context->settings;
+    apr_status_t rv;
+
+    if (!lease->state) {
+        rv = tseed_state_open(&lease->state, settings->state_dir, settings->db_driver,
+                              settings->db_params, lease->pool);
+        if (rv != APR_SUCCESS) {
+            return rv;
+        }
+    }
+    lease->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return lease->over >= 0 && begin_detached(guard, lease) && begin_detached(keep, lease)
+               ? APR_SUCCESS
+               : APR_ENOMEM;
+}
+
+/* The lease is renewed once more: who takes the role may have waited for it. */
+static apr_status_t begin_work(tseed_lease_t *lease)
+{
+    const apr_time_t sent = tseed_clock_boot();
+    apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
+
+    if (rv == APR_SUCCESS) {
+        put_off(lease, sent);
+        rv = begin_threads(lease);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    tseed_state_fence(lease->session->state, &lease->fence);
+    tseed_store_tenure_set(lease->registration.tenure, lease->registration.former);
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0080: host '%s' works on this cache%s",
+              lease->host.name, lease->said ? " from now on" : "");
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_lease_seek(tseed_lease_t *lease)
+{
+    apr_status_t rv = APR_SUCCESS;
+
+    if (!lease->is_shared) {
+        return APR_SUCCESS;
+    }
+    if (!lease->is_registered) {
+        rv = enlist(lease);
+    }
+    if (rv == APR_SUCCESS && !lease->registration.has_role) {
+        rv = stand_by(lease);
+    }
+    return rv == APR_SUCCESS ? begin_work(lease) : rv;
+}
+
+void tseed_lease_mend(tseed_lease_t *lease)
+{
+    const int64_t tenure = lease->registration.tenure;
+
+    if (!lease->is_shared) {
+        return;
+    }
+    if (tseed_board_host_get(lease->context->board).tenure != tenure) {
+        tseed_board_clear(lease->context->board);
+    }
+    show(lease, tenure, lease->host.name, atomic_load(&lease->others));
+}
+
+/* ---- at work ---- */
+
+int tseed_lease_is_over(const tseed_lease_t *lease)
+{
+    return lease->is_shared &&
+           (atomic_load(&lease->fence.is_broken) || tseed_deadline_has_passed());
+}
+
+int tseed_lease_is_draining(const tseed_lease_t *lease)
+{
+    return atomic_load(&lease->is_draining);
+}
+
+void tseed_lease_tick(tseed_lease_t *lease)
+{
+    if (!lease->is_shared) {
+        return;
+    }
+    show(lease, lease->registration.tenure, lease->host.name, atomic_load(&lease->others));
+    if (lease->context->ticks % REMEMBER_EVERY == REMEMBER_EVERY / 2) {
+        remember(lease);
+        tseed_hosts_forget(lease->session->state, FORGET_AFTER);
+    }
+}
+
+/* ---- the end ---- */
+
+/* Another host may begin before this process has ended: nothing here writes from now on. */
+static void give_back(tseed_lease_t *lease)
+{
+    const int drains = tseed_lease_is_draining(lease);
+    apr_status_t rv;
+
+    tseed_deadline_set(0);
+    rv = drains ? tseed_hosts_resign(lease->session->state, &lease->fence)
+                : tseed_hosts_leave(lease->session->state, &lease->fence);
+    if (rv == APR_SUCCESS && drains) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0085: host '%s' drains: it has given its work away and stands by",
+                  lease->host.name);
+    }
+}
+
+void tseed_lease_end(tseed_lease_t *lease, int is_quiet)
+{
+    static const uint64_t one = 1;
+    const int was_over = tseed_lease_is_over(lease);
+
+    if (!lease->is_shared || !lease->is_registered) {
+        return;
+    }
+    if (lease->over >= 0 && write(lease->over, &one, sizeof(one)) < 0) {
+        /* the threads die with the process */
+    }
+    if (was_over) {
+        say_over(lease);
+    } else if (is_quiet) {
+        give_back(lease);
+    }
+    remember(lease);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The start of a seeder. What has been got is kept for the next try. */
+#include "seeder/tseed_start.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/tseed_clock.h"
+#include "base/tseed_log.h"
+#include "upkeep/tseed_discover.h"
+#include "upkeep/tseed_inherited.h"
+#include "work/tseed_heartbeat.h"
+
+#define TRY_MILLIS        1000
+#define LOCK_TIMEOUT      (4 * APR_USEC_PER_SEC) /* beyond what the last one may take to stop */
+#define LOCK_RETRY_MILLIS 100
+
+/* ---- the role ---- */
+
+/* What keeps the seeder from going on. */
+typedef struct {
+    tseed_seeder_state_t state;
+    const char *words; /* for clients */
+} obstacle_t;
+
+static obstacle_t obstacle_of(const tseed_start_t *start, apr_status_t rv)
+{
+    const tseed_parts_t *parts = start->parts;
+
+    if (start->is_locked_out) {
+        return (obstacle_t){TSEED_SEEDER_LOCKED_OUT,
+                            "another httpd works on this server's state directory"};
+    }
+    if (rv == TSEED_ESTANDBY) {
+        return (obstacle_t){TSEED_SEEDER_STANDBY, tseed_lease_standby(parts->lease)};
+    }
+    return (obstacle_t){TSEED_SEEDER_NO_STATE, rv == APR_EEXIST
+                                                   ? "another httpd has the name of this host"
+                                                   : "the state directory can't be used"};
+}
+
+/* From now on a thread beats whenever the main thread waits for a server. */
+static apr_status_t open_state(tseed_parts_t *parts)
+{
+    const tseed_settings_t *settings = parts->context->settings;
+    tseed_session_t *session = parts->session;
+    apr_status_t rv = tseed_state_open(&session->state, settings->state_dir, settings->db_driver,
+                                       settings->db_params, parts->context->pool);
+
+    if (rv == APR_SUCCESS && tseed_state_watch(session->state, &session->waits)) {
+        tseed_heartbeat_beside(parts->context->board, &session->waits);
+    }
+    return rv;
+}
+
+static apr_status_t try_for_role(tseed_start_t *start)
+{
+    tseed_parts_t *parts = start->parts;
+    apr_status_t rv = tseed_state_lock_take(start->lock, parts->context->pool);
+
+    start->is_locked_out = tseed_state_lock_is_held(start->lock, rv);
+    if (rv == APR_SUCCESS) {
+        tseed_integrity_check_begin(parts->integrity_check);
+    }
+    if (rv == APR_SUCCESS && !parts->session->state) {
+        rv = open_state(parts);
+    }
+    return rv == APR_SUCCESS ? tseed_lease_seek(parts->lease) : rv;
+}
+
+/* ---- the books ---- */
+
+/* Mends the board that the last seeder left, before anything on it is believed. */
+static void mend_board(const tseed_parts_t *parts)
+{
+    const char *problem;
+
+    tseed_lease_mend(parts->lease);
+    while ((problem = tseed_board_mend(parts->context->board, parts->context->scratch)) != NULL) {
+        tseed_log(
+            TSEED_LOG_ERROR, APR_SUCCESS,
+            "TS0050: the board that the last seeder left was wrong: %s; the state database stands",
+            problem);
+    }
+    tseed_log(TSEED_LOG_DEBUG, APR_SUCCESS, "the board is taken over");
+}
+
+/* The tile sets of database, configuration and disk, and what an earlier seeder has left undone;
+ * their pages come later. */
+static apr_status_t begin_books(tseed_parts_t *parts)
+{
+    apr_status_t rv;
+
+    if (parts->cache->book) {
+        return APR_SUCCESS;
+    }
+    rv = tseed_cache_load(parts->cache);
+    if (rv == APR_SUCCESS) {
+        tseed_page_loader_begin(parts->page_loader);
+        rv = tseed_discover_look(parts->context, parts->cache);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_cache_load_notes(parts->cache);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_inherited_take(parts->context, parts->session, parts->cache, parts->page_loader);
+    }
+    if (rv == APR_SUCCESS) {
+        tseed_page_loader_go(parts->page_loader);
+    } else {
+        tseed_cache_undo(parts->cache);
+    }
+    return rv;
+}
+
+static apr_status_t try_for_books(tseed_start_t *start)
+{
+    tseed_parts_t *parts = start->parts;
+    apr_status_t rv = begin_books(parts);
+
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    mend_board(parts);
+    return tseed_tasks_recover(parts->tasks);
+}
+
+/* ---- trying ---- */
+
+typedef apr_status_t step_t(tseed_start_t *start);
+
+int tseed_start_is_orphan(const tseed_seeder_setup_t *setup)
+{
+    return setup->parent > 0 && getppid() != (pid_t)setup->parent;
+}
+
+/* Waits for at most that long, or until somebody asks for a missing tile if `hears`. Returns
+ * nonzero when it is time to leave. */
+static int wait_for_stop(const tseed_seeder_setup_t *setup, int milliseconds, int hears)
+{
+    struct pollfd fds[2] = {
+        {.fd = setup->stop, .events = POLLIN},
+        {.fd = hears ? setup->miss_socket : -1, .events = POLLIN},
+    };
+
+    poll(fds, 2, milliseconds);
+    return fds[0].revents || tseed_start_is_orphan(setup);
+}
+
+/* The lease says itself who works, and the state why it can't be opened. */
+static void say_obstacle(const tseed_start_t *start, const obstacle_t *obstacle, apr_status_t rv)
+{
+    const tseed_parts_t *parts = start->parts;
+    const char *reason = parts->session->state ? tseed_state_error(parts->session->state) : "";
+
+    tseed_board_seeder_state_set(parts->context->board, obstacle->state, tseed_clock_monotonic());
+    if (obstacle->state != TSEED_SEEDER_STANDBY) {
+        tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s %s%s%s; seeding waits until that has changed",
+                  obstacle->state == TSEED_SEEDER_LOCKED_OUT
+                      ? "another seeder holds the state directory"
+                      : "can't use the state directory",
+                  parts->context->settings->state_dir, *reason ? ": " : "", reason);
+    }
+}
+
+/* Tries until it succeeds. Returns nonzero when it is time to leave. */
+static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
+{
+    const tseed_context_t *context = start->parts->context;
+    const apr_time_t deadline =
+        tseed_clock_monotonic() + context->settings->stop_timeout + LOCK_TIMEOUT;
+    tseed_seeder_state_t said = TSEED_SEEDER_NONE;
+    apr_status_t rv;
+
+    while ((rv = try(start)) != APR_SUCCESS) {
+        const obstacle_t obstacle = obstacle_of(start, rv);
+        const int is_young = tseed_clock_monotonic() < deadline;
+        /* the last seeder may just be leaving */
+        const int is_early = obstacle.state == TSEED_SEEDER_LOCKED_OUT && is_young;
+        const int sends_away = !is_young || obstacle.state == TSEED_SEEDER_STANDBY;
+
+        if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease)) {
+            *exit_code = TSEED_EXIT_ANEW;
+            return 1;
+        }
+        if (!is_early && obstacle.state != said) {
+            say_obstacle(start, &obstacle, rv);
+            said = obstacle.state;
+        }
+        tseed_board_heartbeat(context->board, tseed_clock_monotonic());
+        if (sends_away) {
+            tseed_misses_send_away(start->parts->misses, obstacle.words);
+        }
+        apr_pool_clear(context->scratch);
+        if (wait_for_stop(start->setup, is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS, sends_away)) {
+            *exit_code = TSEED_EXIT_STOPPED;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* A thread beats for the main thread during each step: a database may be slow. */
+static int take_step(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
+{
+    tseed_heartbeat_t *heartbeat =
+        tseed_heartbeat_begin(start->parts->context->board, TSEED_LONGEST_STEP);
+    const int leaves = persist(start, try, exit_code);
+
+    tseed_heartbeat_end(heartbeat);
+    return leaves;
+}
+
+int tseed_start(tseed_start_t *start, tseed_exit_t *exit_code)
+{
+    if (take_step(start, try_for_role, exit_code) || take_step(start, try_for_books, exit_code)) {
+        tseed_integrity_check_dismiss(start->parts->integrity_check);
+        tseed_lease_end(start->parts->lease, 1);
+        return 1;
+    }
+    return 0;
+}

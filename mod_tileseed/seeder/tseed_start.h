@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The start of a seeder: what it gets before it works, however long that takes.
+ *
+ *      the role    lock of the state directory, state database, lease (tseed_lease.h)
+ *      the books   tile sets, the board that the last seeder left, unfinished tasks
+ *
+ * Each is tried once a second. What stands in the way is shown on the board and logged once.
+ * Requests for missing tiles are sent away meanwhile. A host that stands by stays at the first
+ * step. Main thread.
+ */
+#ifndef TSEED_START_H
+#define TSEED_START_H
+
+#include "seeder/tseed_parts.h"
+#include "seeder/tseed_state_lock.h"
+
+typedef struct {
+    const tseed_seeder_setup_t *setup;
+    tseed_parts_t *parts;
+    tseed_state_lock_t *lock; /* to be taken */
+    int is_locked_out;        /* another process holds it */
+} tseed_start_t;
+
+/* Whether the process that started this one is gone. */
+int tseed_start_is_orphan(const tseed_seeder_setup_t *setup);
+
+/* Starts. Returns 0: to work; else the seeder is to leave with *exit_code. */
+int tseed_start(tseed_start_t *start, tseed_exit_t *exit_code);
+
+#endif

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Hosts and the role of the seeder. Each decision is made under the lock of the role's row, by a
+ * clock that is read after the lock was got. */
+#include "state/tseed_hosts.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "base/tseed_text.h"
+#include "state/tseed_work.h"
+
+#define SEEDER  "seeder"
+#define ID_STEP 1000 /* ids that may have been given out since the host remembered the last one */
+
+int tseed_hosts_can_share(const char *driver)
+{
+    return driver && strcmp(driver, "pgsql") == 0;
+}
+
+/* ---- rows ---- */
+
+/* Microseconds since 1970. */
+typedef struct {
+    int64_t now, started; /* started: the database, if that matters */
+} moment_t;
+
+static apr_status_t read_moment(tseed_state_t *state, moment_t *moment)
+{
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_CLOCK, NULL, state->scratch);
+
+    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
+        rv = APR_NOTFOUND;
+    }
+    if (rv == APR_SUCCESS) {
+        moment->now = tseed_rows_int64(&rows);
+        moment->started = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+typedef struct {
+    const char *host;
+    int64_t epoch, tenure, former;
+} role_t;
+
+/* `sql`: with the row locked, or as it is. */
+static apr_status_t read_role(tseed_state_t *state, role_t *role, tseed_sql_t sql)
+{
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, sql, (const void *[]){SEEDER}, state->scratch);
+
+    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
+        rv =
+            tseed_database_fail(&state->db, APR_NOTFOUND, "the table role has no row '" SEEDER "'");
+    }
+    if (rv == APR_SUCCESS) {
+        role->host = tseed_rows_text(&rows);
+        role->epoch = tseed_rows_int64(&rows);
+        role->tenure = tseed_rows_int64(&rows);
+        role->former = tseed_rows_int64(&rows);
+    }
+    return rv;
+}
+
+static apr_status_t write_role(tseed_state_t *state, const role_t *role)
+{
+    const void *args[] = {role->host, &role->epoch, &role->tenure, &role->former, SEEDER};
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_ROLE_SET, args);
+}
+
+typedef struct {
+    int is_there;
+    const char *instance;
+    int64_t epoch, renewals, until;
+    int is_draining;
+} row_t;
+
+static apr_status_t read_host(tseed_state_t *state, row_t *row, const char *name, tseed_sql_t sql)
+{
+    tseed_rows_t rows;
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, sql, (const void *[]){name}, state->scratch);
+
+    *row = (row_t){.instance = ""};
+    if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        row->is_there = 1;
+        row->instance = tseed_rows_text(&rows);
+        row->epoch = tseed_rows_int64(&rows);
+        row->renewals = tseed_rows_int64(&rows);
+        row->until = tseed_rows_int64(&rows);
+        row->is_draining = tseed_rows_int(&rows) != 0;
+    }
+    return rv;
+}
+
+/* From now on nothing that the host writes under its fence is done. */
+static apr_status_t oust(tseed_state_t *state, const char *name)
+{
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_HOST_OUST, (const void *[]){name});
+}
+
+/* ---- the fence ---- */
+
+static apr_status_t fenced(tseed_state_t *state, const char *host)
+{
+    return tseed_database_fail(&state->db, TSEED_EFENCED,
+                               "host '%s' has lost its registration: another host took it for "
+                               "dead, or the database was restored",
+                               host);
+}
+
+/* The row stays locked up to the end of the transaction. */
+static apr_status_t keep_fence(tseed_state_t *state, void *baton)
+{
+    tseed_fence_t *fence = baton;
+    const int64_t least = atomic_load(&fence->renewals);
+    int64_t epoch;
+    apr_status_t rv = tseed_work_number(state, &epoch, TSEED_SQL_HOST_FENCE,
+                                        (const void *[]){fence->host, &fence->epoch, &least});
+
+    if (rv != APR_NOTFOUND) {
+        return rv;
+    }
+    atomic_store(&fence->is_broken, 1);
+    return fenced(state, fence->host);
+}
+
+void tseed_state_fence(tseed_state_t *state, tseed_fence_t *fence)
+{
+    tseed_work_fence(state, fence ? keep_fence : NULL, fence);
+}
+
+/* ---- registering ---- */
+
+typedef struct {
+    tseed_registration_t *registration;
+    const tseed_host_t *host;
+    /* found */
+    role_t role;
+    row_t row;
+    moment_t moment;
+    int is_same; /* the row is of this very httpd */
+} registering_t;
+
+/* Whether the database knows less than the host: `given` is the epoch that it gives out next. */
+static int is_older(const registering_t *call, int64_t given)
+{
+    const tseed_host_memory_t *memory = &call->host->memory;
+    const int64_t epoch = call->row.epoch < 0 ? -call->row.epoch : call->row.epoch;
+
+    return given <= memory->epoch ||
+           (call->is_same && (epoch < memory->epoch ||
+                              (epoch == memory->epoch && call->row.renewals < memory->renewals)));
+}
+
+static apr_status_t raise_ids(tseed_state_t *state, const tseed_host_memory_t *memory)
+{
+    const int64_t least = memory->id + ID_STEP;
+    int64_t id = 0;
+    apr_status_t rv = tseed_work_number(state, &id, TSEED_SQL_ID_GET, NULL);
+
+    if (rv == APR_SUCCESS && memory->id > 0 && id < least) {
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_ID_SET, (const void *[]){&least});
+    }
+    return rv;
+}
+
+/* The rows about the cache are of a time that the disk has left. A host that has begun to work by
+ * them begins anew. */
+static apr_status_t doubt_all(tseed_state_t *state, registering_t *call)
+{
+    tseed_database_t *db = &state->db;
+    apr_status_t rv = raise_ids(state, &call->host->memory);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(
+            db, NULL, TSEED_SQL_EPOCH_RAISE,
+            (const void *[]){&call->host->memory.epoch, &call->host->memory.epoch});
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(db, NULL, TSEED_SQL_ORIGINS_DELETE_ALL, NULL);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_change(db, NULL, TSEED_SQL_TILESETS_DOUBT, NULL);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = oust(state, call->role.host);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_work_number(state, &call->role.tenure, TSEED_SQL_EPOCH_NEXT, NULL);
+    }
+    call->registration->is_restored = 1;
+    return rv;
+}
+
+/* Gives the registration its epoch. */
+static apr_status_t get_epoch(tseed_state_t *state, registering_t *call)
+{
+    tseed_registration_t *registration = call->registration;
+    apr_status_t rv = tseed_work_number(state, &registration->epoch, TSEED_SQL_EPOCH_NEXT, NULL);
+
+    if (rv == APR_SUCCESS && is_older(call, registration->epoch)) {
+        rv = doubt_all(state, call);
+        if (rv == APR_SUCCESS) {
+            rv = tseed_work_number(state, &registration->epoch, TSEED_SQL_EPOCH_NEXT, NULL);
+        }
+    }
+    return rv;
+}
+
+static apr_status_t write_host(tseed_state_t *state, const registering_t *call)
+{
+    const tseed_host_t *host = call->host;
+    const int64_t until = call->moment.now + host->lease;
+    const void *args[] = {
+        host->name, host->instance,    host->machine,    host->version, &call->registration->epoch,
+        &until,     &call->moment.now, &call->moment.now};
+
+    return tseed_work_number(state, &call->registration->renewals, TSEED_SQL_HOST_PUT, args);
+}
+
+/* A seeder that follows another one of its host keeps the role. A host that drains gives it away,
+ * and so does one whose name another httpd has had. */
+static apr_status_t settle_role(tseed_state_t *state, registering_t *call)
+{
+    tseed_registration_t *registration = call->registration;
+    role_t role = call->role;
+
+    if (strcmp(role.host, call->host->name) != 0 && !registration->is_restored) {
+        return APR_SUCCESS;
+    }
+    if (strcmp(role.host, call->host->name) == 0) {
+        registration->has_role = call->is_same && !call->row.is_draining;
+        role.host = registration->has_role ? role.host : "";
+        role.epoch = registration->has_role ? registration->epoch : 0;
+    }
+    registration->tenure = role.tenure;
+    registration->former = role.former;
+    return write_role(state, &role);
+}
+
+static apr_status_t refuse_name(tseed_state_t *state, const tseed_host_t *host)
+{
+    return tseed_database_fail(&state->db, APR_EEXIST,
+                               "another httpd is alive as host '%s'; give each httpd a name of its "
+                               "own by TileSeedHost, and copy no state directory",
+                               host->name);
+}
+
+static apr_status_t do_register(tseed_state_t *state, void *baton)
+{
+    registering_t *call = baton;
+    const tseed_host_t *host = call->host;
+    apr_status_t rv = read_role(state, &call->role, TSEED_SQL_ROLE_HOLD);
+
+    *call->registration = (tseed_registration_t){0};
+    if (rv == APR_SUCCESS) {
+        rv = read_host(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_moment(state, &call->moment);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    call->is_same = call->row.is_there && strcmp(call->row.instance, host->instance) == 0;
+    if (call->row.is_there && !call->is_same &&
+        call->moment.now <= call->row.until + host->margin) {
+        return refuse_name(state, host);
+    }
+    rv = get_epoch(state, call);
+    if (rv == APR_SUCCESS) {
+        rv = write_host(state, call);
+    }
+    return rv == APR_SUCCESS ? settle_role(state, call) : rv;
+}
+
+apr_status_t tseed_hosts_register(tseed_state_t *state, tseed_registration_t *registration,
+                                  const tseed_host_t *host)
+{
+    registering_t call = {.registration = registration, .host = host};
+
+    return tseed_work_write(state, do_register, &call);
+}
+
+/* ---- renewing ---- */
+
+typedef struct {
+    tseed_renewal_t *renewal;
+    const tseed_host_t *host;
+    const tseed_fence_t *fence;
+} renewing_t;
+
+/* Writes a lease from now on. `renewals`: at least so many has the row. */
+static apr_status_t write_renewal(tseed_state_t *state, tseed_renewal_t *renewal,
+                                  const tseed_host_t *host, int64_t epoch, int64_t renewals)
+{
+    moment_t moment;
+    int64_t until;
+    const void *args[] = {&until, &moment.now, host->name, &epoch, &renewals};
+    tseed_rows_t rows;
+    apr_status_t rv = read_moment(state, &moment);
+
+    until = moment.now + host->lease;
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HOST_RENEW, args, state->scratch);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (!tseed_rows_next(&rows)) {
+        return fenced(state, host->name);
+    }
+    renewal->renewals = tseed_rows_int64(&rows);
+    renewal->is_draining = tseed_rows_int(&rows) != 0;
+    return APR_SUCCESS;
+}
+
+static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
+{
+    tseed_renewal_t *renewal = call->renewal;
+    int64_t others = 0;
+    moment_t moment;
+    role_t role;
+    row_t row;
+    apr_status_t rv = read_moment(state, &moment);
+
+    if (rv == APR_SUCCESS) {
+        rv = tseed_work_number(state, &others, TSEED_SQL_HOSTS_ALIVE,
+                               (const void *[]){call->host->name, &moment.now});
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_work_number(state, &renewal->newest, TSEED_SQL_ID_GET, NULL);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_role(state, &role, TSEED_SQL_ROLE_GET);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_host(state, &row, role.host, TSEED_SQL_HOST_GET);
+    }
+    if (rv == APR_SUCCESS) {
+        apr_cpystrn(renewal->active, role.host, sizeof(renewal->active));
+        renewal->others = (int)others;
+        renewal->is_silent = !row.is_there || row.until < moment.now;
+    }
+    return rv;
+}
+
+static apr_status_t do_renew(tseed_state_t *state, void *baton)
+{
+    renewing_t *call = baton;
+    apr_status_t rv = write_renewal(state, call->renewal, call->host, call->fence->epoch,
+                                    atomic_load(&call->fence->renewals));
+
+    return rv == APR_SUCCESS ? look_round(state, call) : rv;
+}
+
+apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
+                               const tseed_host_t *host, const tseed_fence_t *fence)
+{
+    return tseed_work_write(state, do_renew, &(renewing_t){renewal, host, fence});
+}
+
+/* ---- taking ---- */
+
+typedef struct {
+    int *taken;
+    tseed_registration_t *registration;
+    const tseed_host_t *host;
+} taking_t;
+
+/* Whether this host may have the role that another host has. Then that host is ousted. */
+static apr_status_t succeed(tseed_state_t *state, const taking_t *call, const role_t *role)
+{
+    const tseed_host_t *host = call->host;
+    moment_t moment;
+    row_t row;
+    apr_status_t rv = read_host(state, &row, role->host, TSEED_SQL_HOST_HOLD);
+
+    if (rv == APR_SUCCESS) {
+        rv = read_moment(state, &moment);
+    }
+    if (rv != APR_SUCCESS || !row.is_there) {
+        *call->taken = rv == APR_SUCCESS;
+        return rv;
+    }
+    *call->taken = moment.now > row.until + host->margin &&
+                   moment.now > moment.started + host->lease + host->margin;
+    return *call->taken ? oust(state, role->host) : APR_SUCCESS;
+}
+
+/* The host may have been silent itself since it renewed its lease. */
+static apr_status_t take_over(tseed_state_t *state, taking_t *call, const role_t *former)
+{
+    tseed_registration_t *registration = call->registration;
+    const role_t role = {.host = call->host->name,
+                         .epoch = registration->epoch,
+                         .tenure = registration->epoch,
+                         .former = former->tenure};
+
+    apr_status_t rv = write_role(state, &role);
+
+    registration->has_role = 1;
+    registration->tenure = role.tenure;
+    registration->former = role.former;
+    return rv == APR_SUCCESS
+               ? write_renewal(state, &(tseed_renewal_t){0}, call->host, registration->epoch, 0)
+               : rv;
+}
+
+static apr_status_t do_take(tseed_state_t *state, void *baton)
+{
+    taking_t *call = baton;
+    role_t role;
+    row_t own;
+    apr_status_t rv = read_role(state, &role, TSEED_SQL_ROLE_HOLD);
+
+    *call->taken = 0;
+    if (rv == APR_SUCCESS) {
+        rv = read_host(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (!own.is_there || own.epoch != call->registration->epoch) {
+        return fenced(state, call->host->name);
+    }
+    if (own.is_draining) {
+        return APR_SUCCESS;
+    }
+    *call->taken = !*role.host || strcmp(role.host, call->host->name) == 0;
+    if (!*call->taken) {
+        rv = succeed(state, call, &role);
+    }
+    return rv == APR_SUCCESS && *call->taken ? take_over(state, call, &role) : rv;
+}
+
+apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
+                              const tseed_host_t *host)
+{
+    return tseed_work_write(state, do_take, &(taking_t){taken, registration, host});
+}
+
+/* ---- leaving ---- */
+
+static apr_status_t end_lease(tseed_state_t *state, const tseed_fence_t *fence)
+{
+    moment_t moment;
+    apr_status_t rv = read_moment(state, &moment);
+
+    return rv == APR_SUCCESS
+               ? tseed_database_change(&state->db, NULL, TSEED_SQL_HOST_LEAVE,
+                                       (const void *[]){&moment.now, fence->host, &fence->epoch})
+               : rv;
+}
+
+static apr_status_t do_resign(tseed_state_t *state, void *baton)
+{
+    const tseed_fence_t *fence = baton;
+    role_t role;
+    apr_status_t rv = read_role(state, &role, TSEED_SQL_ROLE_HOLD);
+
+    if (rv == APR_SUCCESS && strcmp(role.host, fence->host) == 0 && role.epoch == fence->epoch) {
+        role.host = "";
+        role.epoch = 0;
+        rv = write_role(state, &role);
+    }
+    return rv;
+}
+
+/* The fence would lock the row of the host before that of the role. */
+apr_status_t tseed_hosts_resign(tseed_state_t *state, const tseed_fence_t *fence)
+{
+    tseed_fence_t *kept = state->fence_baton;
+    apr_status_t rv;
+
+    tseed_state_fence(state, NULL);
+    rv = tseed_work_write(state, do_resign, (void *)fence);
+    tseed_state_fence(state, kept);
+    return rv;
+}
+
+static apr_status_t do_leave(tseed_state_t *state, void *baton)
+{
+    return end_lease(state, baton);
+}
+
+apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
+{
+    return tseed_work_write(state, do_leave, (void *)fence);
+}
+
+/* ---- what operators see and change ---- */
+
+typedef struct {
+    tseed_host_list_t *list;
+    apr_pool_t *pool;
+} listing_t;
+
+static void add_host(const listing_t *call, tseed_rows_t *rows)
+{
+    tseed_host_row_t *host = apr_array_push(call->list->hosts);
+
+    host->name = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->machine = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->version = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->until = tseed_rows_int64(rows);
+    host->is_draining = tseed_rows_int(rows) != 0;
+    host->started = tseed_rows_int64(rows);
+    host->seen = tseed_rows_int64(rows);
+}
+
+static apr_status_t do_list(tseed_state_t *state, void *baton)
+{
+    const listing_t *call = baton;
+    tseed_rows_t rows;
+    moment_t moment = {0, 0};
+    role_t role = {.host = ""};
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_HOSTS, NULL, state->scratch);
+
+    call->list->hosts = apr_array_make(call->pool, 4, sizeof(tseed_host_row_t));
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        add_host(call, &rows);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_role(state, &role, TSEED_SQL_ROLE_GET);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = read_moment(state, &moment);
+    }
+    call->list->active = apr_pstrdup(call->pool, role.host);
+    call->list->now = moment.now;
+    for (int i = 0; i < call->list->hosts->nelts; i++) {
+        tseed_host_row_t *host = &APR_ARRAY_IDX(call->list->hosts, i, tseed_host_row_t);
+
+        host->is_dead = host->until < moment.now;
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool)
+{
+    return tseed_work_read(state, do_list, &(listing_t){list, pool});
+}
+
+typedef struct {
+    const char *name;
+    int is_draining;
+} draining_t;
+
+static apr_status_t do_drain(tseed_state_t *state, void *baton)
+{
+    const draining_t *call = baton;
+    int rows = 0;
+    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_HOST_DRAIN,
+                                            (const void *[]){&call->is_draining, call->name});
+
+    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
+}
+
+apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
+{
+    return tseed_work_write(state, do_drain, &(draining_t){name, is_draining});
+}
+
+static apr_status_t do_forget(tseed_state_t *state, void *baton)
+{
+    const apr_interval_time_t *age = baton;
+    moment_t moment;
+    int64_t before = 0;
+    apr_status_t rv = read_moment(state, &moment);
+
+    if (rv == APR_SUCCESS) {
+        before = moment.now - *age;
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_HOSTS_FORGET,
+                                   (const void *[]){&before});
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age)
+{
+    return tseed_work_write(state, do_forget, &age);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The hosts that share a database, and the role of the seeder, which one of them has.
+ *
+ *      host   name, instance, epoch, renewals, until, state, …     one row a host
+ *      role   name, host, epoch, tenure, former                    one row: the seeder's
+ *      meta   epoch                                                the last one that was given out
+ *
+ * A host registers, gets an epoch, and renews its row each second: the lease. `until` is the end of
+ * the lease by the clock of the database, and no other clock is compared with it. A host that has
+ * the role puts a fence round its writes: each transaction locks the host's row and looks whether
+ * its epoch still stands there. Who takes the role from a host that was silent turns the sign of
+ * that host's epoch in the same transaction. So a host that was taken for dead changes nothing any
+ * more, however late it comes.
+ *
+ * A tenure is a time during which one host has the role without a break. It is numbered by the
+ * epoch at which the host took the role, and lasts over restarts of the host's seeder.
+ *
+ * Each write locks the row of the role before it locks a row of a host. A database in a file has
+ * one host: there the tables are empty, and nobody calls these functions.
+ *
+ * Statuses as in tseed_state.h. Results live in the pool that a call takes.
+ */
+#ifndef TSEED_HOSTS_H
+#define TSEED_HOSTS_H
+
+#include "protocol/tseed_host_document.h"
+#include "state/tseed_state.h"
+
+/* Whether several hosts can share a database of that driver. */
+int tseed_hosts_can_share(const char *driver);
+
+/* What a host remembers of the database, all 0 at first. A database that knows less than that was
+ * restored from a backup. */
+typedef struct {
+    int64_t epoch, renewals; /* of the host's row */
+    int64_t id;              /* the newest task */
+} tseed_host_memory_t;
+
+/* A host that registers. */
+typedef struct {
+    const char *name;     /* tells hosts apart, 1 to TSEED_HOST_NAME_MAX characters */
+    const char *instance; /* tells httpds apart that have the same name */
+    const char *machine, *version;
+    apr_interval_time_t lease;  /* how long the lease lasts from each renewal on, */
+    apr_interval_time_t margin; /* and how long after its end nobody takes the role */
+    tseed_host_memory_t memory;
+} tseed_host_t;
+
+/* What a registration has come to. */
+typedef struct {
+    int64_t epoch, renewals;
+    int has_role;           /* this host had the role and keeps it */
+    int64_t tenure, former; /* then: its tenure, and the one before; 0: there was none */
+    int is_restored;        /* the database is older than what the host remembers. All that it says
+                             * of the stores was put in doubt, and ids go on above those that the
+                             * host remembers */
+} tseed_registration_t;
+
+/* Registers a host anew. Call it only while no other process of this host can have a registration:
+ * under the lock of the state directory. APR_EEXIST: another httpd with this name is alive. */
+apr_status_t tseed_hosts_register(tseed_state_t *state, tseed_registration_t *registration,
+                                  const tseed_host_t *host);
+
+/* What a renewal has seen. */
+typedef struct {
+    int64_t renewals;
+    int64_t newest;                       /* id of a task */
+    int is_draining;                      /* this host is to give its role away, and to take none */
+    int others;                           /* hosts that are alive beside this one */
+    char active[TSEED_HOST_NAME_MAX + 1]; /* who has the role; "": nobody */
+    int is_silent;                        /* that host's lease has ended */
+} tseed_renewal_t;
+
+/* Renews the lease. TSEED_EFENCED: the registration is void. */
+apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
+                               const tseed_host_t *host, const tseed_fence_t *fence);
+
+/* Takes the role if nobody has it, or if the host that has it was silent until the end of its lease
+ * and the margin. *taken says whether that is so; registration->tenure and former are set then.
+ * After a start of the database nobody takes a role for the length of a lease, because nobody could
+ * renew one before. TSEED_EFENCED as above. */
+apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
+                              const tseed_host_t *host);
+
+/* Gives the role away: anybody may take it at once. No thread of this process may change a store
+ * any more. */
+apr_status_t tseed_hosts_resign(tseed_state_t *state, const tseed_fence_t *fence);
+
+/* Ends the lease, and keeps the role if the host has it: another host may take the role after the
+ * margin. Likewise. */
+apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence);
+
+/* All hosts by name. Any process. */
+apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool);
+
+/* Says that a host is to give its roles away and to take none, or no longer. APR_NOTFOUND. Any
+ * process. */
+apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining);
+
+/* Forgets hosts without a role that were not seen for so long. */
+apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age);
+
+#endif
