@@ -15,7 +15,7 @@ const words_of = {
   heat: (heat) => `${heat} uses`,
 };
 
-/** From 0 to 1: how strong the colour of a number is. */
+/** How strong the colour of a number is, 0 to 1. */
 const strength_of = {
   share: (share) => share / 1000,
   age: (age, most) => age === null ? 1 : Math.log1p(age) / Math.log1p(most),
@@ -33,7 +33,7 @@ function paint_label(context, text, left, top) {
   context.fillText(text, left + 4, top);
 }
 
-/** Draws a property of the cells; a large cell has its number as well. */
+/** Draws a property of the cells; large cells have numbers. */
 function paint_cells(context, map, coverage, property) {
   const {cell, share, z} = coverage;
   context.save();
@@ -94,7 +94,7 @@ function paint_failure(context, map, failure) {
 
 // ---- which tile set ----
 
-/** The layer, grid set, format and parameters of an address, or the first of each. */
+/** Layer, grid set, format and parameters of an address, or the first of each. */
 function choose(words, query) {
   const layers = page.layers.layers;
   const layer = layers.find(({name}) => name === words[1]) ?? layers[0];
@@ -116,7 +116,7 @@ const entry_of = (usage, {layer, set, format, parameters}) => usage.layers
     layer.parameters.every(({name, default: value}) =>
       (one.parameters?.[name] ?? value) === (parameters[name] ?? value)));
 
-/** The function that gives a tile's address; null where no location serves the layer's tiles. */
+/** The function that gives a tile's address; null where none serves the layer's tiles. */
 function address_of({layer, set, format, parameters}) {
   const query = new URLSearchParams({...parameters, onmiss: '404'});
   return (z, x, y) => layer.tiles && `${layer.tiles
@@ -136,7 +136,7 @@ function read_box(text) {
     found[1] <= found[3] ? found : undefined;
 }
 
-/** What there is of the disk: the words, and whether that much more is too much. */
+/** What is free of the disk, and whether that much is too much. */
 function room(expected) {
   const quota = page.overview?.quota;
   const free = quota?.enabled ? quota.free?.bytes : quota?.free?.disk;
@@ -256,7 +256,7 @@ function make_form(layer, set, format, parameters, drawn) {
 
 // ---- the view ----
 
-/** The choices above the map; each leads to an address of its own. */
+/** The choices above the map; each leads to an address. */
 function choices({layer, set, format, parameters}, query) {
   const to = (more, ...names) => {
     location.hash = `${path('map', ...names)}?${new URLSearchParams(more)}`;
@@ -281,7 +281,7 @@ const level_table = ({levels}) => h('details', {key: 'levels'}, h('summary', {},
   table('What is there, by level', ['Level', 'Tiles', 'Of', 'Takes'], (levels ?? []).map((one) =>
     [one.z, one.z, count(one.tiles), count(one.possible), bytes(one.bytes)]), 'Nothing is there.'));
 
-/** The newest task with failures that nobody has retried, or the one that the address names. */
+/** The newest task with failures that nobody has retried, or the one of the address. */
 function failed_task(tasks, wanted, {set, format}) {
   return tasks.find((task) => wanted ? task.id === wanted : task.tilesFailed > 0 &&
     task.gridSetId === set.gridSetId && task.format === format.format &&

@@ -100,7 +100,7 @@ export function duration(seconds) {
   return `${Math.round(seconds)} s`;
 }
 
-/** A time as the reader's clock shows it; pointing at it shows UTC. */
+/** A time by the reader's clock; pointing at it shows UTC. */
 export function moment(text) {
   const time = text ? new Date(text) : null;
   if (!time) return '–';
@@ -139,7 +139,7 @@ async function send(address, options) {
   return answer;
 }
 
-/** Reads a document, if the last one is older than that; what has not changed is not sent again. */
+/** Reads a document, if the last is older than that; what has not changed is not sent again. */
 export async function read(address, seconds = 0) {
   const known = kept.get(address);
   if (known && Date.now() - known.at < seconds * 1000) return known.data;
@@ -177,7 +177,7 @@ export const attempt = (action) => async (event) => {
 
 // ---- what readers are told ----
 
-/** Shows a sentence until the next one, and has it read out. */
+/** Shows a sentence until the next, and has it read out. */
 export function say(sentence) {
   const said = document.getElementById('said');
   said.replaceChildren(sentence, h('button', {type: 'button', 'aria-label': 'Dismiss',
@@ -232,7 +232,7 @@ h('table', {}, h('caption', {}, caption),
     cells.map((cell) => h('td', {}, cell))))
     : h('tr', {}, h('td', {colspan: heads.length}, empty)))));
 
-/** Names and what they are: pairs; what is false or empty is left out. */
+/** Pairs of names and values; what is false or empty is left out. */
 export const facts = (rows) => h('dl', {class: 'facts', key: 'facts'},
   rows.filter((row) => row && row[1])
   .map(([name, value]) => h('div', {key: name}, h('dt', {}, name), h('dd', {}, value))));
@@ -268,7 +268,7 @@ function note_rate(rate) {
   while (rates.length && rates[0][0] < now - 600000) rates.shift();
 }
 
-/** Tells which tasks have ended or have begun to wait. */
+/** Tells which tasks have ended or begun to wait. */
 async function tell_changes(tasks) {
   const now = new Map(tasks.map((task) => [task.id, task]));
   for (const [id, before] of states) {
@@ -282,17 +282,15 @@ async function tell_changes(tasks) {
 
 function draw_strip() {
   const {seeder, tasks, tasksRunning, tasksPending, quota, upstreams} = page.overview;
-  const works = seeder.state === 'WORKING' && seeder.responding;
-  const stands_by = seeder.state === 'STANDBY' && seeder.responding && seeder.activeHost;
+  const {state, responding, activeHost} = seeder;
   const longest = Math.max(...tasks.map((task) => task.secondsRemaining ?? -1), -1);
   const ill = upstreams.filter((one) => !['WELL', 'UNASKED'].includes(one.state));
   const limit = quota?.enabled && quota.limit.bytes;
   const used = quota?.used?.bytes;
   fill(document.getElementById('strip'), [
-    h('span', {key: 's'}, badge(stands_by ? `${seeder.host} stands by, ${stands_by} works`
-      : `seeder ${works ? 'working'
-        : seeder.state === 'WORKING' ? 'silent' : seeder.state.toLowerCase().replace('_', ' ')}`,
-    works || stands_by ? 'good' : 'bad')),
+    h('span', {key: 's'}, badge(`seeder ${state === 'WORKING' && !responding ? 'silent'
+      : state.toLowerCase().replace('_', ' ')}${activeHost ? `, ${activeHost} works` : ''}`,
+    responding && (state === 'WORKING' || activeHost) ? 'good' : 'bad')),
     h('span', {key: 't'}, h('b', {}, count(tasksRunning)), ' running, ',
       h('b', {}, count(tasksPending)), ' pending'),
     h('span', {key: 'r'}, h('b', {}, short.format(seeder.tilesPerSecond)), ' tiles/s ',
@@ -355,7 +353,7 @@ async function load() {
   await tell_changes(page.overview.tasks);
 }
 
-/** Asks the server, draws, and comes again after a while; not while nobody looks. */
+/** Asks, draws, and comes again after a while; not while nobody looks. */
 export async function turn() {
   if (turning) {
     again = true;

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // A map in the space of a grid set, and a rectangle that is drawn on it.
 //
-// Columns count from the left, rows from the bottom, as in the REST interface.
+// Rows count from the bottom, as in the REST interface.
 import {h} from './page.js';
 
 /** The arithmetic of a grid set of layers.json. */

@@ -50,8 +50,7 @@ function task_table(caption, tasks, empty) {
 /** What needs somebody, the bad before the rest: kind, words, and where it is seen to. */
 function alerts({seeder, tasks, quota, upstreams}, ended) {
   const found = [];
-  if (!seeder.responding || !(seeder.state === 'WORKING' ||
-    (seeder.state === 'STANDBY' && seeder.activeHost))) {
+  if (!seeder.responding || (seeder.state !== 'WORKING' && !seeder.activeHost)) {
     found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/tasks']);
   }
   for (const {upstream, state, cause} of upstreams) {
