@@ -30,6 +30,7 @@
 #define GUARD_MILLIS   250
 #define GUARD_LOOKS    4  /* at a deadline that has passed, before the guard acts */
 #define REMEMBER_EVERY 60 /* ticks */
+#define PATIENCE       2  /* steps, one a second */
 #define FORGET_AFTER   (30 * INT64_C(86400) * APR_USEC_PER_SEC)
 
 struct tseed_lease_t {
@@ -42,7 +43,8 @@ struct tseed_lease_t {
     int is_registered;
     tseed_fence_t fence;
     tseed_renewal_t renewal; /* the last one of the main thread */
-    const char *said;        /* the host that stands before us, in the log; NULL: none was */
+    const char *said;        /* why this host stands by, in the log; NULL: it did not */
+    int patience;            /* so many steps more until the work begins */
 
     /* the threads' */
     apr_pool_t *pool;
@@ -178,6 +180,9 @@ static apr_status_t renew(tseed_lease_t *lease, tseed_state_t *state, tseed_rene
 {
     apr_status_t rv = tseed_hosts_renew(state, renewal, &lease->host, &lease->fence);
 
+    if (rv == TSEED_EFENCED) {
+        atomic_store(&lease->fence.is_broken, 1);
+    }
     if (rv == APR_SUCCESS) {
         atomic_store(&lease->fence.renewals, renewal->renewals);
         atomic_store(&lease->is_draining, renewal->is_draining);
@@ -195,6 +200,9 @@ static apr_status_t stand_by(tseed_lease_t *lease)
 
     if (rv == APR_SUCCESS && !renewal->is_draining && (!*renewal->active || renewal->is_silent)) {
         rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
+    }
+    if (rv == APR_SUCCESS && taken) {
+        lease->patience = lease->registration.has_ousted ? PATIENCE : 0;
     }
     if (rv != APR_SUCCESS || taken) {
         return rv;
@@ -233,7 +241,6 @@ static int renew_once(tseed_lease_t *lease)
     const apr_status_t rv = renew(lease, lease->state, &renewal);
 
     if (rv == TSEED_EFENCED || tseed_deadline_has_passed()) {
-        atomic_store(&lease->fence.is_broken, rv == TSEED_EFENCED);
         tseed_deadline_set(0);
         return 0;
     }
@@ -307,12 +314,18 @@ static apr_status_t begin_threads(tseed_lease_t *lease)
                : APR_ENOMEM;
 }
 
-/* The lease is renewed once more: who takes the role may have waited for it. */
+/* The lease is renewed once more: who takes the role may have waited for it. When the clock of the
+ * database was set ahead, the host that was taken for dead is alive, and finds within a second that
+ * it is not any more. So this host lets two seconds pass. */
 static apr_status_t begin_work(tseed_lease_t *lease)
 {
     const apr_time_t sent = tseed_clock_boot();
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
 
+    if (rv == APR_SUCCESS && lease->patience > 0) {
+        lease->patience--;
+        return TSEED_ESTANDBY;
+    }
     if (rv == APR_SUCCESS) {
         put_off(lease, sent);
         rv = begin_threads(lease);

@@ -17,6 +17,7 @@
 #include "seeder/tseed_parts.h"
 #include "seeder/tseed_start.h"
 #include "seeder/tseed_state_lock.h"
+#include "state/tseed_hosts.h"
 #include "upkeep/tseed_lapsed.h"
 #include "upkeep/tseed_root_claim.h"
 

@@ -391,6 +391,7 @@ static apr_status_t succeed(tseed_state_t *state, const taking_t *call, const ro
     }
     *call->taken = moment.now > row.until + host->margin &&
                    moment.now > moment.started + host->lease + host->margin;
+    call->registration->has_ousted = *call->taken;
     return *call->taken ? oust(state, role->host) : APR_SUCCESS;
 }
 

@@ -50,8 +50,9 @@ typedef struct {
 /* What a registration has come to. */
 typedef struct {
     int64_t epoch, renewals;
-    int has_role;           /* this host had the role and keeps it */
-    int64_t tenure, former; /* then: its tenure, and the one before; 0: there was none */
+    int has_role;           /* this host has the role */
+    int has_ousted;         /* it has taken the role from a host that was silent */
+    int64_t tenure, former; /* of the role, and the one before; 0: there was none */
     int is_restored;        /* the database is older than what the host remembers. All that it says
                              * of the stores was put in doubt, and ids go on above those that the
                              * host remembers */

@@ -7,9 +7,9 @@
  * A thread of its own takes the locks, because a directory on a file server that is away may block
  * the thread for ever. The thread looks again every few seconds, because the first tile makes a
  * directory and an administrator may remove one. If another seeder holds a lock at the first look,
- * that seeder may just be leaving. So the second look decides. Where hosts share the database another
- * one may have worked before, and its locks may stay for some minutes: a file server keeps them for a
- * host that is dead or stands still.
+ * that seeder may just be leaving. So the second look decides. Where hosts share the database,
+ * another host may have worked before, and its locks may stay for some minutes: a file server keeps
+ * the locks of a host that is dead or stands still.
  */
 #include "upkeep/tseed_root_claim.h"
 

@@ -198,6 +198,7 @@ static void test_hosts__a_silent_one_is_succeeded(void **data)
     assert_false(takes(two));
     set_clock(fixture, 20.001);
     assert_true(takes(two));
+    assert_true(two->registration.has_ousted);
     assert_int_equal(two->registration.former, one->registration.tenure);
     assert_int_not_equal(two->registration.tenure, one->registration.tenure);
     assert_fenced(fixture, one);
@@ -348,6 +349,7 @@ static void test_hosts__a_draining_one_is_succeeded_at_once(void **data)
     assert_int_equal(tseed_hosts_resign(one->state, &one->fence), APR_SUCCESS);
     assert_false(takes(one));
     assert_true(takes(two));
+    assert_false(two->registration.has_ousted);
     enlist(one);
     assert_false(one->registration.has_role);
     assert_int_equal(tseed_hosts_resign(two->state, &two->fence), APR_SUCCESS);
