@@ -112,10 +112,12 @@ static void remember(tseed_lease_t *lease)
 static void say_restored(const tseed_lease_t *lease)
 {
     if (lease->registration.is_restored) {
-        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "TS0081: the state database is older than what this host remembers of it: it was "
-                  "restored from a backup. Tasks are those of the backup, what the cache holds is "
-                  "counted again, and ids of new tasks go on above the last known one");
+        tseed_log(
+            TSEED_LOG_WARNING, APR_SUCCESS,
+            "TS0081: the state database is older than what this host remembers of it: a backup "
+            "was restored, or another database is in its place. Tasks are those that it has, "
+            "what the cache holds is counted again, and ids of new tasks go on above the "
+            "last known one");
     }
 }
 
@@ -308,7 +310,9 @@ static apr_status_t begin_threads(tseed_lease_t *lease)
             return rv;
         }
     }
-    lease->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (lease->over < 0) {
+        lease->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    }
     return lease->over >= 0 && begin_detached(guard, lease) && begin_detached(keep, lease)
                ? APR_SUCCESS
                : APR_ENOMEM;

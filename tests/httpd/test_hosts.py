@@ -70,6 +70,14 @@ def check_seed(hosts, httpd, number):
     assert len(hosts.tiles()) == len(TILES)
 
 
+def check_books(hosts, httpd):
+    """What is booked is what the store holds."""
+    def agree():
+        usage = httpd.get('/rest/diskquota/usage.json').json()
+        return usage['complete'] and usage['files'] == len(hosts.tiles())
+    wait_until(agree, what='books that agree with the store')
+
+
 def known(httpd):
     """hosts.json as {name: state}, and who works."""
     answer = httpd.get('/rest/hosts.json')
@@ -214,6 +222,7 @@ def test_the_host_that_works_dies(quick):
     quick.kill(one)
     quick.works(other)
     check_seed(quick, other, number)
+    check_books(quick, other)
     assert 'TS0080: host \'web2\' works on this cache from now on' in other.error_log()
     assert known(other) == ({'web1': 'DEAD', 'web2': 'ACTIVE'}, 'web2')
     one.expect(UNCLEAN)
@@ -221,6 +230,47 @@ def test_the_host_that_works_dies(quick):
     quick.stands_by(one)
     assert done(one, 'stub', zoomStop=LAST)['tilesSkipped'] == len(TILES)
     assert known(one) == ({'web1': 'STANDBY', 'web2': 'ACTIVE'}, 'web2')
+
+
+def test_three_hosts_die_in_turn(quick):
+    """Each amid a seed, and comes back: all tiles are there once, and counted once."""
+    hosts = [*two(quick), quick.add()]
+    numbers = [begin(hosts[0], 'stub', zoomStop=LAST, threadCount=2)]
+    for turn in range(3):
+        active, = [one for one in hosts if quick.state(one) == 'WORKING']
+        number = under_way(active, 1, type='reseed') if turn else numbers[0]
+        if turn:
+            numbers.append(number)
+        wait_until(lambda one=active, seed=number: task(one, seed)['tilesProcessed'] > 100,
+                   what='some tiles')
+        quick.kill(active)
+        others = [one for one in hosts if one is not active]
+        wait_until(lambda rest=others: 'WORKING' in map(quick.state, rest), what='a takeover')
+        active.expect(UNCLEAN)
+        active.start()
+        quick.stands_by(active)
+    for number in numbers:
+        document = ended(hosts[0], number)
+        made, skipped, removed, failed = counts(document)
+        assert document['state'] == 'DONE', document
+        assert (made + skipped, removed, failed) == (len(TILES), 0, 0), document
+    assert len(quick.tiles()) == len(TILES)
+    check_books(quick, hosts[0])
+
+
+def test_a_truncate_while_nobody_works(quick, upstream):
+    """It is accepted, and done by who takes over; the books of the dead host are right."""
+    one, other = two(quick)
+    upstream.always = None
+    done(one, 'stub', zoomStop=LAST)
+    quick.pause(one)
+    number = begin(other, 'stub', zoomStop=LAST, type='truncate')
+    quick.kill(one)
+    quick.works(other)
+    document = ended(other, number)
+    assert counts(document) == (0, 0, len(TILES), 0), document
+    wait_until(lambda: not quick.tiles(), what='an empty store')
+    check_books(quick, other)
 
 
 def test_a_seeder_that_stood_still_writes_nothing(quick):
