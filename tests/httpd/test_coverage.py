@@ -279,7 +279,9 @@ def test_seeder_that_hangs(httpd, upstream):
 
 def old_state(httpd):
     """Gives the database what version 8 of the schema has written for the layer `stub`, as if for
-    this server's store. The file stays: another one would be taken for a backup."""
+    this server's store. The file stays: another one would be taken for a backup. So would the
+    database, if this host remembered it."""
+    httpd.path('state/tileseed.host').unlink(missing_ok=True)
     dump = (pathlib.Path(__file__).parents[1] / 'data/state-8.sql').read_text('utf-8')
     with opened(httpd) as state:
         ((print_, root),) = state.execute('SELECT print, root FROM tileset')

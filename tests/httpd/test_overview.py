@@ -65,6 +65,7 @@ def test_an_idle_server(httpd, upstream):
     found = overview(httpd)
     seeder = found['seeder']
     assert seeder.pop('pid') == seeder_of(httpd) and TIME.fullmatch(seeder.pop('since'))
+    assert seeder.pop('host') == seeder.pop('activeHost') == os.uname().nodename
     assert seeder == {'state': 'WORKING', 'responding': True, 'starts': 1, 'tilesPerSecond': 0}
     assert found['tasks'] == [] and found['tasksComplete']
     assert (found['tasksRunning'], found['tasksPending']) == (0, 0)
