@@ -106,6 +106,9 @@ static apr_status_t forget(tseed_state_t *state, int64_t print)
         tseed_work_number(state, &id, TSEED_SQL_TILESET_FIND, (const void *[]){&print});
 
     if (rv == APR_SUCCESS) {
+        rv = tseed_work_patience(state);
+    }
+    if (rv == APR_SUCCESS) {
         rv = tseed_database_change(&state->db, NULL, TSEED_SQL_PAGES_DELETE, args);
     }
     if (rv == APR_SUCCESS) {
@@ -239,7 +242,7 @@ apr_status_t tseed_books_levels(tseed_state_t *state, apr_array_header_t **level
     levels_t call = {apr_array_make(pool, 16, sizeof(tseed_usage_level_t)), tileset};
 
     *levels = call.levels;
-    return tseed_work_read(state, load_levels, &call);
+    return tseed_work_read_long(state, load_levels, &call);
 }
 
 static apr_status_t save_page(tseed_state_t *state, void *baton)

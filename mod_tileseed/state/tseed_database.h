@@ -32,6 +32,7 @@ typedef struct {
     const char *begin;           /* a transaction that may write */
     const char *tables;          /* counts the tables named meta */
     const char *const *migrates; /* said first where the schema is changed; each gives a row */
+    const char *const *patience; /* what takes long is not given up for the rest of a transaction */
     /* by tseed_sql_t: what is said in the place of tseed_statements; NULL: the same */
     const char *const *statements;
     int has_file;  /* the database is a file of this machine: tseed_file.h, tseed_sqlite.h */

@@ -81,7 +81,7 @@ apr_status_t tseed_origin_rows_doubt(tseed_state_t *state, int64_t tileset,
 static apr_status_t doubt_levels(tseed_state_t *state, void *baton)
 {
     const origins_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
+    apr_status_t rv = tseed_work_patience(state);
 
     for (int z = 0; rv == APR_SUCCESS && z < TSEED_LEVELS_MAX; z++) {
         if (call->levels >> z & 1) {

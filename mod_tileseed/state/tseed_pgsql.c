@@ -166,6 +166,8 @@ static const char *const session[] = {
     NULL,
 };
 
+static const char *const patience[] = {"SELECT set_config('statement_timeout', '60s', true)", NULL};
+
 /* Processes that open a database at the same time migrate one after the other. The number is
  * anything that no other program takes. */
 static const char *const migrates[] = {
@@ -208,6 +210,7 @@ const tseed_sql_dialect_t tseed_pgsql_dialect = {
     .tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()"
               " AND tablename = 'meta'",
     .migrates = migrates,
+    .patience = patience,
     .statements = statements,
     .has_types = 1,
     .tries = 3,

@@ -255,7 +255,7 @@ apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id)
  * before anything else reads the file. */
 static const char *const session[] = {"PRAGMA busy_timeout = 100", "PRAGMA synchronous = FULL",
                                       NULL};
-static const char *const migrates[] = {NULL};
+static const char *const nothing[] = {NULL};
 
 static const char *path_of(tseed_database_t *db, const char *dir, const char *params)
 {
@@ -272,7 +272,8 @@ const tseed_sql_dialect_t tseed_sqlite_dialect = {
     .session = session,
     .begin = "BEGIN IMMEDIATE",
     .tables = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'meta'",
-    .migrates = migrates,
+    .migrates = nothing,
+    .patience = nothing,
     .has_file = 1,
     .tries = 2,
     .params = path_of,

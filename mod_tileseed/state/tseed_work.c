@@ -97,6 +97,29 @@ static apr_status_t read_once(tseed_state_t *state, tseed_work_t *work, void *ba
     return work(state, baton);
 }
 
+apr_status_t tseed_work_patience(tseed_state_t *state)
+{
+    return tseed_database_ask_all(&state->db, state->db.dialect->patience, state->scratch);
+}
+
+static apr_status_t read_long_once(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    apr_status_t rv;
+
+    if (state->db.dialect->has_file) {
+        return work(state, baton); /* readers keep nobody waiting, but a transaction would */
+    }
+    rv = tseed_database_begin(&state->db);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_work_patience(state);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = work(state, baton);
+    }
+    tseed_database_rollback(&state->db);
+    return rv;
+}
+
 typedef apr_status_t once_t(tseed_state_t *state, tseed_work_t *work, void *baton);
 
 static apr_status_t try_often(tseed_state_t *state, once_t *once, tseed_work_t *work, void *baton)
@@ -140,6 +163,11 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     return carry_out(state, read_once, work, baton);
+}
+
+apr_status_t tseed_work_read_long(tseed_state_t *state, tseed_work_t *work, void *baton)
+{
+    return carry_out(state, read_long_once, work, baton);
 }
 
 /* ---- transactions of several calls ---- */

@@ -26,6 +26,11 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
 /* Does work that only reads. */
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton);
 
+/* Likewise, where a statement may take longer than a server is usually given. Inside a transaction
+ * tseed_work_patience says so. */
+apr_status_t tseed_work_read_long(tseed_state_t *state, tseed_work_t *work, void *baton);
+apr_status_t tseed_work_patience(tseed_state_t *state);
+
 /* Connects if need be, and anew when the connection was lost. */
 apr_status_t tseed_work_ready(tseed_state_t *state);
 

@@ -62,7 +62,7 @@ def shared_postgres():
 @pytest.fixture
 def postgres():
     """A PostgreSQL of the test's own, to be mistreated."""
-    server = databases.Postgres()
+    server = databases.Postgres(is_own=True)
     try:
         yield server.start()
     except databases.Missing as missing:

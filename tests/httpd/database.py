@@ -24,6 +24,7 @@ NOT_INSTALLED = 77          # exit code of the script
 TABLES = 'task, tileset, page, note, meta, request, quota, failure, answer, finding'
 
 
+PATIENCE = ('statement_timeout=60s', 'lock_timeout=5s', 'idle_in_transaction_session_timeout=5min')
 NOT_THERE = (sqlite3.OperationalError, *([psycopg2.Error] if psycopg2 else []))
 
 
@@ -34,7 +35,8 @@ class Missing(Exception):
 class Postgres:
     """A private PostgreSQL. Its socket and all that it writes lie in a folder of its own."""
 
-    def __init__(self):
+    def __init__(self, is_own=False):
+        self.is_own = is_own            # a test's, which is about limits of time
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix='tileseed-pgsql-'))
         self.process = None
         self.made = 0
@@ -81,8 +83,10 @@ class Postgres:
         return name
 
     def params(self, name):
-        """How TileSeedDatabase names a database."""
-        return f'host={self.folder} user=tileseed dbname={name}'
+        """How TileSeedDatabase names a database. A busy machine gets its time."""
+        patience = '' if self.is_own else \
+            f" connect_timeout=60 options='{' '.join(f'-c {one}' for one in PATIENCE)}'"
+        return f'host={self.folder} user=tileseed dbname={name}{patience}'
 
     def crash(self):
         """Ends the server at once, without a word."""
@@ -180,7 +184,7 @@ def opened(httpd):
 
 
 @contextlib.contextmanager
-def held(httpd):
+def locked(httpd):
     """Nobody can write to the state database within."""
     with opened(httpd) as state:
         if httpd.postgres:

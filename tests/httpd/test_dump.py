@@ -7,6 +7,8 @@ import random
 import re
 import subprocess
 
+import pytest
+
 from seeding import REST, SMALL_GRID, layer
 from test_tiles import TILES
 from tileseed_httpd import one_mpm
@@ -253,6 +255,7 @@ def test_round_trip_of_random_configurations(httpd):
 
 # What a dump says
 
+@pytest.mark.sqlite
 @one_mpm
 def test_dump_without_a_layer(httpd):
     """Every default is there, and nothing else."""
@@ -262,6 +265,15 @@ def test_dump_without_a_layer(httpd):
                  'TileSeedLease 15s', f'TileSeedHost {os.uname().nodename}'):
         assert f'\n{line}\n' in text
     assert 'TileSeedDiskQuota ' not in text and '<' not in text
+
+
+@one_mpm
+def test_dump_has_no_password(httpd):
+    """Of the database's parameters all the rest is there, in the order in which it was written."""
+    text = dumped(httpd, 'TileSeedDatabase pgsql "host=db password=\'my secret\' user=a\\ b '
+                         'sslpassword=secret"\n')
+    assert '\nTileSeedDatabase pgsql "host=db password=*** user=\'a b\' sslpassword=***"\n' in text
+    assert 'secret' not in text
 
 
 @one_mpm

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from database import held as database_held
+from database import locked
 from seeding import (GRIDS, REST, SMALL_GRID, done, files, geowebcache_path, halt, layer,
                      seeder_of, stub, world)
 from test_children import children
@@ -101,7 +101,7 @@ def test_database_that_somebody_holds(httpd, upstream):
     httpd.start(REST + TILES + stub(upstream, 'TileSeedParameter STYLES default= value=night'))
     fetch(httpd, '/tiles/stub/small/7/0/0.png')
     httpd.expect('database')
-    with database_held(httpd):
+    with locked(httpd):
         fetch(httpd, '/tiles/stub/small/7/127/127.png')
         refused = fetch(httpd, '/tiles/stub/small/7/0/0.png?STYLES=night', 503)
         assert 'state database' in refused.text
@@ -118,7 +118,7 @@ def test_empty_tile_while_somebody_holds_the_database(httpd, upstream):
     upstream.always = Fault('status', 404)
     empty = fetch(httpd, '/tiles/stub/small/7/0/0.png')
     httpd.expect('database')
-    with database_held(httpd):
+    with locked(httpd):
         assert fetch(httpd, '/tiles/stub/small/7/100/100.png').body == empty.body
 
 

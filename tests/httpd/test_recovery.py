@@ -21,6 +21,7 @@ def change_state(httpd, directory, file):
     state.chmod(directory)
 
 
+@pytest.mark.sqlite
 def test_state_that_was_readonly(httpd, upstream):
     """A child that opened the database while it could not be written changes it afterwards."""
     httpd.expect('readonly|read-only|Permission denied|state dir|state database')

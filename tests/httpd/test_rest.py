@@ -743,6 +743,7 @@ def test_unused_module_is_silent(httpd):
     assert not httpd.path('state').exists()
 
 
+@pytest.mark.sqlite
 @one_mpm
 def test_state_that_cannot_be_written(httpd, upstream):
     """503 with Retry-After, a sentence, and the reason in the log alone."""

@@ -5,6 +5,8 @@ import html
 import json
 import re
 
+import pytest
+
 from quota import agrees, put
 from seeding import REST, begin, done, stub
 from tileseed_httpd import one_mpm, wait_until
@@ -107,6 +109,7 @@ def test_section_that_is_switched_off(httpd, upstream):
     assert values(httpd) == {} and section(httpd) == ''
 
 
+@pytest.mark.sqlite
 @one_mpm
 def test_state_that_cannot_be_used(httpd, upstream):
     """The seeder's state is said, and what can't be read is left out."""

@@ -265,6 +265,24 @@ static void test_pgsql__gives_up_what_takes_too_long(void **data)
         text(fixture, "SELECT current_setting('idle_in_transaction_session_timeout')"), "10s");
 }
 
+static apr_status_t read_timeout(tseed_state_t *state, void *baton)
+{
+    return tseed_database_ask(&state->db, baton, "SELECT current_setting('statement_timeout')",
+                              state->scratch);
+}
+
+/* Sums of all pages, for example, of millions of them. */
+static void test_pgsql__waits_for_what_may_take_long(void **data)
+{
+    const fixture_t *fixture = *data;
+    const char *timeout;
+
+    assert_int_equal(tseed_work_read_long(fixture->state, read_timeout, &timeout), APR_SUCCESS);
+    assert_string_equal(timeout, "1min");
+    assert_int_equal(tseed_work_read(fixture->state, read_timeout, &timeout), APR_SUCCESS);
+    assert_string_equal(timeout, "3s");
+}
+
 /* The last one holds the lock that accepting a task takes. */
 static void test_pgsql__a_change_gives_up_waiting_for_a_lock(void **data)
 {
@@ -506,6 +524,7 @@ int main(void)
         TEST(an_end_that_was_recorded_before_is_no_termination),
         TEST(says_where_nobody_listens),
         TEST(gives_up_what_takes_too_long),
+        TEST(waits_for_what_may_take_long),
         TEST(a_change_gives_up_waiting_for_a_lock),
         TEST(what_was_accepted_is_on_the_disk),
         TEST(many_may_find_it_empty_at_once),
