@@ -57,16 +57,48 @@ static int is_lost(const tseed_retry_t *retry, const tseed_job_t *job, apr_time_
            now - job->first_failed > retry->context->settings->give_up;
 }
 
+/* Returns whether the upstream has answered anything since the job's failure, and so was not away.
+ */
+static int was_there(const tseed_retry_t *retry, const tseed_job_t *job)
+{
+    tseed_outlook_t outlook;
+
+    tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
+    return job->doubted && outlook.heard > job->doubted;
+}
+
+/* Counts a failure that was in doubt once it is in doubt no more. */
+static void settle(const tseed_retry_t *retry, tseed_job_t *job)
+{
+    if (!job->joined && was_there(retry, job)) {
+        job->attempts++;
+        job->doubted = 0;
+    }
+}
+
+/* When the upstream fails at nothing but this job, an earlier failure is settled only by the answer
+ * to a probe, after which the job was sent, and failed, again. */
+static void doubt(const tseed_retry_t *retry, tseed_job_t *job)
+{
+    const tseed_transfer_t *transfer = &job->transfer;
+
+    settle(retry, job);
+    job->doubted =
+        transfer->http_status != 429 && transfer->retry_after == 0 ? transfer->ended : 0;
+}
+
 void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 {
-    int is_away = job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY;
-
     tseed_failures_note(job->run, job->cause, now);
     for (tseed_job_t *one = job; one; one = one->joined) {
         one->first_failed = one->tries++ ? one->first_failed : now;
     }
-    job->in_doubt = is_away && job->transfer.http_status != 429 && job->transfer.retry_after == 0;
-    job->attempts += !is_away;
+    if (job->stage == TSEED_STAGE_FETCH && job->transfer.result == TSEED_FETCH_AWAY) {
+        doubt(retry, job);
+    } else {
+        job->attempts++;
+        job->doubted = 0;
+    }
     if (!job->joined && is_lost(retry, job, now)) {
         tseed_failures_give_up(retry->failures, job);
     } else {
@@ -75,28 +107,23 @@ void tseed_retry_put(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 }
 
 /* A request for several metatiles may have been too much for the upstream, which was there. */
-static void part(tseed_retry_t *retry, tseed_job_t *leader, int was_there)
+static void part(tseed_retry_t *retry, tseed_job_t *leader)
 {
-    if (was_there) {
+    if (was_there(retry, leader)) {
         tseed_sizing_fail(retry->sizing, leader);
     }
+    leader->doubted = 0; /* the request was: its metatiles are not */
     tseed_join_part(&leader->run->wanted, leader);
 }
 
-/* Takes a job out of the list when it is due. If the upstream has answered anything since the job's
- * failure, the upstream was not away. */
+/* Takes a job out of the list when it is due. */
 static void leave(tseed_retry_t *retry, tseed_job_t *job, apr_time_t now)
 {
-    tseed_outlook_t outlook;
-    int was_there;
-
-    tseed_fetcher_outlook(retry->context->fetcher, &outlook, job->transfer.upstream);
-    was_there = job->in_doubt && outlook.heard > job->transfer.ended;
     if (job->joined) {
-        part(retry, job, was_there);
+        part(retry, job);
         return;
     }
-    job->attempts += was_there;
+    settle(retry, job);
     if (is_lost(retry, job, now)) {
         tseed_failures_give_up(retry->failures, job);
     } else {

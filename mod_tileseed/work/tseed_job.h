@@ -112,7 +112,8 @@ typedef struct tseed_job_t {
     int follows;  /* likewise: the answer of another run's request, pipeline/tseed_sharing.h */
     int attempts; /* fetches that failed and count */
     int tries;    /* all that failed */
-    int in_doubt; /* the last one counts if the upstream answers anything else meanwhile */
+    apr_time_t doubted; /* when a failure ended that counts if the upstream answers anything after
+                         * it; 0: there is none */
     apr_time_t first_failed; /* monotonic */
     apr_time_t due;          /* monotonic: when it leaves the list `to_retry`; when a job of waiting
                               * requests may have room at last; 0: neither */

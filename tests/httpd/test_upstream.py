@@ -78,6 +78,18 @@ def test_failures_are_counted_one_by_one(httpd, upstream):
 
 
 @one_mpm
+def test_the_last_metatile_is_answered_as_if_the_upstream_were_away(httpd, upstream):
+    """Only probes tell that the upstream is there; the metatile is lost all the same."""
+    httpd.expect(SUMMARY)
+    httpd.expect(AWAY)
+    httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream))
+    upstream.decide = lambda asked: Fault('status', 503) if asked['BBOX'].startswith('750') else None
+    document = done(httpd, 'stub', zoomStart=3, zoomStop=3, tileFailureRetryWaitTime=1)
+    assert counts(document) == (64 - 16, 0, 0, 16)
+    assert [attempts for *_, attempts in failures(httpd, document['id'])] == [2] * 4
+
+
+@one_mpm
 def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
     """Tasks say that they wait, other tasks get their threads, and all end without a failure."""
     httpd.expect(SUMMARY)

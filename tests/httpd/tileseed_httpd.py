@@ -113,14 +113,16 @@ class Answer:
 
 
 def wait_until(condition, timeout=PATIENCE, what='the condition'):
-    """Waits until condition() is true and returns what it returned."""
-    deadline = time.monotonic() + timeout
+    """Waits until condition() is true and returns what it returned. To ask costs time that all tests
+    share, so the longer a wait the longer the pause."""
+    start = time.monotonic()
     while True:
         result = condition()
         if result:
             return result
-        assert time.monotonic() < deadline, f'{what} did not come true within {timeout} s'
-        time.sleep(0.02)
+        waited = time.monotonic() - start
+        assert waited < timeout, f'{what} did not come true within {timeout} s'
+        time.sleep(min(max(0.02, waited / 10), 0.3))
 
 
 def free_port():

@@ -206,6 +206,43 @@ static void test_retry__an_upstream_that_was_not_away_makes_it_an_attempt(void *
     end(job);
 }
 
+/* The answer comes while the job is sent again already: a probe has found out that the upstream is
+ * there. */
+static void test_retry__an_answer_between_two_failures_makes_the_first_an_attempt(void **state)
+{
+    tseed_job_t *job = away_job();
+
+    (void)state;
+    job->transfer.ended = 1; /* what the upstream has answered, it has at 0 */
+    tseed_retry_put(retry, job, NOW);
+    tseed_retry_release(retry, job->due);
+    assert_int_equal(job->attempts, 0);
+    assert_ptr_equal(tseed_queue_take(&run.wanted), job);
+    job->doubted = -1; /* as if it had answered since */
+    tseed_retry_put(retry, job, NOW);
+    assert_int_equal(job->attempts, 1);
+    assert_int_equal(job->doubted, 1);
+    run.to_retry = NULL;
+    end(job);
+}
+
+/* The failures before it may have been the upstream's. */
+static void test_retry__an_answer_to_the_job_itself_settles_no_earlier_failure(void **state)
+{
+    tseed_job_t *job = away_job();
+
+    (void)state;
+    tseed_retry_put(retry, job, NOW);
+    run.to_retry = NULL;
+    job->doubted = -1;
+    job->transfer.result = TSEED_FETCH_FAILED;
+    tseed_retry_put(retry, job, NOW);
+    assert_int_equal(job->attempts, 1);
+    assert_int_equal(job->doubted, 0);
+    run.to_retry = NULL;
+    end(job);
+}
+
 static void test_retry__a_pause_that_was_asked_for_is_no_attempt(void **state)
 {
     tseed_job_t *busy = away_job(), *limited = away_job();
@@ -296,6 +333,8 @@ int main(void)
         TEST(test_retry__the_first_that_is_due_comes_first),
         TEST(test_retry__an_upstream_that_stays_away_is_no_attempt),
         TEST(test_retry__an_upstream_that_was_not_away_makes_it_an_attempt),
+        TEST(test_retry__an_answer_between_two_failures_makes_the_first_an_attempt),
+        TEST(test_retry__an_answer_to_the_job_itself_settles_no_earlier_failure),
         TEST(test_retry__a_pause_that_was_asked_for_is_no_attempt),
         TEST(test_retry__has_an_end_however_long_the_upstream_is_away),
         TEST(test_retry__a_request_for_several_metatiles_comes_back_in_parts),
