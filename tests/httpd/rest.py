@@ -73,7 +73,7 @@ def checked(answer, head=False):
     if answer.status >= 400 and not head:
         assert kind(answer) == PLAIN, what
         assert answer.body.strip() == answer.body != b'', what
-        assert b'/tmp/' not in answer.body and b'<html' not in answer.body, what
+        assert b'tileseed-test-' not in answer.body and b'<html' not in answer.body, what
     return answer
 
 

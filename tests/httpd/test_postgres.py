@@ -24,8 +24,8 @@ psycopg2 = pytest.importorskip('psycopg2', reason='python3-psycopg2 is not insta
 
 LAST = 5
 TILES = GRIDS['small'].between(0, LAST)
-TROUBLE = (r'state database|state dir|can\'t (?:record|terminate|tell|say|show|change|read)'
-           r'|TS0042|TS0043|TS0057')
+TROUBLE = (r'state database|state dir|can\'t (?:record|terminate|tell|say|show|change|read|renew)'
+           r'|TS0042|TS0043|TS0057|TS0083|TS0084')
 LONG = 15       # seconds that a database stands still, more than the seeder may be silent
 
 pytestmark = [one_mpm, pytest.mark.parametrize('database', ['pgsql'], indirect=True)]
@@ -146,7 +146,7 @@ def test_server_that_stands_still(httpd, postgres, slow):
     afterwards."""
     httpd.expect(TROUBLE)
     httpd.start(REST + TILES_LOCATION + stub(slow) +
-                'TileSeedHangTimeout 5s\n')
+                'TileSeedHangTimeout 5s\nTileSeedLease 5m\n')
     number = begin(httpd, 'stub', zoomStop=LAST, threadCount=4)
     progress(httpd, number, len(TILES) // 10)
     seeder = seeder_of(httpd)
