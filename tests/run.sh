@@ -13,19 +13,8 @@ build=$(cd "$1" && pwd -P)
 passed=0 failed=0 skipped=0
 logs=()   # of the suites that failed
 runner=() # what make is run by
-jobs=$((3 * $(nproc)))   # tests wait most of their time
+jobs=$((3 * $(nproc))) # tests wait most of their time
 export PYTHONDONTWRITEBYTECODE=1
-
-# The folders of tests lie in memory where that has room for them and runs programs: thousands of
-# files that are made and removed again cost a disk's file system half of a test's time.
-in_memory() {
-    local bytes options
-    read -r bytes options < <(findmnt -bno AVAIL,OPTIONS --target /dev/shm 2>/dev/null) || return 1
-    [ "${bytes:-0}" -ge $((4 << 30)) ] && [[ ! ,$options, =~ ,noexec, ]] && [ -w /dev/shm ]
-}
-if [ -z "${TMPDIR:-}" ] && in_memory; then
-    export TMPDIR=/dev/shm
-fi
 
 say() {
     printf '%s\n' "== $*"
@@ -101,9 +90,21 @@ pass_alone() {
         HTTPD_TESTS="$(printf "'%s' " "${failed[@]}")" 2>&1 | tee "$1.again"
 }
 
+# The folders of tests lie in memory where that has room for them and runs programs: thousands of
+# files that are made and removed again cost a disk's file system half of a test's time.
+in_memory() {
+    local bytes options
+    read -r bytes options < <(findmnt -bno AVAIL,OPTIONS --target /dev/shm 2>/dev/null) || return 1
+    [ "${bytes:-0}" -ge $((4 << 30)) ] && [[ ! ,$options, =~ ,noexec, ]] && [ -w /dev/shm ]
+}
+
 # The module in httpd, with flags of pytest
 run_httpd() {
     local log=$build/check-httpd.log
+
+    if [ -z "${TMPDIR:-}" ] && in_memory; then
+        local -x TMPDIR=/dev/shm
+    fi
     if make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$log" ||
         ! pass_alone "$log"; then
         count_pytest "$log"

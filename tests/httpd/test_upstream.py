@@ -83,7 +83,8 @@ def test_the_last_metatile_is_answered_as_if_the_upstream_were_away(httpd, upstr
     httpd.expect(SUMMARY)
     httpd.expect(AWAY)
     httpd.start(REST + 'TileSeedRetries 1\n' + stub(upstream))
-    upstream.decide = lambda asked: Fault('status', 503) if asked['BBOX'].startswith('750') else None
+    away = Fault('status', 503)
+    upstream.decide = lambda asked: away if asked['BBOX'].startswith('750') else None
     document = done(httpd, 'stub', zoomStart=3, zoomStop=3, tileFailureRetryWaitTime=1)
     assert counts(document) == (64 - 16, 0, 0, 16)
     assert [attempts for *_, attempts in failures(httpd, document['id'])] == [2] * 4

@@ -113,8 +113,8 @@ class Answer:
 
 
 def wait_until(condition, timeout=PATIENCE, what='the condition'):
-    """Waits until condition() is true and returns what it returned. To ask costs time that all tests
-    share, so the longer a wait the longer the pause."""
+    """Waits until condition() is true and returns what it returned. To ask costs time that all
+    tests share, so the longer a wait the longer the pause."""
     start = time.monotonic()
     while True:
         result = condition()
