@@ -2,11 +2,9 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The disk usage over REST, and the reconcile: what is said, to whom, and what is mended."""
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import tempfile
 
 import pytest
 
@@ -15,7 +13,7 @@ from quota import agrees, disk, known, put, size, usage
 from rest import JSON, ask, kind
 from seeding import (FEW, GRIDS, REST, done, files, geowebcache_path, halt, layer, parameter_hash,
                      seeder_of, stub, world)
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import folder_elsewhere, one_mpm, wait_until
 
 OTHER = ('TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small',
          'TileSeedMetatile 2x2')
@@ -225,7 +223,7 @@ def test_reconcile(httpd, upstream):
 @pytest.fixture
 def overlay(httpd):
     """The cache on an overlay of two file systems, where a directory's device is not its files'."""
-    above = pathlib.Path(tempfile.mkdtemp(dir='/dev/shm'))
+    above = folder_elsewhere()
     below, cache = httpd.folder('below'), httpd.folder('cache')
     for name in ('upper', 'work'):
         (above / name).mkdir()

@@ -3,13 +3,12 @@
 """What the state database calls made is on the disk before."""
 import os
 import shutil
-import tempfile
 
 import pytest
 
 from database import opened
 from seeding import REST, begin, done, ended, layer, stub, task
-from tileseed_httpd import wait_until
+from tileseed_httpd import folder_elsewhere, wait_until
 from upstream import Fault
 
 WAITS, FAILS, WORKS = 1, 2, 0
@@ -19,7 +18,7 @@ DONE = 2                                        # as the database says it
 @pytest.fixture
 def elsewhere(httpd):
     """A directory of another file system."""
-    path = tempfile.mkdtemp(dir='/dev/shm', prefix='tileseed-test-')
+    path = folder_elsewhere()
     if httpd.user:
         os.chown(path, httpd.user[1], httpd.user[2])
     yield path
@@ -60,7 +59,7 @@ def test_a_task_is_done_when_its_tiles_are_safe(httpd, upstream, elsewhere):
     shows what is made. The database knows nothing of it, whatever is recorded meanwhile."""
     httpd.expect('has been writing for more than 10 s')
     other = layer('other', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small')
-    mischief, number = start(httpd, upstream, other.replace('@ROOT@/cache', elsewhere))
+    mischief, number = start(httpd, upstream, other.replace('@ROOT@/cache', str(elsewhere)))
     done(httpd, 'other', zoomStop=3)
     wait_until(lambda: 'has been writing' in (task(httpd, number)['reason'] or ''), what='a reason')
     assert task(httpd, number)['state'] == 'RUNNING'

@@ -125,6 +125,14 @@ def wait_until(condition, timeout=PATIENCE, what='the condition'):
         time.sleep(min(max(0.02, waited / 10), 0.3))
 
 
+def folder_elsewhere():
+    """A new folder on another file system than that of the tests' folders."""
+    here = os.stat(tempfile.gettempdir()).st_dev
+    place = next(place for place in ('/dev/shm', '/tmp', '/var/tmp', TOP)
+                 if os.stat(place).st_dev != here)
+    return pathlib.Path(tempfile.mkdtemp(dir=place, prefix='tileseed-test-'))
+
+
 def free_port():
     """A port of 127.0.0.1 that nobody listens on, and that the kernel gives to no client while an
     httpd is away for a moment."""
