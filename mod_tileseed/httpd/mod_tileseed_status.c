@@ -23,7 +23,7 @@ static const char *const seeder_states[] = {
     [TSEED_SEEDER_STARTING] = "starting",
     [TSEED_SEEDER_WORKING] = "working",
     [TSEED_SEEDER_LOCKED_OUT] = "locked out: another seeder holds the state directory",
-    [TSEED_SEEDER_NO_STATE] = "waiting: the state directory can't be used",
+    [TSEED_SEEDER_NO_STATE] = "waiting: the state directory or the state database can't be used",
     [TSEED_SEEDER_STOPPED] = "stopped",
     [TSEED_SEEDER_STANDBY] = "standing by",
 };

@@ -365,7 +365,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         .parts = tseed_parts_create(setup, pool),
         .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
     };
-    tseed_start_t start = {setup, seeder->parts, &seeder->lock, 0};
+    tseed_start_t start = {.setup = setup, .parts = seeder->parts, .lock = &seeder->lock};
     tseed_exit_t exit_code;
     apr_status_t rv;
 

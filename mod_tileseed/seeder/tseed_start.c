@@ -3,6 +3,7 @@
 /* The start of a seeder. What has been got is kept for the next try. */
 #include "seeder/tseed_start.h"
 
+#include <apr_strings.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -24,6 +25,15 @@ typedef struct {
     const char *words; /* for clients */
 } obstacle_t;
 
+static const char *why_no_state(const tseed_start_t *start, apr_status_t rv)
+{
+    if (rv == APR_EEXIST) {
+        return "another httpd has the name of this host";
+    }
+    return start->has_lock ? "the state database can't be used"
+                           : "the state directory can't be used";
+}
+
 static obstacle_t obstacle_of(const tseed_start_t *start, apr_status_t rv)
 {
     const tseed_parts_t *parts = start->parts;
@@ -35,9 +45,7 @@ static obstacle_t obstacle_of(const tseed_start_t *start, apr_status_t rv)
     if (rv == TSEED_ESTANDBY) {
         return (obstacle_t){TSEED_SEEDER_STANDBY, tseed_lease_standby(parts->lease)};
     }
-    return (obstacle_t){TSEED_SEEDER_NO_STATE, rv == APR_EEXIST
-                                                   ? "another httpd has the name of this host"
-                                                   : "the state directory can't be used"};
+    return (obstacle_t){TSEED_SEEDER_NO_STATE, why_no_state(start, rv)};
 }
 
 /* From now on a thread beats whenever the main thread waits for a server. */
@@ -60,6 +68,7 @@ static apr_status_t try_for_role(tseed_start_t *start)
     apr_status_t rv = tseed_state_lock_take(start->lock, parts->context->pool);
 
     start->is_locked_out = tseed_state_lock_is_held(start->lock, rv);
+    start->has_lock = rv == APR_SUCCESS;
     if (rv == APR_SUCCESS) {
         tseed_integrity_check_begin(parts->integrity_check);
     }
@@ -148,6 +157,19 @@ static int wait_for_stop(const tseed_seeder_setup_t *setup, int milliseconds, in
     return fds[0].revents || tseed_start_is_orphan(setup);
 }
 
+static const char *what_fails(const tseed_start_t *start)
+{
+    const tseed_context_t *context = start->parts->context;
+
+    if (start->has_lock) {
+        return "can't use the state database";
+    }
+    return apr_pstrcat(context->scratch,
+                       start->is_locked_out ? "another seeder holds the state directory "
+                                            : "can't use the state directory ",
+                       context->settings->state_dir, NULL);
+}
+
 /* The lease says itself who works, and the state why it can't be opened. */
 static void say_obstacle(const tseed_start_t *start, const obstacle_t *obstacle, apr_status_t rv)
 {
@@ -156,11 +178,8 @@ static void say_obstacle(const tseed_start_t *start, const obstacle_t *obstacle,
 
     tseed_board_seeder_state_set(parts->context->board, obstacle->state, tseed_clock_monotonic());
     if (obstacle->state != TSEED_SEEDER_STANDBY) {
-        tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s %s%s%s; seeding waits until that has changed",
-                  obstacle->state == TSEED_SEEDER_LOCKED_OUT
-                      ? "another seeder holds the state directory"
-                      : "can't use the state directory",
-                  parts->context->settings->state_dir, *reason ? ": " : "", reason);
+        tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s%s%s; seeding waits until that has changed",
+                  what_fails(start), *reason ? ": " : "", reason);
     }
 }
 

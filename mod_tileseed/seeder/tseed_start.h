@@ -20,6 +20,7 @@ typedef struct {
     tseed_parts_t *parts;
     tseed_state_lock_t *lock; /* to be taken */
     int is_locked_out;        /* another process holds it */
+    int has_lock;             /* this one does */
 } tseed_start_t;
 
 /* Whether the process that started this one is gone. */
