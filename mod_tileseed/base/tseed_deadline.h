@@ -10,8 +10,11 @@
 
 #include <apr_time.h>
 
-/* Sets the deadline or puts it off, by tseed_clock_boot; 0: it has passed. */
+/* Sets the deadline or puts it off, by tseed_clock_boot. */
 void tseed_deadline_set(apr_time_t deadline);
+
+/* Makes the deadline pass now, for good. */
+void tseed_deadline_pass(void);
 
 /* Whether the deadline has passed. */
 int tseed_deadline_has_passed(void);

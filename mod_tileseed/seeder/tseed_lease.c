@@ -43,6 +43,8 @@ struct tseed_lease_t {
     int is_registered;
     tseed_fence_t fence;
     tseed_renewal_t renewal; /* the last one of the main thread */
+    apr_time_t heard;        /* when that was answered, by tseed_clock_boot; 0: never */
+    apr_time_t deaf_until;   /* the last time that none was for long; 0: there was none */
     const char *said;        /* why this host stands by, in the log; NULL: it did not */
     int patience;            /* so many steps more until the work begins */
 
@@ -194,13 +196,50 @@ static apr_status_t renew(tseed_lease_t *lease, tseed_state_t *state, tseed_rene
     return rv;
 }
 
+static int has_role(const tseed_lease_t *lease, const tseed_renewal_t *renewal)
+{
+    return strcmp(renewal->active, lease->host.name) == 0;
+}
+
+/* A database that was away for this host was so for others: those that work get as much time as
+ * this host would leave them after a start of the database. */
+static void note_answer(tseed_lease_t *lease)
+{
+    const apr_time_t now = tseed_clock_boot();
+
+    if (lease->heard && now - lease->heard > lease->host.margin) {
+        lease->deaf_until = now;
+    }
+    lease->heard = now;
+}
+
+static int may_judge(const tseed_lease_t *lease)
+{
+    return !lease->deaf_until ||
+           lease->heard - lease->deaf_until > lease->host.lease + lease->host.margin;
+}
+
+/* The role is this host's although it stands by when the takeover was done and its answer lost. */
+static int may_take(const tseed_lease_t *lease)
+{
+    const tseed_renewal_t *renewal = &lease->renewal;
+
+    if (has_role(lease, renewal)) {
+        return 1;
+    }
+    return !renewal->is_draining && (!*renewal->active || (renewal->is_silent && may_judge(lease)));
+}
+
 static apr_status_t stand_by(tseed_lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
     int taken = 0;
 
-    if (rv == APR_SUCCESS && !renewal->is_draining && (!*renewal->active || renewal->is_silent)) {
+    if (rv == APR_SUCCESS) {
+        note_answer(lease);
+    }
+    if (rv == APR_SUCCESS && may_take(lease)) {
         rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
     }
     if (rv == APR_SUCCESS && taken) {
@@ -242,8 +281,11 @@ static int renew_once(tseed_lease_t *lease)
     tseed_renewal_t renewal = {0};
     const apr_status_t rv = renew(lease, lease->state, &renewal);
 
-    if (rv == TSEED_EFENCED || tseed_deadline_has_passed()) {
-        tseed_deadline_set(0);
+    if (rv == APR_SUCCESS && !has_role(lease, &renewal)) {
+        atomic_store(&lease->fence.is_broken, 1);
+    }
+    if (atomic_load(&lease->fence.is_broken) || tseed_deadline_has_passed()) {
+        tseed_deadline_pass();
         return 0;
     }
     if (rv != APR_SUCCESS) {
@@ -326,6 +368,9 @@ static apr_status_t begin_work(tseed_lease_t *lease)
     const apr_time_t sent = tseed_clock_boot();
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
 
+    if (rv == APR_SUCCESS && !has_role(lease, &lease->renewal)) {
+        return TSEED_EFENCED;
+    }
     if (rv == APR_SUCCESS && lease->patience > 0) {
         lease->patience--;
         return TSEED_ESTANDBY;
@@ -383,7 +428,7 @@ int tseed_lease_is_over(const tseed_lease_t *lease)
 
 int tseed_lease_is_draining(const tseed_lease_t *lease)
 {
-    return atomic_load(&lease->is_draining);
+    return lease->registration.has_role && atomic_load(&lease->is_draining);
 }
 
 void tseed_lease_tick(tseed_lease_t *lease)
@@ -406,7 +451,7 @@ static void give_back(tseed_lease_t *lease)
     const int drains = tseed_lease_is_draining(lease);
     apr_status_t rv;
 
-    tseed_deadline_set(0);
+    tseed_deadline_pass();
     rv = drains ? tseed_hosts_resign(lease->session->state, &lease->fence)
                 : tseed_hosts_leave(lease->session->state, &lease->fence);
     if (rv == APR_SUCCESS && drains) {

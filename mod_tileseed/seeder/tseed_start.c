@@ -199,7 +199,8 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
         const int is_early = obstacle.state == TSEED_SEEDER_LOCKED_OUT && is_young;
         const int sends_away = !is_young || obstacle.state == TSEED_SEEDER_STANDBY;
 
-        if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease)) {
+        if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease) ||
+            tseed_lease_is_draining(start->parts->lease)) {
             *exit_code = TSEED_EXIT_ANEW;
             return 1;
         }

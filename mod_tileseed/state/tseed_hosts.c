@@ -369,82 +369,98 @@ apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
 /* ---- taking ---- */
 
 typedef struct {
-    int *taken;
-    tseed_registration_t *registration;
     const tseed_host_t *host;
+    int64_t epoch; /* of the host's registration */
+    /* what the transaction does; nothing of it holds before the commit */
+    int taken, has_ousted;
+    role_t role;
 } taking_t;
 
 /* Whether this host may have the role that another host has. Then that host is ousted. */
-static apr_status_t succeed(tseed_state_t *state, const taking_t *call, const role_t *role)
+static apr_status_t succeed(tseed_state_t *state, taking_t *call)
 {
     const tseed_host_t *host = call->host;
     moment_t moment;
     row_t row;
-    apr_status_t rv = read_host(state, &row, role->host, TSEED_SQL_HOST_HOLD);
+    apr_status_t rv = read_host(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
 
     if (rv == APR_SUCCESS) {
         rv = read_moment(state, &moment);
     }
     if (rv != APR_SUCCESS || !row.is_there) {
-        *call->taken = rv == APR_SUCCESS;
+        call->taken = rv == APR_SUCCESS;
         return rv;
     }
-    *call->taken = moment.now > row.until + host->margin &&
-                   moment.now > moment.started + host->lease + host->margin;
-    call->registration->has_ousted = *call->taken;
-    return *call->taken ? oust(state, role->host) : APR_SUCCESS;
+    call->taken = moment.now > row.until + host->margin &&
+                  moment.now > moment.started + host->lease + host->margin;
+    call->has_ousted = call->taken;
+    return call->taken ? oust(state, call->role.host) : APR_SUCCESS;
 }
 
 /* The host may have been silent itself since it renewed its lease. */
-static apr_status_t take_over(tseed_state_t *state, taking_t *call, const role_t *former)
+static apr_status_t take_over(tseed_state_t *state, taking_t *call)
 {
-    tseed_registration_t *registration = call->registration;
-    const role_t role = {.host = call->host->name,
-                         .epoch = registration->epoch,
-                         .tenure = registration->epoch,
-                         .former = former->tenure};
+    role_t *role = &call->role;
+    apr_status_t rv;
 
-    apr_status_t rv = write_role(state, &role);
-
-    registration->has_role = 1;
-    registration->tenure = role.tenure;
-    registration->former = role.former;
+    role->former = role->tenure;
+    role->tenure = role->epoch = call->epoch;
+    role->host = call->host->name;
+    rv = write_role(state, role);
     return rv == APR_SUCCESS
-               ? write_renewal(state, &(tseed_renewal_t){0}, call->host, registration->epoch, 0)
+               ? write_renewal(state, &(tseed_renewal_t){0}, call->host, call->epoch, 0)
                : rv;
+}
+
+/* The role is ours already when the commit of an earlier try was done and its answer was lost. That
+ * try may have ousted somebody. */
+static int has_taken(taking_t *call)
+{
+    call->taken = call->has_ousted =
+        strcmp(call->role.host, call->host->name) == 0 && call->role.epoch == call->epoch;
+    return call->taken;
 }
 
 static apr_status_t do_take(tseed_state_t *state, void *baton)
 {
     taking_t *call = baton;
-    role_t role;
     row_t own;
-    apr_status_t rv = read_role(state, &role, TSEED_SQL_ROLE_HOLD);
+    apr_status_t rv = read_role(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
-    *call->taken = 0;
+    call->taken = call->has_ousted = 0;
     if (rv == APR_SUCCESS) {
         rv = read_host(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    if (!own.is_there || own.epoch != call->registration->epoch) {
+    if (!own.is_there || own.epoch != call->epoch) {
         return fenced(state, call->host->name);
     }
-    if (own.is_draining) {
+    if (has_taken(call) || own.is_draining) {
         return APR_SUCCESS;
     }
-    *call->taken = !*role.host || strcmp(role.host, call->host->name) == 0;
-    if (!*call->taken) {
-        rv = succeed(state, call, &role);
+    call->taken = !*call->role.host || strcmp(call->role.host, call->host->name) == 0;
+    if (!call->taken) {
+        rv = succeed(state, call);
     }
-    return rv == APR_SUCCESS && *call->taken ? take_over(state, call, &role) : rv;
+    return rv == APR_SUCCESS && call->taken ? take_over(state, call) : rv;
 }
 
 apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
                               const tseed_host_t *host)
 {
-    return tseed_work_write(state, do_take, &(taking_t){taken, registration, host});
+    taking_t call = {.host = host, .epoch = registration->epoch};
+    const apr_status_t rv = tseed_work_write(state, do_take, &call);
+
+    *taken = rv == APR_SUCCESS && call.taken;
+    if (*taken) {
+        registration->has_role = 1;
+        registration->has_ousted = call.has_ousted;
+        registration->tenure = call.role.tenure;
+        registration->former = call.role.former;
+    }
+    return rv;
 }
 
 /* ---- leaving ---- */

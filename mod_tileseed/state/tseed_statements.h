@@ -39,7 +39,8 @@
 #define TSEED_SQL_HOST_ROW                                                                         \
     "SELECT instance, epoch, renewals, until, state FROM host WHERE name = %s"
 #define TSEED_SQL_HOST_HELD                                                                        \
-    "SELECT epoch FROM host WHERE name = %s AND epoch = %lld AND renewals >= %lld"
+    "SELECT epoch FROM host WHERE name = %s AND epoch = %lld AND renewals >= %lld"                 \
+    " AND EXISTS (SELECT 1 FROM role WHERE role.host = host.name AND role.epoch = host.epoch)"
 
 typedef enum {
     TSEED_SQL_ID_HOLD,

@@ -4,6 +4,7 @@
 import contextlib
 import os
 import pathlib
+import re
 import signal
 import socket
 import threading
@@ -62,6 +63,46 @@ class Proxy:
         self.go_on()
         for one in (self.listener, *self.sockets):
             one.close()
+
+
+class Cutter(Proxy):
+    """Cuts all connections when a transaction that has written the role is about to be committed,
+    and lets nobody through until it goes on."""
+
+    def __init__(self, postgres):
+        self.armed = threading.Event()
+        self.happened = threading.Event()
+        self.names = set()          # of the prepared statement, in each connection
+        super().__init__(postgres)
+
+    def writes_role(self, data):
+        """Whether a statement that writes the role is among what is sent."""
+        self.names.update(re.findall(rb'PREPARE (t\d+) [^\0]*AS UPDATE role SET host', data))
+        return any(b'\0' + name + b'\0' in data for name in self.names)
+
+    def cut(self):
+        """Ends all connections."""
+        self.flows.clear()
+        self.happened.set()
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def pump(self, source, sink):
+        wrote = False
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                wrote = wrote or self.writes_role(data)
+                if wrote and b'COMMIT\0' in data:
+                    wrote = False
+                    if self.armed.is_set() and not self.happened.is_set():
+                        self.cut()
+                        return
+                self.flows.wait()
+                sink.sendall(data)
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
 
 
 class Fleet:

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from database import opened
-from fleet import Fleet, Proxy
+from fleet import Cutter, Fleet, Proxy
 from metrics import METRICS, scrape
 from seeding import (FEW, GRIDS, REST, begin, counts, done, ended, layer, rows, seeder_of, stub,
                      task, terminate)
@@ -339,6 +339,28 @@ def test_a_database_that_is_away_for_long(quick, postgres):
     quick.works(one)
     check_seed(quick, one, number)
     assert 'TS0080: host \'web2\'' not in other.error_log()
+
+
+def test_a_takeover_that_is_not_committed(quick, postgres):
+    """It is none, whoever took over meanwhile: never do two hosts work."""
+    cutter = Cutter(postgres)
+    one, other, third = quick.add(), quick.add(proxy=cutter), quick.add()
+    for httpd in quick.hosts:
+        httpd.expect(LOST)
+        httpd.expect(UNCLEAN)
+    number = begin(third, 'stub', zoomStop=LAST, threadCount=1)
+    late = quick.pause(third)
+    cutter.armed.set()
+    quick.kill(one)
+    wait_until(cutter.happened.is_set, what='a takeover')
+    os.kill(late, signal.SIGCONT)
+    quick.works(third)
+    cutter.go_on()
+    wait_until(lambda: Fleet.seeder(other)['activeHost'] == 'web3', what='web2 to know who works')
+    assert quick.state(other) == 'STANDBY'
+    check_seed(quick, third, number)
+    assert 'TS0080' not in other.error_log()
+    cutter.close()
 
 
 def test_draining(fleet, upstream):

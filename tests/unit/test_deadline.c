@@ -47,6 +47,15 @@ static void test_deadline__that_was_seen_has_passed_for_good(void **state)
     assert_false(tseed_deadline_has_passed());
 }
 
+/* Nobody needs to have seen it. */
+static void test_deadline__that_was_made_to_pass_has_passed_for_good(void **state)
+{
+    (void)state;
+    tseed_deadline_pass();
+    tseed_deadline_set(tseed_clock_boot() + HOUR);
+    assert_true(tseed_deadline_has_passed());
+}
+
 /* Nobody had asked before it was put off: all that was done was done in time. */
 static void test_deadline__that_nobody_saw_can_be_put_off(void **state)
 {
@@ -62,6 +71,7 @@ int main(void)
         cmocka_unit_test_setup(test_deadline__never_comes_by_itself, clear),
         cmocka_unit_test_setup(test_deadline__can_be_put_off, clear),
         cmocka_unit_test_setup(test_deadline__that_was_seen_has_passed_for_good, clear),
+        cmocka_unit_test_setup(test_deadline__that_was_made_to_pass_has_passed_for_good, clear),
         cmocka_unit_test_setup(test_deadline__that_nobody_saw_can_be_put_off, clear),
     };
 

@@ -71,13 +71,13 @@ static int setup_hosts(void **data)
 
 static void enlist(member_t *member)
 {
+    tseed_state_fence(member->state, NULL);
     assert_int_equal(tseed_hosts_register(member->state, &member->registration, &member->host),
                      APR_SUCCESS);
     member->fence.host = member->host.name;
     member->fence.epoch = member->registration.epoch;
     atomic_store(&member->fence.renewals, member->registration.renewals);
     atomic_store(&member->fence.is_broken, 0);
-    tseed_state_fence(member->state, NULL);
 }
 
 static member_t *member_of(const fixture_t *fixture, const char *name)
@@ -106,6 +106,7 @@ static int takes(member_t *member)
 {
     int taken;
 
+    tseed_state_fence(member->state, NULL); /* who takes the role has none yet */
     assert_int_equal(tseed_hosts_take(member->state, &taken, &member->registration, &member->host),
                      APR_SUCCESS);
     if (taken) {
@@ -204,6 +205,56 @@ static void test_hosts__a_silent_one_is_succeeded(void **data)
     assert_fenced(fixture, one);
     assert_int_equal(writes(two), APR_SUCCESS);
     assert_string_equal(written(fixture), "two");
+}
+
+/* A host that believed in its takeover would work beside the next one. */
+static void test_hosts__a_takeover_that_fails_at_its_commit_is_none(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
+    int taken = 1;
+
+    assert_true(takes(one));
+    set_clock(fixture, 21);
+    execute(fixture, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                     " 'BEGIN RAISE EXCEPTION ''no''; END'");
+    execute(fixture, "CREATE CONSTRAINT TRIGGER refusal AFTER UPDATE ON role DEFERRABLE"
+                     " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
+    assert_int_not_equal(tseed_hosts_take(two->state, &taken, &two->registration, &two->host),
+                         APR_SUCCESS);
+    assert_false(taken || two->registration.has_role || two->registration.has_ousted);
+    assert_int_equal(writes(one), APR_SUCCESS);
+    execute(fixture, "DROP TRIGGER refusal ON role");
+    assert_true(takes(two));
+}
+
+static void test_hosts__a_takeover_whose_answer_is_lost_is_found_out(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
+    tseed_registration_t before;
+
+    assert_true(takes(one));
+    set_clock(fixture, 21);
+    before = two->registration;
+    assert_true(takes(two));
+    two->registration = before; /* as far as it knows */
+    assert_true(takes(two));
+    assert_true(two->registration.has_role && two->registration.has_ousted);
+    assert_int_equal(two->registration.former, one->registration.tenure);
+    assert_int_equal(writes(two), APR_SUCCESS);
+}
+
+static void test_hosts__who_has_not_the_role_is_fenced(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one");
+
+    assert_true(takes(one));
+    assert_int_equal(writes(one), APR_SUCCESS);
+    execute(fixture, "UPDATE role SET host = 'two'");
+    assert_int_equal(writes(one), TSEED_EFENCED);
+    assert_true(atomic_load(&one->fence.is_broken));
 }
 
 /* Who was taken for dead begins anew and stands by. */
@@ -343,7 +394,7 @@ static void test_hosts__a_draining_one_is_succeeded_at_once(void **data)
     tseed_renewal_t renewal;
 
     assert_true(takes(one));
-    assert_int_equal(tseed_hosts_drain(two->state, "one", 1), APR_SUCCESS);
+    assert_int_equal(tseed_hosts_drain(fixture->state, "one", 1), APR_SUCCESS);
     assert_int_equal(renews(one, &renewal), APR_SUCCESS);
     assert_true(renewal.is_draining);
     assert_int_equal(tseed_hosts_resign(one->state, &one->fence), APR_SUCCESS);
@@ -354,9 +405,9 @@ static void test_hosts__a_draining_one_is_succeeded_at_once(void **data)
     assert_false(one->registration.has_role);
     assert_int_equal(tseed_hosts_resign(two->state, &two->fence), APR_SUCCESS);
     assert_false(takes(one)); /* it still drains */
-    assert_int_equal(tseed_hosts_drain(two->state, "one", 0), APR_SUCCESS);
+    assert_int_equal(tseed_hosts_drain(fixture->state, "one", 0), APR_SUCCESS);
     assert_true(takes(one));
-    assert_int_equal(tseed_hosts_drain(two->state, "nobody", 1), APR_NOTFOUND);
+    assert_int_equal(tseed_hosts_drain(fixture->state, "nobody", 1), APR_NOTFOUND);
 }
 
 /* It died before it could resign. */
@@ -366,7 +417,7 @@ static void test_hosts__a_draining_one_keeps_no_role(void **data)
     member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
 
     assert_true(takes(one));
-    assert_int_equal(tseed_hosts_drain(two->state, "one", 1), APR_SUCCESS);
+    assert_int_equal(tseed_hosts_drain(fixture->state, "one", 1), APR_SUCCESS);
     enlist(one);
     assert_false(one->registration.has_role);
     assert_true(takes(two));
@@ -605,6 +656,9 @@ int main(void)
         TEST(the_first_takes_the_role),
         TEST(another_stands_by),
         TEST(a_silent_one_is_succeeded),
+        TEST(a_takeover_that_fails_at_its_commit_is_none),
+        TEST(a_takeover_whose_answer_is_lost_is_found_out),
+        TEST(who_has_not_the_role_is_fenced),
         TEST(a_revenant_stands_by),
         TEST(a_seeder_follows_its_own),
         TEST(a_name_is_one_httpds),
