@@ -145,9 +145,9 @@ def test_quota_and_reconcile_at_the_standby(fleet):
     answer = other.put('/rest/diskquota.json', json.dumps({'cacheQuotaConfiguration': {
         'enabled': True, 'globalQuota': {'value': 7, 'units': 'GiB'}}}))
     assert answer.status == 200, answer.body
-    for host in (one, other):
-        quota = host.get('/rest/diskquota.json').json()
-        assert quota['cacheQuotaConfiguration']['globalQuota']['value'] == '7', quota
+    for host in (other, one):       # who works may not have heard yet that there is another host
+        wait_until(lambda at=host: at.get('/rest/diskquota.json').json()
+                   ['cacheQuotaConfiguration']['globalQuota']['value'] == '7', what='the quota')
     wait_until(lambda: (one.get('/rest/overview.json').json()['quota'] or {}).get('limit', {})
                .get('bytes') == 7 << 30, what='the quota in force')
     assert other.post('/rest/diskquota/reconcile').status == 200
