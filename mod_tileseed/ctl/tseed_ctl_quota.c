@@ -214,6 +214,15 @@ static tseed_ctl_exit_t put_quota(const change_t *change)
     return ctl->options->is_quiet ? TSEED_CTL_DONE : get_quota(ctl);
 }
 
+/* Limits of a quota that is off limit nothing. */
+static void warn_of_off(const change_t *change)
+{
+    if (strcmp(tseed_ctl_text(change->root, "enabled", ""), "false") == 0 &&
+        !strstr(change->members, "<enabled>")) {
+        tseed_ctl_complain("the disk quota is off; switch it on: quota set enabled=true");
+    }
+}
+
 static tseed_ctl_exit_t set_quota(const tseed_ctl_t *ctl)
 {
     change_t change = {.ctl = ctl, .members = ""};
@@ -232,7 +241,14 @@ static tseed_ctl_exit_t set_quota(const tseed_ctl_t *ctl)
     for (int i = 1; !problem && (word = tseed_ctl_argument(ctl->options, i)); i++) {
         problem = set_member(&change, word);
     }
-    return problem ? tseed_ctl_misuse(problem) : put_quota(&change);
+    if (problem) {
+        return tseed_ctl_misuse(problem);
+    }
+    code = put_quota(&change);
+    if (code == TSEED_CTL_DONE) {
+        warn_of_off(&change);
+    }
+    return code;
 }
 
 tseed_ctl_exit_t tseed_ctl_run_quota(const tseed_ctl_t *ctl)

@@ -153,6 +153,8 @@ def test_kill(httpd, upstream, ctl):  # pylint: disable=redefined-outer-name
 def test_quota(httpd, ctl):  # pylint: disable=redefined-outer-name
     """Members change one by one; a task that waits for room is told by 8."""
     httpd.start(REST + world(*GRIDS) + world(*GRIDS, name='a&b'))
+    off = ctl('quota', 'set', 'globalQuota=1 GiB')
+    assert off.returncode == 0 and 'the disk quota is off' in off.stderr
     done = ctl('quota', 'set', 'enabled=true', 'globalQuota=1.5 GiB', 'layer:a&b=5 MiB,LRU')
     assert done.returncode == 0 and 'layer:a&b=5 MiB,LRU' in done.stdout, done
     assert ctl('quota', 'set', 'layer:world=8192 B,LFU').returncode == 0
