@@ -34,6 +34,15 @@ apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const ch
     return rv;
 }
 
+const tseed_driver_failure_t *tseed_driver_failure_of(const tseed_driver_failure_t *failures,
+                                                      const char *words)
+{
+    while (!strstr(words, failures->words)) {
+        failures++;
+    }
+    return failures;
+}
+
 static apr_status_t statement_failed(tseed_database_t *db, int code)
 {
     db->is_broken = db->in_transaction;

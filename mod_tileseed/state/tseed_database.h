@@ -82,6 +82,17 @@ struct tseed_database_t {
 apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* A failure that a driver tells apart by words alone. */
+typedef struct {
+    const char *words; /* a part of the driver's; "": any, the last of its table */
+    apr_status_t rv;
+    const char *advice; /* for people, behind the driver's words */
+} tseed_driver_failure_t;
+
+/* The first failure of a table whose words are among those of the driver. Any thread. */
+const tseed_driver_failure_t *tseed_driver_failure_of(const tseed_driver_failure_t *failures,
+                                                      const char *words);
+
 /* Opens db->path for this session. Nothing is prepared yet. */
 apr_status_t tseed_database_connect(tseed_database_t *db);
 

@@ -8,94 +8,14 @@
 #include <string.h>
 
 #include "base/tseed_text.h"
+#include "state/tseed_host_record.h"
 #include "state/tseed_work.h"
 
-#define SEEDER  "seeder"
 #define ID_STEP 1000 /* ids that may have been given out since the host remembered the last one */
 
 int tseed_hosts_can_share(const char *driver)
 {
     return driver && strcmp(driver, "pgsql") == 0;
-}
-
-/* ---- rows ---- */
-
-/* Microseconds since 1970. */
-typedef struct {
-    int64_t now, started; /* started: the database, if that matters */
-} moment_t;
-
-static apr_status_t read_moment(tseed_state_t *state, moment_t *moment)
-{
-    tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_CLOCK, NULL, state->scratch);
-
-    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
-        rv = APR_NOTFOUND;
-    }
-    if (rv == APR_SUCCESS) {
-        moment->now = tseed_rows_int64(&rows);
-        moment->started = tseed_rows_int64(&rows);
-    }
-    return rv;
-}
-
-typedef struct {
-    const char *host;
-    int64_t epoch, tenure, former;
-} role_t;
-
-/* `sql`: with the row locked, or as it is. */
-static apr_status_t read_role(tseed_state_t *state, role_t *role, tseed_sql_t sql)
-{
-    tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, sql, (const void *[]){SEEDER}, state->scratch);
-
-    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
-        rv =
-            tseed_database_fail(&state->db, APR_NOTFOUND, "the table role has no row '" SEEDER "'");
-    }
-    if (rv == APR_SUCCESS) {
-        role->host = tseed_rows_text(&rows);
-        role->epoch = tseed_rows_int64(&rows);
-        role->tenure = tseed_rows_int64(&rows);
-        role->former = tseed_rows_int64(&rows);
-    }
-    return rv;
-}
-
-static apr_status_t write_role(tseed_state_t *state, const role_t *role)
-{
-    const void *args[] = {role->host, &role->epoch, &role->tenure, &role->former, SEEDER};
-
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_ROLE_SET, args);
-}
-
-typedef struct {
-    int is_there;
-    const char *instance;
-    int64_t epoch, renewals, until;
-    int is_draining;
-} row_t;
-
-static apr_status_t read_host(tseed_state_t *state, row_t *row, const char *name, tseed_sql_t sql)
-{
-    tseed_rows_t rows;
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, sql, (const void *[]){name}, state->scratch);
-
-    *row = (row_t){.instance = ""};
-    if (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        row->is_there = 1;
-        row->instance = tseed_rows_text(&rows);
-        row->epoch = tseed_rows_int64(&rows);
-        row->renewals = tseed_rows_int64(&rows);
-        row->until = tseed_rows_int64(&rows);
-        row->is_draining = tseed_rows_int(&rows) != 0;
-    }
-    return rv;
 }
 
 /* From now on nothing that the host writes under its fence is done. */
@@ -141,9 +61,9 @@ typedef struct {
     tseed_registration_t *registration;
     const tseed_host_t *host;
     /* found */
-    role_t role;
-    row_t row;
-    moment_t moment;
+    tseed_role_t role;
+    tseed_host_record_t row;
+    tseed_host_moment_t moment;
     int is_same; /* the row is of this very httpd */
 } registering_t;
 
@@ -229,7 +149,7 @@ static apr_status_t write_host(tseed_state_t *state, const registering_t *call)
 static apr_status_t settle_role(tseed_state_t *state, registering_t *call)
 {
     tseed_registration_t *registration = call->registration;
-    role_t role = call->role;
+    tseed_role_t role = call->role;
 
     if (strcmp(role.host, call->host->name) != 0 && !registration->is_restored) {
         return APR_SUCCESS;
@@ -241,7 +161,7 @@ static apr_status_t settle_role(tseed_state_t *state, registering_t *call)
     }
     registration->tenure = role.tenure;
     registration->former = role.former;
-    return write_role(state, &role);
+    return tseed_role_write(state, &role);
 }
 
 static apr_status_t refuse_name(tseed_state_t *state, const tseed_host_t *host)
@@ -256,14 +176,14 @@ static apr_status_t do_register(tseed_state_t *state, void *baton)
 {
     registering_t *call = baton;
     const tseed_host_t *host = call->host;
-    apr_status_t rv = read_role(state, &call->role, TSEED_SQL_ROLE_HOLD);
+    apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
     *call->registration = (tseed_registration_t){0};
     if (rv == APR_SUCCESS) {
-        rv = read_host(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
+        rv = tseed_host_record_read(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv == APR_SUCCESS) {
-        rv = read_moment(state, &call->moment);
+        rv = tseed_host_moment_read(state, &call->moment);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -300,11 +220,11 @@ typedef struct {
 static apr_status_t write_renewal(tseed_state_t *state, tseed_renewal_t *renewal,
                                   const tseed_host_t *host, int64_t epoch, int64_t renewals)
 {
-    moment_t moment;
+    tseed_host_moment_t moment;
     int64_t until;
     const void *args[] = {&until, &moment.now, host->name, &epoch, &renewals};
     tseed_rows_t rows;
-    apr_status_t rv = read_moment(state, &moment);
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     until = moment.now + host->lease;
     if (rv == APR_SUCCESS) {
@@ -325,10 +245,10 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
 {
     tseed_renewal_t *renewal = call->renewal;
     int64_t others = 0;
-    moment_t moment;
-    role_t role;
-    row_t row;
-    apr_status_t rv = read_moment(state, &moment);
+    tseed_host_moment_t moment;
+    tseed_role_t role;
+    tseed_host_record_t row;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     if (rv == APR_SUCCESS) {
         rv = tseed_work_number(state, &others, TSEED_SQL_HOSTS_ALIVE,
@@ -338,10 +258,10 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
         rv = tseed_work_number(state, &renewal->newest, TSEED_SQL_ID_GET, NULL);
     }
     if (rv == APR_SUCCESS) {
-        rv = read_role(state, &role, TSEED_SQL_ROLE_GET);
+        rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_GET);
     }
     if (rv == APR_SUCCESS) {
-        rv = read_host(state, &row, role.host, TSEED_SQL_HOST_GET);
+        rv = tseed_host_record_read(state, &row, role.host, TSEED_SQL_HOST_GET);
     }
     if (rv == APR_SUCCESS) {
         apr_cpystrn(renewal->active, role.host, sizeof(renewal->active));
@@ -373,19 +293,19 @@ typedef struct {
     int64_t epoch; /* of the host's registration */
     /* what the transaction does; nothing of it holds before the commit */
     int taken, has_ousted;
-    role_t role;
+    tseed_role_t role;
 } taking_t;
 
 /* Whether this host may have the role that another host has. Then that host is ousted. */
 static apr_status_t succeed(tseed_state_t *state, taking_t *call)
 {
     const tseed_host_t *host = call->host;
-    moment_t moment;
-    row_t row;
-    apr_status_t rv = read_host(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
+    tseed_host_moment_t moment;
+    tseed_host_record_t row;
+    apr_status_t rv = tseed_host_record_read(state, &row, call->role.host, TSEED_SQL_HOST_HOLD);
 
     if (rv == APR_SUCCESS) {
-        rv = read_moment(state, &moment);
+        rv = tseed_host_moment_read(state, &moment);
     }
     if (rv != APR_SUCCESS || !row.is_there) {
         call->taken = rv == APR_SUCCESS;
@@ -400,13 +320,13 @@ static apr_status_t succeed(tseed_state_t *state, taking_t *call)
 /* The host may have been silent itself since it renewed its lease. */
 static apr_status_t take_over(tseed_state_t *state, taking_t *call)
 {
-    role_t *role = &call->role;
+    tseed_role_t *role = &call->role;
     apr_status_t rv;
 
     role->former = role->tenure;
     role->tenure = role->epoch = call->epoch;
     role->host = call->host->name;
-    rv = write_role(state, role);
+    rv = tseed_role_write(state, role);
     return rv == APR_SUCCESS
                ? write_renewal(state, &(tseed_renewal_t){0}, call->host, call->epoch, 0)
                : rv;
@@ -424,12 +344,12 @@ static int has_taken(taking_t *call)
 static apr_status_t do_take(tseed_state_t *state, void *baton)
 {
     taking_t *call = baton;
-    row_t own;
-    apr_status_t rv = read_role(state, &call->role, TSEED_SQL_ROLE_HOLD);
+    tseed_host_record_t own;
+    apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
     call->taken = call->has_ousted = 0;
     if (rv == APR_SUCCESS) {
-        rv = read_host(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
+        rv = tseed_host_record_read(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
     }
     if (rv != APR_SUCCESS) {
         return rv;
@@ -467,8 +387,8 @@ apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registrati
 
 static apr_status_t end_lease(tseed_state_t *state, const tseed_fence_t *fence)
 {
-    moment_t moment;
-    apr_status_t rv = read_moment(state, &moment);
+    tseed_host_moment_t moment;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     return rv == APR_SUCCESS
                ? tseed_database_change(&state->db, NULL, TSEED_SQL_HOST_LEAVE,
@@ -479,13 +399,13 @@ static apr_status_t end_lease(tseed_state_t *state, const tseed_fence_t *fence)
 static apr_status_t do_resign(tseed_state_t *state, void *baton)
 {
     const tseed_fence_t *fence = baton;
-    role_t role;
-    apr_status_t rv = read_role(state, &role, TSEED_SQL_ROLE_HOLD);
+    tseed_role_t role;
+    apr_status_t rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_HOLD);
 
     if (rv == APR_SUCCESS && strcmp(role.host, fence->host) == 0 && role.epoch == fence->epoch) {
         role.host = "";
         role.epoch = 0;
-        rv = write_role(state, &role);
+        rv = tseed_role_write(state, &role);
     }
     return rv;
 }
@@ -510,98 +430,4 @@ static apr_status_t do_leave(tseed_state_t *state, void *baton)
 apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
 {
     return tseed_work_write(state, do_leave, (void *)fence);
-}
-
-/* ---- what operators see and change ---- */
-
-typedef struct {
-    tseed_host_list_t *list;
-    apr_pool_t *pool;
-} listing_t;
-
-static void add_host(const listing_t *call, tseed_rows_t *rows)
-{
-    tseed_host_row_t *host = apr_array_push(call->list->hosts);
-
-    host->name = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->machine = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->version = apr_pstrdup(call->pool, tseed_rows_text(rows));
-    host->until = tseed_rows_int64(rows);
-    host->is_draining = tseed_rows_int(rows) != 0;
-    host->started = tseed_rows_int64(rows);
-    host->seen = tseed_rows_int64(rows);
-}
-
-static apr_status_t do_list(tseed_state_t *state, void *baton)
-{
-    const listing_t *call = baton;
-    tseed_rows_t rows;
-    moment_t moment = {0, 0};
-    role_t role = {.host = ""};
-    apr_status_t rv =
-        tseed_database_select(&rows, &state->db, TSEED_SQL_HOSTS, NULL, state->scratch);
-
-    call->list->hosts = apr_array_make(call->pool, 4, sizeof(tseed_host_row_t));
-    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
-        add_host(call, &rows);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = read_role(state, &role, TSEED_SQL_ROLE_GET);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = read_moment(state, &moment);
-    }
-    call->list->active = apr_pstrdup(call->pool, role.host);
-    call->list->now = moment.now;
-    for (int i = 0; i < call->list->hosts->nelts; i++) {
-        tseed_host_row_t *host = &APR_ARRAY_IDX(call->list->hosts, i, tseed_host_row_t);
-
-        host->is_dead = host->until < moment.now;
-    }
-    return rv;
-}
-
-apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool)
-{
-    return tseed_work_read(state, do_list, &(listing_t){list, pool});
-}
-
-typedef struct {
-    const char *name;
-    int is_draining;
-} draining_t;
-
-static apr_status_t do_drain(tseed_state_t *state, void *baton)
-{
-    const draining_t *call = baton;
-    int rows = 0;
-    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_HOST_DRAIN,
-                                            (const void *[]){&call->is_draining, call->name});
-
-    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
-}
-
-apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
-{
-    return tseed_work_write(state, do_drain, &(draining_t){name, is_draining});
-}
-
-static apr_status_t do_forget(tseed_state_t *state, void *baton)
-{
-    const apr_interval_time_t *age = baton;
-    moment_t moment;
-    int64_t before = 0;
-    apr_status_t rv = read_moment(state, &moment);
-
-    if (rv == APR_SUCCESS) {
-        before = moment.now - *age;
-        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_HOSTS_FORGET,
-                                   (const void *[]){&before});
-    }
-    return rv;
-}
-
-apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age)
-{
-    return tseed_work_write(state, do_forget, &age);
 }

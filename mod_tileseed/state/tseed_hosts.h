@@ -9,9 +9,9 @@
  * A host registers, gets an epoch, and renews its row each second: the lease. `until` is the end of
  * the lease by the clock of the database, and no other clock is compared with it. A host that has
  * the role puts a fence round its writes: each transaction locks the host's row and looks whether
- * its epoch still stands there. Who takes the role from a host that was silent turns the sign of
- * that host's epoch in the same transaction. So a host that was taken for dead changes nothing any
- * more, however late it comes.
+ * its epoch still stands there and in the role. Who takes the role from a host that was silent
+ * turns the sign of that host's epoch in the same transaction. So a host that was taken for dead
+ * changes nothing any more, however late it comes.
  *
  * A tenure is a time during which one host has the role without a break. It is numbered by the
  * epoch at which the host took the role, and lasts over restarts of the host's seeder.

@@ -28,14 +28,8 @@
 
 /* ---- failures ---- */
 
-typedef struct {
-    const char *words;
-    apr_status_t rv;
-    const char *advice;
-} failure_t;
-
 /* The words of libpq, and those of a server that speaks English. */
-static const failure_t failures[] = {
+static const tseed_driver_failure_t failures[] = {
     {"Connection refused", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
     {"No such file or directory", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
     {"starting up", ECONNREFUSED, "; it is tried again"},
@@ -59,12 +53,9 @@ static const failure_t failures[] = {
 
 static apr_status_t failed(tseed_database_t *db, const char *words)
 {
-    const failure_t *failure = failures;
+    const tseed_driver_failure_t *failure = tseed_driver_failure_of(failures, words);
     size_t length = strlen(words);
 
-    while (!strstr(words, failure->words)) {
-        failure++;
-    }
     while (length > 0 && words[length - 1] == '\n') {
         length--;
     }

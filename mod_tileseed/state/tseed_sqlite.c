@@ -19,13 +19,7 @@
 
 /* ---- failures ---- */
 
-typedef struct {
-    const char *words;
-    apr_status_t rv;
-    const char *advice;
-} failure_t;
-
-static const failure_t failures[] = {
+static const tseed_driver_failure_t failures[] = {
     {"database or disk is full", ENOSPC, ""},                   /* SQLITE_FULL */
     {"is locked", EBUSY, ""},                                   /* SQLITE_BUSY, SQLITE_LOCKED */
     {"locking protocol", EBUSY, ""},                            /* SQLITE_PROTOCOL */
@@ -39,16 +33,6 @@ static const failure_t failures[] = {
     {"", APR_EGENERAL, ""},
 };
 
-static const failure_t *failure_of(const char *words)
-{
-    const failure_t *failure = failures;
-
-    while (!strstr(words, failure->words)) {
-        failure++;
-    }
-    return failure;
-}
-
 /* SQLite calls it an I/O error when a sync or its shared index finds no room, and when a quota of
  * the file system is used up. */
 static int is_disk_full(const char *path)
@@ -59,7 +43,8 @@ static int is_disk_full(const char *path)
 }
 
 /* SQLite says "readonly" of a file system, and of a file that we may not write to. */
-static apr_status_t may_not_write(tseed_database_t *db, const char *words, const failure_t *failure)
+static apr_status_t may_not_write(tseed_database_t *db, const char *words,
+                                  const tseed_driver_failure_t *failure)
 {
     char why[TSEED_DATABASE_ERROR_SIZE];
 
@@ -72,7 +57,7 @@ static apr_status_t may_not_write(tseed_database_t *db, const char *words, const
 
 apr_status_t tseed_sqlite_failed(tseed_database_t *db, const char *words)
 {
-    const failure_t *failure = failure_of(words);
+    const tseed_driver_failure_t *failure = tseed_driver_failure_of(failures, words);
     apr_status_t rv = failure->rv;
 
     if (rv == EIO && is_disk_full(db->path)) {

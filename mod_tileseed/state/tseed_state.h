@@ -29,10 +29,10 @@
 
 typedef struct tseed_state_t tseed_state_t;
 
-/* The host has lost its registration: another host took it for dead. */
+/* The host has lost its registration or its role: another host took it for dead. */
 #define TSEED_EFENCED EOWNERDEAD
 
-/* A fence: what a host may write only while its registration stands (tseed_hosts.h). The thread
+/* A fence: what a host writes only while its registration has the role (tseed_hosts.h). The thread
  * that renews the registration and a thread that writes share it. */
 typedef struct {
     const char *host;

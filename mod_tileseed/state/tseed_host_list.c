@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Hosts as operators see and change them: any process may list and drain them. */
+#include <apr_strings.h>
+
+#include "state/tseed_host_record.h"
+#include "state/tseed_hosts.h"
+#include "state/tseed_work.h"
+
+typedef struct {
+    tseed_host_list_t *list;
+    apr_pool_t *pool;
+} listing_t;
+
+static void add_host(const listing_t *call, tseed_rows_t *rows)
+{
+    tseed_host_row_t *host = apr_array_push(call->list->hosts);
+
+    host->name = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->machine = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->version = apr_pstrdup(call->pool, tseed_rows_text(rows));
+    host->until = tseed_rows_int64(rows);
+    host->is_draining = tseed_rows_int(rows) != 0;
+    host->started = tseed_rows_int64(rows);
+    host->seen = tseed_rows_int64(rows);
+}
+
+static apr_status_t do_list(tseed_state_t *state, void *baton)
+{
+    const listing_t *call = baton;
+    tseed_rows_t rows;
+    tseed_host_moment_t moment = {0, 0};
+    tseed_role_t role = {.host = ""};
+    apr_status_t rv =
+        tseed_database_select(&rows, &state->db, TSEED_SQL_HOSTS, NULL, state->scratch);
+
+    call->list->hosts = apr_array_make(call->pool, 4, sizeof(tseed_host_row_t));
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        add_host(call, &rows);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_role_read(state, &role, TSEED_SQL_ROLE_GET);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = tseed_host_moment_read(state, &moment);
+    }
+    call->list->active = apr_pstrdup(call->pool, role.host);
+    call->list->now = moment.now;
+    for (int i = 0; i < call->list->hosts->nelts; i++) {
+        tseed_host_row_t *host = &APR_ARRAY_IDX(call->list->hosts, i, tseed_host_row_t);
+
+        host->is_dead = host->until < moment.now;
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_list(tseed_state_t *state, tseed_host_list_t *list, apr_pool_t *pool)
+{
+    return tseed_work_read(state, do_list, &(listing_t){list, pool});
+}
+
+typedef struct {
+    const char *name;
+    int is_draining;
+} draining_t;
+
+static apr_status_t do_drain(tseed_state_t *state, void *baton)
+{
+    const draining_t *call = baton;
+    int rows = 0;
+    apr_status_t rv = tseed_database_change(&state->db, &rows, TSEED_SQL_HOST_DRAIN,
+                                            (const void *[]){&call->is_draining, call->name});
+
+    return rv == APR_SUCCESS && rows == 0 ? APR_NOTFOUND : rv;
+}
+
+apr_status_t tseed_hosts_drain(tseed_state_t *state, const char *name, int is_draining)
+{
+    return tseed_work_write(state, do_drain, &(draining_t){name, is_draining});
+}
+
+static apr_status_t do_forget(tseed_state_t *state, void *baton)
+{
+    const apr_interval_time_t *age = baton;
+    tseed_host_moment_t moment;
+    int64_t before = 0;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
+
+    if (rv == APR_SUCCESS) {
+        before = moment.now - *age;
+        rv = tseed_database_change(&state->db, NULL, TSEED_SQL_HOSTS_FORGET,
+                                   (const void *[]){&before});
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_forget(tseed_state_t *state, apr_interval_time_t age)
+{
+    return tseed_work_write(state, do_forget, &age);
+}
