@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tseed_deadline.h"
 #include "store/tseed_scan.h"
 #include "store/tseed_watch.h"
 
@@ -89,13 +90,17 @@ static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
     return rv;
 }
 
-/* Names of earlier ones that are not purged yet are passed over. */
+/* Names of earlier ones that are not purged yet are passed over. The deadline may have passed since
+ * the level was surveyed. */
 static apr_status_t rename_away(int root, const char *path, int removed,
                                 const tseed_remnant_t *remnant)
 {
     char name[TSEED_REMNANT_NAME_SIZE];
     int rc = -1;
 
+    if (tseed_deadline_has_passed()) {
+        return APR_EINTR;
+    }
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
         tseed_remnant_name(name, remnant, i);
         rc = renameat(root, path, removed, name);
