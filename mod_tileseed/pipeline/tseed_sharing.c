@@ -369,7 +369,7 @@ void tseed_sharing_drain(tseed_sharing_t *sharing, const tseed_run_t *run)
     }
 }
 
-static int is_needed(const tseed_sharing_t *sharing, const tseed_shared_request_t *request)
+static int is_needed(tseed_sharing_t *sharing, const tseed_shared_request_t *request)
 {
     for (tseed_run_t *run = sharing->runs->tasks; run; run = run->next_run) {
         if (may_share(run) && may_follow(sharing, request, run)) {
