@@ -91,7 +91,7 @@ pass_alone() {
 }
 
 # The folders of tests lie in memory where that has room for them and runs programs: thousands of
-# files that are made and removed again cost a disk's file system half of a test's time.
+# files that are made and removed again cost a disk's file system a quarter of a test's time.
 in_memory() {
     local bytes options
     read -r bytes options < <(findmnt -bno AVAIL,OPTIONS --target /dev/shm 2>/dev/null) || return 1

@@ -47,28 +47,26 @@ def pytest_collection_modifyitems(config, items):
     items[:] = filter(is_wanted, items)
 
 
-@pytest.fixture(scope='session')
-def shared_postgres():
-    """The PostgreSQL of a run."""
-    server = databases.Postgres()
+def serve(server):
+    """Hands out a PostgreSQL while it runs."""
     try:
         yield server.start()
     except databases.Missing as missing:
         pytest.skip(str(missing))
     finally:
         server.end()
+
+
+@pytest.fixture(scope='session')
+def shared_postgres():
+    """The PostgreSQL of a run."""
+    yield from serve(databases.Postgres())
 
 
 @pytest.fixture
 def postgres():
     """A PostgreSQL of the test's own, to be mistreated."""
-    server = databases.Postgres(is_own=True)
-    try:
-        yield server.start()
-    except databases.Missing as missing:
-        pytest.skip(str(missing))
-    finally:
-        server.end()
+    yield from serve(databases.Postgres(is_own=True))
 
 
 @pytest.fixture
