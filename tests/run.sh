@@ -71,25 +71,6 @@ run_check() {
     count_automake "$1" "$1/$2.log"
 }
 
-# The tests in httpd that failed, a line each: LOG
-failed_tests() {
-    sed -nE 's/^(FAILED|ERROR) (tests\/httpd\/.*)$/\2/p' "$1" | sed 's/ - .*//' |
-        grep -v "'" | sort -u
-}
-
-# Tests that failed beside others run once more, one after the other, and are named: each of them
-# has a fault, be it the test's. More than three are not repeated. Returns whether all pass now: LOG
-pass_alone() {
-    local failed=()
-    mapfile -t failed < <(failed_tests "$1")
-    if [ ${#failed[@]} -eq 0 ] || [ ${#failed[@]} -gt 3 ]; then
-        return 1
-    fi
-    say "These failed beside other tests and run once more: ${failed[*]}"
-    make -s -C "$build" check-httpd HTTPD_JOBS=0 \
-        HTTPD_TESTS="$(printf "'%s' " "${failed[@]}")" 2>&1 | tee "$1.again"
-}
-
 # The folders of tests lie in memory where that has room for them and runs programs: thousands of
 # files that are made and removed again cost a disk's file system a quarter of a test's time.
 in_memory() {
@@ -102,16 +83,8 @@ in_memory() {
 run_httpd() {
     local log=$build/check-httpd.log
 
-    if [ -z "${TMPDIR:-}" ] && in_memory; then
-        local -x TMPDIR=/dev/shm
-    fi
-    if make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$log" ||
-        ! pass_alone "$log"; then
-        count_pytest "$log"
-    else
-        count "$log" $(($(pytest_number "$log" passed) + $(grep -c '^FAILED' "$log" || :))) 0 \
-            "$(($(pytest_number "$log" skipped) + 0))"
-    fi
+    make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$log" || :
+    count_pytest "$log"
 }
 
 # Makes a build of its own below the first: DIRECTORY FLAG... Says nothing unless it fails.
@@ -172,6 +145,9 @@ run_thorough() {
     run_coverage
 }
 
+if [ -z "${TMPDIR:-}" ] && in_memory; then
+    export TMPDIR=/dev/shm
+fi
 say "Unit tests, fuzz corpora, lints"
 run_check "$build" check
 say "The module in httpd"

@@ -17,7 +17,8 @@ from upstream import Fault
 
 one_mpm = pytest.mark.parametrize('mpm', tileseed_httpd.MPMS[:1], indirect=True)
 chrome = pytest.importorskip('browser', reason='python3-selenium is not installed')
-pytestmark = pytest.mark.skipif(not chrome.CHROMIUM, reason='chromium is not installed')
+pytestmark = [pytest.mark.skipif(not chrome.CHROMIUM, reason='chromium is not installed'),
+              pytest.mark.xdist_group('browser')]     # one browser for all tests
 
 EVIL = '<img src=x onerror=alert(1)>'
 PAGE = 'TileSeedPage "@ROOT@/page"'

@@ -120,8 +120,9 @@ static void add_bytes(const void *bytes, size_t length)
 /* The name below the folder of the seeder; 0: it is elsewhere. */
 static int name_of(char name[NAME_MOST], int folder, const char *path)
 {
-    const size_t top = strlen(POWER_FOLDER) + 6;
     char whole[NAME_MOST] = "", link[64];
+    const char *folder_name;
+    size_t top;
     ssize_t length = 0;
 
     if (path[0] != '/') {
@@ -134,11 +135,12 @@ static int name_of(char name[NAME_MOST], int folder, const char *path)
     }
     must((size_t)length + strlen(path) < sizeof(whole), "too long a path");
     strcpy(whole + length, path);
-    if (strncmp(whole, POWER_FOLDER, strlen(POWER_FOLDER)) != 0 || strlen(whole) <= top ||
-        whole[top] != '/') {
+    folder_name = strstr(whole, POWER_FOLDER);
+    top = strlen(POWER_FOLDER) + 6;
+    if (!folder_name || strlen(folder_name) <= top || folder_name[top] != '/') {
         return 0;
     }
-    strcpy(name, whole + top + 1);
+    strcpy(name, folder_name + top + 1);
     return 1;
 }
 

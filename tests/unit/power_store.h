@@ -22,8 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POWER_FOLDER "/tmp/tileseed-seeder-" /* and six letters more */
-#define POWER_STORE  "cache/"                /* what lies in it is the store */
+#define POWER_FOLDER "/tileseed-seeder-" /* and six letters more: the end of the folder's path */
+#define POWER_STORE  "cache/"            /* what lies in it is the store */
 
 typedef struct {
     size_t at;          /* how many notes were made before it */

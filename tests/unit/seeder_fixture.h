@@ -50,7 +50,7 @@
 
 typedef struct {
     apr_pool_t *pool;
-    char dir[64];
+    char dir[128];
     tseed_settings_t settings;
     tseed_catalog_t *catalog;
     tseed_layer_t *layer, *other;
@@ -179,9 +179,10 @@ static inline int fixture_setup(void **state)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     size_t size = tseed_board_size(SLOTS, 2);
+    const char *tmp = getenv("TMPDIR");
 
     apr_pool_create(&fixture->pool, NULL);
-    strcpy(fixture->dir, "/tmp/tileseed-seeder-XXXXXX");
+    snprintf(fixture->dir, sizeof(fixture->dir), "%s/tileseed-seeder-XXXXXX", tmp ? tmp : "/tmp");
     assert_non_null(mkdtemp(fixture->dir));
     upstream->mood = FINE;
     upstream_answer_all();
