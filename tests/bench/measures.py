@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The rows that are no comparison of seeders over one case; each yields verdicts and notes."""
+import contextlib
 import io
 import itertools
 import os
@@ -14,6 +15,7 @@ import time
 from PIL import Image
 
 from auto import auto
+from database import Missing, Postgres
 from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
@@ -150,6 +152,62 @@ def sync(rig):
                       False)
 
 
+def rows_written(server, name):
+    """The rows that were written to the tables of a database of PostgreSQL until it was left."""
+    with contextlib.closing(server.connect(name)) as connection:
+        cursor = connection.cursor()
+
+        def is_left():
+            cursor.execute('SELECT count(*) FROM pg_stat_activity WHERE datname = %s', (name,))
+            return cursor.fetchone() == (1,)        # this one
+        wait_until(is_left, what=f'the end of all other connections to {name}')
+        cursor.execute('SELECT SUM(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables')
+        return int(cursor.fetchone()[0])
+
+
+def posts(ours):
+    """Seconds that a POST takes, the median of fifty."""
+    waits = []
+    for _ in range(50):
+        begun = time.monotonic()
+        ours.post(type='reseed', zoomStop=0)
+        waits.append(time.monotonic() - begun)
+        wait_until(ours.is_idle)
+    return statistics.median(waits)
+
+
+def pgsql(rig):
+    """A seed on SQLite and one on PostgreSQL, in turn, with metatiles of 1x1, which reach the most
+    pages of the books in a second; how long a POST takes; what PostgreSQL writes while the tiles
+    of `rgba` are made."""
+    try:
+        server = Postgres(is_own=True).start(settings=('fsync=on',))
+    except Missing as missing:
+        yield f'-      {missing}'
+        return
+    case = Case('palette', ZOOM + 2, meta=1)
+    seconds, waits, rows = {None: [], server: []}, {None: [], server: []}, []
+    try:
+        for database in [None, server] * RUNS:
+            with Tileseed(rig, case, postgres=database) as ours:
+                seconds[database].append(ours.seed().seconds)
+                waits[database].append(posts(ours))
+        for _ in range(RUNS):
+            with Tileseed(rig, Case('rgba', ZOOM + 1), postgres=server) as ours:
+                taken = ours.seed().seconds
+            rows.append(rows_written(server, ours.httpd.database) / taken)
+    finally:
+        server.end()
+    yield '       pgsql        ' + '; '.join(
+        f'{"PostgreSQL" if database else "SQLite"} {case.tiles / statistics.median(times):.0f} '
+        f'tiles/s, POST {statistics.median(waits[database]) * 1000:.1f} ms'
+        for database, times in seconds.items())
+    yield verdict('pgsql', 'of the tiles/s on SQLite',
+                  statistics.median(seconds[None]) / statistics.median(seconds[server]), .97, True)
+    yield verdict('pgsql', 'ms for a POST', statistics.median(waits[server]) * 1000, 10, False)
+    yield verdict('pgsql', 'rows written in a second', statistics.median(rows), 25, False)
+
+
 def requests_per_second(url):
     """What wrk reaches."""
     done = subprocess.run(['wrk', '-t', '1', '-c', '8', '-d', '3s', url], check=True, text=True,
@@ -233,5 +291,5 @@ def pixels(rig):
 
 
 MEASURES = {measure.__name__: measure
-            for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync,
+            for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync, pgsql,
                             status, serve, post, pixels)}

@@ -55,9 +55,9 @@ class Tileseed:
     """A private httpd with the module over one empty cache. The start and the end of httpd are not
     measured."""
 
-    def __init__(self, rig, case, more=lambda cache: ''):
+    def __init__(self, rig, case, more=lambda cache: '', postgres=None):
         self.rig, self.case, self.cache, self.more = rig, case, rig.cache(), more
-        self.httpd = Httpd(MPMS[0])
+        self.httpd = Httpd(MPMS[0], postgres=postgres)
         self.pid = None
 
     def __enter__(self):

@@ -8,6 +8,7 @@ import re
 import sqlite3
 
 from clients import ALL_TILESETS, EXTENSIONS
+from database import opened
 from seeding import parameter_hash
 
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
@@ -39,6 +40,9 @@ class Books:
 
     def ask(self, sql):
         """All rows."""
+        if self.httpd.postgres:
+            with opened(self.httpd) as database:
+                return database.execute(sql).fetchall()
         path = self.httpd.path('state/tileseed.db')
         with contextlib.closing(sqlite3.connect(f'file:{path}?mode=ro', uri=True)) as database:
             return database.execute(sql).fetchall()

@@ -3,6 +3,7 @@
 """Chaos: clients that do at random what clients do, while a killer does what can happen to httpd.
 
     make chaos CHAOS_MINUTES=5 CHAOS_SEED=7 CHAOS_ACTORS=painter,leavers
+    make chaos DATABASE=pgsql
 
 When the time is over and all tasks have ended, what was answered is compared with what there is. It
 prints what it did and a line for each violation; with one or more of them it ends with status 1 and
@@ -11,6 +12,7 @@ they meet is the machine's doing.
 """
 import argparse
 import collections
+import contextlib
 import datetime
 import http.client
 import pathlib
@@ -30,6 +32,7 @@ import actors                                                            # noqa:
 from books import Books, misbooked                                       # noqa: E402
 from checker import processed, violations                                # noqa: E402
 from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
+from database import Postgres                                            # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
 from journal import Disturbance, Journal                                 # noqa: E402
 from killer import Killer                                                # noqa: E402
@@ -83,7 +86,7 @@ class Run:
     """One run: a private httpd, its clients, its killer, and the journal of it all."""
     HANG_SECONDS = 5
 
-    def __init__(self, seed, mpm=None, verbose=False, names=()):
+    def __init__(self, seed, mpm=None, verbose=False, names=(), postgres=None):
         self.seed = seed
         self.actors = names
         self.verbose = verbose
@@ -97,7 +100,7 @@ class Run:
         self.source = Source(seed)
         first = seed % len(MPMS)
         self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
-        self.httpd = Httpd(self.mpms[0])
+        self.httpd = Httpd(self.mpms[0], postgres=postgres)
         self.httpd.folder('cache')
         self.httpd.make_mischief().traces = self.httpd.folder('traces')
         if 'neighbours' in names:       # directories of a cold disk are read slowly
@@ -307,19 +310,26 @@ def main():
                         help=f'those of {",".join(actors.ACTORS)} that take part beside the usual '
                              'clients, by default %(default)s')
     parser.add_argument('--verbose', action='store_true', help='say what is disturbed when')
+    parser.add_argument('--database', choices=('sqlite3', 'pgsql'), default='sqlite3',
+                        help='of the state; a private PostgreSQL is disturbed as well')
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    run = Run(options.seed, options.mpm, options.verbose, options.actors)
-    found = ['the run was interrupted']
-    try:
-        run.play(options.minutes * 60)
-        found = run.violations()
-    finally:
-        run.finish(keep=bool(found))
-        print('\n'.join(run.report()))
-        print(f'violations {len(found)}' + (f', see {run.httpd.root}' if found else ''))
-        for line in found:
-            print(f'  {line}')
+    with contextlib.ExitStack() as stack:
+        postgres = None
+        if options.database == 'pgsql':
+            postgres = Postgres(is_own=True).start()
+            stack.callback(postgres.end)
+        run = Run(options.seed, options.mpm, options.verbose, options.actors, postgres)
+        found = ['the run was interrupted']
+        try:
+            run.play(options.minutes * 60)
+            found = run.violations()
+        finally:
+            run.finish(keep=bool(found))
+            print('\n'.join(run.report()))
+            print(f'violations {len(found)}' + (f', see {run.httpd.root}' if found else ''))
+            for line in found:
+                print(f'  {line}')
     return 1 if found else 0
 
 

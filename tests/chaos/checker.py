@@ -19,12 +19,13 @@ SEAMS = 2                   # seconds for which a disturbance may be felt after 
 
 # Which disturbances explain what: connections that were cut, changes that were refused.
 CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
-REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang')
+NO_DATABASE = ('connections_cut', 'database_crash', 'database_hang')
+REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang', *NO_DATABASE)
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
-MISSES = ENDS_OF_SEEDER + CUTS + ('graceful', 'state_removed', 'state_readonly')
+MISSES = ENDS_OF_SEEDER + CUTS + NO_DATABASE + ('graceful', 'state_removed', 'state_readonly')
 # What ends a seeder, and what keeps one from removing anything.
 NEW_SEEDERS = ENDS_OF_SEEDER + ('graceful', 'restart', 'stop_start', 'parent_kill')
-HINDRANCES = ('state_removed', 'state_readonly', 'cache_readonly')
+HINDRANCES = ('state_removed', 'state_readonly', 'cache_readonly', *NO_DATABASE)
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
 AGAIN = 10                  # seconds until a removal that failed is tried again
 CLEAN_UPS = 30              # seconds in which a busy machine comes to the end of two

@@ -11,6 +11,7 @@ import time
 
 from actors import Squeezer
 from clients import TIGHT_LIMITS, TINY_LIMITS, Accountant
+from database import opened
 from journal import Disturbance
 from seeding import seeder_of
 from tileseed_httpd import wait_until
@@ -27,6 +28,7 @@ class Killer:
         self.run = run
         self.httpd = run.httpd
         self.random = random.Random(f'{run.seed} killer')
+        self.kinds = self.KINDS | (self.PGSQL_KINDS if run.httpd.postgres else {})
         self.deck = []
         self.killed = set()         # processes that died of SIGSEGV because we sent it
 
@@ -35,14 +37,14 @@ class Killer:
         while time.time() < until:
             time.sleep(self.random.uniform(0.3, 3))
             if not self.deck:
-                self.deck = sorted(self.KINDS)
+                self.deck = sorted(self.kinds)
                 self.random.shuffle(self.deck)
             kind = self.deck.pop()
             event = Disturbance(kind, time.time())
             self.run.journal.disturbances.append(event)
             self.run.say(f'{kind}')
             try:
-                self.KINDS[kind](self)
+                self.kinds[kind](self)
             except AssertionError as error:
                 self.run.broken.append(f'{kind}: {error}')
             event.ended = time.time()
@@ -154,10 +156,35 @@ class Killer:
                        f'{limit << shift} bytes of {layer or "all layers"}')
             self.run.journal.tides.append(time.time() - begun)
 
+    # PostgreSQL
+
+    def connections_cut(self):
+        """All connections end, a few times in a row."""
+        for _ in range(self.random.randint(1, 10)):
+            with opened(self.httpd) as state:
+                state.execute('SELECT pg_terminate_backend(pid) FROM pg_stat_activity '
+                              'WHERE datname = ? AND pid <> pg_backend_pid()',
+                              (self.httpd.database,))
+            time.sleep(self.random.uniform(0, 0.3))
+
+    def database_crash(self):
+        """The server ends in the middle of everything, and comes back after a while."""
+        self.httpd.postgres.crash()
+        time.sleep(self.random.uniform(0, 8))
+        self.httpd.postgres.start()
+
+    def database_hang(self):
+        """No process of the server does anything, be it for longer than a lease is good for."""
+        self.httpd.postgres.hang()
+        time.sleep(self.random.choice((0.5, 2, 5, 20)))
+        self.httpd.postgres.go_on()
+
     KINDS = {function.__name__: function for function in (
         graceful, restart, stop_start, child_kill, parent_kill, seeder_kill, seeder_crash,
         seeder_hang, state_removed, state_readonly, cache_readonly,
         low_tide)}
+    PGSQL_KINDS = {function.__name__: function for function in (
+        connections_cut, database_crash, database_hang)}
 
 
 def kill(pid, number):

@@ -43,10 +43,11 @@ class Postgres:
         if psycopg2 is None:
             raise Missing('python3-psycopg2 is not installed')
 
-    def start(self, wait=True):
+    def start(self, wait=True, settings=()):
         """Starts the server, with what is in the folder already; returns when it answers."""
+        more = [word for setting in settings for word in ('-c', setting)]
         with open(self.folder.with_suffix('.log'), 'ab') as log:
-            self.process = subprocess.Popen(['sh', str(SCRIPT), str(self.folder)],
+            self.process = subprocess.Popen(['sh', str(SCRIPT), str(self.folder), *more],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         while wait and not self.answers():
             if self.process.poll() == NOT_INSTALLED:
