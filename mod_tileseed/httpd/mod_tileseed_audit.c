@@ -81,7 +81,8 @@ static void write_line(request_rec *r, int status)
             status == HTTP_UNAUTHORIZED && !apr_table_get(r->headers_in, "Authorization");
 
         ap_log_rerror(APLOG_MARK, is_asked ? APLOG_INFO : APLOG_NOTICE, 0, r,
-                      "TS0055: refused: %s: %d %s", what, status, detail);
+                      "TS0055: %s: %s: %d %s", is_asked ? "asked for credentials" : "refused", what,
+                      status, detail);
     }
 }
 

@@ -62,7 +62,7 @@ const char *tseed_child_release(tseed_state_t *state, apr_pool_t *pool)
     const char *why;
 
     if (!state) {
-        return "it is busy or can't be opened";
+        return "the state database is busy or can't be opened";
     }
     why = apr_pstrdup(pool, tseed_state_error(state));
     apr_thread_mutex_unlock(child.lock);

@@ -238,9 +238,16 @@ const char *tseed_set_upstream(cmd_parms *cmd, void *dir, const apr_array_header
     const char *url = APR_ARRAY_IDX(words, 1, const char *);
     tseed_upstream_t *upstream = upstream_create(name, url, cmd->pool);
     apr_uri_t uri;
-    const char *error = tseed_name_check("an upstream", name, cmd->pool);
+    const char *error;
 
     (void)dir;
+    if (strstr(name, "://")) {
+        return apr_psprintf(cmd->pool,
+                            "expected is: NAME URL [option=value ...], but the first word is an "
+                            "address: '%s'",
+                            name);
+    }
+    error = tseed_name_check("an upstream", name, cmd->pool);
     if (!error && apr_hash_get(catalog->upstreams, name, APR_HASH_KEY_STRING)) {
         error = apr_psprintf(cmd->pool, "there is an upstream '%s' already", name);
     }

@@ -163,6 +163,9 @@ UPSTREAMS = [
      'TileSeedUpstream: too few arguments, expected is: NAME URL [connections=4] '
      '[rate=N/s] [timeout=60s] [connect-timeout=10s] [first-byte-timeout=60s] [auth=FILE] '
      '[header="NAME: VALUE"] [redirect=host|HOST,...] [ca=FILE] [proxy=URL]'),
+    ('!TileSeedUpstream http://h/wms rate=1/s',
+     'TileSeedUpstream: expected is: NAME URL [option=value ...], but the first word is an '
+     "address: 'http://h/wms'"),
     ('!TileSeedUpstream ows ftp://h/wms',
      'TileSeedUpstream: an address is written as http://host:port/path or '
      'https://host:port/path'),

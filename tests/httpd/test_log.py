@@ -177,8 +177,8 @@ def test_a_line_for_each_change_that_was_refused(httpd, upstream):
     assert audited(httpd, refused, 'stub.json') == (
         'notice', refused + "'/rest/seed/stub.json' by 'ben' from 127.0.0.1: 401 ")
     assert audited(httpd, refused, 'stub.xml')[0] == 'notice'
-    assert audited(httpd, refused, 'ask.xml') == (
-        'info', refused + "'/rest/seed/ask.xml' by anybody from 127.0.0.1: 401 ")
+    assert audited(httpd, 'ask.xml') == (
+        'info', "asked for credentials: POST '/rest/seed/ask.xml' by anybody from 127.0.0.1: 401 ")
 
 
 @one_mpm
