@@ -83,6 +83,9 @@ in_memory() {
 run_httpd() {
     local log=$build/check-httpd.log
 
+    if [ -z "${TMPDIR:-}" ] && in_memory; then
+        local -x TMPDIR=/dev/shm
+    fi
     make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$log" || :
     count_pytest "$log"
 }
@@ -145,9 +148,6 @@ run_thorough() {
     run_coverage
 }
 
-if [ -z "${TMPDIR:-}" ] && in_memory; then
-    export TMPDIR=/dev/shm
-fi
 say "Unit tests, fuzz corpora, lints"
 run_check "$build" check
 say "The module in httpd"

@@ -46,7 +46,7 @@ def catch(httpd, is_between):
             return True
         os.kill(seeder, signal.SIGCONT)
         return False
-    wait_until(is_caught, what='the seeder in the middle')
+    wait_until(is_caught, what='the seeder in the middle', longest=0.02)
     return seeder
 
 

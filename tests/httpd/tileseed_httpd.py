@@ -112,9 +112,10 @@ class Answer:
         return json.loads(self.body)
 
 
-def wait_until(condition, timeout=PATIENCE, what='the condition'):
+def wait_until(condition, timeout=PATIENCE, what='the condition', longest=0.3):
     """Waits until condition() is true and returns what it returned. To ask costs time that all
-    tests share, so the longer a wait the longer the pause."""
+    tests share, so the longer a wait the longer the pause, up to the longest: that is short for a
+    condition that becomes false again."""
     start = time.monotonic()
     while True:
         result = condition()
@@ -122,7 +123,7 @@ def wait_until(condition, timeout=PATIENCE, what='the condition'):
             return result
         waited = time.monotonic() - start
         assert waited < timeout, f'{what} did not come true within {timeout} s'
-        time.sleep(min(max(0.02, waited / 10), 0.3))
+        time.sleep(min(max(0.02, waited / 10), longest))
 
 
 def folder_elsewhere():

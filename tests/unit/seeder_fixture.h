@@ -32,6 +32,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_digest.h"
 #include "board/tseed_board.h"
+#include "memory_folder.h"
 #include "protocol/tseed_answer.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_miss.h"
@@ -50,7 +51,7 @@
 
 typedef struct {
     apr_pool_t *pool;
-    char dir[128];
+    char dir[64];
     tseed_settings_t settings;
     tseed_catalog_t *catalog;
     tseed_layer_t *layer, *other;
@@ -179,10 +180,9 @@ static inline int fixture_setup(void **state)
 {
     fixture_t *fixture = calloc(1, sizeof(*fixture));
     size_t size = tseed_board_size(SLOTS, 2);
-    const char *tmp = getenv("TMPDIR");
 
     apr_pool_create(&fixture->pool, NULL);
-    snprintf(fixture->dir, sizeof(fixture->dir), "%s/tileseed-seeder-XXXXXX", tmp ? tmp : "/tmp");
+    snprintf(fixture->dir, sizeof(fixture->dir), "%s/tileseed-seeder-XXXXXX", memory_folder());
     assert_non_null(mkdtemp(fixture->dir));
     upstream->mood = FINE;
     upstream_answer_all();

@@ -443,8 +443,7 @@ static int setup(void **state)
     void *fixture;
 
     life->dice = (uint64_t)time(NULL) * 1000003 + (uint64_t)getpid();
-    strcpy(life->folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm/tileseed-cut-XXXXXX"
-                                                       : "/tmp/tileseed-cut-XXXXXX");
+    snprintf(life->folder, sizeof(life->folder), "%s/tileseed-cut-XXXXXX", memory_folder());
     assert_non_null(mkdtemp(life->folder));
     power_store_start();
     fixture_setup(&fixture);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/tseed_log.h"
+#include "memory_folder.h"
 #include "power_disk.h"
 #include "protocol/tseed_answer.h"
 #include "state/tseed_state.h"
@@ -577,11 +578,10 @@ static void has_fault(life_t *life, const power_cut_t *disk, const char *words)
 static int setup(void **data)
 {
     life_t *life = calloc(1, sizeof(*life));
-    const char *disk = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 
     apr_pool_create(&life->pool, NULL);
-    snprintf(life->dir, sizeof(life->dir), "%s/tileseed-power-XXXXXX", disk);
-    snprintf(life->vault, sizeof(life->vault), "%s/tileseed-vault-XXXXXX", disk);
+    snprintf(life->dir, sizeof(life->dir), "%s/tileseed-power-XXXXXX", memory_folder());
+    snprintf(life->vault, sizeof(life->vault), "%s/tileseed-vault-XXXXXX", memory_folder());
     *data = life;
     return mkdtemp(life->dir) && mkdtemp(life->vault) ? 0 : -1;
 }
