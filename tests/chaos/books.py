@@ -33,10 +33,11 @@ def time_of(line):
 
 
 class Books:
-    """The books of an httpd that runs, or has ended."""
+    """The books of an httpd that runs, or has ended, or of several that share them."""
 
-    def __init__(self, httpd):
-        self.httpd = httpd
+    def __init__(self, hosts):
+        self.hosts = hosts
+        self.httpd = hosts[0]
 
     def ask(self, sql):
         """All rows."""
@@ -75,9 +76,8 @@ class Books:
 
     def evictions(self):
         """(time, tile set, page) of all removals that were begun."""
-        lines = map(EVICTION.search, self.httpd.error_log().splitlines())
         return [(time_of(line), OWNERS[line[5]], tuple(map(int, line.group(2, 3, 4))))
-                for line in lines if line and line[5] in OWNERS]
+                for line in self.lines(EVICTION) if line[5] in OWNERS]
 
     def births(self):
         """When seeders had read the books and went to work."""
@@ -89,8 +89,12 @@ class Books:
 
     def times_of(self, pattern):
         """When such lines were written."""
-        return [time_of(line) for line in map(pattern.search, self.httpd.error_log().splitlines())
-                if line]
+        return [time_of(line) for line in self.lines(pattern)]
+
+    def lines(self, pattern):
+        """The matches of a pattern in the lines of all error logs."""
+        for httpd in self.hosts:
+            yield from filter(None, map(pattern.search, httpd.error_log().splitlines()))
 
     def open_tilesets(self):
         """How many tile sets the layer with the open parameter has."""

@@ -4,6 +4,7 @@
 
     make chaos CHAOS_MINUTES=5 CHAOS_SEED=7 CHAOS_ACTORS=painter,leavers
     make chaos DATABASE=pgsql
+    make chaos-fleet CHAOS_MINUTES=30
 
 When the time is over and all tasks have ended, what was answered is compared with what there is. It
 prints what it did and a line for each violation; with one or more of them it ends with status 1 and
@@ -35,12 +36,14 @@ from clients import LIMITS, TILESETS, crowd, limit                       # noqa:
 from database import Postgres                                            # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
 from journal import Disturbance, Journal                                 # noqa: E402
+from fleet_killer import FleetKiller                                     # noqa: E402
 from killer import Killer                                                # noqa: E402
 from seeding import REST, SMALL_GRID, failures, layer, rows              # noqa: E402
 from source import Source                                                # noqa: E402
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
 
 SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
+LEASE = '6s'                # of one host among several: it is taken over from 8 s after its end
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
@@ -83,10 +86,11 @@ def layers(url, names):
 
 
 class Run:
-    """One run: a private httpd, its clients, its killer, and the journal of it all."""
+    """One run: private httpds, which share database and cache if there are several, their clients,
+    their killer, and the journal of it all."""
     HANG_SECONDS = 5
 
-    def __init__(self, seed, mpm=None, verbose=False, names=(), postgres=None):
+    def __init__(self, seed, mpm=None, verbose=False, names=(), postgres=None, count=1):
         self.seed = seed
         self.actors = names
         self.verbose = verbose
@@ -100,35 +104,41 @@ class Run:
         self.source = Source(seed)
         first = seed % len(MPMS)
         self.mpms = [mpm] if mpm else MPMS[first:] + MPMS[:first]
-        self.httpd = Httpd(self.mpms[0], postgres=postgres)
-        self.httpd.folder('cache')
-        self.httpd.make_mischief().traces = self.httpd.folder('traces')
-        if 'neighbours' in names:       # directories of a cold disk are read slowly
-            self.httpd.mischief.slow(self.httpd.path('cache'), SLOW_SECONDS)
-        self.disk = Disk(self.httpd.path('cache'))
-        self.books = Books(self.httpd)
+        self.hosts = [Httpd(self.mpms[0], postgres=postgres) for _ in range(count)]
+        self.journal.hosts = [f'web{number}' for number in range(1, count + 1)]
+        cache = self.hosts[0].folder('cache')
+        for name, httpd in zip(self.journal.hosts, self.hosts):
+            httpd.name = name
+            httpd.database = self.hosts[0].database
+            httpd.make_mischief().traces = httpd.folder('traces')
+            if 'neighbours' in names:       # directories of a cold disk are read slowly
+                httpd.mischief.slow(cache, SLOW_SECONDS)
+        self.disk = Disk(cache)
+        self.books = Books(self.hosts)
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
                        'LogLevel tileseed:debug\n<IfModule mpm_event_module>\n'
                        'LogLevel tileseed:debug mpm_event:debug\n</IfModule>\n'
-                       'CustomLog "@ROOT@/served.log" "%P"\n')
+                       'CustomLog "@ROOT@/served.log" "%P"\n').replace('@ROOT@/cache', str(cache))
 
     def say(self, words):
         """Progress, for whoever asked for it."""
         if self.verbose:
             print(f'{time.time() - self.begun:7.1f} {words}', flush=True)
 
-    def start(self):
-        """Starts httpd with the next MPM."""
+    def start(self, httpd):
+        """Starts an httpd with the next MPM."""
         self.mpms.append(self.mpms.pop(0))
-        self.httpd.mpm = self.mpms[-1]
-        self.httpd.start(self.config)
+        httpd.mpm = self.mpms[-1]
+        of_many = f'TileSeedHost {httpd.name}\nTileSeedLease {LEASE}\n'
+        httpd.start(self.config + (of_many if len(self.hosts) > 1 else ''))
 
     def play(self, seconds):
         """The whole run, from the first start to the last stop."""
-        self.start()
-        killer = Killer(self)
+        for httpd in self.hosts:
+            self.start(httpd)
+        killer = killer_of(self)
         clients = crowd(self) + actors.cast(self, self.actors)
         try:
             for client in clients:
@@ -143,20 +153,21 @@ class Run:
         self.settle()
         self.look_up()
         self.journal.disturbances.append(Disturbance('stop_start', time.time()))
-        self.httpd.stop()
+        for httpd in self.hosts:
+            httpd.stop()
         self.look_at_rest(killer)
 
     def drain(self):
         """Waits until all tasks have ended."""
         try:
-            wait_until(lambda: not rows(self.httpd), DRAIN_SECONDS, 'the end of all tasks')
+            wait_until(lambda: not rows(self.hosts[0]), DRAIN_SECONDS, 'the end of all tasks')
         except LOST as error:
             self.broken.append(str(error))
 
     def settle(self):
         """Waits until the cache is within its limit, and the books are sure of it."""
         def is_settled():
-            value = limit(self.httpd.get('/rest/diskquota.json'))
+            value = limit(self.hosts[0].get('/rest/diskquota.json'))
             return self.disk.used() <= value << 20 and self.books.doubts() == (0, 0)
         try:
             wait_until(is_settled, SETTLE_SECONDS, 'an end of doubts within the limit')
@@ -168,17 +179,16 @@ class Run:
         posts = self.journal.posts
         last = max((post.task for post in posts if post.task), default=0)
         for task in range(1, last + len(posts)):
-            answer = self.httpd.get(f'/rest/tasks/{task}.json')
+            answer = self.hosts[0].get(f'/rest/tasks/{task}.json')
             if answer.status == 200:
                 self.journal.documents[task] = answer.json()
             elif task > last:
                 break
-        self.journal.quota = limit(self.httpd.get('/rest/diskquota.json'))
+        self.journal.quota = limit(self.hosts[0].get('/rest/diskquota.json'))
 
     def look_at_rest(self, killer):
         """What httpd left behind."""
         journal = self.journal
-        self.boards = BOARD.findall(self.httpd.error_log())
         journal.tiles = self.disk.tiles()
         journal.evictions = self.books.evictions()
         journal.births = self.books.births()
@@ -190,21 +200,27 @@ class Run:
         journal.strays = self.disk.strays()
         for task, document in journal.documents.items():
             if document['tilesFailed']:
-                journal.given_up[task] = [lost[:3] for lost in failures(self.httpd, task)]
-        journal.crashes = crashes(self.httpd.error_log(),
-                                  self.httpd.path('served.log').read_text(),
-                                  killer.killed, journal.disturbances,
-                                  traces(self.httpd.path('traces')))
-        journal.leftovers = [f'process {pid} ({name})'
-                             for pid, name in self.httpd.leftovers.items()]
-        if self.httpd.listens():
-            journal.leftovers.append(f'a socket that listens on port {self.httpd.port}')
-        journal.leftovers += segments(self.httpd.sessions)
+                journal.given_up[task] = [lost[:3] for lost in failures(self.hosts[0], task)]
+        for httpd in self.hosts:
+            self.look_at_host(httpd, killer)
+
+    def look_at_host(self, httpd, killer):
+        """What one of the httpds left behind."""
+        journal = self.journal
+        self.boards += BOARD.findall(httpd.error_log())
+        journal.crashes += crashes(httpd.error_log(), httpd.path('served.log').read_text(),
+                                   killer.killed, journal.disturbances,
+                                   traces(httpd.path('traces')))
+        journal.leftovers += [f'process {pid} ({name})' for pid, name in httpd.leftovers.items()]
+        if httpd.listens():
+            journal.leftovers.append(f'a socket that listens on port {httpd.port}')
+        journal.leftovers += segments(httpd.sessions)
 
     def violations(self):
         """Everything that is wrong."""
         boards = [f'the board {words}' for words in self.boards if 'wrong' in words]
-        return self.broken + self.httpd.reports() + boards + violations(self.journal)
+        reports = [report for httpd in self.hosts for report in httpd.reports()]
+        return self.broken + reports + boards + violations(self.journal)
 
     def report(self):
         """What was done, as lines."""
@@ -233,12 +249,18 @@ class Run:
 
     def finish(self, keep=False):
         """Ends what is left, and removes the folder or leaves the journal in it."""
-        self.httpd.stop()
+        for httpd in self.hosts:
+            httpd.stop()
+            if not keep:
+                shutil.rmtree(httpd.root, ignore_errors=True)
         self.source.finish()
         if keep:
-            self.httpd.path('journal.pickle').write_bytes(pickle.dumps(self.journal))
-        else:
-            shutil.rmtree(self.httpd.root, ignore_errors=True)
+            self.hosts[0].path('journal.pickle').write_bytes(pickle.dumps(self.journal))
+
+
+def killer_of(run):
+    """Who disturbs a run."""
+    return FleetKiller(run) if len(run.hosts) > 1 else Killer(run)
 
 
 def traces(folder):
@@ -312,14 +334,17 @@ def main():
     parser.add_argument('--verbose', action='store_true', help='say what is disturbed when')
     parser.add_argument('--database', choices=('sqlite3', 'pgsql'), default='sqlite3',
                         help='of the state; a private PostgreSQL is disturbed as well')
+    parser.add_argument('--hosts', type=int, default=1,
+                        help='that share a PostgreSQL and the cache')
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.ExitStack() as stack:
         postgres = None
-        if options.database == 'pgsql':
+        if options.database == 'pgsql' or options.hosts > 1:
             postgres = Postgres(is_own=True).start()
             stack.callback(postgres.end)
-        run = Run(options.seed, options.mpm, options.verbose, options.actors, postgres)
+        run = Run(options.seed, options.mpm, options.verbose, options.actors, postgres,
+                  options.hosts)
         found = ['the run was interrupted']
         try:
             run.play(options.minutes * 60)
@@ -327,7 +352,8 @@ def main():
         finally:
             run.finish(keep=bool(found))
             print('\n'.join(run.report()))
-            print(f'violations {len(found)}' + (f', see {run.httpd.root}' if found else ''))
+            print(f'violations {len(found)}' +
+                  (f', see {" ".join(str(httpd.root) for httpd in run.hosts)}' if found else ''))
             for line in found:
                 print(f'  {line}')
     return 1 if found else 0

@@ -11,22 +11,24 @@ import math
 
 from clients import LIMITS, OPEN_MOST
 from disk import PAGE
-from journal import GRID
+from journal import GRID, Disturbance
 
 METATILE = (4, 4)
 FILE_CLOCK = 0.02           # the kernel stamps files with the time of its last tick
 SEAMS = 2                   # seconds for which a disturbance may be felt after its end
 
 # Which disturbances explain what: connections that were cut, changes that were refused.
-CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill')
+CUTS = ('restart', 'stop_start', 'child_kill', 'parent_kill', 'host_kill')
 NO_DATABASE = ('connections_cut', 'database_crash', 'database_hang')
 REFUSALS = ('state_removed', 'state_readonly', 'seeder_hang', *NO_DATABASE)
 ENDS_OF_SEEDER = ('seeder_kill', 'seeder_crash', 'seeder_hang')
 MISSES = ENDS_OF_SEEDER + CUTS + NO_DATABASE + ('graceful', 'state_removed', 'state_readonly')
 # What ends a seeder, and what keeps one from removing anything.
-NEW_SEEDERS = ENDS_OF_SEEDER + ('graceful', 'restart', 'stop_start', 'parent_kill')
+NEW_SEEDERS = ENDS_OF_SEEDER + ('graceful', 'restart', 'stop_start', 'parent_kill', 'host_kill',
+                                'host_pause', 'drain')
 HINDRANCES = ('state_removed', 'state_readonly', 'cache_readonly', *NO_DATABASE)
 BACK_OFF = 35               # seconds that the next seeder may wait, and some
+LAG = 5                     # seconds after which every host knows who works
 AGAIN = 10                  # seconds until a removal that failed is tried again
 CLEAN_UPS = 30              # seconds in which a busy machine comes to the end of two
 
@@ -186,13 +188,13 @@ def losses_of_board(journal):
 
 
 def counts_read(journal):
-    """(task, sent, answered, processed) of everything that was read."""
+    """(task, host, sent, answered, processed) of everything that was read."""
     for reading in journal.readings:
         for task, row in reading.rows.items():
-            yield task, reading.sent, reading.answered, row[0]
+            yield task, reading.host, reading.sent, reading.answered, row[0]
     for look in journal.looks:
         if look.document:
-            yield look.task, look.sent, look.answered, processed(look.document)
+            yield look.task, look.host, look.sent, look.answered, processed(look.document)
 
 
 def last_counts(journal, losses):
@@ -207,14 +209,15 @@ def last_counts(journal, losses):
 
 def counts_went_back(journal):
     """What is read never goes back while a board lives, nor when the task has ended."""
-    losses = losses_of_board(journal)
+    losses = losses_of_board(journal) + takeovers(journal)
     shown = collections.defaultdict(list)
-    for task, sent, answered, count in counts_read(journal):
+    for task, host, sent, answered, count in counts_read(journal):
         if not any(event.begun <= answered and sent <= event.ended for event in losses):
-            shown[task, boards_before(losses, sent)].append((sent, answered, count))
+            shown[task, host, boards_before(losses, sent)].append((sent, answered, count))
     for task, end, count in last_counts(journal, losses):
-        shown[task, boards_before(losses, end)].append((end, float('inf'), count))
-    for (task, _), seen in sorted(shown.items()):
+        shown[task, journal.hosts[0], boards_before(losses, end)].append(
+            (end, float('inf'), count))
+    for (task, *_), seen in sorted(shown.items()):
         seen.sort()
         answers = sorted((answered, count) for _, answered, count in seen)
         highest = list(itertools.accumulate((count for _, count in answers), max))
@@ -225,6 +228,14 @@ def counts_went_back(journal):
             if at and count < highest[at - 1]:
                 yield f'task {task}: {count} after {highest[at - 1]}'
                 break
+
+
+def takeovers(journal):
+    """The times around which one of several hosts may show the counts of a board that is no longer
+    that of the host that works: what was not recorded is counted anew."""
+    if len(journal.hosts) == 1:
+        return []
+    return [Disturbance('takeover', birth, birth + LAG) for birth in journal.births]
 
 
 def boards_before(losses, time):
@@ -392,7 +403,7 @@ def at_work_since(journal, time):
     """Since when a seeder has had nothing in its way; inf: there is none, or there is something."""
     since = max((birth for birth in journal.births if birth <= time), default=float('inf'))
     for event in journal.disturbances:
-        if event.kind in NEW_SEEDERS and since < event.begun <= time:
+        if event.kind in NEW_SEEDERS and not event.bystander and since < event.begun <= time:
             return float('inf')
     return max([since, *((event.ended or float('inf')) + AGAIN for event in journal.disturbances
                          if event.kind in HINDRANCES and event.begun <= time)])
@@ -487,6 +498,8 @@ def request_failed_for_no_reason(journal):
         seams = SEAMS
         if failure.what.startswith('GET /tiles') and failure.status == 503:
             kinds, seams = MISSES, BACK_OFF
+            if len(journal.hosts) > 1:
+                continue        # a host that stands by makes no tile
         if not was_dropped(journal, failure) and not any(
                 event.kind in kinds and event.begun <= failure.ended
                 and failure.sent <= (event.ended or failure.sent) + seams

@@ -42,10 +42,16 @@ class Client(threading.Thread):
     def __init__(self, run, name, pause):
         super().__init__(name=name, daemon=True)
         self.run_of = run
-        self.httpd = run.httpd
         self.journal = run.journal
+        self.asked = None           # the name of the httpd that the last request went to
         self.random = random.Random(f'{run.seed} {name}')
         self.pause = pause
+
+    @property
+    def httpd(self):
+        """The httpd that the next request goes to, whoever works."""
+        hosts = self.run_of.hosts
+        return self.random.choice(hosts) if len(hosts) > 1 else hosts[0]
 
     def run(self):
         """Until the run says that it is enough."""
@@ -65,8 +71,10 @@ class Client(threading.Thread):
         whether the change was made. A status that is not fine is written down."""
         sent = time.time()
         what = f'{method} {path}'
+        httpd = self.httpd
+        self.asked = httpd.name
         try:
-            answer = self.httpd.request(method, path, body)
+            answer = httpd.request(method, path, body)
         except NO_ANSWER as error:
             self.journal.failures.append(Failure(what, sent, time.time(), None, repr(error)))
             return sent, None, None
@@ -148,7 +156,7 @@ class Lister(Client):
         if not answer or answer.status != 200:
             return
         rows = {row[3]: (*row[:3], row[4]) for row in answer.json()['long-array-array']}
-        self.journal.readings.append(Reading(layer, sent, answered, rows))
+        self.journal.readings.append(Reading(layer, sent, answered, rows, self.asked))
         if layer is None:
             self.run_of.remaining = sum(row[2] for row in rows.values())
         if self.journal.posts:
@@ -161,7 +169,7 @@ class Lister(Client):
         sent, answered, answer = self.ask('GET', f'/rest/tasks/{task}.json', fine=(200, 404))
         if answer and answer.status in (200, 404):
             document = answer.json() if answer.status == 200 else None
-            self.journal.looks.append(Look(task, sent, answered, document))
+            self.journal.looks.append(Look(task, sent, answered, document, self.asked))
 
 
 class Accountant(Client):

@@ -73,6 +73,7 @@ class Reading:
     sent: float
     answered: float
     rows: dict
+    host: str = None
 
 
 @dataclasses.dataclass
@@ -82,6 +83,7 @@ class Look:
     sent: float
     answered: float
     document: dict
+    host: str = None
 
 
 @dataclasses.dataclass
@@ -178,15 +180,19 @@ class Failure:
 
 @dataclasses.dataclass
 class Disturbance:
-    """What the killer did, from when until when it may be felt."""
+    """What the killer did, from when until when it may be felt, to which host (None: to all).
+    Bystanders have no seeder at work."""
     kind: str
     begun: float
     ended: float = None
+    host: str = None
+    bystander: bool = False
 
 
 @dataclasses.dataclass
 class Journal:
     """All of it. The second half is looked up when everything has come to rest."""
+    hosts: list = dataclasses.field(default_factory=lambda: [None])     # their names
     posts: list = dataclasses.field(default_factory=list)
     kills: list = dataclasses.field(default_factory=list)
     puts: list = dataclasses.field(default_factory=list)

@@ -26,9 +26,9 @@ class Killer:
 
     def __init__(self, run):
         self.run = run
-        self.httpd = run.httpd
+        self.httpd = run.hosts[0]   # which it disturbs next
         self.random = random.Random(f'{run.seed} killer')
-        self.kinds = self.KINDS | (self.PGSQL_KINDS if run.httpd.postgres else {})
+        self.kinds = self.KINDS | (self.PGSQL_KINDS if self.httpd.postgres else {})
         self.deck = []
         self.killed = set()         # processes that died of SIGSEGV because we sent it
 
@@ -40,14 +40,18 @@ class Killer:
                 self.deck = sorted(self.kinds)
                 self.random.shuffle(self.deck)
             kind = self.deck.pop()
-            event = Disturbance(kind, time.time())
+            event = self.choose(kind)
             self.run.journal.disturbances.append(event)
-            self.run.say(f'{kind}')
+            self.run.say(f'{kind} {self.httpd.name}')
             try:
                 self.kinds[kind](self)
             except AssertionError as error:
                 self.run.broken.append(f'{kind}: {error}')
             event.ended = time.time()
+
+    def choose(self, kind):
+        """Begins a disturbance."""
+        return Disturbance(kind, time.time())
 
     # httpd
 
@@ -63,7 +67,7 @@ class Killer:
     def stop_start(self):
         """apachectl stop or graceful-stop, then start with the next MPM."""
         self.httpd.stop(self.random.choice((signal.SIGTERM, signal.SIGTERM, signal.SIGWINCH)))
-        self.run.start()
+        self.run.start(self.httpd)
 
     def child_kill(self):
         """One to three children of httpd, at any instant."""
@@ -83,7 +87,7 @@ class Killer:
             if pid != seeder:
                 kill(pid, signal.SIGKILL)
         wait_until(lambda: not self.httpd.listens(), 60, 'the end of the children')
-        self.run.start()
+        self.run.start(self.httpd)
         if seeder:
             wait_until(lambda: seeder not in self.httpd.processes(), 60, 'the old seeder\'s end')
 
