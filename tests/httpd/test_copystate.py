@@ -15,7 +15,7 @@ import pytest
 
 from copystate import LAST_ID, PROGRAM, SCHEMA, State, command, copied, refused
 from quota import agrees
-from seeding import REST, begin, counts, done, ended, files, stub, task
+from seeding import REST, begin, counts, done, ended, files, seeder_of, stub, task
 from test_lifecycle import LAST, THREADS, TILES, check_end, progress
 from tileseed_httpd import TOP, one_mpm, wait_until
 from upstream import Fault
@@ -231,12 +231,29 @@ def test_killed(make_state, pgsql, number):
 
 # What is refused
 
-def test_while_httpd_runs(state, pgsql):
-    """A seeder holds the state directory; who opens the file locks its directory; a session in
-    PostgreSQL may be that of another host."""
+@one_mpm
+@pytest.mark.sqlite
+def test_while_a_seeder_works(httpd, upstream, state, pgsql):
+    """Nothing is read or written beside a seeder, whatever is to be overwritten."""
+    httpd.start(REST + stub(upstream))
+    number = done(httpd, 'stub', zoomStop=1)['id']
+    wait_until(lambda: seeder_of(httpd))
+    copied(state, pgsql)
+    file, folder = httpd.path('state/tileseed.db'), httpd.path('state')
+    for words in (file, pgsql), ('--overwrite', file, pgsql), ('--overwrite', pgsql, file):
+        assert f'a seeder is at work in {folder}: stop httpd' in refused(*words)
+    assert task(httpd, number)['state'] == 'DONE'
+    httpd.stop()
+    copied('--overwrite', file, pgsql)
+
+
+@pytest.mark.parametrize('take', [fcntl.lockf, fcntl.flock])
+def test_while_the_state_is_locked(state, pgsql, take):
+    """APR locks the state directory in one way or the other; who opens the file locks its
+    directory; a session in PostgreSQL may be that of another host."""
     with open(state.folder / 'lock', 'w', encoding='ascii') as lock:
         state.own()
-        fcntl.lockf(lock, fcntl.LOCK_EX)
+        take(lock, fcntl.LOCK_EX)
         for words in (state, pgsql), (pgsql, state):
             assert f'a seeder is at work in {state.folder}: stop httpd' in refused(*words)
     directory = os.open(state.folder, os.O_RDONLY)
