@@ -64,7 +64,8 @@ typedef struct {
     tseed_role_t role;
     tseed_host_record_t row;
     tseed_host_moment_t moment;
-    int is_same; /* the row is of this very httpd */
+    int is_same;   /* the row is of this very httpd */
+    int64_t tried; /* an earlier epoch that may have been committed; 0: none */
 } registering_t;
 
 /* Whether the database knows less than the host: `given` is the epoch that it gives out next. */
@@ -172,12 +173,23 @@ static apr_status_t refuse_name(tseed_state_t *state, const tseed_host_t *host)
                                host->name);
 }
 
+/* Whether the row is of this state directory, and not of a copy of it: each epoch is remembered,
+ * so a later one is somebody else's. */
+static int is_same(const registering_t *call)
+{
+    const int64_t known = call->host->memory.epoch, epoch = call->row.epoch;
+
+    return call->row.is_there && strcmp(call->row.instance, call->host->instance) == 0 &&
+           (known == 0 || epoch <= known || epoch == call->tried);
+}
+
 static apr_status_t do_register(tseed_state_t *state, void *baton)
 {
     registering_t *call = baton;
     const tseed_host_t *host = call->host;
     apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
+    call->tried = call->registration->epoch ? call->registration->epoch : call->tried;
     *call->registration = (tseed_registration_t){0};
     if (rv == APR_SUCCESS) {
         rv = tseed_host_record_read(state, &call->row, host->name, TSEED_SQL_HOST_HOLD);
@@ -188,7 +200,7 @@ static apr_status_t do_register(tseed_state_t *state, void *baton)
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    call->is_same = call->row.is_there && strcmp(call->row.instance, host->instance) == 0;
+    call->is_same = is_same(call);
     if (call->row.is_there && !call->is_same &&
         call->moment.now <= call->row.until + host->margin) {
         return refuse_name(state, host);

@@ -59,7 +59,9 @@ typedef struct {
 } tseed_registration_t;
 
 /* Registers a host anew. Call it only while no other process of this host can have a registration:
- * under the lock of the state directory. APR_EEXIST: another httpd with this name is alive. */
+ * under the lock of the state directory. A registration that failed is handed in again as it was:
+ * it may have been committed. APR_EEXIST: another httpd with this name is alive, be it one with a
+ * copy of this host's state directory. */
 apr_status_t tseed_hosts_register(tseed_state_t *state, tseed_registration_t *registration,
                                   const tseed_host_t *host);
 

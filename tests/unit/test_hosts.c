@@ -312,6 +312,39 @@ static void test_hosts__a_name_is_one_httpds(void **data)
     assert_int_equal(other->registration.former, one->registration.tenure);
 }
 
+/* Two httpds with copies of one state directory tell each other apart by what they remember. */
+static void test_hosts__a_copied_state_directory_is_noticed(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one"), *copy = member_of(fixture, "one");
+
+    assert_true(takes(one));
+    copy->host.memory.epoch = one->host.memory.epoch = one->registration.epoch;
+    enlist(copy);                        /* as a seeder of the first httpd would */
+    tseed_state_fence(one->state, NULL); /* another process */
+    one->registration = (tseed_registration_t){0};
+    assert_int_equal(tseed_hosts_register(one->state, &one->registration, &one->host), APR_EEXIST);
+    assert_non_null(strstr(tseed_state_error(one->state), "copy no state directory"));
+    assert_int_equal(writes(copy), APR_SUCCESS);
+    set_clock(fixture, 21);
+    enlist(one);
+    assert_false(one->registration.has_role);
+}
+
+/* The answer to a registration was lost: the next try finds its epoch. */
+static void test_hosts__a_registration_that_was_committed_is_no_copy(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one");
+
+    assert_true(takes(one));
+    one->host.memory.epoch = one->registration.epoch;
+    enlist(one);
+    assert_true(one->registration.epoch > one->host.memory.epoch);
+    enlist(one);
+    assert_true(one->registration.has_role);
+}
+
 /* ---- many at once ---- */
 
 /* Registers, waits for the others, and tries to take the role. */
@@ -662,6 +695,8 @@ int main(void)
         TEST(a_revenant_stands_by),
         TEST(a_seeder_follows_its_own),
         TEST(a_name_is_one_httpds),
+        TEST(a_copied_state_directory_is_noticed),
+        TEST(a_registration_that_was_committed_is_no_copy),
         TEST(one_of_many_succeeds),
         TEST(a_transaction_keeps_the_fence),
         TEST(a_draining_one_is_succeeded_at_once),
