@@ -44,7 +44,7 @@ static const char *judge_conninfo(cmd_parms *cmd, const char *params)
     apr_table_t *conninfo;
     const char *error = params ? tseed_conninfo_read(&conninfo, params, cmd->pool)
                                : "pgsql needs parameters, such as 'host=db.example dbname=tileseed "
-                                 "user=tileseed passfile=/etc/tileseed.pgpass'";
+                                 "user=tileseed passfile=/etc/apache2/tileseed.pgpass'";
 
     if (!error && tseed_conninfo_has_password(conninfo) &&
         is_open_to_all(cmd->directive->filename)) {

@@ -140,6 +140,12 @@ int tseed_reply_no_state(request_rec *r, apr_status_t rv, const char *why, const
                                  "state directory and send it again",
                                  what);
     }
+    if (r->method_number == M_GET) {
+        return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
+                                 "can't %s: the state database can't be used now; ask again; the "
+                                 "error log says why",
+                                 what);
+    }
     return tseed_reply_error(r, HTTP_SERVICE_UNAVAILABLE,
                              "can't %s: the state database can't be used now; nothing was changed, "
                              "send it again; the error log says why",

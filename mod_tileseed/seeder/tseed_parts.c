@@ -254,7 +254,6 @@ tseed_parts_t *tseed_parts_create(const tseed_seeder_setup_t *setup, apr_pool_t 
 
     parts->context = context_create(setup, pool);
     parts->session = apr_pcalloc(pool, sizeof(*parts->session));
-    parts->session->path = setup->settings->state_dir;
     parts->runs = apr_pcalloc(pool, sizeof(*parts->runs));
     parts->runs->tasks_end = &parts->runs->tasks;
     parts->cache = tseed_cache_create(parts->context, parts->session);

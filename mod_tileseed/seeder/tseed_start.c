@@ -183,6 +183,14 @@ static void say_obstacle(const tseed_start_t *start, const obstacle_t *obstacle,
     }
 }
 
+/* What was said before may be over. */
+static void say_works(tseed_seeder_state_t said, tseed_seeder_state_t now)
+{
+    if (said == TSEED_SEEDER_NO_STATE && now != said) {
+        tseed_session_say_works();
+    }
+}
+
 /* Tries until it succeeds. Returns nonzero when it is time to leave. */
 static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 {
@@ -205,6 +213,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
             return 1;
         }
         if (!is_early && obstacle.state != said) {
+            say_works(said, obstacle.state);
             say_obstacle(start, &obstacle, rv);
             said = obstacle.state;
         }
@@ -218,6 +227,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
             return 1;
         }
     }
+    say_works(said, TSEED_SEEDER_NONE);
     return 0;
 }
 

@@ -17,6 +17,7 @@
  */
 #include "state/tseed_pgsql.h"
 
+#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -32,8 +33,9 @@
 static const tseed_driver_failure_t failures[] = {
     {"Connection refused", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
     {"No such file or directory", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
-    {"starting up", ECONNREFUSED, "; it is tried again"},
-    {"shutting down", ECONNREFUSED, "; it is tried again"},
+    {"could not translate host name", EINVAL, "; check host= of TileSeedDatabase"},
+    {"starting up", ECONNREFUSED, ""},
+    {"shutting down", ECONNREFUSED, ""},
     {"too many clients", ECONNREFUSED,
      "; each process of httpd has a connection: raise max_connections of PostgreSQL"},
     {"remaining connection slots", ECONNREFUSED,
@@ -42,8 +44,10 @@ static const tseed_driver_failure_t failures[] = {
      "; check user= and passfile= of TileSeedDatabase: the file must belong to httpd's User and "
      "have the mode 0600"},
     {"no password supplied", EACCES,
-     "; name a passfile= in TileSeedDatabase: the file must belong to httpd's User and have the "
-     "mode 0600"},
+     "; passfile= of TileSeedDatabase must name a file with a line for this host, database and "
+     "user, which belongs to httpd's User and has the mode 0600"},
+    {"FATAL:  role \"", EINVAL, "; check user= of TileSeedDatabase"},
+    {"FATAL:  database \"", EINVAL, "; check dbname= of TileSeedDatabase"},
     {"pg_hba.conf", EACCES, "; PostgreSQL's pg_hba.conf must let this host, user and database in"},
     {"permission denied", EACCES, "; the user of TileSeedDatabase must own the database"},
     {"read-only transaction", EROFS, "; this server is a standby: name all hosts in host="},
@@ -51,16 +55,31 @@ static const tseed_driver_failure_t failures[] = {
     {"", APR_EGENERAL, ""},
 };
 
+/* The lines of libpq's words as one, each space between two of them being one. */
+static const char *one_line(const char *words, apr_pool_t *pool)
+{
+    char *line = apr_palloc(pool, strlen(words) + 1), *end = line;
+
+    for (const char *at = words; *at; at++) {
+        const int is_space = apr_isspace(*at);
+
+        if (!is_space) {
+            *end++ = *at;
+        } else if (end > line && end[-1] != ' ') {
+            *end++ = ' ';
+        }
+    }
+    end -= end > line && end[-1] == ' ';
+    *end = '\0';
+    return line;
+}
+
 static apr_status_t failed(tseed_database_t *db, const char *words)
 {
     const tseed_driver_failure_t *failure = tseed_driver_failure_of(failures, words);
-    size_t length = strlen(words);
 
-    while (length > 0 && words[length - 1] == '\n') {
-        length--;
-    }
     db->lost = 1;
-    return tseed_database_fail(db, failure->rv, "%s: %.*s%s", db->name, (int)length, words,
+    return tseed_database_fail(db, failure->rv, "%s: %s%s", db->name, one_line(words, db->scratch),
                                failure->advice);
 }
 

@@ -23,17 +23,22 @@ void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *w
     }
     if (!session->trouble) {
         tseed_log(TSEED_LOG_ERROR, rv,
-                  "TS0042: can't %s in the state database below %s: %s; running tasks go on up to "
-                  "the next page of the cache, new ones wait, it is tried again every second",
-                  what, session->path, tseed_state_error(session->state));
+                  "TS0042: can't %s in the state database: %s; running tasks go on up to the next "
+                  "page of the cache, new ones wait, it is tried again every second",
+                  what, tseed_state_error(session->state));
     }
     session->trouble = reason_of(rv);
+}
+
+void tseed_session_say_works(void)
+{
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0076: the state database works again");
 }
 
 void tseed_session_works(tseed_session_t *session)
 {
     if (session->trouble) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0076: the state database works again");
+        tseed_session_say_works();
     }
     session->trouble = NULL;
 }

@@ -9,7 +9,6 @@
 
 typedef struct tseed_session_t {
     tseed_state_t *state;  /* NULL: the database can't be opened at the moment */
-    const char *path;      /* the state directory */
     const char *trouble;   /* the reason of tasks that wait for the database; NULL: it works */
     apr_time_t retry_at;   /* monotonic: nothing is written before; 0: at once */
     _Atomic int64_t waits; /* since when a call waits for a database server; 0: none does */
@@ -21,6 +20,10 @@ typedef struct tseed_session_t {
 /* Notes that the database has failed with `rv` at `what` (a verb and its object); logs the first
  * failure in a row. Nothing is written for a second. */
 void tseed_session_fail(tseed_session_t *session, apr_status_t rv, const char *what);
+
+/* Logs that the database works again, for those who have said in words of their own that it does
+ * not. */
+void tseed_session_say_works(void);
 
 /* Notes that the database has worked; logs that if it had failed before. */
 void tseed_session_works(tseed_session_t *session);

@@ -86,7 +86,7 @@ SERVER = [
      "TileSeedDatabase: the driver 'oracle' can't keep the tasks, sqlite3 or pgsql is expected"),
     ('!TileSeedDatabase pgsql',
      "TileSeedDatabase: pgsql needs parameters, such as 'host=db.example dbname=tileseed "
-     "user=tileseed passfile=/etc/tileseed.pgpass'"),
+     "user=tileseed passfile=/etc/apache2/tileseed.pgpass'"),
     ('!TileSeedDatabase pgsql "host=db dbnme=tileseed"',
      "TileSeedDatabase: 'dbnme' is no parameter of a connection to PostgreSQL"),
     ('!TileSeedDatabase pgsql "password=my secret"',

@@ -60,7 +60,7 @@ static int setup(void **state)
     ending = LEAVES;
     settings = (tseed_settings_t){.state_dir = dir, .db_driver = "sqlite3"};
     context = (tseed_context_t){.settings = &settings, .pool = pool, .scratch = pool};
-    session = (tseed_session_t){.path = dir};
+    session = (tseed_session_t){.state = NULL};
     check = tseed_integrity_check_create(&context, &session);
     tseed_log_sink_set(hear_line, NULL);
     alarm(TEST_TIMEOUT);
