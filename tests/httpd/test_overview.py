@@ -287,7 +287,7 @@ def test_an_upstream_that_asks_for_quiet(httpd, upstream):
 def test_upstreams_without_secrets(httpd, upstream):
     """Neither the address nor what is in it stands in any of the documents."""
     secret = 'dontshow'
-    httpd.expect('TS0021|TS0023')
+    httpd.expect('TS0021|TS0023|TS0053')
     source = f'{upstream.url}?key={secret}'
     httpd.start(REST + STATUS + SMALL_GRID + layer(
         'a', f'TileSeedSource wms {source} layers=any', 'TileSeedGrid small', 'TileSeedRetries 0'))

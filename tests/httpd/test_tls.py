@@ -141,7 +141,7 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
     """A seed is made over HTTP/2, with as many requests as the task counts, and can be ended."""
     httpd.start(REST + f'TileSeedUpstream new {http2} connections=4 {trust(httpd, certificate)}\n'
                 + layer('world', 'TileSeedSource wms upstream:new layers=world',
-                        'TileSeedGrid EPSG:4326', 'TileSeedReseed all'))
+                        'TileSeedGrid EPSG:4326', 'TileSeedReseed all', 'TileSeedMetatile 2x2'))
     document = done(httpd, 'world', zoomStop=3, threadCount=4)
     assert counts(document) == (sum(2 << 2 * z for z in range(4)), 0, 0, 0)
     wait_until(lambda: len(spoken(plain_httpd)) == document['upstreamRequests'])
