@@ -174,7 +174,8 @@ static apr_status_t refuse_name(tseed_state_t *state, const tseed_host_t *host)
 }
 
 /* Whether the row is of this state directory, and not of a copy of it: each epoch is remembered,
- * so a later one is somebody else's. */
+ * so a later one is somebody else's. One that was committed just before its process died is taken
+ * for that too, until its lease ends. */
 static int is_same(const registering_t *call)
 {
     const int64_t known = call->host->memory.epoch, epoch = call->row.epoch;

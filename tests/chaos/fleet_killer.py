@@ -28,7 +28,7 @@ class FleetKiller(Killer):
         hosts = self.run.hosts
         self.httpd = self.random.choice(hosts + [httpd for httpd in hosts if httpd.name == active])
         is_of_all = kind in self.PGSQL_KINDS or kind in ('cache_readonly', 'low_tide')
-        return Disturbance(kind, time.time(), host=None if is_of_all else self.httpd.name,
+        return Disturbance(kind, time.time(),
                            bystander=not is_of_all and self.httpd.name != active)
 
     def active(self):

@@ -180,12 +180,11 @@ class Failure:
 
 @dataclasses.dataclass
 class Disturbance:
-    """What the killer did, from when until when it may be felt, to which host (None: to all).
-    Bystanders have no seeder at work."""
+    """What the killer did, from when until when it may be felt; to a bystander, a host without a
+    seeder at work, or to others."""
     kind: str
     begun: float
     ended: float = None
-    host: str = None
     bystander: bool = False
 
 
