@@ -345,9 +345,7 @@ static void add_clean(tseed_json_t *json, const tseed_cleanup_t *clean)
 static void add_difference(tseed_json_t *json, const char *name, const tseed_effect_t *effect)
 {
     tseed_json_open(json, name, '{');
-    tseed_json_number(json, "bytes", effect->allocated);
-    tseed_json_number(json, "files", effect->files);
-    tseed_json_number(json, "tiles", effect->names);
+    add_effect(json, effect);
     tseed_json_close(json, '}');
 }
 
