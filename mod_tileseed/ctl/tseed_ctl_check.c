@@ -18,7 +18,8 @@ typedef enum { OK, WARNING, CRITICAL, UNKNOWN } nagios_t;
 typedef struct {
     const tseed_ctl_t *ctl;
     nagios_t state;
-    const char *words; /* the problems, with semicolons */
+    const char *words;   /* the problems, with semicolons */
+    int are_tasks_known; /* else the server did not say them, and these four are 0 */
     int running, pending, waiting;
     int64_t failed; /* tiles of tasks under way */
     int64_t used, limit;
@@ -76,6 +77,7 @@ static void judge_task(health_t *health, const tseed_node_t *task)
     }
 }
 
+/* Returns whether the server has the document of tasks. */
 static int judge_tasks(health_t *health)
 {
     const tseed_node_t *document = ask(health, "tasks.json?state=running,pending&limit=1000");
@@ -84,6 +86,7 @@ static int judge_tasks(health_t *health)
          task = tseed_ctl_next(task)) {
         judge_task(health, task);
     }
+    health->are_tasks_known = document != NULL;
     return document != NULL;
 }
 
@@ -99,6 +102,7 @@ static void judge_rows(health_t *health)
              answer->status == 200 ? "this is no REST interface of tiles"
                                    : tseed_ctl_explain(answer, health->ctl->pool));
     }
+    health->are_tasks_known = rows != NULL;
     for (int i = 0; rows && i < rows->nelts; i++) {
         const int is_running = APR_ARRAY_IDX(rows, i, tseed_ctl_row_t).state == 1;
 
@@ -166,14 +170,26 @@ static void note_quota(health_t *health, const tseed_node_t *overview)
 
 /* ---- the line ---- */
 
+/* "running=1 pending=2 …"; U is the word of plugins for a value that is not known. */
+static const char *figures_of(const health_t *health)
+{
+    return health->are_tasks_known
+               ? apr_psprintf(health->ctl->pool,
+                              "running=%d pending=%d waiting=%d failed_tiles=%" APR_INT64_T_FMT,
+                              health->running, health->pending, health->waiting, health->failed)
+               : "running=U pending=U waiting=U failed_tiles=U";
+}
+
 static tseed_ctl_exit_t print_health(const health_t *health)
 {
     static const char *const names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+    const char *tasks = health->are_tasks_known
+                            ? apr_psprintf(health->ctl->pool, "%d running, %d pending",
+                                           health->running, health->pending)
+                            : "tasks unknown";
 
-    printf("TILESEED %s - %d running, %d pending%s%s | running=%d pending=%d waiting=%d "
-           "failed_tiles=%" APR_INT64_T_FMT,
-           names[health->state], health->running, health->pending, *health->words ? "; " : "",
-           health->words, health->running, health->pending, health->waiting, health->failed);
+    printf("TILESEED %s - %s%s%s | %s", names[health->state], tasks, *health->words ? "; " : "",
+           health->words, figures_of(health));
     if (health->used >= 0) {
         printf(" used=%" APR_INT64_T_FMT "B", health->used);
     }

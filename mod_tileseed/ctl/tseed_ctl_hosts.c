@@ -3,6 +3,7 @@
 /* The hosts that share a database: hosts, drain and undrain. */
 #include <apr_strings.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ctl/tseed_ctl_terminal.h"
 #include "ctl/tseed_ctl_verbs.h"
@@ -43,6 +44,34 @@ tseed_ctl_exit_t tseed_ctl_run_hosts(const tseed_ctl_t *ctl)
     return document ? print_hosts(document, ctl->pool) : code;
 }
 
+/* Whether a host beside that one works or can work. */
+static int has_other(const tseed_node_t *document, const char *name)
+{
+    for (const tseed_node_t *host = tseed_ctl_first(document, "hosts"); host;
+         host = tseed_ctl_next(host)) {
+        const char *state = tseed_ctl_text(host, "state", "");
+
+        if (strcmp(tseed_ctl_text(host, "name", ""), name) != 0 &&
+            (strcmp(state, "ACTIVE") == 0 || strcmp(state, "STANDBY") == 0)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void print_drained(const tseed_node_t *document, const char *name, apr_pool_t *pool)
+{
+    const char *host = tseed_ctl_clean(name, pool);
+
+    if (has_other(document, name)) {
+        printf("host %s gives its work away; tileseedctl hosts says who takes it\n", host);
+    } else {
+        printf("host %s gives its work away, and no other host is there to take it: nothing is "
+               "seeded until one is, or until tileseedctl undrain %s\n",
+               host, host);
+    }
+}
+
 tseed_ctl_exit_t tseed_ctl_run_drain(const tseed_ctl_t *ctl)
 {
     const int drains = ctl->options->verb == TSEED_VERB_DRAIN;
@@ -56,10 +85,13 @@ tseed_ctl_exit_t tseed_ctl_run_drain(const tseed_ctl_t *ctl)
     const tseed_ctl_exit_t code =
         tseed_ctl_take(&document, ctl, tseed_ctl_http_ask(ctl->http, &request, ctl->pool));
 
-    if (document && !ctl->options->is_quiet) {
-        printf("host %s %s\n", tseed_ctl_clean(host, ctl->pool),
-               drains ? "gives its work away; tileseedctl hosts says who takes it"
-                      : "takes work again");
+    if (!document || ctl->options->is_quiet) {
+        return code;
+    }
+    if (drains) {
+        print_drained(document, host, ctl->pool);
+    } else {
+        printf("host %s takes work again\n", tseed_ctl_clean(host, ctl->pool));
     }
     return code;
 }

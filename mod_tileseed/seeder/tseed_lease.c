@@ -46,6 +46,7 @@ struct tseed_lease_t {
     apr_time_t heard;        /* when that was answered, by tseed_clock_boot; 0: never */
     apr_time_t deaf_until;   /* the last time that none was for long; 0: there was none */
     const char *said;        /* why this host stands by, in the log; NULL: it did not */
+    const char *ousted;      /* the silent host whose role this host took; NULL: there was none */
     int patience;            /* so many steps more until the work begins */
 
     /* the threads' */
@@ -230,6 +231,16 @@ static int may_take(const tseed_lease_t *lease)
     return !renewal->is_draining && (!*renewal->active || (renewal->is_silent && may_judge(lease)));
 }
 
+static void note_taken(tseed_lease_t *lease)
+{
+    const int has_ousted = lease->registration.has_ousted;
+
+    lease->patience = has_ousted ? PATIENCE : 0;
+    if (has_ousted && !has_role(lease, &lease->renewal)) {
+        lease->ousted = apr_pstrdup(lease->context->pool, lease->renewal.active);
+    }
+}
+
 static apr_status_t stand_by(tseed_lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
@@ -243,7 +254,7 @@ static apr_status_t stand_by(tseed_lease_t *lease)
         rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
     }
     if (rv == APR_SUCCESS && taken) {
-        lease->patience = lease->registration.has_ousted ? PATIENCE : 0;
+        note_taken(lease);
     }
     if (rv != APR_SUCCESS || taken) {
         return rv;
@@ -360,6 +371,19 @@ static apr_status_t begin_threads(tseed_lease_t *lease)
                : APR_ENOMEM;
 }
 
+static void say_working(const tseed_lease_t *lease)
+{
+    const char *since = lease->said ? " from now on" : "";
+
+    if (lease->ousted) {
+        since = apr_psprintf(lease->context->scratch,
+                             " from now on, because host '%s' has not renewed its lease",
+                             lease->ousted);
+    }
+    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0080: host '%s' works on this cache%s",
+              lease->host.name, since);
+}
+
 /* The lease is renewed once more: who takes the role may have waited for it. When the clock of the
  * database was set ahead, the host that was taken for dead is alive, and finds within a second that
  * it is not any more. So this host lets two seconds pass. */
@@ -384,8 +408,7 @@ static apr_status_t begin_work(tseed_lease_t *lease)
     }
     tseed_state_fence(lease->session->state, &lease->fence);
     tseed_store_tenure_set(lease->registration.tenure, lease->registration.former);
-    tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0080: host '%s' works on this cache%s",
-              lease->host.name, lease->said ? " from now on" : "");
+    say_working(lease);
     return APR_SUCCESS;
 }
 

@@ -109,13 +109,26 @@ def test_check(code, words, tasks, overview, is_on):
 
 
 def test_check_knows_nothing():
-    """No server is critical; a refusal and a wrong command line are unknown."""
-    assert run('check', url=f'http://127.0.0.1:{free_port()}/rest').returncode == 2
+    """No server is critical; a refusal and a wrong command line are unknown. So are the tasks."""
+    away = run('check', url=f'http://127.0.0.1:{free_port()}/rest')
+    assert away.returncode == 2 and away.stdout.startswith('TILESEED CRITICAL - tasks unknown; ')
+    assert ' | running=U pending=U waiting=U failed_tiles=U\n' in away.stdout
     assert run('check', '--nonsense').returncode == 3
     assert run('check', url='ftp://x').returncode == 3
     with Stub({'GET overview.json': (401, '')}) as stub:
         done = run('check', url=stub.url)
     assert done.returncode == 3 and done.stdout.startswith('TILESEED UNKNOWN'), done
+
+
+def test_check_with_a_database_that_is_away():
+    """What the overview knows is said; the tasks, which only the database knows, are not."""
+    with Stub({'GET tasks.json': (503, 'the state database is away'),
+               'GET overview.json': {'seeder': WELL, 'upstreams': [], 'quota': {
+                   'enabled': False, 'used': {'bytes': 5, 'files': 1}, 'limit': None}}}) as stub:
+        done = run('check', url=stub.url)
+    assert done.returncode == 2, done
+    assert re.match(r'TILESEED CRITICAL - tasks unknown; .*the state database is away', done.stdout)
+    assert done.stdout.endswith(' failed_tiles=U used=5B\n'), done
 
 
 # What is sent
@@ -312,6 +325,17 @@ def test_usage():
     assert 'used 4.0 KiB of 8.0 KiB (50.0 %)' in plain.stdout and 'STYLES=night' in plain.stdout
     assert '25.0 %' in zoom.stdout
     assert old.returncode == 6 and 'does not tell the usage by zoom' in old.stderr, old
+
+
+def test_drain_without_another_host():
+    """The user learns that nobody takes the work: a host that is dead or drains does not."""
+    for state in ('DEAD', 'DRAINING'):
+        hosts = [{'name': 'web1', 'state': 'DRAINING'}, {'name': 'web2', 'state': state}]
+        document = {'answeredBy': 'web1', 'active': None, 'hosts': hosts}
+        with Stub({'PUT hosts/web1': document}) as stub:
+            drained = run('drain', 'web1', url=stub.url)
+        assert drained.returncode == 0 and drained.stdout.endswith(
+            'nothing is seeded until one is, or until tileseedctl undrain web1\n'), drained
 
 
 HOSTS = {'answeredBy': 'web2', 'active': 'web1', 'hosts': [

@@ -223,7 +223,8 @@ def test_the_host_that_works_dies(quick):
     quick.works(other)
     check_seed(quick, other, number)
     check_books(quick, other)
-    assert 'TS0080: host \'web2\' works on this cache from now on' in other.error_log()
+    assert ('TS0080: host \'web2\' works on this cache from now on, because host \'web1\' has not '
+            'renewed its lease') in other.error_log()
     assert known(other) == ({'web1': 'DEAD', 'web2': 'ACTIVE'}, 'web2')
     one.expect(UNCLEAN)
     one.start()
