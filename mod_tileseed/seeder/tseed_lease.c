@@ -148,7 +148,8 @@ static apr_status_t enlist(tseed_lease_t *lease)
 
 /* ---- standing by ---- */
 
-const char *tseed_lease_standby(const tseed_lease_t *lease)
+/* Why this host stands by, in the context's scratch pool. */
+static const char *standby_reason(const tseed_lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     apr_pool_t *pool = lease->context->scratch;
@@ -165,7 +166,7 @@ const char *tseed_lease_standby(const tseed_lease_t *lease)
 /* Says once who works. */
 static void say_standby(tseed_lease_t *lease)
 {
-    const char *words = tseed_lease_standby(lease);
+    const char *words = standby_reason(lease);
 
     if (!lease->said || strcmp(lease->said, words) != 0) {
         lease->said = apr_pstrdup(lease->context->pool, words);

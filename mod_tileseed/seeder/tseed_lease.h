@@ -40,9 +40,6 @@ tseed_lease_t *tseed_lease_create(const tseed_context_t *context, tseed_session_
  * must start anew. APR_EEXIST: another httpd has this host's name. The session is open. */
 apr_status_t tseed_lease_seek(tseed_lease_t *lease);
 
-/* Why this host stands by, as the end of a sentence for clients. */
-const char *tseed_lease_standby(const tseed_lease_t *lease);
-
 /* Before anything on the board is believed: clears what is of another tenure. */
 void tseed_lease_mend(tseed_lease_t *lease);
 

@@ -22,7 +22,7 @@
 /* What keeps the seeder from going on. */
 typedef struct {
     tseed_seeder_state_t state;
-    const char *words; /* for clients */
+    const char *words; /* for clients, who need not know the names of hosts */
 } obstacle_t;
 
 static const char *why_no_state(const tseed_start_t *start, apr_status_t rv)
@@ -36,14 +36,12 @@ static const char *why_no_state(const tseed_start_t *start, apr_status_t rv)
 
 static obstacle_t obstacle_of(const tseed_start_t *start, apr_status_t rv)
 {
-    const tseed_parts_t *parts = start->parts;
-
     if (start->is_locked_out) {
         return (obstacle_t){TSEED_SEEDER_LOCKED_OUT,
                             "another httpd works on this server's state directory"};
     }
     if (rv == TSEED_ESTANDBY) {
-        return (obstacle_t){TSEED_SEEDER_STANDBY, tseed_lease_standby(parts->lease)};
+        return (obstacle_t){TSEED_SEEDER_STANDBY, "this host stands by for another one"};
     }
     return (obstacle_t){TSEED_SEEDER_NO_STATE, why_no_state(start, rv)};
 }

@@ -186,7 +186,8 @@ def test_the_standby_tells_who_works(fleet):
     path = '/tiles/stub/small/3/4/4.png'
     missing = other.get(path)
     assert missing.status == 503 and missing.headers['Retry-After'], missing.body
-    assert "host 'web1' works" in missing.text
+    assert 'this host stands by for another one' in missing.text
+    assert 'web' not in missing.text, 'the public learns no names of hosts'
     assert one.get(path).status == 200
     assert other.get(path).status == 200, 'a tile that is there is served by all'
     for host, active in ((one, 1), (other, 0)):
