@@ -255,6 +255,32 @@ static void test_pgsql__says_where_nobody_listens(void **data)
     assert_null(strstr(last_line, "secret"));
 }
 
+/* libpq's words come in several lines, and the second one is indented. */
+static void test_pgsql__says_in_one_line_which_word_is_wrong(void **data)
+{
+    static const struct {
+        const char *words, *advice;
+    } wrongs[] = {
+        {"user=nobody_here dbname=tileseed", "; check user= of TileSeedDatabase"},
+        {"user=tileseed dbname=nowhere", "; check dbname= of TileSeedDatabase"},
+    };
+    const fixture_t *fixture = *data;
+
+    for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
+        const char *params =
+            apr_pstrcat(fixture->pool, "host=", postgres.dir, " ", wrongs[i].words, NULL);
+        tseed_state_t *state;
+
+        assert_int_equal(tseed_state_open(&state, fixture->dir, "pgsql", params, fixture->pool),
+                         EINVAL);
+        assert_null(state);
+        assert_non_null(strstr(last_line, "FATAL: "));
+        assert_non_null(strstr(last_line, wrongs[i].advice));
+        assert_null(strpbrk(last_line, "\n\t"));
+        assert_null(strstr(last_line, "  "));
+    }
+}
+
 static void test_pgsql__gives_up_what_takes_too_long(void **data)
 {
     const fixture_t *fixture = *data;
@@ -523,6 +549,7 @@ int main(void)
         TEST(a_commit_without_an_answer_is_uncertain_and_not_repeated),
         TEST(an_end_that_was_recorded_before_is_no_termination),
         TEST(says_where_nobody_listens),
+        TEST(says_in_one_line_which_word_is_wrong),
         TEST(gives_up_what_takes_too_long),
         TEST(waits_for_what_may_take_long),
         TEST(a_change_gives_up_waiting_for_a_lock),
