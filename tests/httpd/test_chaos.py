@@ -352,6 +352,25 @@ def test_excuse(kind, births, seen, found):
     assert len(list(checker.lowered_limit_was_not_reached(journal))) == found
 
 
+@pytest.mark.parametrize('host, sent, found', [
+    ('web1', 60, 1), ('web2', 60, 0), ('web1', 102, 0), ('web1', 110, 0)])
+def test_counts_of_several_hosts(host, sent, found):
+    """One host's counts do not go back; a takeover begins with what the last host has recorded."""
+    journal = Journal(hosts=['web1', 'web2'], births=[1, 100])
+    journal.readings = [Reading(None, 50, 51, {1: (20, 64, 44, 1)}, 'web1'),
+                        Reading(None, sent, sent + 1, {1: (10, 64, 54, 1)}, host)]
+    assert len(list(checker.counts_went_back(journal))) == found
+
+
+@pytest.mark.parametrize('hosts, what, found', [
+    ([None], 'GET /tiles/tms', 1), (['web1', 'web2'], 'GET /tiles/tms', 0),
+    (['web1', 'web2'], 'POST /', 1)])
+def test_refusals_of_several_hosts(hosts, what, found):
+    """A host that stands by makes no tile; it accepts tasks all the same."""
+    journal = Journal(hosts=hosts, failures=[Failure(what, 90, 91, 503)])
+    assert len(list(checker.request_failed_for_no_reason(journal))) == found
+
+
 def test_every_check_is_broken():
     """No check without a journal that it must find wrong."""
     assert set(BREACHES.values()) == set(checker.CHECKS)
