@@ -331,6 +331,22 @@ static void test_hosts__a_copied_state_directory_is_noticed(void **data)
     assert_false(one->registration.has_role);
 }
 
+/* A copy that was given a name of its own is a host like any other, and no database is older than
+ * what it remembers of the first one. */
+static void test_hosts__a_copy_with_another_name_is_another_host(void **data)
+{
+    const fixture_t *fixture = *data;
+    member_t *one = host_of(fixture, "one"), *copy = member_of(fixture, "two");
+
+    assert_true(takes(one));
+    copy->host.instance = one->host.instance;
+    copy->host.memory = (tseed_host_memory_t){one->registration.epoch, 1000, 3};
+    enlist(copy);
+    assert_false(copy->registration.is_restored || copy->registration.has_role);
+    assert_false(takes(copy));
+    assert_int_equal(writes(one), APR_SUCCESS);
+}
+
 /* The answer to a registration was lost: the next try finds its epoch. */
 static void test_hosts__a_registration_that_was_committed_is_no_copy(void **data)
 {
@@ -696,6 +712,7 @@ int main(void)
         TEST(a_seeder_follows_its_own),
         TEST(a_name_is_one_httpds),
         TEST(a_copied_state_directory_is_noticed),
+        TEST(a_copy_with_another_name_is_another_host),
         TEST(a_registration_that_was_committed_is_no_copy),
         TEST(one_of_many_succeeds),
         TEST(a_transaction_keeps_the_fence),
