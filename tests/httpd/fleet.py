@@ -173,9 +173,7 @@ class Fleet:
     @staticmethod
     def kill(httpd):
         """Ends all processes of a host at once, as if its machine had lost its power."""
-        for pid in httpd.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        httpd.kill_processes()
         httpd.process.wait()
         httpd.process = None
 

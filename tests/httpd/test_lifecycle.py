@@ -104,8 +104,7 @@ def interrupt_parent(httpd):
     httpd.process.kill()
     httpd.process.wait()
     wait_until(lambda: seeder_of(httpd) is None, what='the end of the seeder')
-    for pid in httpd.processes():
-        os.kill(pid, signal.SIGKILL)
+    httpd.kill_processes()
     wait_until(lambda: not httpd.processes())
     httpd.start()
 

@@ -289,8 +289,7 @@ def test_changes_are_durable(httpd, upstream, how):
             httpd.expect('AH00098')         # the pid file of the server that was killed
             httpd.process.kill()            # first, or it would start more children
             httpd.process.wait()
-            for pid in httpd.processes():
-                os.kill(pid, signal.SIGKILL)
+            httpd.kill_processes()
         httpd.stop()
         httpd.start()
     assert ask(httpd, 'GET', '/rest/diskquota.xml').text == expected

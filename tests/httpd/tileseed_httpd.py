@@ -6,6 +6,7 @@ Everything it writes lies in a folder of its own. It runs in the foreground in a
 so that whatever it leaves behind can be found; finish() says what that was.
 """
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -502,9 +503,15 @@ class Httpd:
         deadline = time.monotonic() + LEAVE_TIMEOUT
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.02)
-        for pid, name in self.processes().items():
-            self.leftovers[pid] = name
-            os.kill(pid, signal.SIGKILL)
+        self.leftovers.update(self.kill_processes())
+
+    def kill_processes(self):
+        """Ends every process at once: {pid: name}. One may end by itself just before that."""
+        found = self.processes()
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return found
 
     def processes(self):
         """Every living process that this httpd started, and itself: {pid: name}."""
