@@ -172,7 +172,7 @@ def test_failures_retried_at_the_standby(fleet, upstream):
 # ---- what a host says that stands by ----
 
 def test_the_standby_tells_who_works(fleet):
-    """The documents, the metrics, mod_status and the answer to a request for a missing tile."""
+    """The documents, the metrics and mod_status do; a request for a missing tile is sent away."""
     more = TILES_LOCATION + METRICS + ('<Location /server-status>\nSetHandler server-status\n'
                                        'Require local\n</Location>\n')
     fleet.lines = ('TileSeedOnMiss fetch',)
