@@ -3,7 +3,6 @@
 """The cache as it lies on the disk, translated back into tiles."""
 import collections
 import os
-import time
 
 from PIL import Image
 
@@ -15,7 +14,6 @@ LEFTOVER = '.tseed-'        # what a worker that was killed leaves; the next one
 HIDDEN = '.tileseed'        # what the store keeps for itself, by layers as well
 PAGE = 32                   # tiles on a side
 BLOCK = 4096                # bytes
-WRITTEN_IN = 1              # seconds from the first byte of a tile to its name
 
 
 def path_of(tileset, tile):
@@ -50,18 +48,14 @@ class Disk:
                 if path in self.owner}
 
     def used(self, layer=None):
-        """Bytes of files that were all there at one instant: those that are found twice. An
-        unfinished file in a directory that was made read-only at that very moment can't be removed
-        by who wrote it, and is no tile: it is left out once nobody can be writing it."""
+        """Bytes of files that were all there at one instant: those that are found twice."""
         first = self.allocated(layer)
         return sum(bytes_ for file, bytes_ in self.allocated(layer).items() if file in first)
 
     def allocated(self, layer):
         """{what tells a file from one that comes after it: bytes on the disk}"""
-        old = time.time() - WRITTEN_IN
         return {(status.st_ino, status.st_mtime_ns): status.st_blocks * 512
-                for path, status in self.files([layer] if layer else os.listdir(self.cache))
-                if status.st_mtime > old or not os.path.basename(path).startswith(LEFTOVER)}
+                for _, status in self.files([layer] if layer else os.listdir(self.cache))}
 
     def painted(self):
         """{tile: epoch} of the data that changes."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """A minute of chaos, and its checker: what it finds in a journal with one thing wrong in it."""
-import os
 import pathlib
 import subprocess
 import sys
@@ -15,7 +14,6 @@ sys.path.insert(0, str(CHAOS))
 import chaos                                                             # noqa: E402
 import checker                                                           # noqa: E402
 from clients import LIMITS, OPEN_MOST                                    # noqa: E402
-from disk import BLOCK, LEFTOVER, Disk                                    # noqa: E402
 from journal import (Disturbance, Enforcement, Failure, Journal, Kill, LayerPut,  # noqa: E402
                      LayerSample, Look, Post, Put, QuotaReading, Read, Reading, Repaint, Sample,
                      Seen, Tileset, Write)
@@ -412,18 +410,6 @@ def test_crash_amid_the_sockets_of_workers(kind, caller, found):
     crashes = chaos.crashes(log, '7\n', set(), [Disturbance(kind, begun, begun + 5)],
                             {'7': CALLS.format(caller)})
     assert len(crashes) == found
-
-
-def test_what_the_cache_takes(tmp_path):
-    """Tiles, and files that are about to be tiles; not one that nobody writes any more."""
-    (tmp_path / 'red').mkdir()
-    tile, unfinished = tmp_path / 'red' / '1.png', tmp_path / 'red' / f'{LEFTOVER}1.tmp'
-    for file in (tile, unfinished):
-        file.write_bytes(bytes(BLOCK))
-    os.utime(tile, (0, 0))
-    assert Disk(tmp_path).used() == 2 * BLOCK
-    os.utime(unfinished, (0, 0))
-    assert Disk(tmp_path).used() == BLOCK
 
 
 def test_a_minute():
