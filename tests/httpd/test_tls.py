@@ -160,20 +160,20 @@ def test_http2_where_it_is_offered(httpd, plain_httpd, http2, certificate):
 
 @one_mpm
 def test_sessions_are_resumed(httpd, plain_httpd, certificate):
-    """An upstream that ends each connection: later ones go on with the session of an earlier one,
-    whichever of the transfers had that."""
+    """An upstream that ends each connection: the next one goes on with the session of the one
+    before. One at a time, because OpenSSL uses a ticket of TLS 1.3 once: a connection that
+    begins before another one has a new ticket makes a session of its own."""
     address = secured(plain_httpd, certificate, 'http/1.1', keep='Off')
-    httpd.start(REST + f'TileSeedUpstream new {address} connections=4 {trust(httpd, certificate)}\n'
+    httpd.start(REST + f'TileSeedUpstream new {address} connections=1 {trust(httpd, certificate)}\n'
                 + layer('world', 'TileSeedSource wms upstream:new layers=world',
                         'TileSeedGrid EPSG:4326', 'TileSeedMetatile 1x1'))
     document = done(httpd, 'world', zoomStop=1, threadCount=4)
     wait_until(lambda: len(logged(plain_httpd)) == document['upstreamRequests'])
     asked = logged(plain_httpd)
     assert {(words[0], words[1]) for words in asked} == {('HTTP/1.1', '200')}
-    assert len({words[2] for words in asked}) > 4
-    # four connections may be made before there is a session
-    assert sum(words[3] == 'Initial' for words in asked) <= 4, asked
-    assert sum(words[3] == 'Resumed' for words in asked) >= len(asked) - 4
+    assert len({words[2] for words in asked}) == len(asked) == 10
+    # the first connection may have served what was asked before the pictures
+    assert [words[3] for words in asked].count('Resumed') >= 9, asked
 
 
 @one_mpm
