@@ -383,7 +383,8 @@ def limit_was_passed(journal):
     highest = max([LIMITS[1], *(put.value for put in journal.puts)])
     for sample in journal.samples:
         if sample.used > highest << 20:
-            yield f'{sample.used} bytes at {sample.begun:.3f}, {highest} MiB were allowed'
+            yield (f'{sample.used} bytes at {sample.begun:.3f}, {sample.unfinished} of them in '
+                   f'unfinished files, {highest} MiB were allowed')
 
 
 def highest_limit(first, puts, begun, ended):

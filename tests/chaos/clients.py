@@ -255,8 +255,8 @@ class Surveyor(Client):
 
     def act(self):
         begun = time.time()
-        used = self.run_of.disk.used()
-        self.journal.samples.append(Sample(begun, time.time(), used))
+        used, unfinished = self.run_of.disk.survey()
+        self.journal.samples.append(Sample(begun, time.time(), used, unfinished))
 
 
 def crowd(run):

@@ -48,14 +48,23 @@ class Disk:
                 if path in self.owner}
 
     def used(self, layer=None):
-        """Bytes of files that were all there at one instant: those that are found twice."""
+        """Bytes of files that were all there at one instant."""
+        return self.survey(layer)[0]
+
+    def survey(self, layer=None):
+        """(bytes of files that were all there at one instant: those that are found twice; how many
+        of these are in unfinished ones)"""
         first = self.allocated(layer)
-        return sum(bytes_ for file, bytes_ in self.allocated(layer).items() if file in first)
+        there = [found for file, found in self.allocated(layer).items() if file in first]
+        return (sum(bytes_ for bytes_, _ in there),
+                sum(bytes_ for bytes_, is_unfinished in there if is_unfinished))
 
     def allocated(self, layer):
-        """{what tells a file from one that comes after it: bytes on the disk}"""
-        return {(status.st_ino, status.st_mtime_ns): status.st_blocks * 512
-                for _, status in self.files([layer] if layer else os.listdir(self.cache))}
+        """{what tells a file from one that comes after it: (bytes on the disk, whether it has no
+        name yet)}"""
+        return {(status.st_ino, status.st_mtime_ns):
+                (status.st_blocks * 512, os.path.basename(path).startswith(LEFTOVER))
+                for path, status in self.files([layer] if layer else os.listdir(self.cache))}
 
     def painted(self):
         """{tile: epoch} of the data that changes."""

@@ -110,6 +110,7 @@ class Sample:
     begun: float
     ended: float
     used: int
+    unfinished: int = 0     # of these, in files that have no name yet
 
 
 @dataclasses.dataclass
