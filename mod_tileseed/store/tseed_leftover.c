@@ -4,6 +4,7 @@
 #include "store/tseed_leftover.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -94,14 +95,48 @@ static time_t limit_for(const char *name, time_t before)
     return before > foreign && !is_own(name) ? foreign : before;
 }
 
-int tseed_leftover_drop(int folder, const char *name, time_t before)
+/* Empties a file that has no other name; everything else takes no space of its own. */
+static apr_status_t empty(int folder, const char *name)
 {
     struct stat st;
+    apr_status_t rv;
+    int fd, rc;
 
-    if (!tseed_leftover_is(name) || tseed_deadline_has_passed()) {
-        return 0;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
-    before = limit_for(name, before);
-    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < before &&
-           unlinkat(folder, name, 0) == 0;
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1 || st.st_size == 0) {
+        return APR_SUCCESS;
+    }
+    fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    rc = fd < 0 ? -1 : ftruncate(fd, 0);
+    rv = rc == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return rv;
+}
+
+apr_status_t tseed_leftover_discard(int folder, const char *name)
+{
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) {
+        return APR_SUCCESS;
+    }
+    return empty(folder, name);
+}
+
+apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before)
+{
+    struct stat st;
+    apr_status_t rv;
+
+    if (!tseed_leftover_is(name) || tseed_deadline_has_passed() ||
+        fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        st.st_mtime >= limit_for(name, before)) {
+        return APR_INCOMPLETE;
+    }
+    rv = tseed_leftover_discard(folder, name);
+    return rv == APR_SUCCESS && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+               ? APR_INCOMPLETE
+               : rv;
 }

@@ -6,6 +6,7 @@
 #ifndef TSEED_LEFTOVER_H
 #define TSEED_LEFTOVER_H
 
+#include <apr_errno.h>
 #include <time.h>
 
 #include "store/tseed_layout.h"
@@ -28,8 +29,14 @@ int tseed_leftover_is(const char *name);
  * (tseed_store_calendar_set). */
 time_t tseed_leftover_before(void);
 
-/* Drops a name if it is an unfinished file's, older than that moment; if it is another program's,
- * older than an hour as well. Returns whether the file has gone. */
-int tseed_leftover_drop(int folder, const char *name, time_t before);
+/* Removes an unfinished file, or its content where the file can't be removed: the directory may be
+ * read-only since the file was made. Success: it takes no space any more. A file that has another
+ * name takes none of its own. */
+apr_status_t tseed_leftover_discard(int folder, const char *name);
+
+/* Discards a name if it is an unfinished file's, older than that moment; if it is another
+ * program's, older than an hour as well. APR_SUCCESS: the file has gone. APR_INCOMPLETE: it is
+ * there and takes no space, or it was not to be dropped. Else as tseed_leftover_discard fails. */
+apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before);
 
 #endif

@@ -21,17 +21,40 @@
 #define BYTES_A_NAME 64
 #define FEW_NAMES    16
 
-/* Drops the leftovers that a directory holds; `alone`: only as long as there is nothing else.
- * Returns whether it is empty now. */
-static int drop_leftovers(const tseed_scan_t *scan, int fd, int alone)
+static apr_status_t worse(apr_status_t a, apr_status_t b)
+{
+    return a != APR_SUCCESS ? a : b;
+}
+
+/* Drops the leftovers that a directory holds. */
+static apr_status_t drop_found(const tseed_scan_t *scan, int fd)
+{
+    DIR *stream = tseed_folders_stream(fd);
+    const struct dirent *entry;
+    apr_status_t rv = stream ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+
+    while (stream && (entry = readdir(stream)) != NULL) {
+        apr_status_t dropped = tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before);
+
+        rv = worse(rv, dropped == APR_INCOMPLETE ? APR_SUCCESS : dropped);
+    }
+    if (stream) {
+        closedir(stream);
+    }
+    return rv;
+}
+
+/* Drops the leftovers that a directory holds as long as there is nothing else in it. Returns
+ * whether it is empty now. */
+static int has_only_leftovers(const tseed_scan_t *scan, int fd)
 {
     DIR *stream = tseed_folders_stream(fd);
     const struct dirent *entry;
     int empty = stream != NULL;
 
-    while (stream && (empty || !alone) && (entry = readdir(stream)) != NULL) {
-        empty &= strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                 tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before);
+    while (empty && (entry = readdir(stream)) != NULL) {
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before) == APR_SUCCESS;
     }
     if (stream) {
         closedir(stream);
@@ -40,22 +63,23 @@ static int drop_leftovers(const tseed_scan_t *scan, int fd, int alone)
 }
 
 /* All leftovers there can be, by reading the directory or by their names, whichever is less. */
-static void drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder)
+static apr_status_t drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder)
 {
     char name[TSEED_LEFTOVER_SIZE];
+    apr_status_t rv = APR_SUCCESS;
     struct stat st;
 
     if (fstat(folder->fd, &st) == 0 && st.st_size / BYTES_A_NAME <= TSEED_STORE_IDS) {
-        drop_leftovers(scan, folder->fd, 0);
-        return;
+        return drop_found(scan, folder->fd);
     }
     for (unsigned id = 0; id < TSEED_STORE_IDS; id++) {
         tseed_leftover_name(name, id);
-        unlinkat(folder->fd, name, 0);
+        rv = worse(rv, tseed_leftover_discard(folder->fd, name));
         if (tseed_leftover_former_name(name, id)) {
-            unlinkat(folder->fd, name, 0);
+            rv = worse(rv, tseed_leftover_discard(folder->fd, name));
         }
     }
+    return rv;
 }
 
 /* Somebody else may have put a file there or removed it before us: both are fine. */
@@ -64,7 +88,7 @@ static void remove_if_empty(const tseed_scan_t *scan, tseed_scan_folder_t *paren
 {
     int rc = unlinkat(parent->fd, name, AT_REMOVEDIR);
 
-    if (rc != 0 && folder->depth == scan->last && drop_leftovers(scan, folder->fd, 1)) {
+    if (rc != 0 && folder->depth == scan->last && has_only_leftovers(scan, folder->fd)) {
         rc = unlinkat(parent->fd, name, AT_REMOVEDIR);
     }
     parent->emptied |= rc == 0;
@@ -87,7 +111,7 @@ static apr_status_t enter_folder(tseed_scan_t *scan, tseed_scan_folder_t *parent
     }
     rv = walk_folder(scan, &folder);
     if (scan->drops_all && folder.depth == scan->last) {
-        drop_all(scan, &folder);
+        rv = worse(rv, drop_all(scan, &folder));
     }
     if (folder.emptied) {
         remove_if_empty(scan, parent, &folder, name);
@@ -136,8 +160,8 @@ static apr_status_t read_names(tseed_scan_t *scan, tseed_scan_folder_t *folder)
                                        entry->d_name)) {
             rv = visit(scan, folder, entry->d_name, &range);
         } else if (folder->depth == scan->last) {
-            folder->emptied |=
-                tseed_leftover_drop(folder->fd, entry->d_name, scan->leftovers_before);
+            folder->emptied |= tseed_leftover_drop(folder->fd, entry->d_name,
+                                                   scan->leftovers_before) == APR_SUCCESS;
         }
     }
     if (rv == APR_SUCCESS && errno != 0) {

@@ -161,7 +161,7 @@ apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data
         rv = APR_FROM_OS_ERROR(errno);
     }
     if (rv != APR_SUCCESS) {
-        unlinkat(folder, store->leftover, 0);
+        tseed_view_discard(store, folder);
     }
     return rv;
 }
@@ -230,7 +230,7 @@ apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int f
         tseed_names_release();
     }
     if (rv != APR_SUCCESS) {
-        unlinkat(folder, store->leftover, 0);
+        tseed_view_discard(store, folder);
     }
     return rv;
 }

@@ -140,6 +140,11 @@ apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *sto
 apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store,
                                       int drop_leftovers);
 
+/* Tells what was left unfinished on the disk since the last call, because it could be neither
+ * removed nor emptied: files, bytes and blocks, no names. Returns why, or APR_SUCCESS when there is
+ * nothing. Nothing else counts these files: the caller charges them. */
+apr_status_t tseed_store_unremoved_take(tseed_effect_t *left, tseed_store_t *store);
+
 /* Told of each tile that a removal has removed or a walk has found. */
 typedef struct {
     void (*tell)(void *baton, const tseed_tile_t *tile, const tseed_effect_t *effect);
@@ -158,8 +163,8 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 /* Counts the tiles of a range on disk: names, and the files that belong to them. *oldest: when the
  * oldest of these files was written by its own date, seconds since 1970; INT64_MAX: there is no
  * tile. A uniform tile is as old as the file that it shares. NULL: not wanted. `drop_leftovers`:
- * also removes all unfinished files from the directories that it reads; no other thread may write
- * there then. */
+ * also discards all unfinished files in the directories that it reads, and fails when one of them
+ * can be neither removed nor emptied; no other thread may write there then. */
 apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 

@@ -215,7 +215,7 @@ static apr_status_t make_master(tseed_store_t *store, const tseed_master_t *mast
         tseed_view_shared_changed_locked(store, &st, 0);
     }
     tseed_names_release();
-    unlinkat(links, store->leftover, 0);
+    tseed_view_discard(store, links);
     return rv;
 }
 
@@ -314,7 +314,7 @@ static void count_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
 static void count_master_or_drop(tseed_effect_t *sum, tseed_store_t *store, int links,
                                  const char *name)
 {
-    if (!tseed_leftover_drop(links, name, INT64_MAX)) {
+    if (tseed_leftover_drop(links, name, INT64_MAX) != APR_SUCCESS) {
         count_master(sum, store, links, name);
     }
 }

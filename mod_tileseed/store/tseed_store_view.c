@@ -126,6 +126,28 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
     return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
 }
 
+void tseed_view_discard(tseed_store_t *store, int folder)
+{
+    apr_status_t rv = tseed_leftover_discard(folder, store->leftover);
+    struct stat st;
+
+    if (rv != APR_SUCCESS && fstatat(folder, store->leftover, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(st.st_mode) && st.st_nlink == 1) {
+        tseed_effect_t file = tseed_store_gain(store, (size_t)st.st_size);
+
+        file.names = 0;
+        tseed_effect_add(&store->unremoved, &file);
+        store->unremoved_rv = rv;
+    }
+}
+
+apr_status_t tseed_store_unremoved_take(tseed_effect_t *left, tseed_store_t *store)
+{
+    *left = store->unremoved;
+    store->unremoved = (tseed_effect_t){0};
+    return left->files ? store->unremoved_rv : APR_SUCCESS;
+}
+
 tseed_tile_file_t tseed_view_file(const tseed_store_t *store, char *path, const tseed_tile_t *tile)
 {
     char *slash;

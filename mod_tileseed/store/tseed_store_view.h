@@ -58,6 +58,8 @@ struct tseed_store_t {
     char leftover[TSEED_LEFTOVER_SIZE]; /* this thread's */
     tseed_folders_t folders;
     int64_t block;
+    tseed_effect_t unremoved;  /* unfinished files that could not be discarded, */
+    apr_status_t unremoved_rv; /* and why the last of them */
     tseed_mode_t mode;
     int replacing;        /* the last put met another tile: the next one will as well */
     int never_refuses;    /* the file system can't refuse a rename because of what is there */
@@ -110,11 +112,15 @@ void tseed_view_prune(tseed_store_t *store, const char *path);
  */
 int tseed_view_is_stopped(const tseed_stop_t *stop);
 
-/* Writes the whole content into this thread's hidden file in that directory; it is gone on failure.
- */
+/* Discards this thread's hidden file. If it can be neither removed nor emptied that is noted for
+ * tseed_store_unremoved_take. */
+void tseed_view_discard(tseed_store_t *store, int folder);
+
+/* Writes the whole content into this thread's hidden file in that directory, and discards the file
+ * on failure. */
 apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data, size_t length);
 
-/* Gives the hidden file its name, or drops it. `lost` is what it replaced. APR_EINTR: `stop`
+/* Gives the hidden file its name, or discards it. `lost` is what it replaced. APR_EINTR: `stop`
  * said so; ESTALE: begin again; else as the system failed. */
 apr_status_t tseed_view_finish(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                const char *name, const tseed_stop_t *stop);

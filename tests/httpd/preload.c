@@ -34,6 +34,7 @@ typedef struct {
     _Atomic int64_t unsynced;   /* a syncfs below it: 1 waits until that is over, 2 fails */
     _Atomic int64_t linger;     /* more microseconds of a closedir, if directories lie in it */
     _Atomic int64_t answer;     /* bytes that a process writes to sockets before it dies; 0: all */
+    _Atomic int64_t is_frozen;  /* below it no name can be changed; 2: and no file be emptied */
     char directory[256];
 } mischief_t;
 
@@ -253,9 +254,22 @@ static void dawdle(int directory)
     }
 }
 
+static int is_frozen(int file, int64_t how)
+{
+    if (mischief->is_frozen < how || !is_below(file)) {
+        return 0;
+    }
+    errno = EACCES;
+    return 1;
+}
+
 int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
 {
     int failed;
+
+    if (is_frozen(to, 1)) {
+        return -1;
+    }
 
     if (mischief->is_shallow && is_below(to)) {
         return sink(NULL);
@@ -271,7 +285,12 @@ int renameat2(int from, const char *name, int to, const char *target, unsigned f
 int unlinkat(int directory, const char *name, int flags)
 {
     dawdle(directory);
-    return (int)syscall(SYS_unlinkat, directory, name, flags);
+    return is_frozen(directory, 1) ? -1 : (int)syscall(SYS_unlinkat, directory, name, flags);
+}
+
+int ftruncate(int file, off_t length)
+{
+    return is_frozen(file, 2) ? -1 : (int)syscall(SYS_ftruncate, file, length);
 }
 
 ssize_t pread64(int file, void *bytes, size_t length, off_t offset)

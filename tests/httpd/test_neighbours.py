@@ -111,3 +111,23 @@ def test_a_store_that_takes_nothing_keeps_no_thread(httpd, upstream, well, error
     for number in troubled:
         document = ended(httpd, number)
         assert (document['state'], document['reason']) == ('DONE', None)
+
+
+@pytest.mark.parametrize('how, left', [(1, 0), (2, 1)], ids=['emptied', 'kept'])
+def test_unfinished_files_that_cannot_be_removed(httpd, upstream, how, left):
+    """A directory becomes read-only while a tile is written there: the tile's hidden file takes no
+    space, or it is said that it does."""
+    httpd.expect('is paused|TS0087')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream))
+    done(httpd, 'stub', zoomStop=0)
+    mischief.freeze(httpd.path('cache'), how)
+    number = begin(httpd, 'stub', zoomStart=1, zoomStop=3)
+    says(httpd, number, "paused: the store of layer stub can't be used")
+    unfinished = list(httpd.path('cache').rglob('.tseed-*.tmp'))
+    assert unfinished and all(bool(file.stat().st_size) == left for file in unfinished)
+    assert bool([line for line in httpd.error_log().splitlines() if 'TS0087: ' in line]) == left
+    mischief.freeze(httpd.path('cache'), 0)
+    document = ended(httpd, number)
+    assert (document['state'], document['reason']) == ('DONE', None)
+    assert len(files(httpd)) == 85

@@ -228,12 +228,12 @@ class Beside:
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqqqqqqq256s')
+    LAYOUT = struct.Struct('qqqqqqqqq256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 8
+        self.numbers = [0] * 9
         self.directory = b''
         self.traces = None      # a folder for the calls of processes that crash
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
@@ -286,6 +286,11 @@ class Mischief:
     def kill_at_answer(self, size):
         """Processes die once they have written that many bytes to sockets; 0: they don't."""
         self.write(7, size)
+
+    def freeze(self, directory, how):
+        """What can't be done below a directory from now on: files keep their names (1) and their
+        length as well (2), or all can be done (0)."""
+        self.write(8, how, directory)
 
 
 def sanitizer_environment(root):

@@ -3,9 +3,31 @@
 /* What the store says it has changed is what a walk of the disk finds changed. */
 #include "store_effects_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* What the system refuses just now: root may do everything in a directory that is read-only. */
+static enum { NOTHING, TO_REMOVE, TO_CHANGE } refused;
+
+static int refuse(int error)
+{
+    errno = error;
+    return -1;
+}
+
+/* Instead of the C library's. */
+int unlinkat(int folder, const char *name, int flags)
+{
+    return refused >= TO_REMOVE ? refuse(EACCES) : (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+
+int ftruncate(int fd, off_t length)
+{
+    return refused >= TO_CHANGE ? refuse(EROFS) : (int)syscall(SYS_ftruncate, fd, length);
+}
 
 static void test_store__put_counts_what_it_replaces(void **state)
 {
@@ -39,6 +61,60 @@ static void test_store__put_that_fails_or_stops_has_no_effect(void **state)
     assert_int_not_equal(
         tseed_store_put(&effect, fixture->store, &(tseed_tile_t){4, 1, 3}, "x", 1, NULL), 0);
     assert_effect(effect, 0, 0, 0, 0);
+}
+
+/* A stop that comes when the hidden file has its content, in a directory that has become
+ * read-only. */
+typedef struct {
+    int refused, asked;
+} late_stop_t;
+
+static int stops_late(void *baton)
+{
+    late_stop_t *stop = baton;
+    const int is_written = stop->asked++ > 0;
+
+    refused = is_written ? stop->refused : NOTHING;
+    return is_written;
+}
+
+static void put_stopped(fixture_t *fixture, int what)
+{
+    late_stop_t late = {.refused = what};
+    const tseed_stop_t stop = {stops_late, &late};
+    tseed_effect_t effect;
+
+    assert_int_equal(
+        tseed_store_put(&effect, fixture->store, &(tseed_tile_t){4, 5, 5}, "unfinished", 10, &stop),
+        APR_EINTR);
+    assert_effect(effect, 0, 0, 0, 0);
+    refused = NOTHING;
+}
+
+static void test_store__put_empties_what_it_cannot_remove(void **state)
+{
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    tseed_effect_t left;
+
+    put_stopped(fixture, TO_REMOVE);
+    assert_survey(fixture, &(tseed_effect_t){0, 1, 0, 0});
+    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), APR_SUCCESS);
+    assert_effect(left, 0, 0, 0, 0);
+    put(fixture, 5, 5, 700);
+    assert_survey(fixture, &(tseed_effect_t){1, 1, 700, 1024});
+}
+
+static void test_store__put_tells_what_it_has_left(void **state)
+{
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    tseed_effect_t left;
+
+    put_stopped(fixture, TO_CHANGE);
+    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), EROFS);
+    assert_effect(left, 0, 1, 10, 512);
+    assert_survey(fixture, &left);
+    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), APR_SUCCESS);
+    assert_effect(left, 0, 0, 0, 0);
 }
 
 static void test_store__allocation_is_rounded_up(void **state)
@@ -210,6 +286,46 @@ static void test_store__count_drops_leftovers_when_asked(void **state)
         assert_int_equal(
             tseed_store_count(&sum, NULL, fixture->store, &(tseed_range_t){6, 0, 0, 1, 0}, 1), 0);
         assert_int_not_equal(access(left, F_OK), 0);
+    }
+}
+
+static void write_leftover(const char *path)
+{
+    int fd = creat(path, 0600);
+
+    assert_int_equal(write(fd, "unfinished", 10), 10);
+    close(fd);
+}
+
+/* A crash has left its files, and the directory has become read-only. Another name of a tile is not
+ * emptied. */
+static void test_store__count_empties_leftovers_it_cannot_remove(void **state)
+{
+    for (int large = 0; large < 2; large++) {
+        fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_QUADKEY);
+        const char *left = full(fixture, "topp_states/EPSG_900913/.tseed-255.tmp");
+        const char *other = full(fixture, "topp_states/EPSG_900913/.tseed-254.tmp");
+        const tseed_range_t range = {6, 0, 0, 1, 0};
+        tseed_effect_t sum;
+        struct stat st;
+
+        for (int i = 0; i < (large ? 1500 : 1); i++) {
+            assert_int_equal(tseed_store_put(&sum, fixture->store,
+                                             &(tseed_tile_t){6, i % 64, i / 64}, "t", 1, NULL),
+                             0);
+        }
+        assert_int_equal(link(tile(fixture, 6, 0, 0), other), 0);
+        write_leftover(left);
+        refused = TO_CHANGE;
+        assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 1), EROFS);
+        assert_int_equal(stat(left, &st) == 0 ? st.st_size : -1, 10);
+        refused = TO_REMOVE;
+        assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 1), APR_SUCCESS);
+        assert_int_equal(stat(left, &st) == 0 ? st.st_size : -1, 0);
+        assert_int_equal(stat(other, &st) == 0 ? st.st_size : -1, 1);
+        refused = NOTHING;
+        unlink(other);
+        assert_effect(sum, 1 + large, 1 + large, 1 + large, 512 * (1 + large));
     }
 }
 
@@ -390,11 +506,14 @@ int main(void)
         STORE_TEST(test_store__put_counts_what_it_replaces),
         STORE_TEST(test_store__put_counts_a_symbolic_link_as_a_name),
         STORE_TEST(test_store__put_that_fails_or_stops_has_no_effect),
+        STORE_TEST(test_store__put_empties_what_it_cannot_remove),
+        STORE_TEST(test_store__put_tells_what_it_has_left),
         STORE_TEST(test_store__allocation_is_rounded_up),
         STORE_TEST(test_store__remove_tells_what_each_tile_was_worth),
         STORE_TEST(test_store__names_elsewhere_change_nothing),
         STORE_TEST(test_store__effects_add_up),
         STORE_TEST(test_store__count_drops_leftovers_when_asked),
+        STORE_TEST(test_store__count_empties_leftovers_it_cannot_remove),
         STORE_TEST(test_store__count_drops_leftovers_of_the_tenure_before),
         STORE_TEST(test_store__count_spares_young_leftovers_of_others),
         STORE_TEST(test_store__walk_finds_every_tile),
