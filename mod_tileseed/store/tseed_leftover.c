@@ -95,48 +95,47 @@ static time_t limit_for(const char *name, time_t before)
     return before > foreign && !is_own(name) ? foreign : before;
 }
 
-/* Empties a file that has no other name; everything else takes no space of its own. */
+/* Empties a file that has no other name. */
 static apr_status_t empty(int folder, const char *name)
 {
+    int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    apr_status_t rv = APR_INCOMPLETE;
     struct stat st;
-    apr_status_t rv;
-    int fd, rc;
 
-    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fd < 0) {
         return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
-    if (!S_ISREG(st.st_mode) || st.st_nlink > 1 || st.st_size == 0) {
-        return APR_SUCCESS;
+    if (fstat(fd, &st) != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
+    } else if (!S_ISREG(st.st_mode) || st.st_nlink > 1) {
+        rv = APR_FROM_OS_ERROR(EMLINK);
+    } else if (ftruncate(fd, 0) != 0) {
+        rv = APR_FROM_OS_ERROR(errno);
     }
-    fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    rc = fd < 0 ? -1 : ftruncate(fd, 0);
-    rv = rc == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
-    if (fd >= 0) {
-        close(fd);
-    }
+    close(fd);
     return rv;
 }
 
+/* Other errors than these may come from a file server that has done what it reports as failed: the
+ * name may be another file's by now. */
 apr_status_t tseed_leftover_discard(int folder, const char *name)
 {
     if (unlinkat(folder, name, 0) == 0 || errno == ENOENT) {
         return APR_SUCCESS;
     }
-    return empty(folder, name);
+    return errno == EACCES || errno == EPERM ? empty(folder, name) : APR_FROM_OS_ERROR(errno);
 }
 
 apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before)
 {
     struct stat st;
-    apr_status_t rv;
 
-    if (!tseed_leftover_is(name) || tseed_deadline_has_passed() ||
-        fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-        st.st_mtime >= limit_for(name, before)) {
+    if (!tseed_leftover_is(name) || tseed_deadline_has_passed()) {
         return APR_INCOMPLETE;
     }
-    rv = tseed_leftover_discard(folder, name);
-    return rv == APR_SUCCESS && faccessat(folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0
-               ? APR_INCOMPLETE
-               : rv;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? APR_INCOMPLETE : APR_FROM_OS_ERROR(errno);
+    }
+    return st.st_mtime < limit_for(name, before) ? tseed_leftover_discard(folder, name)
+                                                 : APR_INCOMPLETE;
 }

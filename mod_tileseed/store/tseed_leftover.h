@@ -30,13 +30,13 @@ int tseed_leftover_is(const char *name);
 time_t tseed_leftover_before(void);
 
 /* Removes an unfinished file, or its content where the file can't be removed: the directory may be
- * read-only since the file was made. Success: it takes no space any more. A file that has another
- * name takes none of its own. */
+ * read-only since the file was made. APR_SUCCESS: the file has gone. APR_INCOMPLETE: it is there
+ * and has no bytes. Else the file is as it was; EMLINK: it has another name as well. */
 apr_status_t tseed_leftover_discard(int folder, const char *name);
 
 /* Discards a name if it is an unfinished file's, older than that moment; if it is another
- * program's, older than an hour as well. APR_SUCCESS: the file has gone. APR_INCOMPLETE: it is
- * there and takes no space, or it was not to be dropped. Else as tseed_leftover_discard fails. */
+ * program's, older than an hour as well. APR_INCOMPLETE: also when the file was not to be dropped,
+ * or the deadline of the process has passed. */
 apr_status_t tseed_leftover_drop(int folder, const char *name, time_t before);
 
 #endif

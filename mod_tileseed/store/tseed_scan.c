@@ -21,27 +21,28 @@
 #define BYTES_A_NAME 64
 #define FEW_NAMES    16
 
-static apr_status_t worse(apr_status_t a, apr_status_t b)
-{
-    return a != APR_SUCCESS ? a : b;
-}
-
 /* Drops the leftovers that a directory holds. */
 static apr_status_t drop_found(const tseed_scan_t *scan, int fd)
 {
     DIR *stream = tseed_folders_stream(fd);
     const struct dirent *entry;
-    apr_status_t rv = stream ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    apr_status_t rv;
 
-    while (stream && (entry = readdir(stream)) != NULL) {
-        apr_status_t dropped = tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before);
-
-        rv = worse(rv, dropped == APR_INCOMPLETE ? APR_SUCCESS : dropped);
+    if (!stream) {
+        return APR_FROM_OS_ERROR(errno);
     }
-    if (stream) {
-        closedir(stream);
+    while ((errno = 0, entry = readdir(stream)) != NULL) {
+        tseed_view_note_unremoved(scan->store, fd, entry->d_name,
+                                  tseed_leftover_drop(fd, entry->d_name, scan->leftovers_before));
     }
+    rv = errno == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+    closedir(stream);
     return rv;
+}
+
+static void discard(const tseed_scan_t *scan, int fd, const char *name)
+{
+    tseed_view_note_unremoved(scan->store, fd, name, tseed_leftover_discard(fd, name));
 }
 
 /* Drops the leftovers that a directory holds as long as there is nothing else in it. Returns
@@ -66,7 +67,6 @@ static int has_only_leftovers(const tseed_scan_t *scan, int fd)
 static apr_status_t drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t *folder)
 {
     char name[TSEED_LEFTOVER_SIZE];
-    apr_status_t rv = APR_SUCCESS;
     struct stat st;
 
     if (fstat(folder->fd, &st) == 0 && st.st_size / BYTES_A_NAME <= TSEED_STORE_IDS) {
@@ -74,12 +74,12 @@ static apr_status_t drop_all(const tseed_scan_t *scan, const tseed_scan_folder_t
     }
     for (unsigned id = 0; id < TSEED_STORE_IDS; id++) {
         tseed_leftover_name(name, id);
-        rv = worse(rv, tseed_leftover_discard(folder->fd, name));
+        discard(scan, folder->fd, name);
         if (tseed_leftover_former_name(name, id)) {
-            rv = worse(rv, tseed_leftover_discard(folder->fd, name));
+            discard(scan, folder->fd, name);
         }
     }
-    return rv;
+    return APR_SUCCESS;
 }
 
 /* Somebody else may have put a file there or removed it before us: both are fine. */
@@ -110,8 +110,8 @@ static apr_status_t enter_folder(tseed_scan_t *scan, tseed_scan_folder_t *parent
         return nothing ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
     rv = walk_folder(scan, &folder);
-    if (scan->drops_all && folder.depth == scan->last) {
-        rv = worse(rv, drop_all(scan, &folder));
+    if (rv == APR_SUCCESS && scan->drops_all && folder.depth == scan->last) {
+        rv = drop_all(scan, &folder);
     }
     if (folder.emptied) {
         remove_if_empty(scan, parent, &folder, name);

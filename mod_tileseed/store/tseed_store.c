@@ -153,6 +153,7 @@ apr_status_t tseed_view_write(tseed_store_t *store, int folder, const void *data
     if (fd < 0) {
         return APR_FROM_OS_ERROR(errno);
     }
+    store->written = length;
     rv = write_all(fd, data, length);
     if (rv == APR_SUCCESS && set_mode(store, fd) != 0) {
         rv = APR_FROM_OS_ERROR(errno);

@@ -134,9 +134,9 @@ apr_status_t tseed_store_share(tseed_effect_t *effect, tseed_store_t *store, con
  * no thread links to a master that is about to go. */
 apr_status_t tseed_store_shared_sweep(tseed_effect_t *effect, tseed_store_t *store);
 
-/* The shared sum as it is on disk: the masters' files and sizes. `drop_leftovers`: also removes all
- * unfinished files from the directory of masters; no other thread may write tiles of this tile set
- * then. */
+/* The shared sum as it is on disk: the masters' files and sizes. `drop_leftovers`: also discards
+ * all unfinished files in the directory of masters, as tseed_store_count does; no other thread may
+ * write tiles of this tile set then. */
 apr_status_t tseed_store_shared_count(tseed_effect_t *sum, tseed_store_t *store,
                                       int drop_leftovers);
 
@@ -163,8 +163,8 @@ apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range
 /* Counts the tiles of a range on disk: names, and the files that belong to them. *oldest: when the
  * oldest of these files was written by its own date, seconds since 1970; INT64_MAX: there is no
  * tile. A uniform tile is as old as the file that it shares. NULL: not wanted. `drop_leftovers`:
- * also discards all unfinished files in the directories that it reads, and fails when one of them
- * can be neither removed nor emptied; no other thread may write there then. */
+ * also discards all unfinished files in the directories that it reads, and notes those that stay
+ * for tseed_store_unremoved_take; no other thread may write there then. */
 apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 

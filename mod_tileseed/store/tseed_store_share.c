@@ -314,9 +314,8 @@ static void count_master(tseed_effect_t *sum, tseed_store_t *store, int links, c
 static void count_master_or_drop(tseed_effect_t *sum, tseed_store_t *store, int links,
                                  const char *name)
 {
-    if (tseed_leftover_drop(links, name, INT64_MAX) != APR_SUCCESS) {
-        count_master(sum, store, links, name);
-    }
+    tseed_view_note_unremoved(store, links, name, tseed_leftover_drop(links, name, INT64_MAX));
+    count_master(sum, store, links, name);
 }
 
 static void sweep_master(tseed_effect_t *sum, tseed_store_t *store, int links, const char *name)

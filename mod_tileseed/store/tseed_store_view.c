@@ -126,19 +126,50 @@ tseed_effect_t tseed_store_gain(const tseed_store_t *store, size_t length)
     return (tseed_effect_t){1, 1, (int64_t)length, tseed_store_allocation(store, length)};
 }
 
+/* Whether the file was noted before. A directory is looked at again for each page in it. */
+static int is_noted(tseed_store_t *store, const struct stat *st)
+{
+    if (!store->noted) {
+        store->noted = apr_hash_make(store->pool);
+    }
+    if (apr_hash_get(store->noted, &st->st_ino, sizeof(st->st_ino))) {
+        return 1;
+    }
+    apr_hash_set(store->noted, apr_pmemdup(store->pool, &st->st_ino, sizeof(st->st_ino)),
+                 sizeof(st->st_ino), "");
+    return 0;
+}
+
+void tseed_view_note_unremoved(tseed_store_t *store, int folder, const char *name, apr_status_t rv)
+{
+    struct stat st;
+    tseed_effect_t file;
+    int is_shared = 0;
+
+    if (rv == APR_SUCCESS || rv == APR_INCOMPLETE) {
+        return;
+    }
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (!S_ISREG(st.st_mode) || is_noted(store, &st) ||
+            (st.st_nlink > 1 && tseed_view_is_shared(&is_shared, store, &st) == APR_SUCCESS &&
+             is_shared)) {
+            return;
+        }
+    } else if (errno == ENOENT) {
+        return;
+    } else {
+        st.st_size = (off_t)store->written;
+    }
+    file = tseed_store_gain(store, (size_t)st.st_size);
+    file.names = 0;
+    tseed_effect_add(&store->unremoved, &file);
+    store->unremoved_rv = rv;
+}
+
 void tseed_view_discard(tseed_store_t *store, int folder)
 {
-    apr_status_t rv = tseed_leftover_discard(folder, store->leftover);
-    struct stat st;
-
-    if (rv != APR_SUCCESS && fstatat(folder, store->leftover, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISREG(st.st_mode) && st.st_nlink == 1) {
-        tseed_effect_t file = tseed_store_gain(store, (size_t)st.st_size);
-
-        file.names = 0;
-        tseed_effect_add(&store->unremoved, &file);
-        store->unremoved_rv = rv;
-    }
+    tseed_view_note_unremoved(store, folder, store->leftover,
+                              tseed_leftover_discard(folder, store->leftover));
 }
 
 apr_status_t tseed_store_unremoved_take(tseed_effect_t *left, tseed_store_t *store)

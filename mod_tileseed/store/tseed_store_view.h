@@ -58,8 +58,10 @@ struct tseed_store_t {
     char leftover[TSEED_LEFTOVER_SIZE]; /* this thread's */
     tseed_folders_t folders;
     int64_t block;
+    size_t written;            /* bytes of the last hidden file */
     tseed_effect_t unremoved;  /* unfinished files that could not be discarded, */
-    apr_status_t unremoved_rv; /* and why the last of them */
+    apr_status_t unremoved_rv; /* why the last of them, */
+    apr_hash_t *noted;         /* and their ino_t -> ""; NULL: there was none */
     tseed_mode_t mode;
     int replacing;        /* the last put met another tile: the next one will as well */
     int never_refuses;    /* the file system can't refuse a rename because of what is there */
@@ -115,6 +117,10 @@ int tseed_view_is_stopped(const tseed_stop_t *stop);
 /* Discards this thread's hidden file. If it can be neither removed nor emptied that is noted for
  * tseed_store_unremoved_take. */
 void tseed_view_discard(tseed_store_t *store, int folder);
+
+/* Notes what discarding an unfinished file came to, as tseed_view_discard does. A file that was
+ * noted before, and another name of a shared file, are no news. */
+void tseed_view_note_unremoved(tseed_store_t *store, int folder, const char *name, apr_status_t rv);
 
 /* Writes the whole content into this thread's hidden file in that directory, and discards the file
  * on failure. */

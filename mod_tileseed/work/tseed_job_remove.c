@@ -136,6 +136,7 @@ void tseed_job_count(tseed_store_t *store, tseed_job_t *job)
             : tseed_store_count(&job->counted, &job->oldest, store, &job->metatile.wanted,
                                 job->is_recount);
 
+    tseed_job_charge_unremoved(store, job);
     if (rv != APR_SUCCESS) {
         tseed_job_no_store(job, store, rv);
     }

@@ -69,8 +69,7 @@ void tseed_job_note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effe
     tseed_tally_add(&job->tally, &page, effect);
 }
 
-/* Charges what the store has just left behind, since it lies on the disk and no page has it. */
-static void charge_unremoved(tseed_store_t *store, const tseed_job_t *job)
+void tseed_job_charge_unremoved(tseed_store_t *store, const tseed_job_t *job)
 {
     tseed_effect_t left;
     apr_status_t rv = tseed_store_unremoved_take(&left, store);
@@ -79,9 +78,9 @@ static void charge_unremoved(tseed_store_t *store, const tseed_job_t *job)
         tseed_account_correct(&job->run->booked->chain,
                               (tseed_amount_t){left.allocated, left.files});
         tseed_log(TSEED_LOG_ERROR, rv,
-                  "TS0087: can't remove an unfinished file of layer '%s' below %s: its "
+                  "TS0087: can't remove unfinished files of layer '%s' below %s: their "
                   "%" APR_INT64_T_FMT " bytes count for the disk quota until the seeder starts "
-                  "anew; remove the files .tseed-*.tmp there before that",
+                  "anew; before that, remove the files .tseed-*.tmp there while no task runs",
                   job->run->task->layer, job->run->tileset.layer->store.root, left.allocated);
     }
 }
@@ -98,7 +97,7 @@ static apr_status_t put_tile(tseed_store_t *store, tseed_job_t *job, const tseed
         return rv;
     }
     rv = tseed_store_put(&effect, store, tile, encoded->data, encoded->length, &stop);
-    charge_unremoved(store, job);
+    tseed_job_charge_unremoved(store, job);
     tseed_job_settle(job, allocated, 1, &effect);
     if (rv == APR_SUCCESS) {
         tseed_job_note(job, tile, &effect);
@@ -117,7 +116,7 @@ static apr_status_t share(tseed_store_t *store, tseed_job_t *job, const tseed_en
         return rv;
     }
     rv = tseed_store_share(&effect, store, encoded->data, encoded->length);
-    charge_unremoved(store, job);
+    tseed_job_charge_unremoved(store, job);
     tseed_job_settle(job, allocated, 1, &effect);
     tseed_effect_add(&job->shared, &effect);
     job->bytes += effect.bytes;

@@ -27,6 +27,10 @@ void tseed_job_settle(tseed_job_t *job, int64_t allocated, int files, const tsee
 /* Notes the effect of a change of one tile. */
 void tseed_job_note(tseed_job_t *job, const tseed_tile_t *tile, const tseed_effect_t *effect);
 
+/* Charges the unfinished files that the last call has left in the store, since no page has them,
+ * and says so in the log. Call it before what that call was charged is released. */
+void tseed_job_charge_unremoved(tseed_store_t *store, const tseed_job_t *job);
+
 /* Stores an encoded tile, as a link to a shared file where that may be. EDQUOT: an account refuses.
  * Fails also when the store does. */
 apr_status_t tseed_job_store_tile(tseed_store_t *store, tseed_job_t *job, const tseed_tile_t *tile,

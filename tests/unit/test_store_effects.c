@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* What the system refuses just now: root may do everything in a directory that is read-only. */
-static enum { NOTHING, TO_REMOVE, TO_CHANGE } refused;
+static enum { NOTHING, TO_REMOVE, TO_CHANGE, TO_LOOK } refused;
 
 static int refuse(int error)
 {
@@ -18,10 +18,18 @@ static int refuse(int error)
     return -1;
 }
 
+static int refusal = EACCES; /* of a removal */
+
 /* Instead of the C library's. */
 int unlinkat(int folder, const char *name, int flags)
 {
-    return refused >= TO_REMOVE ? refuse(EACCES) : (int)syscall(SYS_unlinkat, folder, name, flags);
+    return refused >= TO_REMOVE ? refuse(refusal) : (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+
+int fstatat(int folder, const char *name, struct stat *st, int flags)
+{
+    return refused >= TO_LOOK ? refuse(EACCES)
+                              : (int)syscall(SYS_newfstatat, folder, name, st, flags);
 }
 
 int ftruncate(int fd, off_t length)
@@ -106,15 +114,31 @@ static void test_store__put_empties_what_it_cannot_remove(void **state)
 
 static void test_store__put_tells_what_it_has_left(void **state)
 {
+    for (int what = TO_CHANGE; what <= TO_LOOK; what++) {
+        fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+        tseed_effect_t left;
+
+        put_stopped(fixture, what);
+        assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), EROFS);
+        assert_effect(left, 0, 1, 10, 512);
+        assert_survey(fixture, &left);
+        assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), APR_SUCCESS);
+        assert_effect(left, 0, 0, 0, 0);
+    }
+}
+
+/* A rename that a file server has done and reports as failed: nothing is emptied then. */
+static void test_store__only_what_is_forbidden_is_emptied(void **state)
+{
     fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
     tseed_effect_t left;
 
-    put_stopped(fixture, TO_CHANGE);
-    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), EROFS);
+    refusal = EIO;
+    put_stopped(fixture, TO_REMOVE);
+    refusal = EACCES;
+    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), EIO);
     assert_effect(left, 0, 1, 10, 512);
     assert_survey(fixture, &left);
-    assert_int_equal(tseed_store_unremoved_take(&left, fixture->store), APR_SUCCESS);
-    assert_effect(left, 0, 0, 0, 0);
 }
 
 static void test_store__allocation_is_rounded_up(void **state)
@@ -317,7 +341,15 @@ static void test_store__count_empties_leftovers_it_cannot_remove(void **state)
         assert_int_equal(link(tile(fixture, 6, 0, 0), other), 0);
         write_leftover(left);
         refused = TO_CHANGE;
-        assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 1), EROFS);
+        for (int again = 0; again < 2; again++) { /* noted once, the tile's other name as well */
+            const tseed_effect_t noted = {0, again ? 0 : 2, again ? 0 : 11, again ? 0 : 1024};
+            tseed_effect_t unremoved;
+
+            assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 1), APR_SUCCESS);
+            assert_int_equal(tseed_store_unremoved_take(&unremoved, fixture->store) != APR_SUCCESS,
+                             !again);
+            assert_effect(unremoved, noted.names, noted.files, noted.bytes, noted.allocated);
+        }
         assert_int_equal(stat(left, &st) == 0 ? st.st_size : -1, 10);
         refused = TO_REMOVE;
         assert_int_equal(tseed_store_count(&sum, NULL, fixture->store, &range, 1), APR_SUCCESS);
@@ -327,6 +359,25 @@ static void test_store__count_empties_leftovers_it_cannot_remove(void **state)
         unlink(other);
         assert_effect(sum, 1 + large, 1 + large, 1 + large, 512 * (1 + large));
     }
+}
+
+static void test_store__count_of_shared_files_tells_what_it_has_left(void **state)
+{
+    fixture_t *fixture = open_store_by_blocks(state, TSEED_LAYOUT_XYZ);
+    const char *left = full(fixture, ".tileseed/links/topp_states/EPSG_900913/png/.tseed-3.tmp");
+    tseed_effect_t sum, unremoved;
+
+    uniform(fixture, 1, 2, "sea");
+    assert_int_equal(link(tile(fixture, 4, 1, 2), full(fixture, ".tileseed/links/topp_states/"
+                                                                "EPSG_900913/png/.tseed-4.tmp")),
+                     0);
+    write_leftover(left);
+    refused = TO_CHANGE;
+    assert_int_equal(tseed_store_shared_count(&sum, fixture->store, 1), APR_SUCCESS);
+    refused = NOTHING;
+    assert_effect(sum, 0, 1, 3, 512);
+    assert_int_equal(tseed_store_unremoved_take(&unremoved, fixture->store), EROFS);
+    assert_effect(unremoved, 0, 1, 10, 512);
 }
 
 /* The files of the host that had the role before; a host that comes back must not find its own. */
@@ -508,6 +559,8 @@ int main(void)
         STORE_TEST(test_store__put_that_fails_or_stops_has_no_effect),
         STORE_TEST(test_store__put_empties_what_it_cannot_remove),
         STORE_TEST(test_store__put_tells_what_it_has_left),
+        STORE_TEST(test_store__only_what_is_forbidden_is_emptied),
+        STORE_TEST(test_store__count_of_shared_files_tells_what_it_has_left),
         STORE_TEST(test_store__allocation_is_rounded_up),
         STORE_TEST(test_store__remove_tells_what_each_tile_was_worth),
         STORE_TEST(test_store__names_elsewhere_change_nothing),
