@@ -110,8 +110,10 @@ static apr_status_t enter_folder(tseed_scan_t *scan, tseed_scan_folder_t *parent
         return nothing ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
     }
     rv = walk_folder(scan, &folder);
-    if (rv == APR_SUCCESS && scan->drops_all && folder.depth == scan->last) {
-        rv = drop_all(scan, &folder);
+    if (scan->drops_all && folder.depth == scan->last) {
+        apr_status_t dropped = drop_all(scan, &folder);
+
+        rv = rv != APR_SUCCESS ? rv : dropped;
     }
     if (folder.emptied) {
         remove_if_empty(scan, parent, &folder, name);
