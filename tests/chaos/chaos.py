@@ -33,6 +33,7 @@ import actors                                                            # noqa:
 from books import Books, misbooked                                       # noqa: E402
 from checker import processed, violations                                # noqa: E402
 from clients import LIMITS, TILESETS, crowd, limit                       # noqa: E402
+from crashes import is_fault_of_httpd                                    # noqa: E402
 from database import Postgres                                            # noqa: E402
 from disk import BLOCK, Disk                                             # noqa: E402
 from journal import Disturbance, Journal                                 # noqa: E402
@@ -49,9 +50,6 @@ SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8
 CRASH = re.compile(r'^\[([^]]+)\].* AH0005[12]: child pid (\d+) exit signal '
                    r'(?!Killed|Terminated)(.*)', re.M)
-SPEAKER = re.compile(r'^\[[^]]+\] \[[^]]+\] \[pid (\d+)', re.M)
-CLOSES = re.compile(r'\(apr_(?:os_sock_get|socket_\w+)\+\S*\n(?:\S*libapr\S*\n)*'
-                    r'\S*/mod_mpm_event\.so')
 STOPS = ('restart', 'stop_start')      # they send SIGTERM to the children
 BOARD = re.compile(r'the board (?:is )?(.*)')          # what seeders say of it
 LOST = (AssertionError, OSError, http.client.HTTPException)
@@ -110,7 +108,7 @@ class Run:
         for name, httpd in zip(self.journal.hosts, self.hosts):
             httpd.name = name
             httpd.database = self.hosts[0].database
-            httpd.make_mischief().traces = httpd.folder('traces')
+            httpd.make_mischief()
             if 'neighbours' in names:       # directories of a cold disk are read slowly
                 httpd.mischief.slow(cache, SLOW_SECONDS)
         self.disk = Disk(cache)
@@ -118,9 +116,7 @@ class Run:
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
-                       'LogLevel tileseed:debug\n<IfModule mpm_event_module>\n'
-                       'LogLevel tileseed:debug mpm_event:debug\n</IfModule>\n'
-                       'CustomLog "@ROOT@/served.log" "%P"\n').replace('@ROOT@/cache', str(cache))
+                       'LogLevel tileseed:debug\n').replace('@ROOT@/cache', str(cache))
 
     def say(self, words):
         """Progress, for whoever asked for it."""
@@ -208,9 +204,8 @@ class Run:
         """What one of the httpds left behind."""
         journal = self.journal
         self.boards += BOARD.findall(httpd.error_log())
-        journal.crashes += crashes(httpd.error_log(), httpd.path('served.log').read_text(),
-                                   killer.killed, journal.disturbances,
-                                   traces(httpd.path('traces')))
+        journal.crashes += unexplained(httpd.error_log(), killer.killed, journal.disturbances,
+                                       httpd.calls())
         journal.leftovers += [f'process {pid} ({name})' for pid, name in httpd.leftovers.items()]
         if httpd.listens():
             journal.leftovers.append(f'a socket that listens on port {httpd.port}')
@@ -263,34 +258,14 @@ def killer_of(run):
     return FleetKiller(run) if len(run.hosts) > 1 else Killer(run)
 
 
-def traces(folder):
-    """What the processes that crashed were at, by their numbers."""
-    return {file.name: file.read_text(errors='replace') for file in folder.iterdir()}
-
-
-def crashes(log, served, killed, disturbances, calls):
-    """Processes that died of a signal that nobody sent, but for those that httpd itself kills.
-
-    A child that is told to stop before it has its threads destroys its pools in the handler of
-    SIGTERM. Where that comes within a malloc (of initgroups, of httpd's own first pools), its heap
-    is half changed, and it aborts or faults. No module has been called in it by then: it has
-    served nothing, and said nothing, not even what event says when it starts its threads.
-
-    A child of event that is told to stop closes the sockets of its workers while they work
-    (close_worker_sockets in event.c): one that has just ended is read after it was freed. An httpd
-    without the module faults there as well, once in fifty restarts under load.
-    """
-    heard = {*SPEAKER.findall(log), *served.split()}
-    return [f'process {pid}: {signal}\n{calls.get(pid, "")}'
+def unexplained(log, killed, disturbances, calls):
+    """Processes that died of a signal that nobody sent, but for those that httpd itself kills when
+    it ends its children (crashes.py)."""
+    return [f'process {pid}: {signal}\n{calls.get(int(pid), "")}'
             for when, pid, signal in CRASH.findall(log)
             if int(pid) not in killed and not (
                 is_stop(when, disturbances) and
-                (pid not in heard or closes_sockets(calls.get(pid, ''))))]
-
-
-def closes_sockets(calls):
-    """Whether a crash was in event's own way to end, and nothing of ours in it."""
-    return bool(CLOSES.search(calls)) and 'tileseed' not in calls
+                is_fault_of_httpd(calls.get(int(pid), '')))]
 
 
 def is_stop(when, disturbances):

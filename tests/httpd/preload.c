@@ -2,13 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Preloaded into a test's httpd: a clock that can be set, a disk that takes no more or is slow, a
  * worker that runs out of stack, a death in the middle of a truncate, and one in the middle of an
- * answer. What is to go wrong
- * stands in a file that all processes map. A process that crashes leaves its calls in the folder
- * TILESEED_TRACES. */
+ * answer. What is to go wrong stands in a file that all processes map. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -41,73 +38,10 @@ typedef struct {
 static const mischief_t none;
 static const mischief_t *mischief = &none;
 
-/* ---- crashes ---- */
-
-#define CALLS 60
-
-static const char *traces; /* NULL: nobody wants them */
-static struct sigaction theirs[NSIG];
-
-/* Writes the calls, then does what httpd or the seeder would have done. */
-static void crash(int number, siginfo_t *info, void *context)
-{
-    void *calls[CALLS];
-    char path[256];
-    int file;
-
-    snprintf(path, sizeof(path), "%s/%d", traces, (int)getpid());
-    file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0644);
-    dprintf(file, "signal %d in thread %ld\n", number, syscall(SYS_gettid));
-    backtrace_symbols_fd(calls, backtrace(calls, CALLS), file);
-    close(file);
-    if (theirs[number].sa_handler == SIG_DFL || theirs[number].sa_handler == SIG_IGN) {
-        signal(number, SIG_DFL);
-        raise(number);
-    } else {
-        theirs[number].sa_sigaction(number, info, context);
-    }
-}
-
-static int is_crash(int number)
-{
-    return number == SIGSEGV || number == SIGBUS || number == SIGABRT;
-}
-
-int sigaction(int number, const struct sigaction *wanted, struct sigaction *before)
-{
-    int (*next)(int, const struct sigaction *, struct sigaction *) =
-        (int (*)(int, const struct sigaction *, struct sigaction *))dlsym(RTLD_NEXT, "sigaction");
-    struct sigaction ours;
-
-    if (!traces || !wanted || !is_crash(number)) {
-        return next(number, wanted, before);
-    }
-    theirs[number] = ours = *wanted;
-    ours.sa_sigaction = crash;
-    ours.sa_flags |= SA_SIGINFO;
-    return next(number, &ours, before);
-}
-
-static void trace_crashes(void)
-{
-    const struct sigaction none_yet = {.sa_handler = SIG_DFL};
-    void *calls[1];
-
-    traces = getenv("TILESEED_TRACES");
-    if (traces) {
-        backtrace(calls, 1); /* its library is loaded now, not in a crash */
-        sigaction(SIGSEGV, &none_yet, NULL);
-        sigaction(SIGBUS, &none_yet, NULL);
-        sigaction(SIGABRT, &none_yet, NULL);
-    }
-}
-
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("TILESEED_MISCHIEF");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-
-    trace_crashes();
 
     if (file >= 0) {
         mischief = mmap(NULL, sizeof(*mischief), PROT_READ, MAP_SHARED, file, 0);

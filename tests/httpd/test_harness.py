@@ -4,6 +4,7 @@
 import http.client
 import io
 import os
+import signal
 import subprocess
 import urllib.parse
 import urllib.request
@@ -11,7 +12,7 @@ import urllib.request
 import pytest
 from PIL import Image
 
-from newborn import crashes_of_newborn
+import crashes
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, picture
 
@@ -121,17 +122,58 @@ def test_a_trace_of_a_crash_is_a_complaint(plain_httpd, name):
     trace.unlink()
 
 
-def test_only_crashes_of_newborn_children_are_excused():
-    """A child must have come after the signal, and have gone before httpd goes on."""
+OURSELVES = '''signal {} in thread 7
+/tmp/crashes.so(+0x128c)[0x7efc6341a28c]
+/lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7efc63160050]
+'''
+# as httpd 2.4.71 wrote them, without the module
+CLOSES_SOCKETS = OURSELVES.format(11) + '''\
+/lib/x86_64-linux-gnu/libapr-1.so.0(apr_os_sock_get+0x0)[0x7efc6332e180]
+/usr/lib/apache2/modules/mod_mpm_event.so(+0x606c)[0x7efc6305006c]
+/usr/sbin/apache2(ap_run_mpm+0x50)[0x558ac89d1850]
+'''
+DIES_IN_HANDLER = OURSELVES.format(6) + '''\
+/lib/x86_64-linux-gnu/libc.so.6(abort+0xd3)[0x7f7b3cae6472]
+/lib/x86_64-linux-gnu/libc.so.6(__libc_free+0x6f)[0x7f7b3cb58f5f]
+/usr/lib/apache2/modules/mod_mpm_event.so(+0x5d2b)[0x7f7b3c9e9d2b]
+/lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7efc63160050]
+/lib/x86_64-linux-gnu/libc.so.6(__libc_calloc+0x161)[0x7f7b3cb59841]
+/usr/sbin/apache2(ap_run_mpm+0x50)[0x563f7c6f2850]
+'''
+
+
+def test_only_faults_of_httpd_are_excused():
+    """The calls must show the fault, and nothing of the module; one word of the C library goes
+    with each."""
     crash = '[core:notice] [pid 1:tid 1] AH00051: child pid {} exit signal Aborted (6), possible'
-    log = [crash.format(7),                         # before the signal
-           'corrupted double-linked list', crash.format(8), crash.format(9), 'free(): invalid size',
-           '[mpm_event:notice] AH00489: Apache configured -- resuming normal operations',
-           'malloc(): unaligned tcache chunk detected', crash.format(10)]
-    assert crashes_of_newborn(log, [(1, {7, 8})]) == {1, 3}
-    assert crashes_of_newborn(log, [(1, {7, 8, 9})]) == set()
-    assert crashes_of_newborn(log, [(1, {7}), (6, {7})]) == {1, 2, 3, 4, 6, 7}
-    assert crashes_of_newborn(log, []) == set()
+    kill = '[core:error] [pid 1:tid 1] AH00046: child process {} still did not exit, sending'
+    log = [crash.format(7), 'corrupted double-linked list', kill.format(8), 'free(): invalid size']
+    assert crashes.excused_lines(log, {7: DIES_IN_HANDLER, 8: DIES_IN_HANDLER}) == {0, 1, 2}
+    assert crashes.excused_lines(log, {7: CLOSES_SOCKETS}) == {0, 1}
+    assert crashes.excused_lines(log, {}) == set()
+    for calls in ('', OURSELVES.format(6),
+                  CLOSES_SOCKETS.replace('mod_mpm_event', 'mod_ssl'),
+                  CLOSES_SOCKETS + '/usr/lib/apache2/modules/mod_tileseed.so(+0x1)[0x7efc6306006c]',
+                  DIES_IN_HANDLER.replace('mod_mpm_event', 'mod_tileseed'),
+                  DIES_IN_HANDLER.replace('0x7efc63160050', '0x7efc63160051', 1)):
+        assert not crashes.is_fault_of_httpd(calls), calls
+
+
+@one_mpm
+def test_crashes_leave_their_calls(plain_httpd):
+    """A crash that nobody caused is a complaint, with what the process was at; so a process can be
+    asked as well."""
+    plain_httpd.start()
+    plain_httpd.ask_for_calls()
+    child = wait_until(lambda: next((pid for pid, calls in plain_httpd.calls().items()
+                                     if 'ap_run_mpm' in calls), None))
+    os.kill(child, signal.SIGSEGV)
+    wait_until(lambda: 'AH00052' in plain_httpd.error_log())
+    told = '\n'.join(plain_httpd.complaints())
+    assert f'child pid {child} exit signal Segmentation' in told
+    assert f'process {child}:\nsignal {crashes.CALLS_SIGNAL} in thread {child}\n' in told
+    assert 'signal 11 in thread' in told and 'ap_run_mpm' in told
+    plain_httpd.expect('AH00052')
 
 
 @one_mpm

@@ -26,7 +26,7 @@ import time
 
 import pytest
 
-from newborn import crashes_of_newborn
+import crashes
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 HTTPD = os.environ.get('HTTPD', '/usr/sbin/apache2')
@@ -35,12 +35,14 @@ MODULE = pathlib.Path(os.environ.get('TILESEED_MODULE', TOP / 'build/.libs/mod_t
 MAPSERV = shutil.which('mapserv') or '/usr/lib/cgi-bin/mapserv'
 SANITIZED = bool(os.environ.get('TILESEED_SANITIZE'))
 REPORTS = 'sanitizer'                  # the folder of the sanitizers' reports
+TRACES = 'traces'                      # the folder of the calls of processes that crash
 MPMS = [mpm for mpm in ('event', 'worker', 'prefork')
         if (MODULES / f'mod_mpm_{mpm}.so').exists()]
 one_mpm = pytest.mark.parametrize('mpm', MPMS[:1])   # for tests that no MPM can change
 PORTS = range(10000, 32000)     # below those of clients, see ip_local_port_range
 START_TIMEOUT = 60
 STOP_TIMEOUT = 60
+SLOW_END = 5
 LEAVE_TIMEOUT = 30
 PATIENCE = 300      # seconds that a test waits for an event, however busy the machine is
 LAST_LINES = 40     # of the error log, told with a complaint: who died, and of what
@@ -235,17 +237,13 @@ class Mischief:
         self.file = root / 'mischief'
         self.numbers = [0] * 9
         self.directory = b''
-        self.traces = None      # a folder for the calls of processes that crash
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
         self.file.write_bytes(bytes(self.LAYOUT.size))
 
     def environment(self):
         """What has to be in httpd's environment."""
-        found = {'LD_PRELOAD': str(self.library), 'TILESEED_MISCHIEF': str(self.file)}
-        if self.traces:
-            found['TILESEED_TRACES'] = str(self.traces)
-        return found
+        return {'LD_PRELOAD': str(self.library), 'TILESEED_MISCHIEF': str(self.file)}
 
     def write(self, at, number, directory=None):
         """Changes one of the numbers, in all processes at once."""
@@ -315,12 +313,12 @@ class Httpd:
         self.user = ordinary_user()
         self.root = pathlib.Path(tempfile.mkdtemp(prefix='tileseed-test-'))
         self.root.chmod(0o755)
-        self.path(REPORTS).mkdir()
-        self.path(REPORTS).chmod(0o777)     # the children write as their own user
+        for name in (REPORTS, TRACES):
+            self.path(name).mkdir()
+            self.path(name).chmod(0o777)    # the children write as their own user
         self.port = free_port()
         self.process = None
         self.sessions = []
-        self.ends = []                  # signals that ended the children, see newborn.py
         self.leftovers = {}
         self.resumed_before = 0         # the last start
         self.mischief = None
@@ -391,11 +389,18 @@ class Httpd:
         return [HTTPD, '-f', str(self.path('httpd.conf')), *more]
 
     def environment(self):
-        """httpd's environment."""
-        extra = sanitizer_environment(self.root) if SANITIZED and self.with_module else {}
-        own = self.mischief.environment() if self.mischief else {}
-        both = ' '.join(more['LD_PRELOAD'] for more in (extra, own) if more)
-        return {**os.environ, **extra, **own, **({'LD_PRELOAD': both} if both else {})}
+        """httpd's environment. Sanitizers tell of crashes themselves."""
+        if SANITIZED and self.with_module:
+            parts = [sanitizer_environment(self.root)]
+        else:
+            parts = [{'LD_PRELOAD': str(crashes.library()),
+                      'TILESEED_TRACES': str(self.path(TRACES))}]
+        if self.mischief:
+            parts.append(self.mischief.environment())
+        found = dict(os.environ)
+        for part in parts:
+            found.update(part)
+        return {**found, 'LD_PRELOAD': ' '.join(part['LD_PRELOAD'] for part in parts)}
 
     def make_mischief(self):
         """What can go wrong in the processes of httpd; to be asked for before its start."""
@@ -460,7 +465,7 @@ class Httpd:
             self.end_children(number)
         else:
             self.send_signal(number)
-        wait_until(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
+        self.await_end(lambda: self.resumed() > before, START_TIMEOUT, 'the restart of httpd')
 
     def children(self):
         """The children of httpd that serve requests, and its daemon of CGI."""
@@ -469,11 +474,8 @@ class Httpd:
 
     def await_children(self):
         """Waits until no child is just starting, ten seconds at most, nor serves a request, three
-        seconds at most. A signal that ends httpd's children finds two faults of httpd there. In a
-        child that starts, httpd destroys its pools at once (just_die of the MPMs), be it within
-        malloc: the child aborts now and then, with the backtrace signal handler, malloc,
-        initgroups, ap_run_drop_privileges. In one that serves, event reads the socket of a worker
-        who may have freed it (close_worker_sockets)."""
+        seconds at most: a signal that ends httpd's children finds two faults of httpd there
+        (crashes.py)."""
         begin = time.monotonic()
         while (seconds := time.monotonic() - begin) < 10 and any(
                 is_starting(pid, self.mpm) or (seconds < 3 and is_at_work(pid))
@@ -483,8 +485,22 @@ class Httpd:
     def end_children(self, number):
         """Sends a signal with which httpd ends its children at once."""
         self.await_children()
-        self.ends.append((len(self.error_log().splitlines()), self.children()))
         self.send_signal(number)
+
+    def await_end(self, condition, timeout, what):
+        """Waits until a signal has had its effect. Children that don't end are asked for their
+        calls: httpd kills them after nine seconds."""
+        try:
+            wait_until(condition, SLOW_END, what)
+        except AssertionError:
+            self.ask_for_calls()
+            wait_until(condition, timeout, what)
+
+    def ask_for_calls(self):
+        """Has the children write their calls."""
+        for pid in filter(crashes.can_be_asked, self.children()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, crashes.CALLS_SIGNAL)
 
     def resumed(self):
         """How often httpd has said that it goes on."""
@@ -497,8 +513,8 @@ class Httpd:
         if self.process.poll() is None:
             self.end_children(number)
         try:
-            self.process.wait(STOP_TIMEOUT)
-        except subprocess.TimeoutExpired:
+            self.await_end(lambda: self.process.poll() is not None, STOP_TIMEOUT, 'the stop')
+        except AssertionError:
             self.leftovers[self.process.pid] = 'httpd itself'
         self.process = None
         self.note_leftovers()
@@ -568,11 +584,15 @@ class Httpd:
         """Allows lines of the error log that match a regular expression."""
         self.expected.append(pattern)
 
+    def calls(self):
+        """Those of processes that crashed or did not end: {pid: text}."""
+        return crashes.read_calls(self.path(TRACES))
+
     def unexpected_lines(self):
         """Lines of the error log, worse than a notice, that no test has allowed."""
         allowed = re.compile('|'.join(f'(?:{pattern})' for pattern in self.expected))
         log = self.error_log().splitlines()
-        excused = crashes_of_newborn(log, self.ends)
+        excused = crashes.excused_lines(log, self.calls())
         return [line for at, line in enumerate(log) if at not in excused and
                 not HARMLESS_LEVEL.search(line) and not allowed.search(line)]
 
@@ -580,6 +600,8 @@ class Httpd:
         """Everything that is wrong after the end."""
         found = [f'left behind: process {pid} ({name})' for pid, name in self.leftovers.items()]
         found += [f'error log: {line}' for line in self.unexpected_lines()]
+        if found:
+            found += [f'process {pid}:\n{calls}' for pid, calls in self.calls().items()]
         found += [f'core dump: {path.name}' for path in self.root.glob('core*')]
         found += self.reports()
         return found
