@@ -25,7 +25,8 @@ psycopg2 = pytest.importorskip('psycopg2', reason='python3-psycopg2 is not insta
 LAST = 5
 TILES = GRIDS['small'].between(0, LAST)
 TROUBLE = (r'state database|state dir|can\'t (?:record|terminate|tell|say|show|change|read|renew)'
-           r'|TS0042|TS0043|TS0057|TS0083|TS0084')
+           r'|TS0042|TS0043|TS0057|TS0083|TS0084'
+           r'|^FATAL:  terminating connection due to')       # libpq's own word, on stderr
 LONG = 15       # seconds that a database stands still, more than the seeder may be silent
 
 pytestmark = [one_mpm, pytest.mark.parametrize('database', ['pgsql'], indirect=True)]
