@@ -406,7 +406,7 @@ function map_view(words, query) {
     draw() {
       if (!map) return [page.layers ? 'No layer is configured.' : ''];
       const {set} = chosen;
-      const levels = [];
+      const levels = [['', map.width ? `as seen: ${map.level}` : 'as seen']];
       for (let z = set.zoomStart; z <= set.zoomStop; z++) levels.push([String(z), `level ${z}`]);
       return [
         h('p', {class: 'buttons', key: 'choices'}, choices(chosen, query),
@@ -414,7 +414,7 @@ function map_view(words, query) {
             overlay = value;
             map.schedule();
           }),
-          select('Level', [['', `as seen: ${map.level}`], ...levels], level, (value) => {
+          select('Level', levels, level, (value) => {
             level = value;
             map.set_level(value === '' ? null : Number(value));
           })),

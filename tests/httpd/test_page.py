@@ -165,10 +165,11 @@ def test_seed_that_is_drawn(httpd, upstream, browser, draw):
 
 
 def level_seen(browser):
-    """The level of the tiles that the map shows; the choice of levels names it."""
-    words = browser.run("""
+    """The level of the tiles that the map shows; the choice of levels names it once the map has a
+    size."""
+    words = wait_until(lambda: browser.run("""
         return [...document.querySelectorAll('option')].map((one) => one.textContent)
-            .find((text) => text.startsWith('as seen: '))""")
+            .find((text) => text.startsWith('as seen: '))"""))
     return int(words.removeprefix('as seen: '))
 
 
