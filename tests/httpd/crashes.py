@@ -30,6 +30,7 @@ SOCKETS = re.compile(r'\(apr_(?:os_sock_get|socket_\w+)\+\S*\n(?:\S*/libapr\S*\n
                      r'\S*/mod_mpm_event\.so')
 TITLE = re.compile(r'^signal \d+ in thread \d+\n', re.M)
 OURS = 'mod_tileseed'
+HANDLERS = '/crashes.so('             # frames of crashes.c itself
 
 
 @functools.cache
@@ -75,11 +76,12 @@ def is_fault_of_httpd(calls):
     """Whether calls show one of httpd's two faults, and nothing of the module."""
     _, *texts = TITLE.split(calls)
     return bool(texts) and OURS not in texts[0] and (
-        dies_in_handler(texts[0].splitlines()) or bool(SOCKETS.search(texts[0])))
+        dies_in_handler([frame for frame in texts[0].splitlines() if HANDLERS not in frame]) or
+        bool(SOCKETS.search(texts[0])))
 
 
 def dies_in_handler(frames):
-    """Whether the process was in a signal handler of its MPM. The second frame is the kernel's way
-    into our own handler; the same frame further down is the way into another."""
-    return any('/mod_mpm_' in handler and into == frames[1]
-               for handler, into in zip(frames[2:], frames[3:]))
+    """Whether the process was in a signal handler of its MPM. The first frame is the kernel's way
+    into the handler of crashes.c; the same frame further down is the way into another."""
+    return any('/mod_mpm_' in handler and into == frames[0]
+               for handler, into in zip(frames[1:], frames[2:]))

@@ -123,7 +123,8 @@ def test_a_trace_of_a_crash_is_a_complaint(plain_httpd, name):
 
 
 OURSELVES = '''signal {} in thread 7
-/tmp/crashes.so(+0x128c)[0x7efc6341a28c]
+/tmp/crashes.so(+0x1282)[0x7efc6341a282]
+/tmp/crashes.so(+0x12b2)[0x7efc6341a2b2]
 /lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7efc63160050]
 '''
 # as httpd 2.4.71 wrote them, without the module
