@@ -51,7 +51,6 @@ typedef struct {
     apr_time_t started;
     unsigned fast_deaths; /* less than a minute after the start, in a row */
     int has_hung;         /* the last one was killed for it: the next one says who is to blame */
-    int miss_socket;      /* the children's end */
     apr_time_t looked;    /* by tseed_supervise_watch; 0: not yet */
 } supervisor_t;
 
@@ -340,7 +339,7 @@ void tseed_supervise_start(const tseed_settings_t *settings, const tseed_catalog
     current->setup.generation = generation;
     current->setup.doorbell = tseed_retained_doorbell(server);
     current->setup.miss_socket = tseed_retained_miss_socket(0, settings->miss_waiters, server);
-    current->miss_socket = tseed_retained_miss_socket(1, settings->miss_waiters, server);
+    current->setup.miss_ask = tseed_retained_miss_socket(1, settings->miss_waiters, server);
     tseed_dirs_make(settings, catalog, server, pconf);
     if (board && current->setup.doorbell >= 0) {
         seeder_start(current);
@@ -440,5 +439,5 @@ void tseed_supervise_ring(void)
 
 int tseed_supervise_miss_socket(void)
 {
-    return current ? current->miss_socket : -1;
+    return current ? current->setup.miss_ask : -1;
 }

@@ -455,6 +455,16 @@ int tseed_lease_is_draining(const tseed_lease_t *lease)
     return lease->registration.has_role && atomic_load(&lease->is_draining);
 }
 
+int64_t tseed_lease_epoch(const tseed_lease_t *lease)
+{
+    return lease->registration.epoch;
+}
+
+int tseed_lease_others(const tseed_lease_t *lease)
+{
+    return atomic_load(&lease->others);
+}
+
 void tseed_lease_tick(tseed_lease_t *lease)
 {
     if (!lease->is_shared) {

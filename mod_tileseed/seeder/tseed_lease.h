@@ -49,6 +49,11 @@ int tseed_lease_is_over(const tseed_lease_t *lease);
 /* Whether this host is to give its role away. */
 int tseed_lease_is_draining(const tseed_lease_t *lease);
 
+/* The epoch of this host's registration; 0: it has none. How many other hosts are alive; any
+ * thread. */
+int64_t tseed_lease_epoch(const tseed_lease_t *lease);
+int tseed_lease_others(const tseed_lease_t *lease);
+
 /* Shows on the board which hosts there are, and remembers from time to time. Once a tick. */
 void tseed_lease_tick(tseed_lease_t *lease);
 

@@ -5,6 +5,7 @@
  * pruned, then key and value of each parameter. */
 #include "seeder/tseed_miss.h"
 
+#include <apr_base64.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <poll.h>
@@ -267,23 +268,73 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
     }
 }
 
-apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
-                             apr_pool_t *pool)
+/* Takes the next packet, whatever it says. */
+static apr_status_t take_letter(letter_t *letter, int *end, int miss_socket)
 {
-    letter_t letter;
-    ssize_t length = receive_packet(miss_socket, letter.text, sizeof(letter.text), end);
+    ssize_t length = receive_packet(miss_socket, letter->text, sizeof(letter->text), end);
 
     if (length < 0) {
         return APR_FROM_OS_ERROR(errno);
     }
-    letter.length = (size_t)length;
-    if (*end >= 0 && read_letter(question, &letter, pool)) {
-        return APR_SUCCESS;
-    }
-    if (*end >= 0) {
+    letter->length = (size_t)length;
+    return *end >= 0 ? APR_SUCCESS : APR_EINVAL;
+}
+
+apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
+                             apr_pool_t *pool)
+{
+    letter_t letter;
+    apr_status_t rv = take_letter(&letter, end, miss_socket);
+
+    if (rv == APR_SUCCESS && !read_letter(question, &letter, pool)) {
         close(*end);
+        rv = APR_EINVAL;
     }
-    return APR_EINVAL;
+    return rv;
+}
+
+/* ---- questions that go to another host ---- */
+
+apr_status_t tseed_miss_take_text(const char **text, int *end, int miss_socket, apr_pool_t *pool)
+{
+    letter_t letter;
+    apr_status_t rv = take_letter(&letter, end, miss_socket);
+
+    if (rv == APR_SUCCESS) {
+        char *encoded = apr_palloc(pool, (size_t)apr_base64_encode_len((int)letter.length));
+
+        apr_base64_encode_binary(encoded, (const unsigned char *)letter.text, (int)letter.length);
+        *text = encoded;
+    }
+    return rv;
+}
+
+apr_status_t tseed_miss_ask_text(int *end, int miss_socket, const char *text, apr_pool_t *pool)
+{
+    const size_t size = (size_t)apr_base64_decode_len(text);
+    unsigned char *packet = apr_palloc(pool, size);
+    const int length = apr_base64_decode_binary(packet, text);
+    int ends[2], failed;
+
+    if (length <= 0 || length > QUESTION_SIZE) {
+        return APR_EINVAL;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+        return APR_FROM_OS_ERROR(errno);
+    }
+    failed = send_packet(miss_socket, packet, (size_t)length, ends[1]) != 0;
+    close(ends[1]);
+    if (failed) {
+        close(ends[0]);
+        return APR_EAGAIN;
+    }
+    *end = ends[0];
+    return APR_SUCCESS;
+}
+
+apr_status_t tseed_miss_hear(tseed_reply_t *reply, int *tile, int end)
+{
+    return hear(end, reply, tile) == ANSWERED ? APR_SUCCESS : APR_EOF;
 }
 
 void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile)

@@ -82,7 +82,20 @@ void tseed_miss_ask(tseed_reply_t *reply, int *tile, int miss_socket,
 apr_status_t tseed_miss_take(tseed_question_t *question, int *end, int miss_socket,
                              apr_pool_t *pool);
 
-/* Answers and closes `end`; `tile` (-1: none) is sent along and stays open here. Seeder, main
+/* Likewise, with the question as a text in `pool`, for another host. The statuses are the same.
+ * Seeder, any thread. */
+apr_status_t tseed_miss_take_text(const char **text, int *end, int miss_socket, apr_pool_t *pool);
+
+/* Asks with the text of a question; `pool` is scratch. *end, which the caller closes, becomes
+ * readable with the answer. APR_EINVAL: it is no text of a question. Other failures: ask again
+ * later. Seeder, any thread. */
+apr_status_t tseed_miss_ask_text(int *end, int miss_socket, const char *text, apr_pool_t *pool);
+
+/* Reads the answer at such an end. *tile as in tseed_miss_ask. APR_EOF: there is none, because the
+ * question was not understood. Seeder, any thread. */
+apr_status_t tseed_miss_hear(tseed_reply_t *reply, int *tile, int end);
+
+/* Answers and closes `end`; `tile` (-1: none) is sent along and stays open here. Seeder, any
  * thread. */
 void tseed_miss_answer(int end, const tseed_reply_t *reply, int tile);
 

@@ -148,6 +148,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .prune = parts->prune,
         .socket = miss_socket,
     });
+    parts->relay = tseed_relay_create(parts->context->settings, miss_socket, parts->context->pool);
 }
 
 static void tasks_create(tseed_parts_t *parts)

@@ -18,6 +18,7 @@
 #include "seeder/tseed_integrity_check.h"
 #include "seeder/tseed_lease.h"
 #include "seeder/tseed_quota_adoption.h"
+#include "seeder/tseed_relay.h"
 #include "seeder/tseed_scheduler.h"
 #include "seeder/tseed_seeder.h"
 #include "upkeep/tseed_evict.h"
@@ -64,6 +65,7 @@ typedef struct {
     tseed_lease_t *lease;
     tseed_coverages_t *coverages;
     tseed_misses_t *misses;
+    tseed_relay_t *relay;
     tseed_capabilities_check_t *capabilities_check;
     tseed_integrity_check_t *integrity_check;
     tseed_tasks_t *tasks;

@@ -14,6 +14,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "board/tseed_counters.h"
+#include "seeder/tseed_intake.h"
 #include "seeder/tseed_parts.h"
 #include "seeder/tseed_start.h"
 #include "seeder/tseed_state_lock.h"
@@ -366,6 +367,7 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
         .lock = tseed_state_lock_of(setup->settings->state_dir, pool),
     };
     tseed_start_t start = {.setup = setup, .parts = seeder->parts, .lock = &seeder->lock};
+    tseed_intake_t *intake;
     tseed_exit_t exit_code;
     apr_status_t rv;
 
@@ -389,7 +391,9 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_syncer_begin(seeder->parts->syncer);
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING,
                                  tseed_clock_monotonic());
+    intake = tseed_intake_begin(setup->settings, seeder->parts->lease, setup->miss_ask, pool);
     exit_code = loop(seeder);
+    tseed_intake_end(intake);
     if (tseed_lease_is_over(seeder->parts->lease)) {
         tseed_lease_end(seeder->parts->lease, 0); /* and not a word more */
         return TSEED_EXIT_ANEW;

@@ -23,6 +23,7 @@ typedef struct {
     uint64_t generation; /* of the configuration; the board has the one in force */
     int doorbell;        /* eventfd that children ring */
     int miss_socket;     /* where children ask for missing tiles (tseed_miss.h); -1: they don't */
+    int miss_ask;        /* the children's end of that */
     int stop;            /* readable: leave (a signalfd); -1: only when the parent is gone */
     int64_t parent;      /* pid of the process that started this one; 0: don't watch */
 } tseed_seeder_setup_t;

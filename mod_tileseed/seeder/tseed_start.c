@@ -189,6 +189,23 @@ static void say_works(tseed_seeder_state_t said, tseed_seeder_state_t now)
     }
 }
 
+/* Sees to it that requests for missing tiles are answered meanwhile. Returns whether the main
+ * thread is to do that. */
+static int send_away(const tseed_start_t *start, const obstacle_t *obstacle, int is_young)
+{
+    const tseed_parts_t *parts = start->parts;
+    const int stands_by = obstacle->state == TSEED_SEEDER_STANDBY;
+
+    if (stands_by) {
+        tseed_relay_begin(parts->relay, tseed_lease_epoch(parts->lease));
+    }
+    if (tseed_relay_reads(parts->relay) || (is_young && !stands_by)) {
+        return 0;
+    }
+    tseed_misses_send_away(parts->misses, obstacle->words);
+    return 1;
+}
+
 /* Tries until it succeeds. Returns nonzero when it is time to leave. */
 static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 {
@@ -203,7 +220,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
         const int is_young = tseed_clock_monotonic() < deadline;
         /* the last seeder may just be leaving */
         const int is_early = obstacle.state == TSEED_SEEDER_LOCKED_OUT && is_young;
-        const int sends_away = !is_young || obstacle.state == TSEED_SEEDER_STANDBY;
+        int sends_away;
 
         if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease) ||
             tseed_lease_is_draining(start->parts->lease)) {
@@ -216,9 +233,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
             said = obstacle.state;
         }
         tseed_board_heartbeat(context->board, tseed_clock_monotonic());
-        if (sends_away) {
-            tseed_misses_send_away(start->parts->misses, obstacle.words);
-        }
+        sends_away = send_away(start, &obstacle, is_young);
         apr_pool_clear(context->scratch);
         if (wait_for_stop(start->setup, is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS, sends_away)) {
             *exit_code = TSEED_EXIT_STOPPED;
@@ -242,7 +257,11 @@ static int take_step(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 
 int tseed_start(tseed_start_t *start, tseed_exit_t *exit_code)
 {
-    if (take_step(start, try_for_role, exit_code) || take_step(start, try_for_books, exit_code)) {
+    int leaves = take_step(start, try_for_role, exit_code);
+
+    tseed_relay_end(start->parts->relay);
+    leaves = leaves || take_step(start, try_for_books, exit_code);
+    if (leaves) {
         tseed_integrity_check_dismiss(start->parts->integrity_check);
         tseed_lease_end(start->parts->lease, 1);
         return 1;

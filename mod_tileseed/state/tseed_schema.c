@@ -18,6 +18,7 @@
  *      shade     the tiles of these colours
  *      host      the hosts that share the database, and how long each is alive
  *      role      which host has the role of the seeder
+ *      miss      questions of hosts that stand by for missing tiles
  *      note      other short texts that must outlive the seeder
  */
 #include "state/tseed_schema.h"
@@ -269,9 +270,24 @@ static const char *const version_14[] = {
     NULL,
 };
 
+/* Questions for missing tiles, see tseed_miss_rows.h. Their outcome: -1 none yet. */
+static const char *const version_15[] = {
+    "CREATE TABLE miss ("
+    " epoch BIGINT NOT NULL,"
+    " number BIGINT NOT NULL,"
+    " question TEXT NOT NULL,"
+    " outcome INTEGER NOT NULL DEFAULT -1,"
+    " retry_after INTEGER NOT NULL DEFAULT 0,"
+    " upstream INTEGER NOT NULL DEFAULT 0,"
+    " cause TEXT NOT NULL DEFAULT '',"
+    " tile TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (epoch, number))",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
-    version_1, version_2, version_3,  version_4,  version_5,  version_6,  version_7,
-    version_8, version_9, version_10, version_11, version_12, version_13, version_14};
+    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7, version_8,
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

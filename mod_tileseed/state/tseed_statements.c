@@ -214,4 +214,17 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_HOSTS_ALIVE] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
     [TSEED_SQL_HOSTS_FORGET] =
         "DELETE FROM host WHERE seen < %lld AND name NOT IN (SELECT host FROM role)",
+    [TSEED_SQL_MISS_ADD] = "INSERT INTO miss (epoch, number, question) VALUES (%lld, %lld, %s)"
+                           " ON CONFLICT (epoch, number) DO NOTHING",
+    [TSEED_SQL_MISS_ANSWER] =
+        "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
+        " WHERE epoch = %lld AND number = %lld AND outcome < 0",
+    [TSEED_SQL_MISS_DELETE] = "DELETE FROM miss WHERE epoch = %lld AND number = %lld",
+    [TSEED_SQL_MISSES_OPEN] =
+        "SELECT epoch, number, question FROM miss WHERE outcome < 0 ORDER BY epoch, number",
+    [TSEED_SQL_MISSES_ANSWERED] =
+        "SELECT number, outcome, retry_after, upstream, cause, tile FROM miss"
+        " WHERE epoch = %lld AND outcome >= 0 ORDER BY number",
+    [TSEED_SQL_MISSES_DELETE] = "DELETE FROM miss WHERE epoch = %lld",
+    [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN (SELECT epoch FROM host)",
 };
