@@ -18,9 +18,10 @@
 #include "state/tseed_hosts.h"
 #include "state/tseed_miss_rows.h"
 
-#define IDLE_MILLIS  250       /* between two looks at the table, … */
-#define BUSY_MILLIS  50        /* … and while questions wait for answers */
-#define TILE_LONGEST (1 << 20) /* bytes that an answer may bring */
+#define IDLE_MILLIS  250                    /* between two looks at the table, … */
+#define BUSY_MILLIS  50                     /* … and as long as questions come, … */
+#define BUSY_FOR     (5 * APR_USEC_PER_SEC) /* … that long after the last one */
+#define TILE_LONGEST (1 << 20)              /* bytes that an answer may bring */
 #define FORGET_EVERY (60 * APR_USEC_PER_SEC)
 
 /* A question that waits for its answer; malloc'd. */
@@ -40,7 +41,8 @@ struct tseed_intake_t {
     apr_pool_t *pool, *scratch;
     tseed_state_t *state; /* NULL: not open yet */
     question_t *waiting;  /* by epoch and number */
-    apr_time_t forget_at; /* monotonic */
+    apr_time_t forget_at; /* monotonic, as is the next one */
+    apr_time_t asked_at;  /* the last question */
 };
 
 static void forget(question_t **link)
@@ -151,7 +153,7 @@ static int is_same(const question_t *question, const tseed_miss_row_t *row)
 
 /* A question that can't be asked now is found again at the next look. `refused` takes the answer to
  * one that nobody understands. */
-static void ask(const tseed_intake_t *intake, question_t **link, const tseed_miss_row_t *row,
+static void ask(tseed_intake_t *intake, question_t **link, const tseed_miss_row_t *row,
                 apr_array_header_t *refused)
 {
     int end;
@@ -162,6 +164,7 @@ static void ask(const tseed_intake_t *intake, question_t **link, const tseed_mis
 
         *question = (question_t){row->epoch, row->number, end, *link};
         *link = question;
+        intake->asked_at = tseed_clock_monotonic();
     } else if (rv == APR_EINVAL) {
         const tseed_reply_t reply = busy("the host that works did not understand the request");
 
@@ -242,8 +245,9 @@ static void turn(tseed_intake_t *intake)
 static int wait_for_turn(const tseed_intake_t *intake)
 {
     struct pollfd over = {.fd = intake->over, .events = POLLIN};
+    const int is_busy = intake->waiting || tseed_clock_monotonic() < intake->asked_at + BUSY_FOR;
 
-    return poll(&over, 1, intake->waiting ? BUSY_MILLIS : IDLE_MILLIS) == 0;
+    return poll(&over, 1, is_busy ? BUSY_MILLIS : IDLE_MILLIS) == 0;
 }
 
 static void *run(void *data)
