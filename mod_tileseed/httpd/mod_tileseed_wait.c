@@ -49,11 +49,14 @@ static int others_serve(void)
     return 0;
 }
 
-static int seeder_is_there(void)
+/* A seeder that stands by has the tile made by the host that works. */
+static int seeder_is_there(const tseed_wait_t *wait)
 {
     tseed_board_t *board = tseed_supervise_board();
+    const tseed_seeder_state_t state =
+        board ? tseed_board_seeder(board, NULL, NULL, NULL) : TSEED_SEEDER_NONE;
 
-    return board && tseed_board_seeder(board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING;
+    return state == TSEED_SEEDER_WORKING || (state == TSEED_SEEDER_STANDBY && !wait->is_short);
 }
 
 /* Whether something has been so for at least `limit`. */
@@ -72,10 +75,10 @@ static const char *look(void *baton)
     if (wait->request->connection->aborted) { /* a stream of HTTP/2 that was reset */
         return "the client has gone";
     }
-    if (wait->is_short && seeder_is_there() && !tseed_supervise_responds()) {
+    if (wait->is_short && seeder_is_there(wait) && !tseed_supervise_responds()) {
         return "the seeder gives no sign of life";
     }
-    if (lasts(&wait->seeder_missed, !seeder_is_there(), SEEDER_TIMEOUT)) {
+    if (lasts(&wait->seeder_missed, !seeder_is_there(wait), SEEDER_TIMEOUT)) {
         return "the seeder is not at work";
     }
     if (lasts(&wait->alone, is_ending() && !others_serve(), PROCESS_TIMEOUT)) {

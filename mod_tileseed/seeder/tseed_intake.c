@@ -21,8 +21,7 @@
 #define IDLE_MILLIS  250                    /* between two looks at the table, … */
 #define BUSY_MILLIS  50                     /* … and as long as questions come, … */
 #define BUSY_FOR     (5 * APR_USEC_PER_SEC) /* … that long after the last one */
-#define TILE_LONGEST (1 << 20)              /* bytes that an answer may bring */
-#define FORGET_EVERY (60 * APR_USEC_PER_SEC)
+#define TILE_LONGEST (2 << 20)              /* bytes that an answer may bring */
 
 /* A question that waits for its answer; malloc'd. */
 typedef struct question_t {
@@ -41,15 +40,16 @@ struct tseed_intake_t {
     apr_pool_t *pool, *scratch;
     tseed_state_t *state; /* NULL: not open yet */
     question_t *waiting;  /* by epoch and number */
-    apr_time_t forget_at; /* monotonic, as is the next one */
-    apr_time_t asked_at;  /* the last question */
+    int count;            /* of them */
+    apr_time_t asked_at;  /* the last question, monotonic */
 };
 
-static void forget(question_t **link)
+static void forget(tseed_intake_t *intake, question_t **link)
 {
     question_t *question = *link;
 
     *link = question->next;
+    intake->count--;
     close(question->end);
     free(question);
 }
@@ -103,11 +103,11 @@ static tseed_miss_row_t answer_to(const question_t *question, apr_pool_t *pool)
     int tile;
 
     if (tseed_miss_hear(&reply, &tile, question->end) != APR_SUCCESS) {
-        reply = busy("the host that works did not understand the request");
+        reply = busy("the host that works did not take the request");
     } else if (tile >= 0) {
         text = text_of(tile, pool);
         close(tile);
-        reply = text ? reply : busy("it could not be stored, and is too large to be passed on");
+        reply = text ? reply : busy("it is too large to be passed on to this host");
     }
     row = row_of(question->epoch, question->number, &reply, pool);
     row.tile = text ? text : "";
@@ -130,7 +130,7 @@ static apr_status_t answer(tseed_intake_t *intake)
     while (*link) {
         if (is_readable((*link)->end)) {
             *(tseed_miss_row_t *)apr_array_push(rows) = answer_to(*link, intake->scratch);
-            forget(link);
+            forget(intake, link);
         } else {
             link = &(*link)->next;
         }
@@ -151,6 +151,12 @@ static int is_same(const question_t *question, const tseed_miss_row_t *row)
     return question && question->epoch == row->epoch && question->number == row->number;
 }
 
+/* Half of the places are for this host's own children. */
+static int may_ask(const tseed_intake_t *intake)
+{
+    return intake->count <= intake->settings->miss_waiters / 2;
+}
+
 /* A question that can't be asked now is found again at the next look. `refused` takes the answer to
  * one that nobody understands. */
 static void ask(tseed_intake_t *intake, question_t **link, const tseed_miss_row_t *row,
@@ -164,6 +170,7 @@ static void ask(tseed_intake_t *intake, question_t **link, const tseed_miss_row_
 
         *question = (question_t){row->epoch, row->number, end, *link};
         *link = question;
+        intake->count++;
         intake->asked_at = tseed_clock_monotonic();
     } else if (rv == APR_EINVAL) {
         const tseed_reply_t reply = busy("the host that works did not understand the request");
@@ -184,9 +191,9 @@ static apr_status_t compare(tseed_intake_t *intake, const apr_array_header_t *ro
         const tseed_miss_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_miss_row_t);
 
         while (*link && is_before(*link, row)) {
-            forget(link);
+            forget(intake, link);
         }
-        if (!is_same(*link, row)) {
+        if (!is_same(*link, row) && may_ask(intake)) {
             ask(intake, link, row, refused);
         }
         if (is_same(*link, row)) {
@@ -194,7 +201,7 @@ static apr_status_t compare(tseed_intake_t *intake, const apr_array_header_t *ro
         }
     }
     while (*link) {
-        forget(link);
+        forget(intake, link);
     }
     return tseed_miss_rows_answer(intake->state, refused);
 }
@@ -209,17 +216,6 @@ static apr_status_t look(tseed_intake_t *intake)
 
 /* ---- the thread ---- */
 
-static apr_status_t clean(tseed_intake_t *intake)
-{
-    const apr_time_t now = tseed_clock_monotonic();
-
-    if (now < intake->forget_at) {
-        return APR_SUCCESS;
-    }
-    intake->forget_at = now + FORGET_EVERY;
-    return tseed_miss_rows_forget(intake->state);
-}
-
 /* A database that fails is looked after by others, who also say so. */
 static void turn(tseed_intake_t *intake)
 {
@@ -231,12 +227,7 @@ static void turn(tseed_intake_t *intake)
                               intake->pool);
     }
     if (rv == APR_SUCCESS) {
-        rv = answer(intake);
-    }
-    if (rv == APR_SUCCESS) {
-        rv = clean(intake);
-    }
-    if (rv == APR_SUCCESS) {
+        answer(intake);
         look(intake);
     }
 }

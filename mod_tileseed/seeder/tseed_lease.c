@@ -24,6 +24,7 @@
 #include "board/tseed_board_host.h"
 #include "seeder/tseed_host_file.h"
 #include "seeder/tseed_seeder.h"
+#include "state/tseed_miss_rows.h"
 #include "store/tseed_store.h"
 
 #define RENEW_MILLIS   1000
@@ -455,6 +456,11 @@ int tseed_lease_is_draining(const tseed_lease_t *lease)
     return lease->registration.has_role && atomic_load(&lease->is_draining);
 }
 
+int tseed_lease_has_leader(const tseed_lease_t *lease)
+{
+    return *lease->renewal.active != '\0';
+}
+
 int64_t tseed_lease_epoch(const tseed_lease_t *lease)
 {
     return lease->registration.epoch;
@@ -474,6 +480,7 @@ void tseed_lease_tick(tseed_lease_t *lease)
     if (lease->context->ticks % REMEMBER_EVERY == REMEMBER_EVERY / 2) {
         remember(lease);
         tseed_hosts_forget(lease->session->state, FORGET_AFTER);
+        tseed_miss_rows_forget(lease->session->state);
     }
 }
 

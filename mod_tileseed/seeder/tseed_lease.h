@@ -49,6 +49,9 @@ int tseed_lease_is_over(const tseed_lease_t *lease);
 /* Whether this host is to give its role away. */
 int tseed_lease_is_draining(const tseed_lease_t *lease);
 
+/* Whether any host had the role at the last look. */
+int tseed_lease_has_leader(const tseed_lease_t *lease);
+
 /* The epoch of this host's registration; 0: it has none. How many other hosts are alive; any
  * thread. */
 int64_t tseed_lease_epoch(const tseed_lease_t *lease);

@@ -19,6 +19,10 @@
 
 #define LOOK_MILLIS 50 /* for answers, while somebody waits */
 #define RETRY_AFTER 5  /* seconds */
+#define LOOKS       5  /* one a second; a host that drains gives its work away within them */
+
+/* ms after which questions are deleted that nobody waits for, when the database works again */
+#define MEND_MILLIS 1000
 
 /* A child that waits; malloc'd. */
 typedef struct child_t {
@@ -32,7 +36,10 @@ struct tseed_relay_t {
     const tseed_settings_t *settings;
     int socket;
     int is_begun;
-    int over; /* readable: the thread ends */
+    int over;                  /* readable: the thread ends */
+    int looks;                 /* in a row that no host worked at */
+    _Atomic int is_over;       /* likewise */
+    _Atomic int has_no_leader; /* for a while */
 
     /* the thread's */
     apr_pool_t *pool, *scratch;
@@ -147,12 +154,14 @@ static apr_status_t take(tseed_relay_t *relay)
 
     do {
         rv = tseed_miss_take_text(&question, &end, relay->socket, relay->scratch);
-        if (rv == APR_SUCCESS && relay->count < relay->settings->miss_waiters) {
+        if (rv == APR_SUCCESS && relay->has_no_leader) {
+            tell_busy(end, "no host works on this cache just now");
+        } else if (rv == APR_SUCCESS && relay->count < relay->settings->miss_waiters) {
             add(relay, rows, question, end);
         } else if (rv == APR_SUCCESS) {
             tell_busy(end, "too many requests wait for missing tiles");
         }
-    } while (rv == APR_SUCCESS || rv == APR_EINVAL);
+    } while ((rv == APR_SUCCESS || rv == APR_EINVAL) && !relay->is_over);
     return relay->state ? tseed_miss_rows_ask(relay->state, rows) : APR_SUCCESS;
 }
 
@@ -220,6 +229,9 @@ static void turn(tseed_relay_t *relay)
 {
     apr_status_t rv = prepare(relay);
 
+    if (relay->is_over) { /* what comes now is for others */
+        return;
+    }
     if (rv == APR_SUCCESS) {
         rv = take(relay);
     } else {
@@ -245,7 +257,7 @@ static int wait_for_questions(const tseed_relay_t *relay)
         {.fd = relay->socket, .events = POLLIN},
     };
 
-    poll(fds, 2, relay->waiting ? LOOK_MILLIS : -1);
+    poll(fds, 2, relay->waiting ? LOOK_MILLIS : relay->is_uncertain ? MEND_MILLIS : -1);
     return !fds[0].revents;
 }
 
@@ -305,13 +317,20 @@ void tseed_relay_begin(tseed_relay_t *relay, int64_t epoch)
 
 int tseed_relay_reads(const tseed_relay_t *relay)
 {
-    return relay->is_begun;
+    return relay->is_begun && !relay->is_over;
+}
+
+void tseed_relay_note(tseed_relay_t *relay, int has_leader)
+{
+    relay->looks = has_leader ? 0 : relay->looks + 1;
+    relay->has_no_leader = relay->looks > LOOKS;
 }
 
 void tseed_relay_end(tseed_relay_t *relay)
 {
     static const uint64_t one = 1;
 
+    relay->is_over = 1;
     if (relay->is_begun && write(relay->over, &one, sizeof(one)) < 0) {
         /* it is readable already */
     }

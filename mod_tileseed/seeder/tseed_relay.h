@@ -24,6 +24,9 @@ tseed_relay_t *tseed_relay_create(const tseed_settings_t *settings, int socket, 
  * be had. `epoch` is the host's. */
 void tseed_relay_begin(tseed_relay_t *relay, int64_t epoch);
 
+/* Says whether a host works. Where none has worked for a while nobody need wait. Once a second. */
+void tseed_relay_note(tseed_relay_t *relay, int has_leader);
+
 /* Whether the relay reads from the socket, so that nobody else need do that. */
 int tseed_relay_reads(const tseed_relay_t *relay);
 

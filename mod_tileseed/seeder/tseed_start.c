@@ -198,6 +198,7 @@ static int send_away(const tseed_start_t *start, const obstacle_t *obstacle, int
 
     if (stands_by) {
         tseed_relay_begin(parts->relay, tseed_lease_epoch(parts->lease));
+        tseed_relay_note(parts->relay, tseed_lease_has_leader(parts->lease));
     }
     if (tseed_relay_reads(parts->relay) || (is_young && !stands_by)) {
         return 0;

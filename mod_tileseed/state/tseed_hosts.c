@@ -184,6 +184,15 @@ static int is_same(const registering_t *call)
            (known == 0 || epoch <= known || epoch == call->tried);
 }
 
+/* Whoever still waits for a tile asks the new seeder. */
+static apr_status_t forget_questions(tseed_state_t *state, const registering_t *call)
+{
+    const int64_t epoch = call->row.epoch < 0 ? -call->row.epoch : call->row.epoch;
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_MISSES_DELETE,
+                                 (const void *[]){&epoch});
+}
+
 static apr_status_t do_register(tseed_state_t *state, void *baton)
 {
     registering_t *call = baton;
@@ -207,6 +216,9 @@ static apr_status_t do_register(tseed_state_t *state, void *baton)
         return refuse_name(state, host);
     }
     rv = get_epoch(state, call);
+    if (rv == APR_SUCCESS && call->row.is_there) {
+        rv = forget_questions(state, call);
+    }
     if (rv == APR_SUCCESS) {
         rv = write_host(state, call);
     }

@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 
+#include "state/tseed_host_record.h"
 #include "state/tseed_work.h"
 
 /* ---- changes ---- */
@@ -82,8 +83,13 @@ apr_status_t tseed_miss_rows_delete_all(tseed_state_t *state, int64_t epoch)
 
 static apr_status_t forget(tseed_state_t *state, void *baton)
 {
+    tseed_host_moment_t moment;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
+
     (void)baton;
-    return tseed_database_change(&state->db, NULL, TSEED_SQL_MISSES_FORGET, NULL);
+    return rv == APR_SUCCESS ? tseed_database_change(&state->db, NULL, TSEED_SQL_MISSES_FORGET,
+                                                     (const void *[]){&moment.now})
+                             : rv;
 }
 
 apr_status_t tseed_miss_rows_forget(tseed_state_t *state)

@@ -31,7 +31,8 @@ apr_status_t tseed_miss_rows_ask(tseed_state_t *state, const apr_array_header_t 
 apr_status_t tseed_miss_rows_open(tseed_state_t *state, apr_array_header_t **rows,
                                   apr_pool_t *pool);
 
-/* Writes answers down (an array of tseed_miss_row_t), all or none. */
+/* Writes answers down (an array of tseed_miss_row_t), all or none. A question that somebody is just
+ * deleting is left out: it is open or not there afterwards. */
 apr_status_t tseed_miss_rows_answer(tseed_state_t *state, const apr_array_header_t *rows);
 
 /* The answers to the questions of one epoch, by number, without the questions. */
@@ -39,7 +40,7 @@ apr_status_t tseed_miss_rows_answers(tseed_state_t *state, apr_array_header_t **
                                      apr_pool_t *pool);
 
 /* Deletes questions by epoch and number, all or none; all questions of an epoch; those of epochs
- * that no host has any more. */
+ * that no host has that is alive. */
 apr_status_t tseed_miss_rows_delete(tseed_state_t *state, const apr_array_header_t *rows);
 apr_status_t tseed_miss_rows_delete_all(tseed_state_t *state, int64_t epoch);
 apr_status_t tseed_miss_rows_forget(tseed_state_t *state);

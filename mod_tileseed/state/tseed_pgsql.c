@@ -200,6 +200,11 @@ static const char *const statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW " FOR UPDATE",
     /* lets the renewals of the lease through, and not who takes the role */
     [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD " FOR KEY SHARE",
+    /* a host that stands still while it deletes a row keeps nobody else waiting */
+    [TSEED_SQL_MISS_ANSWER] =
+        TSEED_MISS_ANSWER " WHERE (epoch, number) IN (SELECT epoch, number FROM miss"
+                          " WHERE epoch = %lld AND number = %lld AND outcome < 0"
+                          " FOR UPDATE SKIP LOCKED)",
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
     [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld FOR UPDATE",
     [TSEED_SQL_TERMINATE] = TERMINATE("state = %d"),

@@ -217,8 +217,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_MISS_ADD] = "INSERT INTO miss (epoch, number, question) VALUES (%lld, %lld, %s)"
                            " ON CONFLICT (epoch, number) DO NOTHING",
     [TSEED_SQL_MISS_ANSWER] =
-        "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
-        " WHERE epoch = %lld AND number = %lld AND outcome < 0",
+        TSEED_MISS_ANSWER " WHERE epoch = %lld AND number = %lld AND outcome < 0",
     [TSEED_SQL_MISS_DELETE] = "DELETE FROM miss WHERE epoch = %lld AND number = %lld",
     [TSEED_SQL_MISSES_OPEN] =
         "SELECT epoch, number, question FROM miss WHERE outcome < 0 ORDER BY epoch, number",
@@ -226,5 +225,6 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         "SELECT number, outcome, retry_after, upstream, cause, tile FROM miss"
         " WHERE epoch = %lld AND outcome >= 0 ORDER BY number",
     [TSEED_SQL_MISSES_DELETE] = "DELETE FROM miss WHERE epoch = %lld",
-    [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN (SELECT epoch FROM host)",
+    [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN"
+                                " (SELECT epoch FROM host WHERE until > %lld)",
 };

@@ -30,6 +30,9 @@
     " WHEN created > %lld THEN created ELSE %lld END, reason = %s, kill_pending = 1"               \
     " WHERE " which " RETURNING id, layer, type"
 
+#define TSEED_MISS_ANSWER                                                                          \
+    "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
+
 #define TSEED_HISTORY_BEYOND                                                                       \
     "SELECT id FROM task WHERE state IN (-1, 2) AND kill_pending = 0"                              \
     " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld"

@@ -3,13 +3,15 @@
 """Missing tiles at hosts that stand by: the host that works makes them."""
 import concurrent.futures
 import contextlib
+import os
+import signal
 import socket
 
 import pytest
 
 from database import opened
 from fleet import Fleet, Proxy
-from seeding import done
+from seeding import done, seeder_of
 from test_hosts import LOST, SHORT, UNCLEAN
 from test_tiles import TILES
 from tileseed_httpd import one_mpm, wait_until
@@ -77,6 +79,33 @@ def test_client_that_leaves(fleet, upstream):
         wait_until(lambda: questions(one) == 1, what='the question')
     wait_until(lambda: questions(one) == 0, what='that the question is forgotten')
     upstream.released.set()
+
+
+def test_upstream_that_is_slow(fleet, upstream):
+    """A host that stands by lets a request wait as long as the host that works does."""
+    _, other = add(fleet, 2)
+    upstream.always = Fault('delay', 12)    # longer than a request waits for a seeder
+    assert other.get(METATILE[0]).status == 200
+
+
+@pytest.mark.parametrize('how', ['graceful', 'kill'])
+def test_seeder_that_begins_anew(fleet, upstream, how):
+    """Who waits at a host that stands by takes one place, though its seeder asks once more."""
+    one, other = (fleet.add(more=TILES + 'TileSeedMissWaiters 20 client=1\n') for _ in range(2))
+    other.expect('TS0048|AH00052')
+    upstream.always = Fault('held')
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(other.get, METATILE[0])
+        wait_until(lambda: upstream.requests, what='the request')
+        if how == 'graceful':
+            other.graceful()
+        else:
+            os.kill(seeder_of(other), signal.SIGKILL)
+        fleet.stands_by(other)
+        wait_until(lambda: questions(one) == 1, what='the question')
+        upstream.released.set()
+        assert waiting.result().status == 200
+    wait_until(lambda: questions(one) == 0, what='the end of all questions')
 
 
 def test_host_that_dies(mpm, postgres, upstream):

@@ -208,7 +208,7 @@ static void a_tile_that_is_too_large_is_not_passed_on(void **data)
     tseed_question_t question;
     child_t child;
 
-    assert_int_equal(ftruncate(file, (1 << 20) + 1), 0);
+    assert_int_equal(ftruncate(file, (2 << 20) + 1), 0);
     begin_intake();
     child_ask(&child, 0, 0);
     answer(take(fixture, &question), TSEED_MISS_PASSED, "", file);
@@ -230,6 +230,7 @@ static void each_hears_its_own_answer(void **data)
         child_ask(&children[i], i, 0);
     }
     await_rows(fixture, WAITERS);
+    hosts.settings->miss_waiters = 2 * WAITERS; /* the intake takes half of them */
     begin_intake();
     for (int i = 0; i < WAITERS; i++) {
         int end = take(fixture, &question);
@@ -242,6 +243,25 @@ static void each_hears_its_own_answer(void **data)
         assert_string_equal(children[i].reply.cause, apr_itoa(fixture->pool, i));
     }
     await_rows(fixture, 0);
+}
+
+static void without_a_host_that_works_nobody_waits(void **data)
+{
+    const fixture_t *fixture = *data;
+    tseed_question_t question;
+    child_t child;
+
+    for (int i = 0; i < 6; i++) {
+        tseed_relay_note(hosts.relay, 0);
+    }
+    child_ask(&child, 0, 0);
+    assert_int_equal(child_hear(&child), TSEED_MISS_BUSY);
+    assert_non_null(strstr(child.reply.cause, "no host works"));
+    tseed_relay_note(hosts.relay, 1);
+    begin_intake();
+    child_ask(&child, 0, 0);
+    answer(take(fixture, &question), TSEED_MISS_STORED, "", -1);
+    assert_int_equal(child_hear(&child), TSEED_MISS_STORED);
 }
 
 static void no_more_wait_than_may(void **data)
@@ -308,15 +328,21 @@ static void who_waits_at_the_end_asks_anew(void **data)
     assert_int_equal(child_hear(&child), TSEED_MISS_STORED);
 }
 
-/* A host that starts anew has another epoch. */
+/* A host that starts anew has another epoch, and one that is gone has none that counts. */
 static void questions_of_nobody_are_forgotten(void **data)
 {
     const fixture_t *fixture = *data;
     tseed_question_t question;
 
-    execute(fixture, "INSERT INTO miss (epoch, number, question) VALUES (6, 1, '')");
+    execute(fixture, "UPDATE host SET until = 9000000000000000");
+    execute(fixture, "INSERT INTO host (name, instance, machine, version, epoch, until, started,"
+                     " seen) VALUES ('web3', '', '', '', 8, 0, 0, 0)");
+    execute(fixture, "INSERT INTO miss (epoch, number, question) VALUES (6, 1, ''), (7, 1, ''),"
+                     " (8, 1, '')");
+    assert_int_equal(tseed_miss_rows_forget(fixture->state), APR_SUCCESS);
+    assert_int_equal(rows_of(fixture), 1);
+    execute(fixture, "DELETE FROM miss WHERE epoch = 7");
     begin_intake();
-    await_rows(fixture, 0);
     assert_int_equal(tseed_miss_take(&question, &(int){0}, hosts.working[0], fixture->pool),
                      APR_EAGAIN);
 }
@@ -344,7 +370,7 @@ static void nonsense_has_an_answer(void **data)
         const tseed_miss_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_miss_row_t);
 
         assert_int_equal(row->outcome, TSEED_MISS_BUSY);
-        assert_non_null(strstr(row->cause, "did not understand"));
+        assert_non_null(strstr(row->cause, "the host that works did not"));
     }
 }
 
@@ -364,6 +390,7 @@ int main(void)
         TEST(a_tile_that_is_not_stored_arrives_whole),
         TEST(a_tile_that_is_too_large_is_not_passed_on),
         TEST(each_hears_its_own_answer),
+        TEST(without_a_host_that_works_nobody_waits),
         TEST(no_more_wait_than_may),
         TEST(who_leaves_is_forgotten),
         TEST(who_waits_at_the_end_asks_anew),
