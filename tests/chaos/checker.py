@@ -177,10 +177,10 @@ def terminated_task_wrote(journal):
 
 def losses_of_board(journal):
     """The disturbances that may cost the last second's counts: the board went when there was no
-    seeder to write them down. A parent that is killed leaves its seeder no time to be sure. A
-    seeder whose state directory goes ends as well, and what waits for its turn with the next one
-    is on the board alone."""
-    return [event for event in journal.disturbances if event.kind == 'parent_kill' or
+    seeder to write them down. A parent that is killed leaves its seeder no time to be sure, and a
+    host that is killed has no seeder left. A seeder whose state directory goes ends as well, and
+    what waits for its turn with the next one is on the board alone."""
+    return [event for event in journal.disturbances if event.kind in ('parent_kill', 'host_kill') or
             event.kind == 'stop_start' and any(
                 death.kind in (*ENDS_OF_SEEDER, 'state_removed')
                 and 0 < event.begun - death.begun < BACK_OFF

@@ -363,6 +363,16 @@ def test_counts_of_several_hosts(host, sent, found):
     assert len(list(checker.counts_went_back(journal))) == found
 
 
+@pytest.mark.parametrize('kind, found', [('host_kill', 0), ('host_pause', 1)])
+def test_counts_of_a_host_that_is_killed(kind, found):
+    """Its board is gone when it starts again, and no other host has taken over."""
+    journal = Journal(hosts=['web1', 'web2'], births=[1, 100])
+    journal.disturbances = [Disturbance(kind, 55, 59)]
+    journal.readings = [Reading(None, 50, 51, {1: (20, 64, 44, 1)}, 'web1'),
+                        Reading(None, 60, 61, {1: (10, 64, 54, 1)}, 'web1')]
+    assert len(list(checker.counts_went_back(journal))) == found
+
+
 @pytest.mark.parametrize('hosts, what, found', [
     ([None], 'GET /tiles/tms', 1), (['web1', 'web2'], 'GET /tiles/tms', 0),
     (['web1', 'web2'], 'POST /', 1)])
