@@ -227,4 +227,16 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_MISSES_DELETE] = "DELETE FROM miss WHERE epoch = %lld",
     [TSEED_SQL_MISSES_FORGET] = "DELETE FROM miss WHERE epoch NOT IN"
                                 " (SELECT epoch FROM host WHERE until > %lld)",
+    [TSEED_SQL_PORTION_ADD] = "INSERT INTO portion (epoch, number, requests)"
+                              " VALUES (%lld, %lld, %s) ON CONFLICT (epoch, number) DO NOTHING",
+    [TSEED_SQL_PORTION_FINISH] =
+        "UPDATE portion SET results = %s WHERE epoch = %lld AND number = %lld",
+    [TSEED_SQL_PORTION_DELETE] = "DELETE FROM portion WHERE epoch = %lld AND number = %lld",
+    [TSEED_SQL_PORTIONS_DELETE] = "DELETE FROM portion",
+    [TSEED_SQL_PORTIONS_GIVEN] = "SELECT epoch, number, requests, results FROM portion"
+                                 " WHERE epoch = %lld AND results = '' ORDER BY number",
+    [TSEED_SQL_PORTIONS_FINISHED] =
+        "SELECT epoch, number, '', results FROM portion WHERE results <> ''",
+    [TSEED_SQL_HELPERS] = "SELECT epoch FROM host WHERE name <> %s AND epoch > 0 AND state = 0"
+                          " AND until > %lld ORDER BY epoch",
 };
