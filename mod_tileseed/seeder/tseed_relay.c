@@ -36,9 +36,9 @@ struct tseed_relay_t {
     const tseed_settings_t *settings;
     int socket;
     int is_begun;
-    int over;                  /* readable: the thread ends */
     int looks;                 /* in a row that no host worked at */
-    _Atomic int is_over;       /* likewise */
+    int over;                  /* readable: the thread ends */
+    _Atomic int is_over;       /* likewise, and it reads nothing more */
     _Atomic int has_no_leader; /* for a while */
 
     /* the thread's */

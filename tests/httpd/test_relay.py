@@ -124,10 +124,8 @@ def test_host_that_dies(mpm, postgres, upstream):
             hosts.kill(one)
             upstream.released.set()
             wait_until(lambda: hosts.state(other) == 'WORKING', what='the takeover')
-            answer = waiting.result()
-            while answer.status == 503:         # a busy machine takes over after 30 s
-                answer = other.get(METATILE[0])
-        assert answer.status == 200
+            assert waiting.result().status in (200, 503)    # a busy machine takes over too late
+        wait_until(lambda: other.get(METATILE[0]).status == 200, what='the tile')
 
 
 def test_database_that_does_not_answer(fleet, postgres, upstream):
