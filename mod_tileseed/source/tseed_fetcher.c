@@ -281,7 +281,8 @@ static void collect_finished(tseed_fetcher_t *fetcher)
         tseed_wire_t *wire = NULL;
 
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &wire);
-        if (!tseed_wire_follow(wire, fetcher->multi, code)) {
+        if (!tseed_wire_follow(wire, fetcher->multi, code) &&
+            !tseed_wire_repeat(wire, fetcher->multi, code)) {
             finish(fetcher, wire, code);
         }
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/tseed_clock.h"
+#include "base/tseed_memory.h"
 #include "source/tseed_redirect.h"
 
 #ifdef TSEED_VERSION
@@ -276,6 +277,7 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
 {
     wire->transfer = transfer;
     wire->no_memory = wire->is_other = wire->was_public = wire->is_refused = 0;
+    wire->is_repeated = 0;
     wire->hops = 0;
     wire->begun = now;
     aim(wire, transfer->url, now);
@@ -335,6 +337,28 @@ int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
     }
     free(redirect.url);
     return !wire->is_refused;
+}
+
+/* The address is where the last redirect led to. */
+int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
+{
+    const char *to = "";
+    char *address;
+
+    if (code != CURLE_HTTP2 || wire->is_repeated || wire->has_begun) {
+        return 0;
+    }
+    wire->is_repeated = 1;
+    curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &to);
+    address = tseed_memory_copy(to);
+    curl_multi_remove_handle(multi, wire->easy);
+    aim(wire, address, tseed_clock_monotonic());
+    curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, 1L);
+    free(address);
+    if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
+        abort();
+    }
+    return 1;
 }
 
 tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)

@@ -27,6 +27,7 @@ typedef struct tseed_wire_t {
     int is_closed;                /* an address was not connected to, as it is not public */
     int is_refused;               /* a redirect that is not followed: the transfer has its cause */
     int has_begun;                /* the answer */
+    int is_repeated;              /* by another connection */
     struct curl_slist *headers;   /* the upstream's own, borrowed */
     struct curl_slist condition;  /* the transfer's, in front of them */
     apr_time_t begun;             /* monotonic */
@@ -46,6 +47,11 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
 /* Follows the redirect with which a transfer came to its end: it goes on. 0: there is none that may
  * be followed. */
 int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code);
+
+/* Sends a request again, once, whose connection of HTTP/2 broke before its answer began: a stream
+ * that was cancelled, of another request, may have broken it. The new connection is its own at
+ * first. 0: that is not so. */
+int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
 /* Begins to wait for the first byte when the request is out; to be called after curl has worked. */
 void tseed_wire_listen(tseed_wire_t *wire, apr_time_t now);
