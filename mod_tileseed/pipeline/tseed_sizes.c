@@ -13,7 +13,7 @@
 #define MEAN_OF        16 /* answers */
 #define KEPT           8  /* of its answers when a step is tried again, unless times have changed */
 #define CHEAPER        0.97 /* of the cost before: so much less is worth a larger size */
-#define TRIAL_SHARE    0.01 /* of the time since the last trial may be lost by the next, … */
+#define TRIAL_SHARE    0.01 /* of the time since a side lost may be lost by its next trial, … */
 #define CHANGED_SHARE  0.03 /* … and if times have changed */
 #define CHANGED        1.6  /* times as much, or as little */
 #define UNKNOWN_FACTOR 1.25 /* an unknown size is expected to cost so much more */
@@ -44,12 +44,12 @@ static int is_measured(const tseed_sizes_t *sizes, int step)
 
 /* ---- trials ---- */
 
-static int has_changed(const tseed_sizes_t *sizes)
+static int has_changed(const tseed_sizes_t *sizes, int is_above)
 {
-    const double now = sizes->steps[sizes->chosen].cost;
+    const double now = sizes->steps[sizes->chosen].cost, usual = sizes->sides[is_above].usual;
 
-    return is_measured(sizes, sizes->chosen) && sizes->usual > 0 &&
-           (now > CHANGED * sizes->usual || now * CHANGED < sizes->usual);
+    return is_measured(sizes, sizes->chosen) && usual > 0 &&
+           (now > CHANGED * usual || now * CHANGED < usual);
 }
 
 static int is_known_above(const tseed_sizes_t *sizes, int step)
@@ -78,7 +78,7 @@ static void try_step(tseed_sizes_t *sizes, int step)
     sizes->trial = step;
     sizes->wanted = sizes->is_climbing ? CLIMB_ANSWERS : TRIAL_ANSWERS;
     sizes->settling = -1; /* set by the next answer, which tells how many are under way */
-    fade(&sizes->steps[step], has_changed(sizes) ? 0 : KEPT);
+    fade(&sizes->steps[step], has_changed(sizes, step > sizes->chosen) ? 0 : KEPT);
 }
 
 /* What was the best because more was not possible goes on when more is. */
@@ -101,7 +101,8 @@ void tseed_sizes_init(tseed_sizes_t *sizes, int top)
 }
 
 /* Small levels have too few metatiles for a trial of their own: it goes on in the next level. The
- * costs of another level are a beginning, which one answer of each step replaces. */
+ * costs of another level are a beginning, which one answer of each step replaces. A change of times
+ * that nothing has come of yet is not forgotten. */
 void tseed_sizes_inherit(tseed_sizes_t *sizes, const tseed_sizes_t *other, int top)
 {
     *sizes = *other;
@@ -111,7 +112,6 @@ void tseed_sizes_inherit(tseed_sizes_t *sizes, const tseed_sizes_t *other, int t
     }
     sizes->trial = -1;
     sizes->is_climbing = 0;
-    sizes->spent = sizes->usual = 0;
     for (int step = 0; step < TSEED_SIZES_STEPS; step++) {
         sizes->steps[step] = (tseed_size_t){.cost = other->steps[step].cost};
     }
@@ -177,17 +177,29 @@ static int best_of(const tseed_sizes_t *sizes)
     return sizes->chosen;
 }
 
+/* The side that has lost waits again; after the first trial, both do. A side that has won does not.
+ */
+static void wait_again(tseed_sizes_t *sizes, int tried, int before, int was_known)
+{
+    const tseed_side_t anew = {.usual = sizes->steps[sizes->chosen].cost};
+    const int has_lost_above = sizes->chosen == before ? tried > before : sizes->chosen < before;
+
+    sizes->sides[has_lost_above] = anew;
+    if (!was_known) {
+        sizes->sides[!has_lost_above] = anew;
+    }
+}
+
 /* Ends a trial. Returns whether the chosen step has changed. */
 static int choose(tseed_sizes_t *sizes)
 {
-    const int before = sizes->chosen, was_known = sizes->is_known;
+    const int before = sizes->chosen, was_known = sizes->is_known, tried = sizes->trial;
 
     sizes->trial = -1;
     sizes->is_climbing = 0;
     sizes->is_known = 1;
     sizes->chosen = least(best_of(sizes), limit_of(sizes));
-    sizes->usual = sizes->steps[sizes->chosen].cost;
-    sizes->spent = 0;
+    wait_again(sizes, tried, before, was_known);
     climb_on(sizes);
     return !was_known || before != sizes->chosen;
 }
@@ -240,20 +252,26 @@ static double loss_of(const tseed_sizes_t *sizes, int step, int under_way)
            (TRIAL_ANSWERS + least(under_way, SETTLING_MOST));
 }
 
+/* Whether it is time for the trial of a neighbour. */
+static int is_time_for(const tseed_sizes_t *sizes, int step, int under_way)
+{
+    const int is_above = step > sizes->chosen;
+    const double share = has_changed(sizes, is_above) ? CHANGED_SHARE : TRIAL_SHARE;
+
+    return step != sizes->chosen &&
+           loss_of(sizes, step, under_way) < share * sizes->sides[is_above].spent;
+}
+
 /* Begins the trial of a neighbour when it is time. */
 static void try_again(tseed_sizes_t *sizes, int under_way)
 {
-    const int limit = limit_of(sizes);
-    const int above = least(sizes->chosen + STRIDE, limit);
+    const int above = least(sizes->chosen + STRIDE, limit_of(sizes));
     const int below = sizes->chosen > STRIDE ? sizes->chosen - STRIDE : 0;
-    const int step = sizes->side ? above : below;
-    const double share = has_changed(sizes) ? CHANGED_SHARE : TRIAL_SHARE;
 
-    if (step == sizes->chosen) {
-        sizes->side = !sizes->side;
-    } else if (loss_of(sizes, step, under_way) < share * sizes->spent) {
-        sizes->side = !sizes->side;
-        try_step(sizes, step);
+    if (is_time_for(sizes, below, under_way)) {
+        try_step(sizes, below);
+    } else if (is_time_for(sizes, above, under_way)) {
+        try_step(sizes, above);
     }
 }
 
@@ -299,15 +317,29 @@ static int is_to_measure(tseed_sizes_t *sizes, int step, int under_way)
     return sizes->trial < 0 || (step == sizes->trial && !is_settling(sizes, under_way));
 }
 
+static void spend(tseed_sizes_t *sizes, double seconds)
+{
+    sizes->sides[0].spent += seconds;
+    sizes->sides[1].spent += seconds;
+}
+
+/* What is usual is not known when the chosen step is one of an earlier seeder. */
+static void begin_sides(tseed_sizes_t *sizes, double cost)
+{
+    for (int i = 0; i < 2; i++) {
+        sizes->sides[i].usual = sizes->sides[i].usual > 0 ? sizes->sides[i].usual : cost;
+    }
+}
+
 int tseed_sizes_take(tseed_sizes_t *sizes, int step, int metatiles, double seconds, int under_way)
 {
     int is_other = 0;
 
-    sizes->spent += seconds;
+    spend(sizes, seconds);
     if (is_to_measure(sizes, step, under_way)) {
         measure(&sizes->steps[step], metatiles, fmax(seconds, SECONDS_LEAST));
         if (sizes->trial < 0 && step == sizes->chosen) {
-            sizes->usual = sizes->usual > 0 ? sizes->usual : sizes->steps[step].cost;
+            begin_sides(sizes, sizes->steps[step].cost);
             try_again(sizes, under_way);
         } else if (sizes->trial >= 0 && --sizes->wanted == 0) {
             is_other = end_trial(sizes);

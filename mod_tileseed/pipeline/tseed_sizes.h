@@ -11,7 +11,8 @@
  *                step changed is not measured.
  *      chosen    the smallest step that costs nearly as little as the least
  *      again     a neighbour of the chosen step is tried once more if the trial is expected to lose
- *                little beside the time since the last one, and sooner if times have changed
+ *                little beside the time since it last lost, and sooner if times have changed. Each
+ *                side waits for itself: the one below may be known to cost much.
  *      cap       a request that fails halves the largest size. Enough good answers double it again,
  *                twice as many after each failure.
  *
@@ -27,21 +28,25 @@ typedef struct {
     int count;                 /* answers in them */
 } tseed_size_t;
 
+/* What a side of the chosen step waits for: since a trial of it lost. */
+typedef struct {
+    double usual; /* cost of the chosen step at that time; 0: not known */
+    double spent; /* seconds of requests since then */
+} tseed_side_t;
+
 typedef struct {
     tseed_size_t steps[TSEED_SIZES_STEPS];
-    int top;         /* largest step that may be asked for */
-    int cap;         /* the same after failures */
-    int chosen;      /* the best step so far */
-    int trial;       /* the step on trial, or -1 */
-    int is_climbing; /* in the first trial */
-    int wanted;      /* answers to measure in the trial */
-    int settling;    /* answers that were asked for before the step changed */
-    int wells;       /* good answers at the cap since it was set */
-    int patience;    /* how many of them double the cap */
-    int side;        /* the neighbour that is tried next: below (0) or above (1) */
-    double usual;    /* cost of the chosen step when it was chosen */
-    double spent;    /* seconds of requests since the last trial */
-    int is_known;    /* a trial has ended, here or at the level before */
+    int top;               /* largest step that may be asked for */
+    int cap;               /* the same after failures */
+    int chosen;            /* the best step so far */
+    int trial;             /* the step on trial, or -1 */
+    int is_climbing;       /* in the first trial */
+    int wanted;            /* answers to measure in the trial */
+    int settling;          /* answers that were asked for before the step changed */
+    int wells;             /* good answers at the cap since it was set */
+    int patience;          /* how many of them double the cap */
+    int is_known;          /* a trial has ended, here or at the level before */
+    tseed_side_t sides[2]; /* below, above */
 } tseed_sizes_t;
 
 /* Sizes of which nothing is known, up to step `top`. */

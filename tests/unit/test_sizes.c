@@ -259,6 +259,64 @@ static void test_sizes__follow_an_upstream_that_changes(void **state)
     assert_int_equal(world.sizes.chosen, 4);
 }
 
+/* Answers of a request for four metatiles, until another step is asked for. */
+static int answers_of_four(tseed_sizes_t *sizes, double seconds, int most)
+{
+    int count = 0;
+
+    while (count < most && tseed_sizes_next(sizes) == 2) {
+        tseed_sizes_take(sizes, 2, 4, seconds, 3);
+        count++;
+    }
+    return count;
+}
+
+/* One metatile is known to cost four times as much: no reason to wait with a trial of more. */
+static void test_sizes__try_more_while_less_costs_much(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_restore(&sizes, 2, TOP, 0.25);
+    sizes.steps[0].cost = 1;
+    sizes.steps[4].cost = 0.25;
+    assert_true(answers_of_four(&sizes, 1, 1000) < 300);
+    assert_int_equal(tseed_sizes_next(&sizes), 4);
+}
+
+/* A trial that has paid is followed by the next one, without another wait. */
+static void test_sizes__go_on_upwards_when_a_trial_has_paid(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_restore(&sizes, 0, TOP, 1);
+    sizes.steps[2].cost = 1;
+    sizes.steps[4].cost = 0.25;
+    for (int i = 0; i < 1000 && tseed_sizes_next(&sizes) == 0; i++) {
+        tseed_sizes_take(&sizes, 0, 1, 1, 3);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 2);
+    assert_true(answers_of_four(&sizes, 1, 1000) < 20);
+    assert_int_equal(tseed_sizes_next(&sizes), 4);
+}
+
+/* Requests take ever so much longer at the end of a level: the next one knows that. */
+static void test_sizes__follow_a_change_into_the_next_level(void **state)
+{
+    tseed_sizes_t first, second;
+
+    (void)state;
+    tseed_sizes_restore(&first, 2, TOP, 0.01);
+    first.steps[0].cost = first.steps[4].cost = 1;
+    assert_int_equal(answers_of_four(&first, 0.04, 20), 20);
+    first.steps[4].cost = 0.01;
+    assert_int_equal(answers_of_four(&first, 1, 30), 30);
+    tseed_sizes_inherit(&second, &first, TOP);
+    assert_true(answers_of_four(&second, 1, 1000) < 100);
+    assert_int_equal(tseed_sizes_next(&second), 4);
+}
+
 /* Four connections, eight metatiles: two for each rather than all for one. */
 static void test_sizes__use_all_connections_at_the_end(void **state)
 {
@@ -337,6 +395,9 @@ int main(void)
         cmocka_unit_test(test_sizes__stay_small_where_large_is_no_better),
         cmocka_unit_test(test_sizes__find_what_an_upstream_refuses),
         cmocka_unit_test(test_sizes__follow_an_upstream_that_changes),
+        cmocka_unit_test(test_sizes__try_more_while_less_costs_much),
+        cmocka_unit_test(test_sizes__go_on_upwards_when_a_trial_has_paid),
+        cmocka_unit_test(test_sizes__follow_a_change_into_the_next_level),
         cmocka_unit_test(test_sizes__use_all_connections_at_the_end),
         cmocka_unit_test(test_sizes__halve_when_one_fails_and_double_again),
         cmocka_unit_test(test_sizes__go_on_in_the_next_level),
