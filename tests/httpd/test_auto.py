@@ -139,7 +139,8 @@ def test_an_upstream_that_changes_its_speed(httpd, upstream):
     document = ended(httpd, number, 300)
     assert counts(document) == (document['tilesTotal'], 0, 0, 0)
     assert_right(httpd, 7)
-    assert max(map(tiles_of, upstream.requests[before:])) == 256
+    sizes = [tiles_of(asked) for asked in upstream.requests[before:]]
+    assert sizes.count(256) > 8, sizes      # more than were asked for before times changed
 
 
 @one_mpm
