@@ -19,6 +19,8 @@
 #include "pipeline/tseed_rate.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
+#include "state/tseed_hosts.h"
+#include "work/tseed_portion.h"
 
 #define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
 
@@ -84,14 +86,29 @@ static void begin_fetch(tseed_job_t *leader)
     }
 }
 
+/* A request of a task may be sent by another host, unless other runs of this host wait for its
+ * answer as well. */
+static void set_portion(tseed_stages_t *stages, tseed_job_t *job, int address, int is_shared)
+{
+    free(job->portion);
+    job->portion = NULL;
+    if (!is_shared && !job->run->is_background &&
+        tseed_hosts_can_share(stages->uses.context->settings->db_driver)) {
+        job->portion =
+            tseed_memory_copy(tseed_portion_write(job, address, stages->uses.context->scratch));
+    }
+    job->transfer.portion = job->portion;
+}
+
 static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
     int address = tseed_upstreams_choose(stages->uses.context->fetcher, job);
+    int is_shared;
 
     set_url(stages, job, address);
     tseed_origins_ask(stages->uses.origins, job, job->url);
-    tseed_sharing_ask(stages->uses.sharing, job, address);
+    is_shared = tseed_sharing_ask(stages->uses.sharing, job, address);
     tseed_sizing_begin(stages->uses.sizing, job);
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
@@ -99,6 +116,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
     job->transfer.owner = job->run;
     job->transfer.may_go_elsewhere = source->count > 1;
     job->transfer.most = ANSWER_BYTES_MAX;
+    set_portion(stages, job, address, is_shared);
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
     tseed_fetcher_submit(stages->uses.context->fetcher, &job->transfer);

@@ -11,6 +11,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "image/tseed_blank.h"
+#include "image/tseed_pack.h"
 #include "tiling/tseed_margin.h"
 #include "work/tseed_job_derive.h"
 #include "work/tseed_job_store.h"
@@ -24,6 +25,13 @@ static void bad_answer(tseed_job_t *job, const char *cause)
 static int is_derived(const tseed_job_t *job)
 {
     return tseed_run_derives(job->run, job->metatile.whole.z);
+}
+
+/* Whether another host has cut the answer. The flag of a derived metatile's transfer is of an
+ * earlier use. */
+static int is_packed(tseed_job_t *job)
+{
+    return !is_derived(job) && tseed_job_leader(job)->transfer.is_pack;
 }
 
 /* Where the tile lies in the answer, whose first row is the request's uppermost. */
@@ -47,6 +55,23 @@ static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
     return is_derived(job) ? tseed_job_derived_region(job, tile) : region_in_answer(job, tile);
 }
 
+/* Encodes a tile of the answer, or takes it from the pack of the host that has. NULL or a sentence.
+ */
+static const char *encode(tseed_cutter_t *cutter, tseed_encoded_t *encoded, tseed_job_t *job,
+                          const tseed_tile_t *tile, apr_pool_t *scratch)
+{
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+
+    if (!is_packed(job)) {
+        const tseed_region_t region = region_of(job, tile);
+
+        return tseed_cutter_cut(cutter, encoded, &region, scratch);
+    }
+    return tseed_pack_find(encoded, transfer->body, transfer->length, tile->x, tile->y)
+               ? NULL
+               : "the other host has not made this tile";
+}
+
 /* Notes the colour of one more tile. */
 static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
 {
@@ -66,10 +91,9 @@ static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
 static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                     const tseed_tile_t *tile, apr_pool_t *scratch)
 {
-    tseed_region_t region = region_of(job, tile);
     tseed_encoded_t encoded;
     apr_status_t rv;
-    const char *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+    const char *error = encode(cutter, &encoded, job, tile, scratch);
 
     if (error) {
         bad_answer(job, error);
@@ -110,19 +134,32 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
     }
 }
 
+/* The digest of the answer. The host that had the answer noted its digest in the pack; 1: it did
+ * not. Nobody has checked the pack yet. */
+static uint64_t digest_of(tseed_job_t *job)
+{
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+    uint64_t digest = 0;
+
+    if (is_derived(job)) {
+        digest = job->below;
+    } else if (!is_packed(job) || !tseed_pack_digest_of(&digest, transfer->body,
+                                                         transfer->length, job->seed)) {
+        digest = tseed_digest(transfer->body, transfer->length, job->seed);
+    }
+    return digest ? digest : 1;
+}
+
 /* Whether the answer is the one that the tiles came from. A new answer begins anew with what was
  * made of another. */
 static int is_known(tseed_job_t *job)
 {
-    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
     uint64_t digest;
 
-    if (transfer->result == TSEED_FETCH_UNCHANGED) {
+    if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
         return 1;
     }
-    digest = is_derived(job) ? job->below
-                             : tseed_digest(transfer->body, transfer->length, job->seed);
-    digest = digest ? digest : 1;
+    digest = digest_of(job);
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
         job->plain.colours = TSEED_COLOURS_UNKNOWN;
@@ -145,14 +182,23 @@ static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
-/* An answer without a body stands for a tile that the upstream does not have. Joined jobs are cut
- * one after the other by one worker, and the first of them opens the answer for all. */
+/* An answer without a body stands for a tile that the upstream does not have. */
+static const char *open_picture(tseed_cutter_t *cutter, const tseed_job_t *leader,
+                                apr_pool_t *scratch)
+{
+    tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
+                             leader->height};
+    const char *error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
+
+    return error ? error : tseed_cutter_open(cutter, &answer, leader->run->tileset.format, scratch);
+}
+
+/* Joined jobs are cut one after the other by one worker, and the first of them opens the answer for
+ * all. */
 static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_job_t *leader = tseed_job_leader(job);
-    tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
-                             leader->height};
-    const char *error = NULL;
+    const char *error;
 
     if (is_derived(job)) {
         const tseed_picture_t picture = tseed_job_derived(job);
@@ -163,8 +209,9 @@ static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_poo
     if (leader->is_open) {
         return NULL;
     }
-    error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
-    error = error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
+    error = leader->transfer.is_pack
+                ? tseed_pack_check(leader->transfer.body, leader->transfer.length, scratch)
+                : open_picture(cutter, leader, scratch);
     leader->is_open = !error;
     return error;
 }
@@ -179,9 +226,9 @@ static int is_of_shade(const char **error, tseed_cutter_t *cutter, tseed_job_t *
 
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++) {
-            const tseed_region_t region = region_of(job, &(tseed_tile_t){wanted->z, x, y});
+            const tseed_tile_t tile = {wanted->z, x, y};
 
-            *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+            *error = encode(cutter, &encoded, job, &tile, scratch);
             if (*error || encoded.length != job->shade->length ||
                 memcmp(encoded.data, job->shade->data, encoded.length) != 0) {
                 return 0;
@@ -237,8 +284,9 @@ static void make_of_shade(tseed_store_t *store, tseed_job_t *job)
 static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, apr_pool_t *scratch)
 {
     const char *error = open_answer(cutter, job, scratch);
-    const char *words =
-        error ? tseed_transfer_words(&tseed_job_leader(job)->transfer, scratch) : "";
+    const char *words = error && !is_packed(job)
+                            ? tseed_transfer_words(&tseed_job_leader(job)->transfer, scratch)
+                            : "";
 
     if (error) {
         bad_answer(job, *words ? apr_psprintf(scratch, "%s: %s", error, words) : error);
@@ -307,11 +355,10 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
         return;
     }
     for (int i = 0; i < unstored->count; i++) {
-        tseed_region_t region = region_of(job, &unstored->tiles[i]);
         tseed_encoded_t encoded;
 
         if (!tseed_job_lacks(job, &unstored->tiles[i]) &&
-            !tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
+            !encode(cutter, &encoded, job, &unstored->tiles[i], scratch)) {
             unstored->files[i] = keep(&encoded);
         }
     }
