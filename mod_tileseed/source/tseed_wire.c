@@ -267,7 +267,7 @@ static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
     wire->answered = wire->modified = -1;
     set_identity(wire);
     curl_easy_setopt(wire->easy, CURLOPT_URL, url);
-    curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched);
+    curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched || wire->is_repeated ? 1L : 0L);
     curl_easy_setopt(wire->easy, CURLOPT_FORBID_REUSE, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_TIMEOUT_MS,
                      left > APR_USEC_PER_SEC / 1000 ? (long)apr_time_as_msec(left) : 1L);
@@ -313,6 +313,17 @@ static int may_follow(tseed_redirect_t *redirect, tseed_wire_t *wire, const char
     return tseed_redirect_judge(redirect, wire->transfer->cause, wire->transfer, from, to);
 }
 
+/* Goes on with a request of the same transfer. */
+static void ask_again(tseed_wire_t *wire, CURLM *multi, const char *url)
+{
+    wire->transfer->length = 0;
+    curl_multi_remove_handle(multi, wire->easy);
+    aim(wire, url, tseed_clock_monotonic());
+    if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
+        abort();
+    }
+}
+
 int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
 {
     const char *to = code == CURLE_OK ? next_address(wire) : NULL;
@@ -328,36 +339,26 @@ int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code)
         wire->was_public |= peer && tseed_redirect_is_public_text(peer);
         wire->is_other |= redirect.is_other;
         wire->hops++;
-        wire->transfer->length = 0;
-        curl_multi_remove_handle(multi, wire->easy);
-        aim(wire, redirect.url, tseed_clock_monotonic());
-        if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
-            abort();
-        }
+        ask_again(wire, multi, redirect.url);
     }
     free(redirect.url);
     return !wire->is_refused;
 }
 
-/* The address is where the last redirect led to. */
+/* The request is that to which the last redirect led. */
 int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
 {
     const char *to = "";
-    char *address;
+    char *url;
 
     if (code != CURLE_HTTP2 || wire->is_repeated || wire->has_begun) {
         return 0;
     }
     wire->is_repeated = 1;
     curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &to);
-    address = tseed_memory_copy(to);
-    curl_multi_remove_handle(multi, wire->easy);
-    aim(wire, address, tseed_clock_monotonic());
-    curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, 1L);
-    free(address);
-    if (curl_multi_add_handle(multi, wire->easy) != CURLM_OK) {
-        abort();
-    }
+    url = tseed_memory_copy(to);
+    ask_again(wire, multi, url);
+    free(url);
     return 1;
 }
 

@@ -27,7 +27,7 @@ typedef struct tseed_wire_t {
     int is_closed;                /* an address was not connected to, as it is not public */
     int is_refused;               /* a redirect that is not followed: the transfer has its cause */
     int has_begun;                /* the answer */
-    int is_repeated;              /* by another connection */
+    int is_repeated;              /* the request, by a new connection */
     struct curl_slist *headers;   /* the upstream's own, borrowed */
     struct curl_slist condition;  /* the transfer's, in front of them */
     apr_time_t begun;             /* monotonic */
@@ -49,8 +49,8 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
 int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
 /* Sends a request again, once, whose connection of HTTP/2 broke before its answer began: a stream
- * that was cancelled, of another request, may have broken it. The new connection is its own at
- * first. 0: that is not so. */
+ * that was cancelled, of another request, may have broken it. 0: its connection did not break so,
+ * or the request has been repeated already. */
 int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
 /* Begins to wait for the first byte when the request is out; to be called after curl has worked. */

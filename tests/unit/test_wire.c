@@ -5,87 +5,109 @@
 
 #include "source/tseed_wire.h"
 
-static tseed_wire_t *load(fixture_t *fixture, CURLM *multi, tseed_transfer_t *transfer)
-{
-    tseed_wire_t *wire = tseed_wire_create(&fixture->upstream, NULL, NULL);
+/* What teardown ends, also when an assertion fails: the server waits for its connections. */
+static CURLM *multi;
+static tseed_wire_t *wire;
 
-    tseed_wire_load(wire, transfer, tseed_clock_monotonic());
-    assert_int_equal(curl_multi_add_handle(multi, wire->easy), CURLM_OK);
-    return wire;
+static int setup_wire(void **state)
+{
+    const int code = setup(state);
+    const fixture_t *fixture = *state;
+
+    multi = curl_multi_init();
+    wire = tseed_wire_create(&fixture->upstream, NULL, NULL);
+    return code;
 }
 
-/* Until the wire's request has ended; returns curl's code. */
-static CURLcode carry_out(CURLM *multi)
+static void unload(void)
 {
-    CURLMsg *message;
+    curl_multi_remove_handle(multi, wire->easy);
+    if (wire->transfer) {
+        tseed_wire_unload(wire);
+    }
+}
+
+static int teardown_wire(void **state)
+{
+    unload();
+    tseed_wire_destroy(wire);
+    curl_multi_cleanup(multi);
+    return teardown(state);
+}
+
+static void load(tseed_transfer_t *transfer)
+{
+    tseed_wire_load(wire, transfer, tseed_clock_monotonic());
+    assert_int_equal(curl_multi_add_handle(multi, wire->easy), CURLM_OK);
+}
+
+/* Until the wire's request has ended. */
+static void carry_out(void)
+{
+    const apr_time_t end = tseed_clock_monotonic() + TEST_TIMEOUT * APR_USEC_PER_SEC;
+    const CURLMsg *message;
     int running, left;
 
     do {
+        assert_true(tseed_clock_monotonic() < end);
         assert_int_equal(curl_multi_perform(multi, &running), CURLM_OK);
         curl_multi_poll(multi, NULL, 0, 100, NULL);
         message = curl_multi_info_read(multi, &left);
     } while (!message);
-    return message->data.result;
-}
-
-static void unload(CURLM *multi, tseed_wire_t *wire, CURLcode code)
-{
-    tseed_wire_judge(wire, code);
-    curl_multi_remove_handle(multi, wire->easy);
-    tseed_wire_unload(wire);
-    tseed_wire_destroy(wire);
+    assert_int_equal(message->data.result, CURLE_OK);
+    tseed_wire_judge(wire, CURLE_OK);
 }
 
 /* Nothing of the answer has come: the request goes out again, and that once. */
 static void test_wire__sends_again_what_http2_has_lost(void **state)
 {
-    fixture_t *fixture = *state;
-    tseed_transfer_t transfer = ask(fixture, "/picture");
-    CURLM *multi = curl_multi_init();
-    tseed_wire_t *wire = load(fixture, multi, &transfer);
-    CURLcode code;
+    tseed_transfer_t transfer = ask(*state, "/picture");
 
+    load(&transfer);
     assert_false(tseed_wire_repeat(wire, multi, CURLE_OK));
     assert_false(tseed_wire_repeat(wire, multi, CURLE_RECV_ERROR));
     assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
     assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
-    code = carry_out(multi);
-    assert_int_equal(code, CURLE_OK);
-    unload(multi, wire, code);
+    carry_out();
     assert_picture(&transfer);
     free(transfer.body);
-    curl_multi_cleanup(multi);
 }
 
-/* The next transfer of the wire may be sent again as well, but not when its answer has begun. */
-static void test_wire__does_not_send_again_what_is_answered(void **state)
+/* The next transfer of the wire may be sent again as well. */
+static void test_wire__sends_each_transfer_again(void **state)
 {
-    fixture_t *fixture = *state;
-    tseed_transfer_t first = ask(fixture, "/picture"), second = ask(fixture, "/picture");
-    CURLM *multi = curl_multi_init();
-    tseed_wire_t *wire = load(fixture, multi, &first);
+    tseed_transfer_t first = ask(*state, "/picture"), second = ask(*state, "/picture");
 
+    load(&first);
     assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
-    assert_int_equal(carry_out(multi), CURLE_OK);
-    curl_multi_remove_handle(multi, wire->easy);
-    tseed_wire_unload(wire);
-    tseed_wire_load(wire, &second, tseed_clock_monotonic());
-    curl_multi_add_handle(multi, wire->easy);
-    assert_int_equal(carry_out(multi), CURLE_OK);
-    assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
-    unload(multi, wire, CURLE_OK);
+    carry_out();
+    unload();
+    load(&second);
+    assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    carry_out();
     assert_picture(&second);
     free(first.body);
     free(second.body);
-    curl_multi_cleanup(multi);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_wire__##name, setup, teardown)
+static void test_wire__does_not_send_again_what_is_answered(void **state)
+{
+    tseed_transfer_t transfer = ask(*state, "/picture");
+
+    load(&transfer);
+    carry_out();
+    assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
+    assert_picture(&transfer);
+    free(transfer.body);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_wire__##name, setup_wire, teardown_wire)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(sends_again_what_http2_has_lost),
+        TEST(sends_each_transfer_again),
         TEST(does_not_send_again_what_is_answered),
     };
 
