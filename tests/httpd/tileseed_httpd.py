@@ -164,17 +164,19 @@ def ordinary_user():
 
 
 def session_processes(session):
-    """The processes of a session that still live, as {pid: name}."""
+    """The processes of a session that still live, as {pid: name}. Every process of the machine is
+    asked for its session, so that is a system call and no file."""
     found = {}
-    for number in filter(str.isdigit, os.listdir('/proc')):
+    for pid in map(int, filter(str.isdigit, os.listdir('/proc'))):
         try:
-            pid, rest = pathlib.Path(f'/proc/{number}/stat').read_text().split(' (', 1)
-        except (OSError, ValueError):
+            if os.getsid(pid) != session:
+                continue
+            stat = pathlib.Path(f'/proc/{pid}/stat').read_text()
+        except OSError:
             continue
-        name, fields = rest.rsplit(') ', 1)
-        state, _, _, sid = fields.split()[:4]
-        if int(sid) == session and state != 'Z':
-            found[int(pid)] = name
+        name, fields = stat.split(' (', 1)[1].rsplit(') ', 1)
+        if fields[0] != 'Z':
+            found[pid] = name
     return found
 
 
