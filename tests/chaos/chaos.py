@@ -116,7 +116,9 @@ class Run:
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
                        f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
-                       'LogLevel tileseed:debug\n').replace('@ROOT@/cache', str(cache))
+                       'LogLevel tileseed:debug\n<IfModule mpm_event_module>\n'
+                       'LogLevel tileseed:debug mpm_event:debug\n'        # when children retire
+                       '</IfModule>\n').replace('@ROOT@/cache', str(cache))
 
     def say(self, words):
         """Progress, for whoever asked for it."""
@@ -230,6 +232,7 @@ class Run:
             f'requests {len(journal.requests)}, without success {counted(failed)}, '
             f'median {statistics.median(taken) * 1000:.1f} ms, slowest {max(taken):.1f} s',
             f'kills by kind {counted(kinds)}',
+            f'children of event retired {len(journal.retired)}',
             f'boards taken over {self.boards.count("taken over")}, found sound '
             f'{self.boards.count("sound")} times',
             f'tasks {len(journal.documents)}, {counted(states)}',

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """A minute of chaos, and its checker: what it finds in a journal with one thing wrong in it."""
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -409,4 +410,5 @@ def test_a_minute():
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout + done.stderr
     assert '\nviolations 0\n' in done.stdout
+    assert re.search(r'\nchildren of event retired [1-9]', done.stdout), done.stdout
     assert '\nkills by kind 1 ' in done.stdout or '\nkills by kind 2 ' in done.stdout, done.stdout
