@@ -308,10 +308,15 @@ def test_clients_that_go_away_leave_the_upstream_to_others(httpd, upstream):
                       'TileSeedGrid small', 'TileSeedMetatile 1x1'))
     httpd.expect('failed answers? of the upstream')          # the last two, when the upstream ends
     upstream.decide = lambda asked: Fault('hang') if asked['LAYERS'] == 'any' else None
+
+    def window():       # a busy machine answers late: then the upstream is asked for less at once
+        found = httpd.get('/rest/upstreams.json').json()['upstreams'][0]
+        return found['window'] or found['connections']
+
     for x in range(4):
         before = len(upstream.requests)
         clients = Impatient(httpd, [f'/tiles/stub/small/6/{2 * x + i}/0.png' for i in range(2)])
-        wait_until(lambda: len(upstream.requests) == before + 2)
+        wait_until(lambda: len(upstream.requests) >= before + window())
         clients.leave()
         assert until_served(httpd, f'/tiles/other/small/6/{x}/0.png') == [200]
     assert 'is away' not in httpd.error_log()
