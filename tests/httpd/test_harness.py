@@ -165,6 +165,7 @@ def test_crashes_leave_their_calls(plain_httpd):
     """A crash that nobody caused is a complaint, with what the process was at; so a process can be
     asked as well."""
     plain_httpd.start()
+    plain_httpd.await_children()
     plain_httpd.ask_for_calls()
     child = wait_until(lambda: next((pid for pid, calls in plain_httpd.calls().items()
                                      if 'ap_run_mpm' in calls), None))
