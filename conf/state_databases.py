@@ -21,7 +21,7 @@ import psycopg2.extensions
 BATCH = 1000                    # rows in memory; a row of answer has up to some 30 KB
 PATIENCE = 5                    # seconds until those who are just ending have ended
 STEP = 1000                     # the mark is at most that far ahead, see state/tseed_sqlite_open.c
-STAY = ('host', 'role')         # tables that say which hosts are alive: they are not copied
+STAY = ('host', 'role', 'miss', 'portion')  # of hosts that are alive: these tables are not copied
 LIST = re.compile(r'static const char \*const version_(\d+)\[\] = \{(.*?)\n\};', re.S)
 TOKEN = re.compile(r'/\*.*?\*/|"((?:[^"\\]|\\.)*)"|(,)', re.S)
 OTHERS = """

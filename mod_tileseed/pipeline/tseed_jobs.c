@@ -95,6 +95,7 @@ static void describe_answer(tseed_transfer_t *transfer, const tseed_transfer_t *
     transfer->url = asked.url;
     transfer->owner = asked.owner;
     transfer->condition = asked.condition;
+    transfer->portion = asked.portion;
     transfer->baton = asked.baton;
     transfer->body = NULL;
 }

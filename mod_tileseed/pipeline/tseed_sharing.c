@@ -45,7 +45,7 @@ struct tseed_sharing_t {
 };
 
 tseed_sharing_t *tseed_sharing_create(const tseed_context_t *context, const tseed_runs_t *runs,
-                                       const tseed_display_t *display)
+                                      const tseed_display_t *display)
 {
     tseed_sharing_t *sharing = apr_pcalloc(context->pool, sizeof(*sharing));
 
@@ -65,10 +65,10 @@ static uint64_t picture_of(const tseed_run_t *run, apr_pool_t *pool)
     static const tseed_range_t tile = {0, 0, 0, 0, 0};
     const tseed_layer_t *layer = run->tileset.layer;
     const tseed_gridset_t *gridset = run->tileset.subset->gridset;
-    const char *text = apr_psprintf(
-        pool, "%s\n%dx%d+%d %d %d %d", tseed_gridset_print(gridset, pool), run->task->meta_width,
-        run->task->meta_height, run->task->gutter, layer->gutter_beyond, (int)layer->source.mode,
-        layer->source.missing_is_empty);
+    const char *text =
+        apr_psprintf(pool, "%s\n%dx%d+%d %d %d %d", tseed_gridset_print(gridset, pool),
+                     run->task->meta_width, run->task->meta_height, run->task->gutter,
+                     layer->gutter_beyond, (int)layer->source.mode, layer->source.missing_is_empty);
     uint64_t picture = tseed_digest(text, strlen(text), 0);
 
     for (int i = 0; i < layer->source.count; i++) {
@@ -265,13 +265,13 @@ int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *reque
     return 1;
 }
 
-void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address)
+int tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address)
 {
     const int partners = partners_of(sharing, leader->run);
     tseed_shared_request_t *request;
 
     if (partners == 0) {
-        return;
+        return 0;
     }
     request = tseed_memory_get(sizeof(*request));
     *request = (tseed_shared_request_t){.next = sharing->requests,
@@ -286,6 +286,7 @@ void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int addres
         apr_cpystrn(request->condition, leader->transfer.condition, sizeof(request->condition));
     }
     sharing->requests = request;
+    return 1;
 }
 
 /* ---- answers ---- */

@@ -44,8 +44,9 @@ tseed_shared_request_t *tseed_sharing_find(tseed_sharing_t *sharing, const tseed
 int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *request,
                          tseed_job_t *leader);
 
-/* Enters a request that goes out, by its leader and the address of its source. */
-void tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address);
+/* Enters a request that goes out, by its leader and the address of its source. Returns whether
+ * others may take its answer. */
+int tseed_sharing_ask(tseed_sharing_t *sharing, tseed_job_t *leader, int address);
 
 /* Takes a request that has come back: those that follow it get their copies. */
 void tseed_sharing_arrive(tseed_sharing_t *sharing, const tseed_job_t *leader);

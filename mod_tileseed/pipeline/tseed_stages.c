@@ -19,8 +19,7 @@
 #include "pipeline/tseed_rate.h"
 #include "pipeline/tseed_upstreams.h"
 #include "source/tseed_source.h"
-
-#define ANSWER_BYTES_MAX (64 << 20) /* longest answer that is taken */
+#include "work/tseed_portion.h"
 
 struct tseed_stages_t {
     tseed_stages_uses_t uses;
@@ -84,21 +83,37 @@ static void begin_fetch(tseed_job_t *leader)
     }
 }
 
+/* A request of a task may be sent by another host, unless other runs of this host wait for its
+ * answer as well, or the request has failed before. */
+static void set_portion(tseed_stages_t *stages, tseed_job_t *job, int address, int is_shared)
+{
+    free(job->portion);
+    job->portion = NULL;
+    if (!is_shared && !job->run->is_background && job->tries == 0 &&
+        tseed_fetcher_has_help(stages->uses.context->fetcher)) {
+        job->portion =
+            tseed_memory_copy(tseed_portion_write(job, address, stages->uses.context->scratch));
+    }
+    job->transfer.portion = job->portion;
+}
+
 static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
 {
     const tseed_source_t *source = &job->run->tileset.layer->source;
     int address = tseed_upstreams_choose(stages->uses.context->fetcher, job);
+    int is_shared;
 
     set_url(stages, job, address);
     tseed_origins_ask(stages->uses.origins, job, job->url);
-    tseed_sharing_ask(stages->uses.sharing, job, address);
+    is_shared = tseed_sharing_ask(stages->uses.sharing, job, address);
     tseed_sizing_begin(stages->uses.sizing, job);
     tseed_jobs_forget_answer(&job->transfer);
     job->transfer.url = job->url;
     job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;
     job->transfer.may_go_elsewhere = source->count > 1;
-    job->transfer.most = ANSWER_BYTES_MAX;
+    job->transfer.most = TSEED_ANSWER_MOST;
+    set_portion(stages, job, address, is_shared);
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);
     tseed_fetcher_submit(stages->uses.context->fetcher, &job->transfer);
@@ -135,26 +150,11 @@ int tseed_stages_follow(tseed_stages_t *stages, tseed_job_t *job)
     return tseed_sharing_follow(stages->uses.sharing, request, job);
 }
 
-/* Where the upstream has no tile, its answer becomes one without a body, from which empty tiles are
- * made. */
-static void settle_missing(tseed_job_t *job)
-{
-    tseed_transfer_t *transfer = &job->transfer;
-
-    if (job->run->tileset.layer->source.missing_is_empty &&
-        transfer->result == TSEED_FETCH_FAILED &&
-        (transfer->http_status == 404 || transfer->http_status == 204)) {
-        transfer->result = TSEED_FETCH_OK;
-        transfer->length = 0;
-        transfer->next_condition[0] = '\0';
-    }
-}
-
 void tseed_stages_arrive(tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
 
-    settle_missing(job);
+    tseed_source_settle(&run->tileset.layer->source, &job->transfer);
     if (!job->follows) {
         run->fetching--;
         run->pixels_expected -= pixels_of(job);
@@ -264,7 +264,8 @@ static void fetched(tseed_stages_t *stages, tseed_job_t *job)
     tseed_sharing_arrive(stages->uses.sharing, job);
     tseed_stages_arrive(job);
     job->follows = 0;
-    run->progress.requests += job->transfer.sent;
+    run->progress.requests += job->transfer.sent + job->transfer.sent_in_vain;
+    job->transfer.sent_in_vain = 0;
     if (run->phase != TSEED_RUN_GOING ||
         (job->transfer.result == TSEED_FETCH_CANCELLED && !follows)) {
         tseed_ends_discard(stages->uses.ends, job);

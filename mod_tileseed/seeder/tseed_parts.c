@@ -148,6 +148,8 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .prune = parts->prune,
         .socket = miss_socket,
     });
+    parts->helper = tseed_helper_create(parts->context->settings, parts->context->catalog,
+                                        parts->context->pool);
     parts->relay = tseed_relay_create(parts->context->settings, miss_socket, parts->context->pool);
 }
 

@@ -15,6 +15,7 @@
 #include "seeder/tseed_coverages.h"
 #include "seeder/tseed_gauge_display.h"
 #include "seeder/tseed_meter.h"
+#include "seeder/tseed_helper.h"
 #include "seeder/tseed_integrity_check.h"
 #include "seeder/tseed_lease.h"
 #include "seeder/tseed_quota_adoption.h"
@@ -66,6 +67,7 @@ typedef struct {
     tseed_coverages_t *coverages;
     tseed_misses_t *misses;
     tseed_relay_t *relay;
+    tseed_helper_t *helper;
     tseed_capabilities_check_t *capabilities_check;
     tseed_integrity_check_t *integrity_check;
     tseed_tasks_t *tasks;

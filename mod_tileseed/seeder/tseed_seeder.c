@@ -16,6 +16,7 @@
 #include "board/tseed_counters.h"
 #include "seeder/tseed_intake.h"
 #include "seeder/tseed_parts.h"
+#include "seeder/tseed_portions.h"
 #include "seeder/tseed_start.h"
 #include "seeder/tseed_state_lock.h"
 #include "state/tseed_hosts.h"
@@ -114,7 +115,7 @@ static void fetch_done(void *data, tseed_transfer_t *transfer)
 
     if (transfer->sent) {
         tseed_counters_reply(context->board, transfer->upstream->counted, reply_of(transfer),
-                             transfer->took, transfer->length);
+                             transfer->took, transfer->received);
     }
     tseed_mailbox_put(context->mailbox, transfer->baton);
 }
@@ -392,6 +393,8 @@ tseed_exit_t tseed_seeder_run(const tseed_seeder_setup_t *setup, apr_pool_t *poo
     tseed_board_seeder_state_set(seeder->parts->context->board, TSEED_SEEDER_WORKING,
                                  tseed_clock_monotonic());
     intake = tseed_intake_begin(setup->settings, seeder->parts->lease, setup->miss_ask, pool);
+    tseed_portions_begin(setup->settings, setup->catalog, seeder->parts->context->fetcher,
+                         tseed_lease_epoch(seeder->parts->lease), pool);
     exit_code = loop(seeder);
     tseed_intake_end(intake);
     if (tseed_lease_is_over(seeder->parts->lease)) {

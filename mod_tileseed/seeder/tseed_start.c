@@ -199,6 +199,7 @@ static int send_away(const tseed_start_t *start, const obstacle_t *obstacle, int
     if (stands_by) {
         tseed_relay_begin(parts->relay, tseed_lease_epoch(parts->lease));
         tseed_relay_note(parts->relay, tseed_lease_has_leader(parts->lease));
+        tseed_helper_begin(parts->helper, tseed_lease_epoch(parts->lease));
     }
     if (tseed_relay_reads(parts->relay) || (is_young && !stands_by)) {
         return 0;
@@ -261,6 +262,7 @@ int tseed_start(tseed_start_t *start, tseed_exit_t *exit_code)
     int leaves = take_step(start, try_for_role, exit_code);
 
     tseed_relay_end(start->parts->relay);
+    tseed_helper_end(start->parts->helper);
     leaves = leaves || take_step(start, try_for_books, exit_code);
     if (leaves) {
         tseed_integrity_check_dismiss(start->parts->integrity_check);

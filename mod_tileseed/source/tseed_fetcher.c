@@ -23,13 +23,14 @@ struct tseed_fetcher_t {
     CURLM *multi;  /* the thread's, except for the wake-up */
     CURLSH *share; /* the thread's: TLS sessions, so that each connection can resume any of them */
 
-    /* shared, under lock; a letter without an address is an order to cancel its owner's transfers,
-     * without an owner as well to cancel all and to leave */
+    /* shared, under lock; a cancel without an owner is an order to cancel all and to leave */
     pthread_mutex_t lock;
     tseed_transfer_t *letters, **letters_end;
+    tseed_helpers_t helpers;
 
     /* owned by the thread */
-    tseed_lane_t *lanes; /* one of each upstream ever asked; others walk the list under lock */
+    tseed_lane_t *lanes;     /* one of each upstream ever asked; others walk the list under lock */
+    tseed_helpers_t helping; /* who helped when it read letters last */
     int leaving;
 };
 
@@ -58,29 +59,66 @@ static void post_order(tseed_fetcher_t *fetcher, const void *owner, int kind)
         abort();
     }
     order->owner = owner;
-    order->order = kind;
+    order->letter = kind;
     post(fetcher, order);
 }
 
 void tseed_fetcher_submit(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 {
     tseed_transfer_reset(transfer);
+    transfer->letter = TSEED_LETTER_SUBMIT;
     post(fetcher, transfer);
 }
 
 void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner)
 {
-    post_order(fetcher, owner, TSEED_ORDER_CANCEL);
+    post_order(fetcher, owner, TSEED_LETTER_CANCEL);
 }
 
 void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
 {
-    post_order(fetcher, transfer, TSEED_ORDER_ORPHAN);
+    post_order(fetcher, transfer, TSEED_LETTER_ORPHAN);
 }
 
 void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer)
 {
-    post_order(fetcher, transfer, TSEED_ORDER_ADOPT);
+    post_order(fetcher, transfer, TSEED_LETTER_ADOPT);
+}
+
+void tseed_fetcher_remote(tseed_fetcher_t *fetcher, const tseed_fetch_remote_t *remote)
+{
+    pthread_mutex_lock(&fetcher->lock);
+    fetcher->helpers.calls = *remote;
+    pthread_mutex_unlock(&fetcher->lock);
+}
+
+void tseed_fetcher_remote_room(tseed_fetcher_t *fetcher, int hosts)
+{
+    int before;
+
+    pthread_mutex_lock(&fetcher->lock);
+    before = fetcher->helpers.hosts;
+    fetcher->helpers.hosts = hosts;
+    pthread_mutex_unlock(&fetcher->lock);
+    if (hosts != before) {
+        curl_multi_wakeup(fetcher->multi);
+    }
+}
+
+int tseed_fetcher_has_help(tseed_fetcher_t *fetcher)
+{
+    int hosts;
+
+    pthread_mutex_lock(&fetcher->lock);
+    hosts = fetcher->helpers.hosts;
+    pthread_mutex_unlock(&fetcher->lock);
+    return hosts > 0;
+}
+
+void tseed_fetcher_return(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer, int is_done)
+{
+    transfer->letter = is_done ? TSEED_LETTER_DONE : TSEED_LETTER_UNDONE;
+    post(fetcher, transfer);
 }
 
 static tseed_lane_t *find_lane(const tseed_fetcher_t *fetcher, const tseed_upstream_t *upstream)
@@ -97,7 +135,7 @@ static void look_at_locked(tseed_outlook_t *outlook, const tseed_lane_t *lane)
 {
     *outlook = lane->outlook;
     outlook->silent = atomic_load(&lane->silent);
-    outlook->under_way = atomic_load(&lane->under_way);
+    outlook->under_way = atomic_load(&lane->under_way) + atomic_load(&lane->remote.count);
     outlook->queued = atomic_load(&lane->queued);
 }
 
@@ -149,9 +187,9 @@ static void carry_out(tseed_fetcher_t *fetcher, const tseed_transfer_t *order)
     tseed_transfer_t *taken = NULL;
 
     for (tseed_lane_t *lane = fetcher->lanes; lane; lane = lane->next) {
-        if (order->order == TSEED_ORDER_ORPHAN) {
+        if (order->letter == TSEED_LETTER_ORPHAN) {
             tseed_lane_orphan(&taken, lane, order->owner, now);
-        } else if (order->order == TSEED_ORDER_ADOPT) {
+        } else if (order->letter == TSEED_LETTER_ADOPT) {
             tseed_lane_adopt(lane, order->owner);
         } else {
             tseed_lane_withdraw(&taken, lane, fetcher->multi, order->owner);
@@ -165,7 +203,7 @@ static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *u
     tseed_lane_t *lane = find_lane(fetcher, upstream);
 
     if (!lane) {
-        lane = tseed_lane_create(upstream, fetcher->share);
+        lane = tseed_lane_create(upstream, fetcher->share, &fetcher->helping);
         tseed_lane_describe(lane, &lane->outlook);
         lane->number = fetcher->lanes ? fetcher->lanes->number + 1 : 0;
         pthread_mutex_lock(&fetcher->lock);
@@ -176,51 +214,14 @@ static tseed_lane_t *lane_of(tseed_fetcher_t *fetcher, const tseed_upstream_t *u
     return lane;
 }
 
-static void refuse(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
-{
-    transfer->result = TSEED_FETCH_FAILED;
-    transfer->ended = tseed_clock_monotonic();
-    apr_cpystrn(transfer->cause,
-                "not asked for: with its parameters . or .. would be a part of the address's path",
-                sizeof(transfer->cause));
-    fetcher->done(fetcher->baton, transfer);
-}
-
-static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
-{
-    if (!letter->url) {
-        fetcher->leaving |= !letter->owner;
-        carry_out(fetcher, letter);
-        free(letter);
-    } else if (!*letter->url) {
-        refuse(fetcher, letter);
-    } else {
-        tseed_lane_put(lane_of(fetcher, letter->upstream), letter);
-    }
-}
-
-static void read_letters(tseed_fetcher_t *fetcher)
-{
-    tseed_transfer_t *letters;
-
-    pthread_mutex_lock(&fetcher->lock);
-    letters = fetcher->letters;
-    fetcher->letters = NULL;
-    fetcher->letters_end = &fetcher->letters;
-    pthread_mutex_unlock(&fetcher->lock);
-    while (letters) {
-        tseed_transfer_t *letter = letters;
-
-        letters = letter->next;
-        read_letter(fetcher, letter);
-    }
-}
-
 static void start(tseed_fetcher_t *fetcher, tseed_lane_t *lane)
 {
     const apr_time_t now = tseed_clock_monotonic();
     tseed_transfer_t *orphans = NULL;
 
+    if (fetcher->leaving) {
+        return;
+    }
     tseed_lane_make_way(&orphans, lane, fetcher->multi, now);
     tseed_lane_start(lane, fetcher->multi, now);
     hand_back(fetcher, orphans);
@@ -254,12 +255,11 @@ static void show_outlook(tseed_fetcher_t *fetcher, tseed_lane_t *lane, int was_o
     pthread_mutex_unlock(&fetcher->lock);
 }
 
-/* The next transfer is on its way before the last one is handed back. */
-static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
+/* Goes on after the end of a transfer, NULL: it is not to be handed back. The next transfer is on
+ * its way before the last one is handed back. */
+static void go_on(tseed_fetcher_t *fetcher, tseed_lane_t *lane, tseed_transfer_t *transfer,
+                  int was_open)
 {
-    tseed_lane_t *lane = wire->lane;
-    int was_open = tseed_pace_is_open(&lane->pace);
-    tseed_transfer_t *transfer = tseed_lane_finish(lane, fetcher->multi, wire, code);
     tseed_transfer_t *elsewhere = NULL;
 
     show_outlook(fetcher, lane, was_open);
@@ -270,6 +270,77 @@ static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
     }
     hand_back(fetcher, elsewhere);
 }
+
+static void finish(tseed_fetcher_t *fetcher, tseed_wire_t *wire, CURLcode code)
+{
+    tseed_lane_t *lane = wire->lane;
+    int was_open = tseed_pace_is_open(&lane->pace);
+
+    go_on(fetcher, lane, tseed_lane_finish(lane, fetcher->multi, wire, code), was_open);
+}
+
+static void take_back(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
+{
+    tseed_lane_t *lane = find_lane(fetcher, transfer->upstream);
+    int was_open = tseed_pace_is_open(&lane->pace);
+    int is_done = transfer->letter == TSEED_LETTER_DONE;
+
+    go_on(fetcher, lane, tseed_lane_return(lane, transfer, is_done), was_open);
+}
+
+/* ---- letters ---- */
+
+static void refuse(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
+{
+    transfer->result = TSEED_FETCH_FAILED;
+    transfer->ended = tseed_clock_monotonic();
+    apr_cpystrn(transfer->cause,
+                "not asked for: with its parameters . or .. would be a part of the address's path",
+                sizeof(transfer->cause));
+    fetcher->done(fetcher->baton, transfer);
+}
+
+static void take_in(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
+{
+    if (*transfer->url) {
+        tseed_lane_put(lane_of(fetcher, transfer->upstream), transfer);
+    } else {
+        refuse(fetcher, transfer);
+    }
+}
+
+static void read_letter(tseed_fetcher_t *fetcher, tseed_transfer_t *letter)
+{
+    if (letter->letter == TSEED_LETTER_SUBMIT) {
+        take_in(fetcher, letter);
+    } else if (letter->letter <= TSEED_LETTER_UNDONE) {
+        take_back(fetcher, letter);
+    } else {
+        fetcher->leaving |= !letter->owner;
+        carry_out(fetcher, letter);
+        free(letter);
+    }
+}
+
+static void read_letters(tseed_fetcher_t *fetcher)
+{
+    tseed_transfer_t *letters;
+
+    pthread_mutex_lock(&fetcher->lock);
+    letters = fetcher->letters;
+    fetcher->letters = NULL;
+    fetcher->letters_end = &fetcher->letters;
+    fetcher->helping = fetcher->helpers;
+    pthread_mutex_unlock(&fetcher->lock);
+    while (letters) {
+        tseed_transfer_t *letter = letters;
+
+        letters = letter->next;
+        read_letter(fetcher, letter);
+    }
+}
+
+/* ---- turns of the thread ---- */
 
 static void collect_finished(tseed_fetcher_t *fetcher)
 {
@@ -332,22 +403,42 @@ static int nap(const tseed_fetcher_t *fetcher)
     return millis < LONGEST_NAP ? (int)millis : LONGEST_NAP;
 }
 
+static void work(tseed_fetcher_t *fetcher)
+{
+    int running;
+
+    start_due(fetcher);
+    curl_multi_perform(fetcher->multi, &running);
+    collect_finished(fetcher);
+    end_silent(fetcher);
+    curl_multi_poll(fetcher->multi, NULL, 0, nap(fetcher), NULL);
+}
+
+/* Whether all transfers have been handed back when the fetcher leaves: the remote has none. */
+static int is_empty(const tseed_fetcher_t *fetcher)
+{
+    const tseed_lane_t *lane = fetcher->lanes;
+
+    while (lane && !lane->remote.first) {
+        lane = lane->next;
+    }
+    return !lane;
+}
+
 static void *drive(void *baton)
 {
     tseed_fetcher_t *fetcher = baton;
-    int running;
 
-    for (;;) {
+    read_letters(fetcher);
+    while (!fetcher->leaving) {
+        work(fetcher);
         read_letters(fetcher);
-        if (fetcher->leaving) {
-            return NULL;
-        }
-        start_due(fetcher);
-        curl_multi_perform(fetcher->multi, &running);
-        collect_finished(fetcher);
-        end_silent(fetcher);
-        curl_multi_poll(fetcher->multi, NULL, 0, nap(fetcher), NULL);
     }
+    while (!is_empty(fetcher)) {
+        curl_multi_poll(fetcher->multi, NULL, 0, LONGEST_NAP, NULL);
+        read_letters(fetcher);
+    }
+    return NULL;
 }
 
 /* ---- begin and end ---- */
@@ -373,7 +464,7 @@ apr_status_t tseed_fetcher_create(tseed_fetcher_t **fetcher, tseed_fetch_done_t 
 
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher)
 {
-    post_order(fetcher, NULL, TSEED_ORDER_CANCEL);
+    post_order(fetcher, NULL, TSEED_LETTER_CANCEL);
     pthread_join(fetcher->thread, NULL);
     while (fetcher->lanes) {
         tseed_lane_t *lane = fetcher->lanes;

@@ -5,13 +5,16 @@
  *      any thread                         the fetcher's thread
  *
  *      submit ──┐                 lane of an upstream ──► wires ──► done
- *               ├─► letters ────►   waiting by round       as many as its pace allows
- *      cancel ──┘  (one lock)         └── cancel takes them out of both ──► done
+ *      cancel ──┼─► letters ────►   waiting by round  │    as many as its pace allows
+ *      return ──┘  (one lock)         │               └─► remote: other hosts send it
+ *        ▲                            │                     │
+ *        └────────────────────────────│─────────────────────┘
+ *                                     └── cancel takes them out of all three ──► done
  *
  * A caller hands a tseed_transfer_t in by its pointer. While the fetcher has the transfer nobody
  * else touches it. It comes back exactly once through `done`, which the fetcher's thread calls in
  * order of completion, for cancelled transfers too. At most upstream->connections transfers of an
- * upstream are under way; its pace may allow fewer, or later ones (source/tseed_pace.h). The others
+ * upstream are on wires; its pace may allow fewer, or later ones (source/tseed_pace.h). The others
  * wait for their turn, one of each owner after the other. Connections, TLS sessions and resolved
  * names are kept.
  *
@@ -22,6 +25,28 @@
  * The fetcher reads letters in the order in which they were sent. So a cancel ends the transfers
  * that were submitted before it and none that come later, even if a later owner has the same
  * address in memory.
+ *
+ * Other hosts may send requests for this one. Then the fetcher has a remote, and the fetcher still
+ * decides when a request may be sent. Between send and return the transfer is the remote's:
+ *
+ *      remote.send(t)     the remote has t. The fetcher reads what the caller has set, and nobody
+ *                         but the remote writes the results.
+ *      return(t)          t is the fetcher's again from this call on. The remote makes exactly one
+ *                         such call for each send, or none if recall returned 1.
+ *      remote.recall(t)   = 1: the remote has forgotten t. It never touches t again and never
+ *                         returns it. The fetcher hands t back as CANCELLED at once.
+ *                         = 0: return(t) has been called, is being called or is going to be called
+ *                         without any further event. The fetcher keeps t until the letter of that
+ *                         return comes, drops the result, and hands t back as CANCELLED then.
+ *
+ * The remote has a lock of its own. Under it the remote decides once for each transfer: "recalled",
+ * if recall comes first, or "returning", if the result does. The fetcher calls send and recall
+ * without any lock. So the remote may call return under its own lock or outside it, and from within
+ * send or recall too. The order of the two locks is: the remote's, then the fetcher's.
+ *
+ * The fetcher calls recall once for each send, and again only if recall returned 0. A return whose
+ * letter comes before the cancel is no race: the transfer has ended, and done has it with its
+ * results.
  */
 #ifndef TSEED_FETCHER_H
 #define TSEED_FETCHER_H
@@ -46,12 +71,17 @@ typedef struct tseed_transfer_t {
     const char *url; /* lives as long as the transfer; "": what is wanted has no address, FAILED */
     const tseed_upstream_t *upstream; /* lives as long as the fetcher */
     const void *owner;                /* what cancel names, not NULL */
+    const void *turn_of;   /* who takes turns with the others of the upstream; NULL: the owner */
     const char *condition; /* a header that makes the request conditional (RFC 9110, 13), lives as
                             * long as the transfer; NULL: none */
     size_t most;           /* longest body that is taken, bytes, as it is without compression */
     int is_document;       /* text: the upstream may compress it */
     double weight; /* times as long as a usual request it is expected to take; 0: it is a usual one;
                     * below 0: nobody knows */
+    const char *portion;  /* by which another host can send the request and cut the answer, lives
+                           * as long as the transfer (work/tseed_portion.h); NULL: only this host
+                           * can */
+    int sent_in_vain;     /* requests that other hosts have sent for it so far; 0 at first */
     int may_go_elsewhere; /* don't let it wait for an upstream that is away: AWAY, not sent */
     void *baton;          /* the caller's own */
 
@@ -60,6 +90,7 @@ typedef struct tseed_transfer_t {
     tseed_fetch_result_t result;
     int http_status;                 /* 0: no answer */
     int sent;                        /* whether a request went out */
+    int is_pack;                     /* the body is tiles, image/tseed_pack.h */
     int is_other;                    /* the answer came from another origin, by a redirect */
     apr_time_t ended;                /* monotonic */
     apr_interval_time_t took;        /* from the request to the end of the answer; 0: not sent */
@@ -68,19 +99,24 @@ typedef struct tseed_transfer_t {
     char next_condition[TSEED_CONDITION_SIZE]; /* made of this answer's validator, for the next
                                                 * request; "": the answer has none */
     char cause[TSEED_CAUSE_SIZE]; /* UTF-8, one line, neither credentials nor the whole address */
+    size_t received;              /* bytes of the answer; the body may be tiles made of it */
     unsigned char *body;
     size_t length, capacity;
 
     /* the fetcher's own */
     struct tseed_transfer_t *next;
-    int64_t round;       /* in its lane */
+    struct tseed_transfer_t *next_remote; /* of its lane's transfers that other hosts carry out */
+    int64_t round;                        /* in its lane */
     apr_time_t orphaned; /* monotonic: since then nobody waits for it; 0: somebody does */
+    int is_recalled;     /* from another host: its result, which is on its way, is dropped */
     enum {
-        TSEED_ORDER_CANCEL,
-        TSEED_ORDER_ORPHAN,
-        TSEED_ORDER_ADOPT
-    } order; /* of a letter without
-              * an address; `owner` of the last two is the transfer meant */
+        TSEED_LETTER_SUBMIT,
+        TSEED_LETTER_DONE,   /* returned with its results */
+        TSEED_LETTER_UNDONE, /* returned without */
+        TSEED_LETTER_CANCEL, /* this one and those below have no address: they are orders */
+        TSEED_LETTER_ORPHAN, /* `owner` is the transfer meant, as in the next one */
+        TSEED_LETTER_ADOPT
+    } letter; /* what the transfer says while it is a letter */
 } tseed_transfer_t;
 
 /* The words of an answer whose Content-Type is a picture and whose body is text: one line, without
@@ -101,10 +137,21 @@ typedef struct {
     apr_time_t quiet_until;    /* monotonic: the end of the pause that it asked for last */
     apr_interval_time_t usual; /* latency; 0: not known yet */
     int window;                /* most requests at once, just now */
-    int under_way, queued;     /* requests */
+    int under_way, queued;     /* requests; those at other hosts are under way */
     int64_t requests, errors;  /* that have ended, and those of them without picture or 304 */
     char cause[TSEED_CAUSE_SIZE];
 } tseed_outlook_t;
+
+/* How other hosts send requests for this one. The fetcher's thread calls it and holds no lock; it
+ * must not block. The head of this file says who has a transfer when. */
+typedef struct {
+    void *baton; /* outlives the fetcher */
+    /* Takes a transfer with a portion, which another host is to carry out. */
+    void (*send)(void *baton, tseed_transfer_t *transfer);
+    /* Returns 1 if the remote has forgotten the transfer, whose memory may be gone then. Returns 0
+     * if the transfer is on its way back by tseed_fetcher_return. */
+    int (*recall)(void *baton, tseed_transfer_t *transfer);
+} tseed_fetch_remote_t;
 
 /* Called by the fetcher's thread, which holds no lock; must not block. May submit and cancel. */
 typedef void tseed_fetch_done_t(void *baton, tseed_transfer_t *transfer);
@@ -124,10 +171,33 @@ void tseed_fetcher_cancel(tseed_fetcher_t *fetcher, const void *owner);
 
 /* Says that nobody waits for a transfer any more. If the transfer waits for its turn, it comes back
  * as CANCELLED. If it is under way, it goes on until others need its connection, and then comes
- * back as CANCELLED; that says nothing about the upstream. Any thread; returns at once. */
+ * back as CANCELLED; that says nothing about the upstream. At another host it is in nobody's way.
+ * Any thread; returns at once. */
 void tseed_fetcher_orphan(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
 /* Says that somebody waits for the transfer again. Any thread; returns at once. */
 void tseed_fetcher_adopt(tseed_fetcher_t *fetcher, const tseed_transfer_t *transfer);
+
+/* Gives the fetcher its remote, which is copied. Once, before any host helps; any thread. */
+void tseed_fetcher_remote(tseed_fetcher_t *fetcher, const tseed_fetch_remote_t *remote);
+
+/* Says how many other hosts help just now; at first none does. What has been sent to the remote
+ * stays there; who takes a host away returns its transfers afterwards. Any thread; returns at once.
+ */
+void tseed_fetcher_remote_room(tseed_fetcher_t *fetcher, int hosts);
+/* Whether any other host helps. Any thread. */
+int tseed_fetcher_has_help(tseed_fetcher_t *fetcher);
+
+/* Brings a transfer back from the remote. Any thread; returns at once.
+ * is_done: the remote has set the results, but for is_other, content_type and, of a result that is
+ * good, cause. The result is not CANCELLED. `ended` is
+ * when the answer came, on this host's clock; `took` is what the other host measured. body may be
+ * memory of an earlier use already.
+ * Otherwise no host has carried it out. If a host has sent the request all the same, the remote has
+ * added it to sent_in_vain. The results are cleared. The transfer waits for its turn again, behind
+ * the others of its owner, and may go to the remote again, unless the remote has set portion to
+ * NULL before this call. A transfer for which nobody waits (tseed_fetcher_orphan) comes back as
+ * CANCELLED instead. */
+void tseed_fetcher_return(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer, int is_done);
 
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
@@ -137,7 +207,8 @@ void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
  * first `most` of them. Returns their number. Any thread. */
 unsigned tseed_fetcher_outlooks(tseed_fetcher_t *fetcher, tseed_outlook_t *outlooks, unsigned most);
 
-/* Ends all transfers and joins the thread. For tests; the seeder leaves with _exit. */
+/* Ends all transfers and joins the thread. Waits for the returns of those that the remote could not
+ * be made to forget. For tests; the seeder leaves with _exit. */
 void tseed_fetcher_destroy(tseed_fetcher_t *fetcher);
 
 #endif

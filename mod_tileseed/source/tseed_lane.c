@@ -22,19 +22,6 @@
 /* How long nobody has asked an upstream that seems to be away until the lane does it itself. */
 #define DOUBT (APR_USEC_PER_SEC / 2)
 
-void tseed_transfer_reset(tseed_transfer_t *transfer)
-{
-    transfer->result = TSEED_FETCH_CANCELLED;
-    transfer->http_status = 0;
-    transfer->sent = transfer->is_other = 0;
-    transfer->retry_after = transfer->took = 0;
-    transfer->content_type[0] = '\0';
-    transfer->next_condition[0] = '\0';
-    transfer->cause[0] = '\0';
-    transfer->length = 0;
-    transfer->orphaned = 0;
-}
-
 static int is_of(const tseed_transfer_t *transfer, const void *owner)
 {
     return !owner || transfer->owner == owner;
@@ -78,7 +65,8 @@ static struct curl_slist *header_list(const apr_array_header_t *headers)
     return list;
 }
 
-tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share)
+tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
+                                const tseed_helpers_t *helpers)
 {
     tseed_lane_t *lane = calloc(1, sizeof(*lane));
 
@@ -87,6 +75,7 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share)
     }
     lane->upstream = upstream;
     lane->share = share;
+    lane->remote.helpers = helpers;
     lane->headers = header_list(upstream->headers);
     lane->probe.upstream = upstream;
     lane->probe.owner = &lane->probe;
@@ -108,23 +97,94 @@ void tseed_lane_destroy(tseed_lane_t *lane)
     free(lane);
 }
 
-void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer)
+/* ---- turns ---- */
+
+static const void *taker_of(const tseed_transfer_t *transfer)
+{
+    return transfer->turn_of ? transfer->turn_of : transfer->owner;
+}
+
+/* At the end of its round. */
+static void insert(tseed_lane_t *lane, tseed_transfer_t *transfer)
 {
     tseed_transfer_t **link = &lane->waiting;
 
-    transfer->round = lane->round + 1;
-    for (const tseed_transfer_t *other = lane->waiting; other; other = other->next) {
-        if (other->owner == transfer->owner) {
-            transfer->round = other->round + 1;
-        }
-    }
     while (*link && (*link)->round <= transfer->round) {
         link = &(*link)->next;
     }
     transfer->next = *link;
     *link = transfer;
+}
+
+void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer)
+{
+    transfer->round = lane->round + 1;
+    for (const tseed_transfer_t *other = lane->waiting; other; other = other->next) {
+        if (taker_of(other) == taker_of(transfer)) {
+            transfer->round = other->round + 1;
+        }
+    }
+    insert(lane, transfer);
     lane->queued++;
 }
+
+/* Returns where the transfer stood. */
+static tseed_transfer_t **take_out(tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    tseed_transfer_t **link = &lane->waiting;
+
+    while (*link != transfer) {
+        link = &(*link)->next;
+    }
+    *link = transfer->next;
+    return link;
+}
+
+/* From a place in the queue on, each transfer of a taker gets the round of the one before it; the
+ * first gets `round`. */
+static void move_up(tseed_lane_t *lane, tseed_transfer_t **link, const void *taker, int64_t round)
+{
+    tseed_transfer_t *moved = NULL, **end = &moved;
+
+    while (*link) {
+        if (taker_of(*link) == taker) {
+            *end = *link;
+            *link = (*link)->next;
+            end = &(*end)->next;
+        } else {
+            link = &(*link)->next;
+        }
+    }
+    *end = NULL;
+    while (moved) {
+        tseed_transfer_t *transfer = moved;
+        const int64_t left = transfer->round;
+
+        moved = transfer->next;
+        transfer->round = round;
+        round = left;
+        insert(lane, transfer);
+    }
+}
+
+/* Takes a transfer that waits, because its turn has come. If it goes past the first, the round that
+ * is being served stays, and so does its taker's turn. Otherwise the taker's later transfers would
+ * wait behind many rounds of the others when the other hosts are gone. */
+static tseed_transfer_t *serve(tseed_lane_t *lane, tseed_transfer_t *transfer)
+{
+    const int is_first = transfer == lane->waiting;
+    tseed_transfer_t **link = take_out(lane, transfer);
+
+    lane->queued--;
+    if (is_first) {
+        lane->round = transfer->round;
+    } else {
+        move_up(lane, link, taker_of(transfer), transfer->round);
+    }
+    return transfer;
+}
+
+/* ---- on wires ---- */
 
 static tseed_wire_t *idle_wire(tseed_lane_t *lane)
 {
@@ -156,11 +216,11 @@ static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, 
 
 /* ---- probes ---- */
 
-/* Whether the upstream seems to be away and nobody is going to ask it soon. */
+/* Whether the upstream seems to be away and nobody is going to ask it soon, here or elsewhere. */
 static int in_doubt(const tseed_lane_t *lane)
 {
     return lane->pace.streak > 0 && !tseed_pace_is_open(&lane->pace) && !lane->waiting &&
-           lane->under_way == 0 && lane->probe.url;
+           lane->under_way == 0 && lane->remote.count == 0 && lane->probe.url;
 }
 
 /* When to ask what was answered before; TSEED_PACE_NEVER: no need to. While the circuit is open and
@@ -273,8 +333,57 @@ static apr_time_t orphan_due(const tseed_lane_t *lane)
     return wire ? wire->transfer->orphaned + ORPHAN_GRACE : TSEED_PACE_NEVER;
 }
 
+/* ---- at other hosts ---- */
+
+static tseed_transfer_t *next_remote(const tseed_lane_t *lane)
+{
+    return tseed_remote_next(&lane->remote, lane->waiting, &lane->pace);
+}
+
+/* When to send that transfer: by rate and quiet alone, as if none of our wires were busy. */
+static apr_time_t remote_due(const tseed_lane_t *lane)
+{
+    return next_remote(lane) ? tseed_pace_next(&lane->pace, 0) : TSEED_PACE_NEVER;
+}
+
+/* Another host does not carry this out. What nobody waits for does not wait for another turn. */
+static void give_up(tseed_transfer_t **taken, tseed_lane_t *lane, tseed_transfer_t *transfer)
+{
+    const int is_orphan = transfer->orphaned != 0;
+
+    tseed_transfer_reset(transfer);
+    if (is_orphan) {
+        prepend(taken, transfer);
+    } else {
+        tseed_lane_put(lane, transfer);
+    }
+}
+
+/* An upstream that is away, or asks for quiet, is left in peace by all hosts. */
+static void take_back(tseed_transfer_t **taken, tseed_lane_t *lane)
+{
+    tseed_transfer_t *list = NULL;
+
+    tseed_remote_take_back(&list, &lane->remote);
+    while (list) {
+        tseed_transfer_t *transfer = list;
+
+        list = transfer->next;
+        give_up(taken, lane, transfer);
+    }
+}
+
+static void send_remote(tseed_lane_t *lane, tseed_transfer_t *transfer, apr_time_t now)
+{
+    tseed_pace_sent(&lane->pace, now);
+    tseed_remote_send(&lane->remote, transfer);
+}
+
 void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi, apr_time_t now)
 {
+    if (lane->remote.first && tseed_pace_waits(&lane->pace, now)) {
+        take_back(taken, lane);
+    }
     while (orphan_due(lane) <= now) {
         prepend(taken, take_off(lane, multi, find_orphan(lane)));
     }
@@ -289,12 +398,10 @@ void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
         start(lane, multi, &lane->probe, now);
     }
     while (lane->waiting && tseed_pace_next(&lane->pace, lane->under_way) <= now) {
-        tseed_transfer_t *transfer = lane->waiting;
-
-        lane->waiting = transfer->next;
-        lane->queued--;
-        lane->round = transfer->round;
-        start(lane, multi, transfer, now);
+        start(lane, multi, serve(lane, lane->waiting), now);
+    }
+    while (remote_due(lane) <= now) {
+        send_remote(lane, serve(lane, next_remote(lane)), now);
     }
 }
 
@@ -302,8 +409,9 @@ apr_time_t tseed_lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
         lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
-    apr_time_t silence = silence_due(lane), orphan = orphan_due(lane);
+    apr_time_t silence = silence_due(lane), orphan = orphan_due(lane), remote = remote_due(lane);
 
+    due = remote < due ? remote : due;
     due = silence < due ? silence : due;
     due = orphan < due ? orphan : due;
     for (const tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
@@ -349,6 +457,26 @@ static int has_picture(const tseed_transfer_t *transfer)
     return transfer->result == TSEED_FETCH_OK || transfer->result == TSEED_FETCH_UNCHANGED;
 }
 
+/* Takes an answer into account that another host has got, or a wire. An answer of before the
+ * upstream was away last says nothing about the pace. */
+static tseed_pace_answer_t take_answer(tseed_lane_t *lane, const tseed_transfer_t *transfer,
+                                       apr_time_t begun)
+{
+    tseed_pace_answer_t answer = pace_answer(transfer);
+
+    if (transfer->ended >= lane->pace.away_at) {
+        tseed_pace_take_weighed(&lane->pace, answer, begun,
+                                transfer->is_document ? -1 : transfer->weight,
+                                transfer->retry_after, transfer->ended);
+    }
+    lane->requests++;
+    lane->errors += !has_picture(transfer);
+    if (transfer->result == TSEED_FETCH_AWAY) {
+        apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
+    }
+    return answer;
+}
+
 tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
                                     CURLcode code)
 {
@@ -360,19 +488,31 @@ tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire
     transfer = take_off(lane, multi, wire);
     transfer->ended = now;
     transfer->took = transfer->sent ? now - begun : 0;
-    answer = pace_answer(transfer);
-    tseed_pace_take_weighed(&lane->pace, answer, begun,
-                            transfer->is_document ? -1 : transfer->weight, transfer->retry_after,
-                            now);
-    lane->requests++;
-    lane->errors += !has_picture(transfer);
-    if (transfer->result == TSEED_FETCH_AWAY) {
-        apr_cpystrn(lane->cause, transfer->cause, sizeof(lane->cause));
-    }
+    answer = take_answer(lane, transfer, begun);
     if (transfer == &lane->probe) {
         return NULL;
     }
     if (has_picture(transfer) || (answer == TSEED_PACE_WELL && !lane->probe.url)) {
+        remember(lane, transfer);
+    }
+    return transfer;
+}
+
+tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transfer, int is_done)
+{
+    tseed_transfer_t *taken = NULL;
+
+    tseed_remote_take(&lane->remote, transfer);
+    if (transfer->is_recalled) {
+        tseed_transfer_reset(transfer);
+        return transfer;
+    }
+    if (!is_done) {
+        give_up(&taken, lane, transfer);
+        return taken;
+    }
+    take_answer(lane, transfer, transfer->ended - transfer->took);
+    if (has_picture(transfer)) {
         remember(lane, transfer);
     }
     return transfer;
@@ -416,14 +556,22 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook)
     apr_cpystrn(outlook->cause, lane->cause, sizeof(outlook->cause));
 }
 
+/* The transfer of that address if it is under way, on a wire or at another host; or NULL. */
+static tseed_transfer_t *find_under_way(const tseed_lane_t *lane, const tseed_transfer_t *transfer)
+{
+    const tseed_wire_t *wire = wire_of(lane, transfer);
+
+    return wire ? wire->transfer : tseed_remote_find(&lane->remote, transfer);
+}
+
 void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
                        const tseed_transfer_t *transfer, apr_time_t now)
 {
-    tseed_wire_t *wire = wire_of(lane, transfer);
+    tseed_transfer_t *under_way = find_under_way(lane, transfer);
     tseed_transfer_t **link = &lane->waiting;
 
-    if (wire) {
-        wire->transfer->orphaned = now;
+    if (under_way) {
+        under_way->orphaned = now;
         return;
     }
     while (*link && *link != transfer) {
@@ -440,10 +588,10 @@ void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
 
 void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
 {
-    tseed_wire_t *wire = wire_of(lane, transfer);
+    tseed_transfer_t *under_way = find_under_way(lane, transfer);
 
-    if (wire) {
-        wire->transfer->orphaned = 0;
+    if (under_way) {
+        under_way->orphaned = 0;
     }
 }
 
@@ -456,4 +604,5 @@ void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *mu
             prepend(taken, take_off(lane, multi, wire));
         }
     }
+    tseed_remote_withdraw(taken, &lane->remote, owner);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A lane: all transfers to one upstream, those under way on its wires and those that wait.
+/* A lane: all transfers to one upstream, those under way on its wires, those that other hosts carry
+ * out, and those that wait.
  *
  * Turns. Transfers that wait are sorted by round. A transfer's round is one more than the round of
  * its owner's last transfer that waits; if none waits, one more than the round that is being
@@ -11,6 +12,13 @@
  *      transfer   A1 B1 A2 B2 A3 A4 A5
  *      round       1  1  2  2  3  4  5
  *
+ * Ways. A transfer goes to a wire as soon as the pace's window allows one more request at once.
+ * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h).
+ * Transfers without a portion may wait in front of them. Those keep their places, and an owner that
+ * goes past them keeps its turn for the wires. The pace's rate, quiet and circuit hold for both
+ * ways in sum. The window holds for the wires; other hosts get some windows each
+ * (source/tseed_remote.c). Probes go to wires only.
+ *
  * Private to this room; the fetcher's thread only.
  */
 #ifndef TSEED_LANE_H
@@ -19,6 +27,7 @@
 #include <stdatomic.h>
 
 #include "source/tseed_pace.h"
+#include "source/tseed_remote.h"
 #include "source/tseed_wire.h"
 
 typedef struct tseed_lane_t {
@@ -29,7 +38,8 @@ typedef struct tseed_lane_t {
     tseed_transfer_t *waiting;     /* by round */
     int64_t round;                 /* the one that is being served */
     tseed_wire_t *wires;           /* idle and busy ones, never more than upstream->connections */
-    _Atomic int under_way, queued; /* requests, and how many wait; others read them */
+    tseed_remote_t remote;         /* transfers at other hosts */
+    _Atomic int under_way, queued; /* requests on wires, and how many wait; others read them */
     int64_t requests, errors;      /* see tseed_outlook_t; probes count */
     apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
@@ -41,8 +51,10 @@ typedef struct tseed_lane_t {
     struct tseed_lane_t *next;
 } tseed_lane_t;
 
-/* The lane of an upstream, which outlives it, as `share` does; malloc'd, as long as the fetcher. */
-tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share);
+/* The lane of an upstream, which outlives it, as `share` and `helpers` do; malloc'd, as long as the
+ * fetcher. */
+tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
+                                const tseed_helpers_t *helpers);
 
 /* Nothing waits and nothing is under way. */
 void tseed_lane_destroy(tseed_lane_t *lane);
@@ -50,7 +62,7 @@ void tseed_lane_destroy(tseed_lane_t *lane);
 /* Lets a transfer wait for its turn. */
 void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer);
 
-/* Starts the transfers, or the probe, that the pace allows now. */
+/* Starts the transfers, or the probe, that the pace allows now, on wires and at other hosts. */
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
 
 /* When to call start again if nothing ends before; TSEED_PACE_NEVER: then it is of no use. */
@@ -76,8 +88,14 @@ void tseed_lane_describe(const tseed_lane_t *lane, tseed_outlook_t *outlook);
 tseed_transfer_t *tseed_lane_finish(tseed_lane_t *lane, CURLM *multi, tseed_wire_t *wire,
                                     CURLcode code);
 
+/* Takes a transfer back from another host, see tseed_fetcher_return, and its answer into account.
+ * NULL: the transfer waits for its turn again, behind its owner's others. Else it is to be handed
+ * back, as cancelled if it was recalled. */
+tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transfer, int is_done);
+
 /* Adds all transfers of an owner, or of everybody (NULL), to the list `*taken`, linked by `next`;
- * connections of those under way are closed. */
+ * connections of those under way are closed. A transfer whose result is on its way back from
+ * another host stays until it has come: tseed_lane_return. */
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner);
 
@@ -88,12 +106,9 @@ void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
 void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer);
 
 /* Adds to the list the transfers for which nobody waits and whose connections others need. Their
- * end says nothing about the upstream. */
+ * end says nothing about the upstream. Takes back what other hosts have, while the upstream is away
+ * or asks for quiet. */
 void tseed_lane_make_way(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          apr_time_t now);
-
-/* Clears all results of a transfer, but for its body's memory. The transfer counts as cancelled
- * until it has another result. */
-void tseed_transfer_reset(tseed_transfer_t *transfer);
 
 #endif

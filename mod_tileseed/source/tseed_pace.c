@@ -65,7 +65,7 @@ static void set_window(tseed_pace_t *pace, int window)
 static void halve(tseed_pace_t *pace, apr_time_t now)
 {
     set_window(pace, pace->window / 2);
-    pace->halved = now;
+    pace->halved = later(pace->halved, now);
 }
 
 static void weigh_latency(tseed_pace_t *pace, apr_time_t now)
@@ -157,7 +157,7 @@ void tseed_pace_take_weighed(tseed_pace_t *pace, tseed_pace_answer_t answer, apr
         take_away(pace, sent, retry_after, now);
         return;
     }
-    pace->heard = now;
+    pace->heard = later(pace->heard, now); /* another host's answer may be older */
     pace->streak = pace->probes = 0;
     if (now >= pace->quiet_until) { /* else it was sent before the upstream asked for quiet */
         pace->since = 0;

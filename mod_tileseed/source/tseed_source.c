@@ -48,3 +48,13 @@ const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool)
     url = kinds[source->kind].url(ask, pool);
     return tseed_address_has_dots(url) ? "" : url;
 }
+
+void tseed_source_settle(const tseed_source_t *source, tseed_transfer_t *transfer)
+{
+    if (source->missing_is_empty && transfer->result == TSEED_FETCH_FAILED &&
+        (transfer->http_status == 404 || transfer->http_status == 204)) {
+        transfer->result = TSEED_FETCH_OK;
+        transfer->length = 0;
+        transfer->next_condition[0] = '\0';
+    }
+}

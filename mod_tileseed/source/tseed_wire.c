@@ -370,6 +370,7 @@ tseed_transfer_t *tseed_wire_unload(tseed_wire_t *wire)
     settle_condition(wire);
     curl_easy_getinfo(wire->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     transfer->sent = request_bytes > 0 || wire->hops > 0;
+    transfer->received = transfer->length;
     wire->transfer = NULL;
     return transfer;
 }

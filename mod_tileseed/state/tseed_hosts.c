@@ -452,7 +452,22 @@ static apr_status_t do_leave(tseed_state_t *state, void *baton)
     return end_lease(state, baton);
 }
 
+static apr_status_t delete_portions(tseed_state_t *state, void *baton)
+{
+    const tseed_fence_t *fence = baton;
+
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_PORTIONS_LEAVE,
+                                 (const void *[]){&fence->epoch});
+}
+
+/* Nobody will want what other hosts fetch for this one. Should its portions stay, the next host
+ * that works deletes them. */
 apr_status_t tseed_hosts_leave(tseed_state_t *state, const tseed_fence_t *fence)
 {
-    return tseed_work_write(state, do_leave, (void *)fence);
+    const apr_status_t rv = tseed_work_write(state, do_leave, (void *)fence);
+
+    if (rv == APR_SUCCESS) {
+        tseed_work_write(state, delete_portions, (void *)fence);
+    }
+    return rv;
 }

@@ -19,6 +19,7 @@
  *      host      the hosts that share the database, and how long each is alive
  *      role      which host has the role of the seeder
  *      miss      questions of hosts that stand by for missing tiles
+ *      portion   what hosts that stand by fetch and cut for the host that works
  *      note      other short texts that must outlive the seeder
  */
 #include "state/tseed_schema.h"
@@ -285,9 +286,21 @@ static const char *const version_15[] = {
     NULL,
 };
 
+/* Portions for hosts that stand by, see tseed_portion_rows.h. */
+static const char *const version_16[] = {
+    "CREATE TABLE portion ("
+    " giver BIGINT NOT NULL,"
+    " number BIGINT NOT NULL,"
+    " epoch BIGINT NOT NULL,"
+    " requests TEXT NOT NULL,"
+    " results TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (giver, number))",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
     version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7, version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15};
+    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

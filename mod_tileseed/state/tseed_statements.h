@@ -33,6 +33,10 @@
 #define TSEED_MISS_ANSWER                                                                          \
     "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
 
+#define TSEED_PORTION_ONE  "giver = %lld AND number = %lld"
+#define TSEED_PORTIONS_OWN "giver = %lld"
+#define TSEED_PORTIONS_OLD "giver NOT IN (SELECT epoch FROM role WHERE name = 'seeder')"
+
 #define TSEED_HISTORY_BEYOND                                                                       \
     "SELECT id FROM task WHERE state IN (-1, 2) AND kill_pending = 0"                              \
     " AND (id <= %lld OR finished < %lld) ORDER BY id LIMIT %lld"
@@ -144,6 +148,15 @@ typedef enum {
     TSEED_SQL_MISSES_ANSWERED,
     TSEED_SQL_MISSES_DELETE,
     TSEED_SQL_MISSES_FORGET,
+    TSEED_SQL_PORTION_ADD,
+    TSEED_SQL_PORTION_FINISH,
+    TSEED_SQL_PORTION_DELETE,
+    TSEED_SQL_PORTIONS_LEAVE,
+    TSEED_SQL_PORTIONS_FORGET,
+    TSEED_SQL_PORTIONS_GIVEN,
+    TSEED_SQL_PORTIONS_FINISHED,
+    TSEED_SQL_PORTIONS_OF,
+    TSEED_SQL_PORTION_HOSTS,
     TSEED_SQL_COUNT
 } tseed_sql_t;
 

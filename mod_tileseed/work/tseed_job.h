@@ -172,6 +172,7 @@ typedef struct tseed_job_t {
     tseed_transfer_t transfer;
     char *url; /* malloc'd, kept for the next use */
     size_t url_size;
+    char *portion;               /* of the transfer, malloc'd; NULL: none */
     struct tseed_job_t *next;    /* in a queue */
     struct tseed_job_t *sibling; /* in its run's list of jobs under way */
 } tseed_job_t;

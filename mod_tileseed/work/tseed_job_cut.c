@@ -11,6 +11,7 @@
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "image/tseed_blank.h"
+#include "image/tseed_pack.h"
 #include "tiling/tseed_margin.h"
 #include "work/tseed_job_derive.h"
 #include "work/tseed_job_store.h"
@@ -26,17 +27,23 @@ static int is_derived(const tseed_job_t *job)
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-/* Where the tile lies in the answer, whose first row is the request's uppermost. */
-static tseed_region_t region_in_answer(tseed_job_t *job, const tseed_tile_t *tile)
+/* Whether another host has cut the answer. The flag of a derived metatile's transfer is of an
+ * earlier use. */
+static int is_packed(tseed_job_t *job)
 {
-    const tseed_gridset_t *gridset = job->run->tileset.subset->gridset;
-    const tseed_range_t *whole = &tseed_job_leader(job)->asked;
-    const tseed_margin_t margin = tseed_margin_of(gridset, whole, job->run->task->gutter,
-                                                  !job->run->tileset.layer->gutter_beyond);
+    return !is_derived(job) && tseed_job_leader(job)->transfer.is_pack;
+}
+
+tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,
+                                int gutter, int64_t x, int64_t y)
+{
+    const tseed_gridset_t *gridset = tileset->subset->gridset;
+    const tseed_margin_t margin =
+        tseed_margin_of(gridset, asked, gutter, !tileset->layer->gutter_beyond);
 
     return (tseed_region_t){
-        .x = margin.left + (int)(tile->x - whole->minx) * gridset->tile_width,
-        .y = margin.top + (int)(whole->maxy - tile->y) * gridset->tile_height,
+        .x = margin.left + (int)(x - asked->minx) * gridset->tile_width,
+        .y = margin.top + (int)(asked->maxy - y) * gridset->tile_height,
         .width = gridset->tile_width,
         .height = gridset->tile_height,
     };
@@ -44,7 +51,26 @@ static tseed_region_t region_in_answer(tseed_job_t *job, const tseed_tile_t *til
 
 static tseed_region_t region_of(tseed_job_t *job, const tseed_tile_t *tile)
 {
-    return is_derived(job) ? tseed_job_derived_region(job, tile) : region_in_answer(job, tile);
+    return is_derived(job) ? tseed_job_derived_region(job, tile)
+                           : tseed_job_region(&job->run->tileset, &tseed_job_leader(job)->asked,
+                                              job->run->task->gutter, tile->x, tile->y);
+}
+
+/* Encodes a tile of the answer, or takes it from the pack of the host that has. NULL or a sentence.
+ */
+static const char *encode(tseed_cutter_t *cutter, tseed_encoded_t *encoded, tseed_job_t *job,
+                          const tseed_tile_t *tile, apr_pool_t *scratch)
+{
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+
+    if (!is_packed(job)) {
+        const tseed_region_t region = region_of(job, tile);
+
+        return tseed_cutter_cut(cutter, encoded, &region, scratch);
+    }
+    return tseed_pack_find(encoded, transfer->body, transfer->length, tile->x, tile->y)
+               ? NULL
+               : "the other host has not made this tile";
 }
 
 /* Notes the colour of one more tile. */
@@ -66,10 +92,9 @@ static void note_colour(tseed_plain_t *plain, const tseed_encoded_t *encoded)
 static int cut_tile(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                     const tseed_tile_t *tile, apr_pool_t *scratch)
 {
-    tseed_region_t region = region_of(job, tile);
     tseed_encoded_t encoded;
     apr_status_t rv;
-    const char *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+    const char *error = encode(cutter, &encoded, job, tile, scratch);
 
     if (error) {
         bad_answer(job, error);
@@ -110,19 +135,32 @@ static void cut_tiles(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t 
     }
 }
 
+/* The digest of the answer, never 0. For a pack: the digest that the other host noted. */
+static uint64_t digest_of(tseed_job_t *job)
+{
+    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
+    uint64_t digest = 0;
+
+    if (is_derived(job)) {
+        digest = job->below;
+    } else if (is_packed(job)) {
+        tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->seed);
+    } else {
+        digest = tseed_digest(transfer->body, transfer->length, job->seed);
+    }
+    return digest ? digest : 1;
+}
+
 /* Whether the answer is the one that the tiles came from. A new answer begins anew with what was
  * made of another. */
 static int is_known(tseed_job_t *job)
 {
-    const tseed_transfer_t *transfer = &tseed_job_leader(job)->transfer;
     uint64_t digest;
 
-    if (transfer->result == TSEED_FETCH_UNCHANGED) {
+    if (tseed_job_leader(job)->transfer.result == TSEED_FETCH_UNCHANGED) {
         return 1;
     }
-    digest = is_derived(job) ? job->below
-                             : tseed_digest(transfer->body, transfer->length, job->seed);
-    digest = digest ? digest : 1;
+    digest = digest_of(job);
     if (digest != job->digest) {
         memset(job->written, 0, sizeof(job->written));
         job->plain.colours = TSEED_COLOURS_UNKNOWN;
@@ -145,13 +183,39 @@ static void find_unchanged(tseed_store_t *store, tseed_job_t *job)
     }
 }
 
-/* An answer without a body stands for a tile that the upstream does not have. Joined jobs are cut
- * one after the other by one worker, and the first of them opens the answer for all. */
+const char *tseed_job_open(tseed_cutter_t *cutter, tseed_answer_t answer,
+                           const tseed_format_t *format, apr_pool_t *scratch)
+{
+    const char *error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
+
+    return error ? error : tseed_cutter_open(cutter, &answer, format, scratch);
+}
+
+static const char *open_picture(tseed_cutter_t *cutter, const tseed_job_t *leader,
+                                apr_pool_t *scratch)
+{
+    const tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
+                                   leader->height};
+
+    return tseed_job_open(cutter, answer, leader->run->tileset.format, scratch);
+}
+
+/* The other host has noted a digest for each joined job. A pack without the digest of this job was
+ * not made for this job. */
+static const char *find_job_in_pack(const tseed_job_t *job, const tseed_transfer_t *transfer)
+{
+    uint64_t digest;
+
+    return tseed_pack_digest_of(&digest, transfer->body, transfer->length, job->seed)
+               ? NULL
+               : "the other host's tiles are of another request";
+}
+
+/* Joined jobs are cut one after the other by one worker, and the first of them opens the answer for
+ * all. */
 static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
 {
     tseed_job_t *leader = tseed_job_leader(job);
-    tseed_answer_t answer = {leader->transfer.body, leader->transfer.length, leader->width,
-                             leader->height};
     const char *error = NULL;
 
     if (is_derived(job)) {
@@ -160,13 +224,12 @@ static const char *open_answer(tseed_cutter_t *cutter, tseed_job_t *job, apr_poo
         tseed_cutter_take(cutter, &picture, job->run->tileset.format);
         return NULL;
     }
-    if (leader->is_open) {
-        return NULL;
+    if (!leader->is_open) {
+        error = is_packed(job) ? tseed_pack_check(leader->transfer.body, leader->transfer.length)
+                               : open_picture(cutter, leader, scratch);
+        leader->is_open = !error;
     }
-    error = answer.length == 0 ? tseed_blank_picture(&answer, scratch) : NULL;
-    error = error ? error : tseed_cutter_open(cutter, &answer, job->run->tileset.format, scratch);
-    leader->is_open = !error;
-    return error;
+    return error || !is_packed(job) ? error : find_job_in_pack(job, &leader->transfer);
 }
 
 /* Whether all wanted tiles of a picture are of the job's shade; else *error is set, or there is
@@ -179,9 +242,9 @@ static int is_of_shade(const char **error, tseed_cutter_t *cutter, tseed_job_t *
 
     for (int64_t y = wanted->miny; y <= wanted->maxy; y++) {
         for (int64_t x = wanted->minx; x <= wanted->maxx; x++) {
-            const tseed_region_t region = region_of(job, &(tseed_tile_t){wanted->z, x, y});
+            const tseed_tile_t tile = {wanted->z, x, y};
 
-            *error = tseed_cutter_cut(cutter, &encoded, &region, scratch);
+            *error = encode(cutter, &encoded, job, &tile, scratch);
             if (*error || encoded.length != job->shade->length ||
                 memcmp(encoded.data, job->shade->data, encoded.length) != 0) {
                 return 0;
@@ -252,12 +315,17 @@ static void cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job, 
     }
 }
 
-/* Makes what is missing or has changed. */
+/* Makes what is missing or has changed. Opens a pack before a digest of the pack is believed. */
 static void renew(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,
                   apr_pool_t *scratch)
 {
     const int64_t tiles = tseed_range_count(&job->metatile.wanted);
+    const char *error = is_packed(job) ? open_answer(cutter, job, scratch) : NULL;
 
+    if (error) {
+        bad_answer(job, error);
+        return;
+    }
     if (tseed_run_leaves_unchanged(job->run)) {
         find_unchanged(store, job);
     } else {
@@ -307,11 +375,10 @@ static void pass(tseed_cutter_t *cutter, tseed_job_t *job, apr_pool_t *scratch)
         return;
     }
     for (int i = 0; i < unstored->count; i++) {
-        tseed_region_t region = region_of(job, &unstored->tiles[i]);
         tseed_encoded_t encoded;
 
         if (!tseed_job_lacks(job, &unstored->tiles[i]) &&
-            !tseed_cutter_cut(cutter, &encoded, &region, scratch)) {
+            !encode(cutter, &encoded, job, &unstored->tiles[i], scratch)) {
             unstored->files[i] = keep(&encoded);
         }
     }

@@ -8,6 +8,16 @@
 #include "image/tseed_cutter.h"
 #include "work/tseed_run.h"
 
+/* Where the tile in column `x` and row `y` lies in an answer that has the tiles `asked` and the
+ * gutter around them. The answer's first row of pixels belongs to the uppermost tiles. */
+tseed_region_t tseed_job_region(const tseed_tileset_t *tileset, const tseed_range_t *asked,
+                                int gutter, int64_t x, int64_t y);
+
+/* Opens an answer as tseed_cutter_open does. An answer of no bytes stands for tiles that the
+ * upstream does not have: the cutter gets a blank picture, in `scratch`. NULL or a sentence. */
+const char *tseed_job_open(tseed_cutter_t *cutter, tseed_answer_t answer,
+                           const tseed_format_t *format, apr_pool_t *scratch);
+
 /* Cuts the answer into tiles and stores the tiles that are missing or have changed. Tiles that
  * can't be stored are kept for the requests that wait for them. */
 void tseed_job_cut(tseed_cutter_t *cutter, tseed_store_t *store, tseed_job_t *job,

@@ -369,7 +369,7 @@ static void test_pgsql__an_older_schema_is_migrated(void **data)
     insert(fixture, fixture->state, "a");
     execute(fixture, "ALTER TABLE task DROP COLUMN pruned, DROP COLUMN looked, DROP COLUMN wrong,"
                      " DROP COLUMN shared, DROP COLUMN spared, DROP COLUMN forgotten");
-    execute(fixture, "DROP TABLE finding, shade, host, role, miss");
+    execute(fixture, "DROP TABLE finding, shade, host, role, miss, portion");
     execute(fixture, "DELETE FROM meta WHERE name = 'epoch'");
     execute(fixture, "UPDATE meta SET value = 10 WHERE name = 'schema_version'");
     tseed_state_close(fixture->state);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* Portions as rows. */
+#include "state/tseed_portion_rows.h"
+
+#include <apr_strings.h>
+
+#include "state/tseed_host_record.h"
+#include "state/tseed_work.h"
+
+/* ---- changes ---- */
+
+typedef apr_status_t change_t(tseed_database_t *db, tseed_portion_row_t *row);
+
+typedef struct {
+    change_t *change;
+    const apr_array_header_t *rows;
+} changes_t;
+
+static apr_status_t change_each(tseed_state_t *state, void *baton)
+{
+    const changes_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < call->rows->nelts; i++) {
+        rv = call->change(&state->db, &APR_ARRAY_IDX(call->rows, i, tseed_portion_row_t));
+    }
+    return rv;
+}
+
+static apr_status_t change_all(tseed_state_t *state, change_t *change,
+                               const apr_array_header_t *rows)
+{
+    return rows->nelts > 0 ? tseed_work_write(state, change_each, &(changes_t){change, rows})
+                           : APR_SUCCESS;
+}
+
+static apr_status_t give(tseed_database_t *db, tseed_portion_row_t *row)
+{
+    return tseed_database_change(
+        db, NULL, TSEED_SQL_PORTION_ADD,
+        (const void *[]){&row->giver, &row->number, &row->epoch, row->requests});
+}
+
+apr_status_t tseed_portion_rows_give(tseed_state_t *state, const apr_array_header_t *rows)
+{
+    return change_all(state, give, rows);
+}
+
+static apr_status_t finish(tseed_database_t *db, tseed_portion_row_t *row)
+{
+    int count = 0;
+    apr_status_t rv =
+        tseed_database_change(db, &count, TSEED_SQL_PORTION_FINISH,
+                              (const void *[]){row->results, &row->giver, &row->number});
+
+    row->is_gone = count == 0;
+    return rv;
+}
+
+apr_status_t tseed_portion_rows_finish(tseed_state_t *state, apr_array_header_t *rows)
+{
+    return change_all(state, finish, rows);
+}
+
+static apr_status_t delete_one(tseed_database_t *db, tseed_portion_row_t *row)
+{
+    return tseed_database_change(db, NULL, TSEED_SQL_PORTION_DELETE,
+                                 (const void *[]){&row->giver, &row->number});
+}
+
+apr_status_t tseed_portion_rows_delete(tseed_state_t *state, const apr_array_header_t *rows)
+{
+    return change_all(state, delete_one, rows);
+}
+
+static apr_status_t forget(tseed_state_t *state, void *baton)
+{
+    (void)baton;
+    return tseed_database_change(&state->db, NULL, TSEED_SQL_PORTIONS_FORGET, NULL);
+}
+
+apr_status_t tseed_portion_rows_forget(tseed_state_t *state)
+{
+    return tseed_work_write(state, forget, NULL);
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+    tseed_sql_t sql;
+    int64_t epoch; /* of the giver, or of the host that gets them */
+    apr_array_header_t *found;
+} rows_call_t;
+
+static apr_status_t read_rows(tseed_state_t *state, void *baton)
+{
+    const rows_call_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, call->sql,
+                                            (const void *[]){&call->epoch}, state->scratch);
+
+    apr_array_clear(call->found);
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_portion_row_t *row = apr_array_push(call->found);
+
+        row->giver = tseed_rows_int64(&rows);
+        row->number = tseed_rows_int64(&rows);
+        row->epoch = tseed_rows_int64(&rows);
+        row->requests = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
+        row->results = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
+    }
+    return rv;
+}
+
+apr_status_t tseed_portion_rows_given(tseed_state_t *state, apr_array_header_t **rows,
+                                      int64_t epoch, apr_pool_t *pool)
+{
+    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
+    return tseed_work_read(state, read_rows,
+                           &(rows_call_t){TSEED_SQL_PORTIONS_GIVEN, epoch, *rows});
+}
+
+apr_status_t tseed_portion_rows_finished(tseed_state_t *state, apr_array_header_t **rows,
+                                         int64_t giver, apr_pool_t *pool)
+{
+    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
+    return tseed_work_read(state, read_rows,
+                           &(rows_call_t){TSEED_SQL_PORTIONS_FINISHED, giver, *rows});
+}
+
+apr_status_t tseed_portion_rows_of(tseed_state_t *state, apr_array_header_t **rows, int64_t giver,
+                                   apr_pool_t *pool)
+{
+    *rows = apr_array_make(pool, 8, sizeof(tseed_portion_row_t));
+    return tseed_work_read(state, read_rows, &(rows_call_t){TSEED_SQL_PORTIONS_OF, giver, *rows});
+}
+
+typedef struct {
+    const char *name;
+    apr_array_header_t *found;
+} hosts_call_t;
+
+static apr_status_t read_hosts(tseed_state_t *state, void *baton)
+{
+    const hosts_call_t *call = baton;
+    tseed_host_moment_t moment;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_host_moment_read(state, &moment);
+
+    apr_array_clear(call->found);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_database_select(&rows, &state->db, TSEED_SQL_PORTION_HOSTS,
+                                   (const void *[]){call->name, &moment.now}, state->scratch);
+    }
+    while (rv == APR_SUCCESS && tseed_rows_next(&rows)) {
+        tseed_portion_host_t *host = apr_array_push(call->found);
+
+        host->epoch = tseed_rows_int64(&rows);
+        host->name = apr_pstrdup(call->found->pool, tseed_rows_text(&rows));
+    }
+    return rv;
+}
+
+apr_status_t tseed_portion_rows_hosts(tseed_state_t *state, apr_array_header_t **hosts,
+                                      const char *name, apr_pool_t *pool)
+{
+    *hosts = apr_array_make(pool, 4, sizeof(tseed_portion_host_t));
+    return tseed_work_read(state, read_hosts, &(hosts_call_t){name, *hosts});
+}
