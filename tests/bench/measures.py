@@ -16,6 +16,7 @@ from PIL import Image
 
 from auto import auto
 from database import Missing, Postgres
+from hosts import fleet
 from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
@@ -292,4 +293,4 @@ def pixels(rig):
 
 MEASURES = {measure.__name__: measure
             for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync, pgsql,
-                            status, serve, post, pixels)}
+                            fleet, status, serve, post, pixels)}

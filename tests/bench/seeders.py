@@ -55,8 +55,8 @@ class Tileseed:
     """A private httpd with the module over one empty cache. The start and the end of httpd are not
     measured."""
 
-    def __init__(self, rig, case, more=lambda cache: '', postgres=None):
-        self.rig, self.case, self.cache, self.more = rig, case, rig.cache(), more
+    def __init__(self, rig, case, more=lambda cache: '', postgres=None, cache=None):
+        self.rig, self.case, self.cache, self.more = rig, case, cache or rig.cache(), more
         self.httpd = Httpd(MPMS[0], postgres=postgres)
         self.pid = None
 
