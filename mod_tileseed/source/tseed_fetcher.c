@@ -136,7 +136,7 @@ static void look_at_locked(tseed_outlook_t *outlook, const tseed_lane_t *lane)
     *outlook = lane->outlook;
     outlook->silent = atomic_load(&lane->silent);
     outlook->under_way = atomic_load(&lane->under_way) + atomic_load(&lane->remote.count);
-    outlook->queued = atomic_load(&lane->queued);
+    outlook->queued = atomic_load(&lane->turns.count);
 }
 
 void tseed_fetcher_outlook(tseed_fetcher_t *fetcher, tseed_outlook_t *outlook,
@@ -303,7 +303,7 @@ static void refuse(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 static void take_in(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer)
 {
     if (*transfer->url) {
-        tseed_lane_put(lane_of(fetcher, transfer->upstream), transfer);
+        tseed_turns_put(&lane_of(fetcher, transfer->upstream)->turns, transfer);
     } else {
         refuse(fetcher, transfer);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* A lane: all transfers to one upstream. Lists are walked: the seeder never has more transfers in
- * hand than it has threads. */
+/* A lane: all transfers to one upstream. */
 #include "source/tseed_lane.h"
 
 #include <apr_strings.h>
@@ -31,25 +30,6 @@ static void prepend(tseed_transfer_t **list, tseed_transfer_t *transfer)
 {
     transfer->next = *list;
     *list = transfer;
-}
-
-/* Returns how many there were. */
-static int withdraw_waiting(tseed_transfer_t **taken, tseed_transfer_t **list, const void *owner)
-{
-    int count = 0;
-
-    while (*list) {
-        tseed_transfer_t *transfer = *list;
-
-        if (is_of(transfer, owner)) {
-            *list = transfer->next;
-            prepend(taken, transfer);
-            count++;
-        } else {
-            list = &transfer->next;
-        }
-    }
-    return count;
 }
 
 static struct curl_slist *header_list(const apr_array_header_t *headers)
@@ -97,93 +77,6 @@ void tseed_lane_destroy(tseed_lane_t *lane)
     free(lane);
 }
 
-/* ---- turns ---- */
-
-static const void *taker_of(const tseed_transfer_t *transfer)
-{
-    return transfer->turn_of ? transfer->turn_of : transfer->owner;
-}
-
-/* At the end of its round. */
-static void insert(tseed_lane_t *lane, tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = &lane->waiting;
-
-    while (*link && (*link)->round <= transfer->round) {
-        link = &(*link)->next;
-    }
-    transfer->next = *link;
-    *link = transfer;
-}
-
-void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer)
-{
-    transfer->round = lane->round + 1;
-    for (const tseed_transfer_t *other = lane->waiting; other; other = other->next) {
-        if (taker_of(other) == taker_of(transfer)) {
-            transfer->round = other->round + 1;
-        }
-    }
-    insert(lane, transfer);
-    lane->queued++;
-}
-
-/* Returns where the transfer stood. */
-static tseed_transfer_t **take_out(tseed_lane_t *lane, const tseed_transfer_t *transfer)
-{
-    tseed_transfer_t **link = &lane->waiting;
-
-    while (*link != transfer) {
-        link = &(*link)->next;
-    }
-    *link = transfer->next;
-    return link;
-}
-
-/* From a place in the queue on, each transfer of a taker gets the round of the one before it; the
- * first gets `round`. */
-static void move_up(tseed_lane_t *lane, tseed_transfer_t **link, const void *taker, int64_t round)
-{
-    tseed_transfer_t *moved = NULL, **end = &moved;
-
-    while (*link) {
-        if (taker_of(*link) == taker) {
-            *end = *link;
-            *link = (*link)->next;
-            end = &(*end)->next;
-        } else {
-            link = &(*link)->next;
-        }
-    }
-    *end = NULL;
-    while (moved) {
-        tseed_transfer_t *transfer = moved;
-        const int64_t left = transfer->round;
-
-        moved = transfer->next;
-        transfer->round = round;
-        round = left;
-        insert(lane, transfer);
-    }
-}
-
-/* Takes a transfer that waits, because its turn has come. If it goes past the first, the round that
- * is being served stays, and so does its taker's turn. Otherwise the taker's later transfers would
- * wait behind many rounds of the others when the other hosts are gone. */
-static tseed_transfer_t *serve(tseed_lane_t *lane, tseed_transfer_t *transfer)
-{
-    const int is_first = transfer == lane->waiting;
-    tseed_transfer_t **link = take_out(lane, transfer);
-
-    lane->queued--;
-    if (is_first) {
-        lane->round = transfer->round;
-    } else {
-        move_up(lane, link, taker_of(transfer), transfer->round);
-    }
-    return transfer;
-}
-
 /* ---- on wires ---- */
 
 static tseed_wire_t *idle_wire(tseed_lane_t *lane)
@@ -219,7 +112,7 @@ static void start(tseed_lane_t *lane, CURLM *multi, tseed_transfer_t *transfer, 
 /* Whether the upstream seems to be away and nobody is going to ask it soon, here or elsewhere. */
 static int in_doubt(const tseed_lane_t *lane)
 {
-    return lane->pace.streak > 0 && !tseed_pace_is_open(&lane->pace) && !lane->waiting &&
+    return lane->pace.streak > 0 && !tseed_pace_is_open(&lane->pace) && !lane->turns.first &&
            lane->under_way == 0 && lane->remote.count == 0 && lane->probe.url;
 }
 
@@ -233,8 +126,9 @@ static apr_time_t probe_due(const tseed_lane_t *lane)
     if (in_doubt(lane)) {
         return next > doubt ? next : doubt;
     }
-    return lane->probe.url && lane->waiting && tseed_pace_is_open(&lane->pace) ? next
-                                                                               : TSEED_PACE_NEVER;
+    return lane->probe.url && lane->turns.first && tseed_pace_is_open(&lane->pace)
+               ? next
+               : TSEED_PACE_NEVER;
 }
 
 static void remember(tseed_lane_t *lane, const tseed_transfer_t *transfer)
@@ -314,7 +208,7 @@ static tseed_wire_t *find_orphan(const tseed_lane_t *lane)
 {
     tseed_wire_t *found = NULL;
 
-    if (!lane->waiting || tseed_pace_next(&lane->pace, lane->under_way) != TSEED_PACE_NEVER) {
+    if (!lane->turns.first || tseed_pace_next(&lane->pace, lane->under_way) != TSEED_PACE_NEVER) {
         return NULL;
     }
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
@@ -337,7 +231,7 @@ static apr_time_t orphan_due(const tseed_lane_t *lane)
 
 static tseed_transfer_t *next_remote(const tseed_lane_t *lane)
 {
-    return tseed_remote_next(&lane->remote, lane->waiting, &lane->pace);
+    return tseed_remote_next(&lane->remote, lane->turns.first, &lane->pace);
 }
 
 /* When to send that transfer: by rate and quiet alone, as if none of our wires were busy. */
@@ -355,7 +249,7 @@ static void give_up(tseed_transfer_t **taken, tseed_lane_t *lane, tseed_transfer
     if (is_orphan) {
         prepend(taken, transfer);
     } else {
-        tseed_lane_put(lane, transfer);
+        tseed_turns_put(&lane->turns, transfer);
     }
 }
 
@@ -397,18 +291,18 @@ void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now)
         tseed_transfer_reset(&lane->probe);
         start(lane, multi, &lane->probe, now);
     }
-    while (lane->waiting && tseed_pace_next(&lane->pace, lane->under_way) <= now) {
-        start(lane, multi, serve(lane, lane->waiting), now);
+    while (lane->turns.first && tseed_pace_next(&lane->pace, lane->under_way) <= now) {
+        start(lane, multi, tseed_turns_serve(&lane->turns, lane->turns.first), now);
     }
     while (remote_due(lane) <= now) {
-        send_remote(lane, serve(lane, next_remote(lane)), now);
+        send_remote(lane, tseed_turns_serve(&lane->turns, next_remote(lane)), now);
     }
 }
 
 apr_time_t tseed_lane_due(const tseed_lane_t *lane)
 {
     apr_time_t due =
-        lane->waiting ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
+        lane->turns.first ? tseed_pace_next(&lane->pace, lane->under_way) : probe_due(lane);
     apr_time_t silence = silence_due(lane), orphan = orphan_due(lane), remote = remote_due(lane);
 
     due = remote < due ? remote : due;
@@ -518,23 +412,24 @@ tseed_transfer_t *tseed_lane_return(tseed_lane_t *lane, tseed_transfer_t *transf
     return transfer;
 }
 
+/* The first that waits from another on, and may go elsewhere. */
+static tseed_transfer_t *find_mobile(tseed_transfer_t *transfer)
+{
+    while (transfer && !transfer->may_go_elsewhere) {
+        transfer = transfer->next;
+    }
+    return transfer;
+}
+
 void tseed_lane_send_elsewhere(tseed_transfer_t **taken, tseed_lane_t *lane)
 {
-    tseed_transfer_t **link = &lane->waiting;
+    tseed_transfer_t *transfer;
 
-    while (tseed_pace_is_open(&lane->pace) && *link) {
-        tseed_transfer_t *transfer = *link;
-
-        if (transfer->may_go_elsewhere) {
-            *link = transfer->next;
-            lane->queued--;
-            prepend(taken, transfer);
-            transfer->result = TSEED_FETCH_AWAY;
-            transfer->ended = lane->pace.away_at;
-            apr_cpystrn(transfer->cause, lane->cause, sizeof(transfer->cause));
-        } else {
-            link = &transfer->next;
-        }
+    while (tseed_pace_is_open(&lane->pace) && (transfer = find_mobile(lane->turns.first))) {
+        prepend(taken, tseed_turns_take(&lane->turns, transfer));
+        transfer->result = TSEED_FETCH_AWAY;
+        transfer->ended = lane->pace.away_at;
+        apr_cpystrn(transfer->cause, lane->cause, sizeof(transfer->cause));
     }
 }
 
@@ -568,21 +463,12 @@ void tseed_lane_orphan(tseed_transfer_t **taken, tseed_lane_t *lane,
                        const tseed_transfer_t *transfer, apr_time_t now)
 {
     tseed_transfer_t *under_way = find_under_way(lane, transfer);
-    tseed_transfer_t **link = &lane->waiting;
+    tseed_transfer_t *waiting = under_way ? NULL : tseed_turns_take(&lane->turns, transfer);
 
     if (under_way) {
         under_way->orphaned = now;
-        return;
-    }
-    while (*link && *link != transfer) {
-        link = &(*link)->next;
-    }
-    if (*link) {
-        tseed_transfer_t *found = *link;
-
-        *link = found->next;
-        lane->queued--;
-        prepend(taken, found);
+    } else if (waiting) {
+        prepend(taken, waiting);
     }
 }
 
@@ -595,10 +481,24 @@ void tseed_lane_adopt(tseed_lane_t *lane, const tseed_transfer_t *transfer)
     }
 }
 
+static void withdraw_waiting(tseed_transfer_t **taken, tseed_lane_t *lane, const void *owner)
+{
+    tseed_transfer_t *transfer = lane->turns.first;
+
+    while (transfer) {
+        tseed_transfer_t *next = transfer->next;
+
+        if (is_of(transfer, owner)) {
+            prepend(taken, tseed_turns_take(&lane->turns, transfer));
+        }
+        transfer = next;
+    }
+}
+
 void tseed_lane_withdraw(tseed_transfer_t **taken, tseed_lane_t *lane, CURLM *multi,
                          const void *owner)
 {
-    lane->queued -= withdraw_waiting(taken, &lane->waiting, owner);
+    withdraw_waiting(taken, lane, owner);
     for (tseed_wire_t *wire = lane->wires; wire; wire = wire->next) {
         if (wire->transfer && wire->transfer != &lane->probe && is_of(wire->transfer, owner)) {
             prepend(taken, take_off(lane, multi, wire));

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A lane: all transfers to one upstream, those under way on its wires, those that other hosts carry
- * out, and those that wait.
- *
- * Turns. Transfers that wait are sorted by round. A transfer's round is one more than the round of
- * its owner's last transfer that waits; if none waits, one more than the round that is being
- * served. So a round has at most one transfer of each owner, and an owner that submits again at
- * once can't overtake the others. Example: while all connections are taken, A submits five
- * transfers and then B two. The order is:
- *
- *      transfer   A1 B1 A2 B2 A3 A4 A5
- *      round       1  1  2  2  3  4  5
+ * out, and those that wait for their turn (source/tseed_turns.h).
  *
  * Ways. A transfer goes to a wire as soon as the pace's window allows one more request at once.
  * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h).
@@ -28,19 +19,19 @@
 
 #include "source/tseed_pace.h"
 #include "source/tseed_remote.h"
+#include "source/tseed_turns.h"
 #include "source/tseed_wire.h"
 
 typedef struct tseed_lane_t {
     const tseed_upstream_t *upstream;
-    unsigned number;               /* of the lane among all, in the order of their making */
-    CURLSH *share;                 /* what its wires have in common with others, borrowed */
-    struct curl_slist *headers;    /* the upstream's own */
-    tseed_transfer_t *waiting;     /* by round */
-    int64_t round;                 /* the one that is being served */
-    tseed_wire_t *wires;           /* idle and busy ones, never more than upstream->connections */
-    tseed_remote_t remote;         /* transfers at other hosts */
-    _Atomic int under_way, queued; /* requests on wires, and how many wait; others read them */
-    int64_t requests, errors;      /* see tseed_outlook_t; probes count */
+    unsigned number;            /* of the lane among all, in the order of their making */
+    CURLSH *share;              /* what its wires have in common with others, borrowed */
+    struct curl_slist *headers; /* the upstream's own */
+    tseed_turns_t turns;        /* what waits */
+    tseed_wire_t *wires;        /* idle and busy ones, never more than upstream->connections */
+    tseed_remote_t remote;      /* transfers at other hosts */
+    _Atomic int under_way;      /* requests on wires; others read it */
+    int64_t requests, errors;   /* see tseed_outlook_t; probes count */
     apr_time_t silence_said; /* monotonic: the last line about a silence; one between two answers */
     tseed_pace_t pace;
     tseed_transfer_t probe;       /* its url: the last address that gave a picture; before one did,
@@ -58,9 +49,6 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
 
 /* Nothing waits and nothing is under way. */
 void tseed_lane_destroy(tseed_lane_t *lane);
-
-/* Lets a transfer wait for its turn. */
-void tseed_lane_put(tseed_lane_t *lane, tseed_transfer_t *transfer);
 
 /* Starts the transfers, or the probe, that the pace allows now, on wires and at other hosts. */
 void tseed_lane_start(tseed_lane_t *lane, CURLM *multi, apr_time_t now);
