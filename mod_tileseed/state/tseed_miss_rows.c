@@ -10,44 +10,23 @@
 
 /* ---- changes ---- */
 
-typedef apr_status_t change_t(tseed_database_t *db, const tseed_miss_row_t *row);
-
-typedef struct {
-    change_t *change;
-    const apr_array_header_t *rows;
-} changes_t;
-
-static apr_status_t change_each(tseed_state_t *state, void *baton)
+static apr_status_t ask(tseed_database_t *db, void *data)
 {
-    const changes_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
+    const tseed_miss_row_t *row = data;
 
-    for (int i = 0; rv == APR_SUCCESS && i < call->rows->nelts; i++) {
-        rv = call->change(&state->db, &APR_ARRAY_IDX(call->rows, i, tseed_miss_row_t));
-    }
-    return rv;
-}
-
-static apr_status_t change_all(tseed_state_t *state, change_t *change,
-                               const apr_array_header_t *rows)
-{
-    return rows->nelts > 0 ? tseed_work_write(state, change_each, &(changes_t){change, rows})
-                           : APR_SUCCESS;
-}
-
-static apr_status_t ask(tseed_database_t *db, const tseed_miss_row_t *row)
-{
     return tseed_database_change(db, NULL, TSEED_SQL_MISS_ADD,
                                  (const void *[]){&row->epoch, &row->number, row->question});
 }
 
 apr_status_t tseed_miss_rows_ask(tseed_state_t *state, const apr_array_header_t *rows)
 {
-    return change_all(state, ask, rows);
+    return tseed_work_write_each(state, ask, rows);
 }
 
-static apr_status_t answer(tseed_database_t *db, const tseed_miss_row_t *row)
+static apr_status_t answer(tseed_database_t *db, void *data)
 {
+    const tseed_miss_row_t *row = data;
+
     return tseed_database_change(db, NULL, TSEED_SQL_MISS_ANSWER,
                                  (const void *[]){&row->outcome, &row->retry_after, &row->upstream,
                                                   row->cause, row->tile, &row->epoch,
@@ -56,18 +35,20 @@ static apr_status_t answer(tseed_database_t *db, const tseed_miss_row_t *row)
 
 apr_status_t tseed_miss_rows_answer(tseed_state_t *state, const apr_array_header_t *rows)
 {
-    return change_all(state, answer, rows);
+    return tseed_work_write_each(state, answer, rows);
 }
 
-static apr_status_t delete_one(tseed_database_t *db, const tseed_miss_row_t *row)
+static apr_status_t delete_one(tseed_database_t *db, void *data)
 {
+    const tseed_miss_row_t *row = data;
+
     return tseed_database_change(db, NULL, TSEED_SQL_MISS_DELETE,
                                  (const void *[]){&row->epoch, &row->number});
 }
 
 apr_status_t tseed_miss_rows_delete(tseed_state_t *state, const apr_array_header_t *rows)
 {
-    return change_all(state, delete_one, rows);
+    return tseed_work_write_each(state, delete_one, rows);
 }
 
 static apr_status_t delete_epoch(tseed_state_t *state, void *baton)

@@ -10,33 +10,10 @@
 
 /* ---- changes ---- */
 
-typedef apr_status_t change_t(tseed_database_t *db, tseed_portion_row_t *row);
-
-typedef struct {
-    change_t *change;
-    const apr_array_header_t *rows;
-} changes_t;
-
-static apr_status_t change_each(tseed_state_t *state, void *baton)
+static apr_status_t give(tseed_database_t *db, void *data)
 {
-    const changes_t *call = baton;
-    apr_status_t rv = APR_SUCCESS;
+    tseed_portion_row_t *row = data;
 
-    for (int i = 0; rv == APR_SUCCESS && i < call->rows->nelts; i++) {
-        rv = call->change(&state->db, &APR_ARRAY_IDX(call->rows, i, tseed_portion_row_t));
-    }
-    return rv;
-}
-
-static apr_status_t change_all(tseed_state_t *state, change_t *change,
-                               const apr_array_header_t *rows)
-{
-    return rows->nelts > 0 ? tseed_work_write(state, change_each, &(changes_t){change, rows})
-                           : APR_SUCCESS;
-}
-
-static apr_status_t give(tseed_database_t *db, tseed_portion_row_t *row)
-{
     return tseed_database_change(
         db, NULL, TSEED_SQL_PORTION_ADD,
         (const void *[]){&row->giver, &row->number, &row->epoch, row->requests});
@@ -44,11 +21,12 @@ static apr_status_t give(tseed_database_t *db, tseed_portion_row_t *row)
 
 apr_status_t tseed_portion_rows_give(tseed_state_t *state, const apr_array_header_t *rows)
 {
-    return change_all(state, give, rows);
+    return tseed_work_write_each(state, give, rows);
 }
 
-static apr_status_t finish(tseed_database_t *db, tseed_portion_row_t *row)
+static apr_status_t finish(tseed_database_t *db, void *data)
 {
+    tseed_portion_row_t *row = data;
     int count = 0;
     apr_status_t rv =
         tseed_database_change(db, &count, TSEED_SQL_PORTION_FINISH,
@@ -60,18 +38,20 @@ static apr_status_t finish(tseed_database_t *db, tseed_portion_row_t *row)
 
 apr_status_t tseed_portion_rows_finish(tseed_state_t *state, apr_array_header_t *rows)
 {
-    return change_all(state, finish, rows);
+    return tseed_work_write_each(state, finish, rows);
 }
 
-static apr_status_t delete_one(tseed_database_t *db, tseed_portion_row_t *row)
+static apr_status_t delete_one(tseed_database_t *db, void *data)
 {
+    tseed_portion_row_t *row = data;
+
     return tseed_database_change(db, NULL, TSEED_SQL_PORTION_DELETE,
                                  (const void *[]){&row->giver, &row->number});
 }
 
 apr_status_t tseed_portion_rows_delete(tseed_state_t *state, const apr_array_header_t *rows)
 {
-    return change_all(state, delete_one, rows);
+    return tseed_work_write_each(state, delete_one, rows);
 }
 
 static apr_status_t forget(tseed_state_t *state, void *baton)

@@ -160,6 +160,29 @@ apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *ba
     return carry_out(state, write_once, work, baton);
 }
 
+typedef struct {
+    tseed_work_change_t *change;
+    const apr_array_header_t *rows;
+} changes_t;
+
+static apr_status_t change_each(tseed_state_t *state, void *baton)
+{
+    const changes_t *call = baton;
+    apr_status_t rv = APR_SUCCESS;
+
+    for (int i = 0; rv == APR_SUCCESS && i < call->rows->nelts; i++) {
+        rv = call->change(&state->db, call->rows->elts + i * call->rows->elt_size);
+    }
+    return rv;
+}
+
+apr_status_t tseed_work_write_each(tseed_state_t *state, tseed_work_change_t *change,
+                                   const apr_array_header_t *rows)
+{
+    return rows->nelts > 0 ? tseed_work_write(state, change_each, &(changes_t){change, rows})
+                           : APR_SUCCESS;
+}
+
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton)
 {
     return carry_out(state, read_once, work, baton);

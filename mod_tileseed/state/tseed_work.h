@@ -23,6 +23,11 @@ struct tseed_state_t {
 /* Does the work in a transaction of its own, or in the one that tseed_state_begin began. */
 apr_status_t tseed_work_write(tseed_state_t *state, tseed_work_t *work, void *baton);
 
+/* Makes one change for each row of an array, all or none. Without a row it does nothing. */
+typedef apr_status_t tseed_work_change_t(tseed_database_t *db, void *row);
+apr_status_t tseed_work_write_each(tseed_state_t *state, tseed_work_change_t *change,
+                                   const apr_array_header_t *rows);
+
 /* Does work that only reads. */
 apr_status_t tseed_work_read(tseed_state_t *state, tseed_work_t *work, void *baton);
 
