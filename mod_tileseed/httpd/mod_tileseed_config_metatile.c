@@ -9,7 +9,6 @@
 #include "mod_tileseed_options.h"
 #include "work/tseed_job.h"
 
-#define GUTTER_MAX 1024
 
 /* What stands behind the size. */
 typedef struct {
@@ -63,7 +62,7 @@ const char *tseed_set_metatile(cmd_parms *cmd, void *dir, const apr_array_header
         {.name = "gutter",
          .read = tseed_read_int,
          .offset = offsetof(options_t, gutter),
-         .highest = GUTTER_MAX},
+         .highest = TSEED_GUTTER_MAX},
         {.name = "edge",
          .read = tseed_read_word,
          .offset = offsetof(options_t, edge),

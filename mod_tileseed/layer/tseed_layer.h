@@ -100,6 +100,7 @@ typedef struct {
 } tseed_address_t;
 
 #define TSEED_ADDRESSES_MAX 8
+#define TSEED_GUTTER_MAX    1024 /* pixels */
 
 typedef struct {
     tseed_source_kind_t kind;

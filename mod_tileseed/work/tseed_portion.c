@@ -23,7 +23,6 @@
 #define UNREADABLE  "it writes a request that can't be read here"
 #define OF_A_PART   5
 #define FIELDS_MOST (PARTS + TSEED_CELL_MOST * OF_A_PART)
-#define GUTTER_MAX  1024 /* pixels; TileSeedMetatile allows no more */
 #define WEIGHT_MAX  1e6
 #define HEX_DIGITS  16
 
@@ -295,7 +294,7 @@ static int read_request(tseed_portion_t *portion, uint64_t *print, char **fields
 {
     return read_int(&portion->address, fields[ADDRESS], 0, INT_MAX) &&
            read_hex(print, fields[PRINT]) &&
-           read_int(&portion->gutter, fields[GUTTER], 0, GUTTER_MAX) &&
+           read_int(&portion->gutter, fields[GUTTER], 0, TSEED_GUTTER_MAX) &&
            read_condition(&portion->condition, fields[CONDITION], pool) &&
            read_weight(&portion->weight, fields[WEIGHT]) && read_asked(portion, fields) &&
            fits(portion);
