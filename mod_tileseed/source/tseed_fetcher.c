@@ -26,11 +26,11 @@ struct tseed_fetcher_t {
     /* shared, under lock; a cancel without an owner is an order to cancel all and to leave */
     pthread_mutex_t lock;
     tseed_transfer_t *letters, **letters_end;
-    tseed_helpers_t helpers;
+    tseed_remote_hosts_t helpers;
 
     /* owned by the thread */
     tseed_lane_t *lanes;     /* one of each upstream ever asked; others walk the list under lock */
-    tseed_helpers_t helping; /* who helped when it read letters last */
+    tseed_remote_hosts_t helping; /* who helped when it read letters last */
     int leaving;
 };
 

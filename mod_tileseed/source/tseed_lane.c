@@ -46,7 +46,7 @@ static struct curl_slist *header_list(const apr_array_header_t *headers)
 }
 
 tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
-                                const tseed_helpers_t *helpers)
+                                const tseed_remote_hosts_t *helpers)
 {
     tseed_lane_t *lane = calloc(1, sizeof(*lane));
 

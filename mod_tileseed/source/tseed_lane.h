@@ -45,7 +45,7 @@ typedef struct tseed_lane_t {
 /* The lane of an upstream, which outlives it, as `share` and `helpers` do; malloc'd, as long as the
  * fetcher. */
 tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
-                                const tseed_helpers_t *helpers);
+                                const tseed_remote_hosts_t *helpers);
 
 /* Nothing waits and nothing is under way. */
 void tseed_lane_destroy(tseed_lane_t *lane);

@@ -26,7 +26,7 @@ void tseed_transfer_reset(tseed_transfer_t *transfer)
 
 static int has_room(const tseed_remote_t *remote, const tseed_pace_t *pace)
 {
-    const tseed_helpers_t *helpers = remote->helpers;
+    const tseed_remote_hosts_t *helpers = remote->helpers;
     const int windows = 2 * pace->window > pace->most ? WINDOWS_IN_HAND : 1;
 
     return helpers->calls.send && remote->count < helpers->hosts * windows * pace->window;
@@ -76,53 +76,40 @@ void tseed_remote_take(tseed_remote_t *remote, const tseed_transfer_t *transfer)
     remote->count--;
 }
 
-/* A transfer that is recalled already is not asked for again. */
-static int recall(const tseed_remote_t *remote, tseed_transfer_t *transfer)
+/* Recalls the transfers of an owner, or of everybody (NULL), that are not recalled already. If that
+ * is for good, what can't be recalled is dropped when it comes, and what can is cancelled: the
+ * remote may have written a part of the results before. */
+static void recall_each(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner,
+                        int is_for_good)
 {
     const tseed_fetch_remote_t *calls = &remote->helpers->calls;
-
-    if (transfer->is_recalled) {
-        return 0;
-    }
-    transfer->is_recalled = 1;
-    return calls->recall(calls->baton, transfer);
-}
-
-/* The remote may have written a part of the results before it was recalled. */
-void tseed_remote_withdraw(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner)
-{
     tseed_transfer_t **link = &remote->first;
 
     while (*link) {
         tseed_transfer_t *transfer = *link;
+        const int is_meant = (!owner || transfer->owner == owner) && !transfer->is_recalled;
 
-        if ((!owner || transfer->owner == owner) && recall(remote, transfer)) {
-            *link = transfer->next_remote;
-            remote->count--;
-            tseed_transfer_reset(transfer);
-            transfer->next = *taken;
-            *taken = transfer;
-        } else {
+        transfer->is_recalled |= is_meant && is_for_good;
+        if (!is_meant || !calls->recall(calls->baton, transfer)) {
             link = &transfer->next_remote;
+            continue;
         }
+        *link = transfer->next_remote;
+        remote->count--;
+        if (is_for_good) {
+            tseed_transfer_reset(transfer);
+        }
+        transfer->next = *taken;
+        *taken = transfer;
     }
+}
+
+void tseed_remote_withdraw(tseed_transfer_t **taken, tseed_remote_t *remote, const void *owner)
+{
+    recall_each(taken, remote, owner, 1);
 }
 
 void tseed_remote_take_back(tseed_transfer_t **taken, tseed_remote_t *remote)
 {
-    const tseed_fetch_remote_t *calls = &remote->helpers->calls;
-    tseed_transfer_t **link = &remote->first;
-
-    while (*link) {
-        tseed_transfer_t *transfer = *link;
-
-        if (!transfer->is_recalled && calls->recall(calls->baton, transfer)) {
-            *link = transfer->next_remote;
-            remote->count--;
-            transfer->next = *taken;
-            *taken = transfer;
-        } else {
-            link = &transfer->next_remote;
-        }
-    }
+    recall_each(taken, remote, NULL, 0);
 }

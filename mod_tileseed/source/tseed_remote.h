@@ -19,10 +19,10 @@
 typedef struct {
     tseed_fetch_remote_t calls; /* send is NULL: there is no remote */
     int hosts;                  /* that help just now */
-} tseed_helpers_t;
+} tseed_remote_hosts_t;
 
 typedef struct {
-    const tseed_helpers_t *helpers; /* the fetcher's */
+    const tseed_remote_hosts_t *helpers; /* the fetcher's */
     tseed_transfer_t *first;
     _Atomic int count; /* others read it */
 } tseed_remote_t;
