@@ -21,8 +21,10 @@ pytestmark = one_mpm
 
 @pytest.fixture
 def fleet(mpm, postgres, upstream):
-    """Hosts that ask the upstream over eight connections each."""
+    """Hosts that ask the upstream over eight connections each, and have threads enough for that."""
     hosts = Fleet(mpm, postgres, upstream)
+    plain = hosts.config
+    hosts.config = lambda *names: plain(*names) + 'TileSeedThreads 64\n'
     yield hosts
     hosts.finish()
 
