@@ -311,7 +311,8 @@ static int take_result(tseed_exchange_t *exchange, const tseed_errand_t *errand,
 {
     switch (result->outcome) {
     case TSEED_PORTION_REFUSED:
-        tseed_portion_hosts_shun(exchange->hosts, errand->epoch, "it can't, its error log says why",
+        tseed_portion_hosts_shun(exchange->hosts, errand->epoch,
+                                 apr_psprintf(exchange->scratch, "it says \"%s\"", result->cause),
                                  0);
         return 0;
     case TSEED_PORTION_FAILED:

@@ -15,6 +15,7 @@
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 #include "seeder/tseed_helper_cut.h"
 #include "source/tseed_fetcher.h"
 #include "source/tseed_source.h"
@@ -109,10 +110,11 @@ static void fetched(void *baton, tseed_transfer_t *transfer)
 /* ---- rows ---- */
 
 /* An administrator can do something about it. The same reason is told once a minute at most. */
-static void say_why(tseed_helper_t *helper, const char *problem)
+static void say_why(tseed_helper_t *helper, tseed_transfer_t *transfer, const char *problem)
 {
     const apr_time_t now = tseed_clock_monotonic();
 
+    tseed_text_fit(transfer->cause, sizeof(transfer->cause), problem);
     if (strcmp(helper->said, problem) != 0 || now > helper->said_at + SAY_EVERY) {
         helper->said_at = now;
         apr_cpystrn(helper->said, problem, sizeof(helper->said));
@@ -133,7 +135,7 @@ static int prepare_request(tseed_helper_t *helper, tseed_helper_request_t *reque
         tseed_portion_read(&request->portion, text, helper->catalog, request->row->pool);
 
     if (problem) {
-        say_why(helper, problem);
+        say_why(helper, transfer, problem);
         return 0;
     }
     transfer->url = portion->url;
@@ -264,6 +266,7 @@ static void free_row(row_t *row, apr_pool_t *scratch)
 /* A row without a line is refused as a whole. */
 static const char *results_of(const row_t *row, apr_pool_t *pool)
 {
+    static const tseed_transfer_t nothing = {.cause = "a row without requests"};
     const apr_time_t now = tseed_clock_monotonic();
     apr_array_header_t *lines = apr_array_make(pool, TSEED_PORTIONS_IN_ROW, sizeof(char *));
 
@@ -274,7 +277,7 @@ static const char *results_of(const row_t *row, apr_pool_t *pool)
             tseed_portion_result_write(request->outcome, &request->transfer, now, pool);
     }
     return row->count > 0 ? apr_array_pstrcat(pool, lines, '\n')
-                          : tseed_portion_result_write(TSEED_PORTION_REFUSED, NULL, now, pool);
+                          : tseed_portion_result_write(TSEED_PORTION_REFUSED, &nothing, now, pool);
 }
 
 static void note_told(const tseed_helper_t *helper, const apr_array_header_t *rows)

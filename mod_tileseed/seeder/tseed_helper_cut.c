@@ -88,6 +88,11 @@ static void write_pack(tseed_helper_cut_t *cut, tseed_helper_request_t *request,
     const apr_status_t rv = tseed_pack_file_write(store, &request->name, bytes, length, scratch);
 
     say_why(cut, store->root, rv);
+    if (rv != APR_SUCCESS) {
+        tseed_text_fit(
+            request->transfer.cause, sizeof(request->transfer.cause),
+            apr_psprintf(scratch, "can't write into %s/" TSEED_PACKS " (%pm)", store->root, &rv));
+    }
     request->has_pack = rv == APR_SUCCESS;
     request->outcome = request->has_pack ? TSEED_PORTION_OK : TSEED_PORTION_REFUSED;
 }

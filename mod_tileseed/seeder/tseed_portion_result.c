@@ -32,7 +32,8 @@ const char *tseed_portion_result_write(tseed_portion_outcome_t outcome,
                                        apr_pool_t *pool)
 {
     if (outcome == TSEED_PORTION_REFUSED) {
-        return words[outcome];
+        return apr_pstrcat(pool, words[outcome], " ", tseed_portion_field(transfer->cause, pool),
+                           NULL);
     }
     return apr_psprintf(pool,
                         "%s %d %d %" APR_TIME_T_FMT " %" APR_TIME_T_FMT " %" APR_TIME_T_FMT
@@ -64,13 +65,20 @@ static int read_numbers(int64_t *numbers, char **fields)
     return 1;
 }
 
+static int read_cause(tseed_portion_result_t *result, const char *field, apr_pool_t *pool)
+{
+    const char *cause = tseed_portion_text(field, pool);
+
+    result->cause = cause ? tseed_text_quote(cause, TSEED_CAUSE_SIZE - 1, pool) : "";
+    return cause != NULL;
+}
+
 static int read_fields(tseed_portion_result_t *result, char **fields, apr_pool_t *pool)
 {
     const char *condition = tseed_portion_condition(fields[NUMBERS], pool);
-    const char *cause = tseed_portion_text(fields[NUMBERS + 1], pool);
     int64_t numbers[NUMBERS];
 
-    if (!read_numbers(numbers, fields) || !cause) {
+    if (!read_numbers(numbers, fields) || !read_cause(result, fields[NUMBERS + 1], pool)) {
         return 0;
     }
     result->http_status = (int)numbers[0];
@@ -80,7 +88,6 @@ static int read_fields(tseed_portion_result_t *result, char **fields, apr_pool_t
     result->retry_after = numbers[4];
     result->received = (size_t)numbers[5];
     result->next_condition = condition ? condition : "";
-    result->cause = tseed_text_quote(cause, TSEED_CAUSE_SIZE - 1, pool);
     return 1;
 }
 
@@ -100,7 +107,7 @@ int tseed_portion_result_read(tseed_portion_result_t *result, char *line, apr_po
         }
         count++;
     }
-    return outcome == TSEED_PORTION_REFUSED ? count == 0
+    return outcome == TSEED_PORTION_REFUSED ? count == 1 && read_cause(result, fields[0], pool)
                                             : count == FIELDS && read_fields(result, fields, pool);
 }
 

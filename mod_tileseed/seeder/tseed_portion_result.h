@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What has become of a portion, as one line of text that begins with a word. The word "refused"
- * stands alone. After "ok", "unchanged", "failed" and "undone" come these fields, separated by
+/* What has become of a portion, as one line of text that begins with a word. After "refused" comes
+ * the reason. After "ok", "unchanged", "failed" and "undone" come these fields, separated by
  * blanks:
  *
  *      HTTP status, requests that were sent, microseconds that the request took, microseconds since
@@ -23,7 +23,7 @@ typedef enum {
     TSEED_PORTION_UNCHANGED,
     TSEED_PORTION_FAILED, /* of the fields sent, retry_after and cause hold */
     TSEED_PORTION_UNDONE, /* the host did not try it to the end; sent holds */
-    TSEED_PORTION_REFUSED /* the host can't do it */
+    TSEED_PORTION_REFUSED /* the host can't do it; cause holds */
 } tseed_portion_outcome_t;
 
 typedef struct {

@@ -116,7 +116,8 @@ def test_host_with_another_configuration(fleet, upstream):
     number = begin(one, 'stub', zoomStop=LAST, threadCount=24)
     wait_for_line(other, "TS0088: this host can't fetch for the host that works: layer 'stub' is "
                          "configured otherwise here")
-    wait_for_line(one, "TS0089: host 'web2' gets no more requests of this host for 60 s: it can't")
+    wait_for_line(one, "TS0089: host 'web2' gets no more requests of this host for 60 s: it says "
+                       '"layer \'stub\' is configured otherwise here"')
     check(fleet, one, number)
     assert not packs(fleet)
 

@@ -377,12 +377,14 @@ static void portions_without_an_end_have_results(void **data)
     const fixture_t *fixture = *data;
     const tseed_transfer_t transfer = {.sent = 1};
     tseed_portion_result_t result;
-    const char *line = tseed_portion_result_write(TSEED_PORTION_REFUSED, NULL, 42, fixture->pool);
+    const tseed_transfer_t refused = {.cause = "layer 'a' is not here"};
+    const char *line =
+        tseed_portion_result_write(TSEED_PORTION_REFUSED, &refused, 42, fixture->pool);
 
-    assert_string_equal(line, "refused");
     assert_true(
         tseed_portion_result_read(&result, apr_pstrdup(fixture->pool, line), fixture->pool));
     assert_int_equal(result.outcome, TSEED_PORTION_REFUSED);
+    assert_string_equal(result.cause, "layer 'a' is not here");
     line = tseed_portion_result_write(TSEED_PORTION_UNDONE, &transfer, 42, fixture->pool);
     assert_true(
         tseed_portion_result_read(&result, apr_pstrdup(fixture->pool, line), fixture->pool));
@@ -397,7 +399,8 @@ static void other_lines_are_no_results(void **data)
         "",
         "nonsense",
         "ok",
-        "refused 1",
+        "refused",
+        "refused 1 2",
         "undone",
         "ok 200 1 0 0 0 0 -",
         "ok 200 1 0 0 0 0 - - -",
