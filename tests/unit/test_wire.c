@@ -5,9 +5,11 @@
 
 #include "source/tseed_wire.h"
 
-/* What teardown ends, also when an assertion fails: the server waits for its connections. */
+/* What teardown ends, also when an assertion fails: the server waits for its connections. The wire
+ * still holds the last transfer then. */
 static CURLM *multi;
 static tseed_wire_t *wire;
+static tseed_transfer_t transfer, next;
 
 static int setup_wire(void **state)
 {
@@ -35,9 +37,9 @@ static int teardown_wire(void **state)
     return teardown(state);
 }
 
-static void load(tseed_transfer_t *transfer)
+static void load(tseed_transfer_t *loaded)
 {
-    tseed_wire_load(wire, transfer, tseed_clock_monotonic());
+    tseed_wire_load(wire, loaded, tseed_clock_monotonic());
     assert_int_equal(curl_multi_add_handle(multi, wire->easy), CURLM_OK);
 }
 
@@ -61,8 +63,7 @@ static void carry_out(void)
 /* Nothing of the answer has come: the request goes out again, and that once. */
 static void test_wire__sends_again_what_http2_has_lost(void **state)
 {
-    tseed_transfer_t transfer = ask(*state, "/picture");
-
+    transfer = ask(*state, "/picture");
     load(&transfer);
     assert_false(tseed_wire_repeat(wire, multi, CURLE_OK));
     assert_false(tseed_wire_repeat(wire, multi, CURLE_RECV_ERROR));
@@ -76,24 +77,23 @@ static void test_wire__sends_again_what_http2_has_lost(void **state)
 /* The next transfer of the wire may be sent again as well. */
 static void test_wire__sends_each_transfer_again(void **state)
 {
-    tseed_transfer_t first = ask(*state, "/picture"), second = ask(*state, "/picture");
-
-    load(&first);
+    transfer = ask(*state, "/picture");
+    load(&transfer);
     assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
     carry_out();
     unload();
-    load(&second);
+    next = ask(*state, "/picture");
+    load(&next);
     assert_true(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
     carry_out();
-    assert_picture(&second);
-    free(first.body);
-    free(second.body);
+    assert_picture(&next);
+    free(transfer.body);
+    free(next.body);
 }
 
 static void test_wire__does_not_send_again_what_is_answered(void **state)
 {
-    tseed_transfer_t transfer = ask(*state, "/picture");
-
+    transfer = ask(*state, "/picture");
     load(&transfer);
     carry_out();
     assert_false(tseed_wire_repeat(wire, multi, CURLE_HTTP2));
