@@ -16,8 +16,9 @@ runner=() # what make is run by
 jobs=$((3 * $(nproc))) # tests wait most of their time
 export PYTHONDONTWRITEBYTECODE=1
 
+# Each headline tells how long the run has taken.
 say() {
-    printf '%s\n' "== $*"
+    printf '== %d s: %s\n' "$SECONDS" "$*"
 }
 
 # Adds one suite to the sums: LOG PASSED FAILED SKIPPED

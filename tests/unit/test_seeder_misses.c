@@ -409,12 +409,12 @@ static void add_pages(fixture_t *fixture, int pages, int marked)
                                   pages - 1, marked)));
 }
 
-/* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives.
- */
+/* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives: its
+ * longest silence is a part of the whole, beyond the second between two heartbeats. */
 static void test_seeder_misses__many_marked_pages_hold_up_nobody(void **state)
 {
     fixture_t *fixture = *state;
-    apr_time_t begun, beat, last = 0, silence = 0;
+    apr_time_t begun, beat, now, silence = 0;
     waiter_t waiter;
 
     waiter_ask(&waiter, fixture, 5, 7, 9);
@@ -430,16 +430,15 @@ static void test_seeder_misses__many_marked_pages_hold_up_nobody(void **state)
     }
     print_message("first answer after %d ms\n",
                   (int)apr_time_as_msec(tseed_clock_monotonic() - begun));
-    while (!is_stored(fixture, 5, 3, 3)) {
+    do {
         tseed_board_seeder(fixture->board, NULL, NULL, &beat);
-        silence = last && beat - last > silence ? beat - last : silence;
-        last = beat;
-        assert_true(tseed_clock_monotonic() - begun < TEST_TIMEOUT);
-    }
+        now = tseed_clock_monotonic();
+        silence = now - beat > silence ? now - beat : silence;
+        assert_true(now - begun < TEST_TIMEOUT);
+    } while (!is_stored(fixture, 5, 3, 3));
     print_message("all counted after %d ms, longest silence %d ms\n",
-                  (int)apr_time_as_msec(tseed_clock_monotonic() - begun),
-                  (int)apr_time_as_msec(silence));
-    assert_true(silence < 20 * APR_USEC_PER_SEC); /* far less than a hang timeout */
+                  (int)apr_time_as_msec(now - begun), (int)apr_time_as_msec(silence));
+    assert_true(silence < 2 * APR_USEC_PER_SEC + (now - begun) / 2);
 }
 
 /* ---- large books ---- */
