@@ -409,8 +409,8 @@ static void add_pages(fixture_t *fixture, int pages, int marked)
                                   pages - 1, marked)));
 }
 
-/* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives: its
- * longest silence is a part of the whole, beyond the second between two heartbeats. */
+/* However many pages are to be counted, tiles elsewhere are made meanwhile, and the seeder lives:
+ * its longest silence is a part of the whole, beyond the second between two heartbeats. */
 static void test_seeder_misses__many_marked_pages_hold_up_nobody(void **state)
 {
     fixture_t *fixture = *state;
