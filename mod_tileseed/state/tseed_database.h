@@ -41,7 +41,7 @@ typedef struct {
     /* Gives the text by which the driver opens the database, and the name of the database in
      * messages. NULL: a sentence was remembered by tseed_database_fail. */
     const char *(*params)(tseed_database_t *db, const char *dir, const char *params);
-    /* Opens the database that is closed: connects, migrates, prepares. */
+    /* Opens the database that is closed: connects, migrates. */
     apr_status_t (*open)(tseed_database_t *db);
     /* Fails when the connection does not lead to the database any more. */
     apr_status_t (*check)(tseed_database_t *db);
@@ -96,7 +96,7 @@ const tseed_driver_failure_t *tseed_driver_failure_of(const tseed_driver_failure
 /* Opens db->path for this session. Nothing is prepared yet. */
 apr_status_t tseed_database_connect(tseed_database_t *db);
 
-/* Prepares all statements at once. One that is not prepared is prepared at its first use. */
+/* Prepares all statements at once, which tests do. Else each is prepared at its first use. */
 apr_status_t tseed_database_prepare(tseed_database_t *db);
 
 /* Rolls back and closes; may be called at any time. */

@@ -181,9 +181,6 @@ static apr_status_t open_locked(tseed_database_t *db)
         rv = replace_damaged(db, &version);
     }
     if (rv == APR_SUCCESS) {
-        rv = tseed_database_prepare(db);
-    }
-    if (rv == APR_SUCCESS) {
         rv = settle_ids(db, version);
     }
     if (rv == APR_SUCCESS) {

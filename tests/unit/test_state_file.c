@@ -39,6 +39,16 @@ static void test_state_file__is_one_file_when_it_is_settled(void **data)
     tseed_state_close(other);
 }
 
+/* Each statement is prepared at its first use, some of them on PostgreSQL alone. */
+static void test_state_file__every_statement_can_be_prepared(void **data)
+{
+    const fixture_t *fixture = *data;
+
+    if (tseed_database_prepare(&fixture->state->db) != APR_SUCCESS) {
+        fail_msg("%s", tseed_state_error(fixture->state));
+    }
+}
+
 /* How SQLite means to find the rows of a statement. */
 static const char *plan_of(const fixture_t *fixture, tseed_sql_t sql)
 {
@@ -408,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(is_one_file_when_it_is_settled),
+        TEST(every_statement_can_be_prepared),
         TEST(finds_unfinished_tasks_by_index),
         TEST(says_busy_when_another_process_holds_the_lock),
         TEST(a_change_waits_for_those_of_others),
