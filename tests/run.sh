@@ -91,8 +91,8 @@ run_httpd() {
     count_pytest "$log"
 }
 
-# Makes a build of its own below the first: DIRECTORY FLAG... Says nothing unless it fails.
-build_below() {
+# Configures a build of its own below the first: DIRECTORY FLAG... Says nothing unless it fails.
+configure_below() {
     local directory=$1
     shift
     mkdir -p "$directory"
@@ -100,13 +100,13 @@ build_below() {
         cd "$directory"
         # shellcheck disable=SC2086  # several flags may stand in the variable
         [ -e Makefile ] || "$top/configure" -q ${CONFIGURE_FLAGS:-} "$@"
-        make -s -j"$(nproc)" all
     ) >"$directory/build.log" 2>&1
 }
 
-# Unit tests and fuzz corpora in a build of their own: DIRECTORY FLAG...
+# Unit tests and fuzz corpora in a build of their own, which makes what they need alone: DIRECTORY
+# FLAG...
 run_programs() {
-    if build_below "$@"; then
+    if configure_below "$@"; then
         run_check "$1" check-programs
     else
         count "$1/build.log" 0 1 0
@@ -115,7 +115,8 @@ run_programs() {
 
 run_distcheck() {
     say "Distribution"
-    if make -s -C "$build" -j"$(nproc)" distcheck >"$build/distcheck.log" 2>&1; then
+    if make -s -C "$build" -j"$jobs" distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O1 \
+        >"$build/distcheck.log" 2>&1; then
         count "$build/distcheck.log" 1 0 0
     else
         count "$build/distcheck.log" 0 1 0
@@ -126,7 +127,7 @@ run_distcheck() {
 run_coverage() {
     local log=$build/coverage/coverage.log good
     say "Coverage"
-    run_programs "$build/coverage" --enable-coverage CFLAGS='-g -O0'
+    run_programs "$build/coverage" --enable-coverage CFLAGS=-O0
     make -s -C "$build/coverage" coverage-floors 2>&1 | tee "$log" || :
     good=$(grep -c '^ok' "$log" || :)
     count "$log" "$good" $((2 - good)) 0
@@ -150,12 +151,12 @@ run_threads() {
         return
     fi
     say "Unit tests and fuzz corpora with the sanitizer of threads"
-    run_programs "$build/sanitize-thread" --enable-sanitize=thread CFLAGS='-g -O1'
+    run_programs "$build/sanitize-thread" --enable-sanitize=thread CFLAGS='-g1 -O1'
 }
 
 run_thorough() {
     say "Unit tests and fuzz corpora with the sanitizers of addresses and undefined behaviour"
-    run_programs "$build/sanitize-address" --enable-sanitize=address,undefined CFLAGS='-g -O1'
+    run_programs "$build/sanitize-address" --enable-sanitize=address,undefined CFLAGS='-g1 -O1'
     run_threads
     run_distcheck
     run_coverage
