@@ -18,6 +18,7 @@ static void add_host(tseed_ctl_table_t *table, const tseed_node_t *host, apr_poo
     tseed_ctl_table_add(table, tseed_ctl_words(host, "since", "-", pool));
     tseed_ctl_table_add(table, tseed_ctl_words(host, "lastSeen", "-", pool));
     tseed_ctl_table_add(table, lease >= 0 ? apr_psprintf(pool, "%.1f s", lease) : "-");
+    tseed_ctl_table_add(table, tseed_ctl_words(host, "fetches", "-", pool));
     tseed_ctl_table_add(table, tseed_ctl_words(host, "machine", "-", pool));
     tseed_ctl_table_add(table, tseed_ctl_words(host, "version", "-", pool));
 }
@@ -25,7 +26,7 @@ static void add_host(tseed_ctl_table_t *table, const tseed_node_t *host, apr_poo
 static tseed_ctl_exit_t print_hosts(const tseed_node_t *document, apr_pool_t *pool)
 {
     tseed_ctl_table_t *table =
-        tseed_ctl_table_create("HOST STATE SINCE SEEN LEASE> MACHINE VERSION", pool);
+        tseed_ctl_table_create("HOST STATE SINCE SEEN LEASE> FETCHES MACHINE VERSION", pool);
 
     for (const tseed_node_t *host = tseed_ctl_first(document, "hosts"); host;
          host = tseed_ctl_next(host)) {

@@ -58,6 +58,7 @@ static void add_host(tseed_json_t *json, const tseed_host_row_t *host,
     tseed_json_time(json, "since", host->started);
     tseed_json_time(json, "lastSeen", host->seen);
     add_lease(json, host, list->now);
+    tseed_json_flag(json, "fetches", host->is_fetching);
     tseed_json_words(json, "machine", host->machine);
     tseed_json_words(json, "version", host->version);
     tseed_json_close(json, '}');

@@ -16,6 +16,7 @@
 typedef struct {
     const char *name, *machine, *version;
     int is_draining, is_dead;
+    int is_fetching; /* it has requests of the host that works in hand */
     apr_time_t until; /* the end of its lease; 0: it has none and needs none */
     apr_time_t started, seen;
 } tseed_host_row_t;

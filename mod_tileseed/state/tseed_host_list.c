@@ -23,6 +23,7 @@ static void add_host(const listing_t *call, tseed_rows_t *rows)
     host->is_draining = tseed_rows_int(rows) != 0;
     host->started = tseed_rows_int64(rows);
     host->seen = tseed_rows_int64(rows);
+    host->is_fetching = tseed_rows_int64(rows) > 0;
 }
 
 static apr_status_t do_list(tseed_state_t *state, void *baton)

@@ -210,7 +210,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_HOST_LEAVE] = "UPDATE host SET until = %lld WHERE name = %s AND epoch = %lld",
     [TSEED_SQL_HOST_DRAIN] = "UPDATE host SET state = %d WHERE name = %s",
     [TSEED_SQL_HOSTS] =
-        "SELECT name, machine, version, until, state, started, seen FROM host ORDER BY name",
+        "SELECT name, machine, version, until, state, started, seen,"
+        " (SELECT COUNT(*) FROM portion WHERE portion.epoch = host.epoch AND results = '')"
+        " FROM host ORDER BY name",
     [TSEED_SQL_HOSTS_ALIVE] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
     [TSEED_SQL_HOSTS_FORGET] =
         "DELETE FROM host WHERE seen < %lld AND name NOT IN (SELECT host FROM role)",

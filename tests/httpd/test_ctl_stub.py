@@ -340,7 +340,8 @@ def test_drain_without_another_host():
 
 HOSTS = {'answeredBy': 'web2', 'active': 'web1', 'hosts': [
     {'name': 'web1', 'state': 'ACTIVE', 'since': '2026-11-22T07:46:11.020Z',
-     'lastSeen': '2026-11-22T09:12:30.412Z', 'leaseLeft': 14.8, 'machine': 'm1', 'version': '1.2'},
+     'lastSeen': '2026-11-22T09:12:30.412Z', 'leaseLeft': 14.8, 'fetches': False,
+     'machine': 'm1', 'version': '1.2'},
     {'name': 'web2', 'state': 'STANDBY', 'since': None, 'lastSeen': None, 'leaseLeft': None,
      'machine': None, 'version': None}]}
 
@@ -355,7 +356,7 @@ def test_hosts():
         bodies = [asked[3] for asked in stub.asked('PUT hosts/web1')]
     assert [line.split() for line in listed.stdout.splitlines()][1:] == [
         ['web1', 'ACTIVE', '2026-11-22T07:46:11.020Z', '2026-11-22T09:12:30.412Z', '14.8', 's',
-         'm1', '1.2'], ['web2', 'STANDBY', '-', '-', '-', '-', '-']], listed
+         'false', 'm1', '1.2'], ['web2', 'STANDBY', '-', '-', '-', '-', '-', '-']], listed
     assert 'gives its work away' in drained.stdout and 'takes work again' in back.stdout
     assert [json.loads(body) for body in bodies] == [{'state': 'draining'}, {'state': 'active'}]
     assert unknown.returncode == 6 and "there is no host 'web9'" in unknown.stderr, unknown

@@ -72,6 +72,25 @@ def test_three_hosts_make_what_one_makes(fleet, httpd, upstream):
     wait_until(lambda: not packs(fleet), what='the end of all packs')
 
 
+def fetching(httpd):
+    """The hosts that fetch for the one that works, by hosts.json."""
+    return [host['name'] for host in httpd.get('/rest/hosts.json').json()['hosts']
+            if host['fetches']]
+
+
+def test_hosts_that_fetch_are_told(fleet, upstream):
+    """As long as they do."""
+    upstream.always = Fault('delay', 0.1)
+    one, other = add(fleet, 2)
+    number = begin(one, 'stub', zoomStop=LAST, threadCount=24)
+    wait_until(lambda: packs(fleet), what='a pack', longest=0.01)
+    upstream.always = Fault('held')
+    wait_until(lambda: fetching(one) == fetching(other) == ['web2'], what='a host that fetches')
+    upstream.released.set()
+    check(fleet, one, number)
+    wait_until(lambda: fetching(one) == [], what='the end of that')
+
+
 def test_helper_that_dies(fleet, upstream):
     """What it had is done by others."""
     upstream.always = Fault('delay', 0.1)

@@ -61,13 +61,14 @@ static void test_host_document__has_all_members(void **state)
                                    .machine = "m1.example",
                                    .version = "1.2",
                                    .until = NOW + 14940000,
+                                   .is_fetching = 1,
                                    .started = NOW - 60000000,
                                    .seen = NOW});
     assert_string_equal(
         tseed_host_document(&list, pool),
         "{\"answeredBy\":\"web2\",\"active\":\"web1\",\"hosts\":[{\"name\":\"web1\","
         "\"state\":\"ACTIVE\",\"since\":\"2026-09-21T14:12:20.000Z\","
-        "\"lastSeen\":\"2026-09-21T14:13:20.000Z\",\"leaseLeft\":14.9,"
+        "\"lastSeen\":\"2026-09-21T14:13:20.000Z\",\"leaseLeft\":14.9,\"fetches\":true,"
         "\"machine\":\"m1.example\",\"version\":\"1.2\"}]}");
 }
 
