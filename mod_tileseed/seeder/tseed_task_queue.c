@@ -61,7 +61,8 @@ int tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries, tse
     int count = 0, others = 0;
 
     for (tseed_entry_t *entry = entries; entry && count < queue->vacant; entry = entry->next) {
-        if (!entry->run && !entry->terminated && !truncate_before(queue, entry)) {
+        if (!entry->run && !entry->terminated && !entry->obstacle &&
+            !truncate_before(queue, entry)) {
             if (!paused_like(queue, entry)) {
                 found[count++] = entry;
             } else if (others < queue->vacant) {
@@ -88,6 +89,9 @@ const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed
     const tseed_entry_t *truncate = truncate_before(queue, entry);
     const tseed_run_t *paused = paused_like(queue, entry);
 
+    if (entry->obstacle) {
+        return entry->obstacle;
+    }
     if (truncate) {
         return say_truncate(queue, truncate->id);
     }

@@ -2,9 +2,10 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The task queue: which PENDING tasks begin next, and why the others wait. Main thread only.
  *
- * Tasks begin in the order of their ids, with two exceptions. A task waits for earlier truncates of
- * its tile set. If a layer has a paused task, tasks of other layers go first, because the next task
- * of that layer would probably be paused as well. Paused tasks take memory, so there are few.
+ * Tasks begin in the order of their ids, with three exceptions. A task waits for earlier truncates
+ * of its tile set. If a layer has a paused task, tasks of other layers go first, because the next
+ * task of that layer would probably be paused as well. Paused tasks take memory, so there are few.
+ * A task that this host can't work on, and another host may be able to, waits for a next seeder.
  */
 #ifndef TSEED_TASK_QUEUE_H
 #define TSEED_TASK_QUEUE_H

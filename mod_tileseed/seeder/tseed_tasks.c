@@ -16,12 +16,16 @@
 #include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_cutoff.h"
+#include "state/tseed_hosts.h"
 
 struct tseed_tasks_t {
     tseed_tasks_uses_t uses;
     tseed_entry_t *entries, **entries_end; /* ascending by id */
     int64_t last_id;                       /* newest task that was taken in */
     int pending;                           /* entries without a run, not terminated */
+    int obstructed;                        /* how many since the last log line about them, */
+    int64_t obstructed_id;                 /* the first one, */
+    const char *obstacle;                  /* and why, in scratch */
 };
 
 tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses)
@@ -59,21 +63,62 @@ static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgott
     }
 }
 
-/* Returns the key of a task's tile set. A truncate makes answers stale from now on. */
-static char *resolve(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
+/* Whether another host may be configured otherwise. So it may where that is not known for sure. */
+static int has_other_hosts(const tseed_tasks_t *tasks)
+{
+    tseed_host_list_t list;
+
+    return tseed_hosts_can_share(tasks->uses.context->settings->db_driver) &&
+           (tseed_hosts_list(tasks->uses.session->state, &list, tasks->uses.context->scratch) !=
+                APR_SUCCESS ||
+            list.hosts->nelts > 1);
+}
+
+/* A task that does not fit this host's configuration ends where no other host could work on it.
+ * Else it waits, because the configurations of hosts differ for a while after each change. */
+static void obstruct(tseed_tasks_t *tasks, tseed_entry_t *entry, const char *problem)
+{
+    if (tasks->obstructed == 0 && !has_other_hosts(tasks)) {
+        return;
+    }
+    entry->obstacle = tseed_memory_copy(apr_psprintf(
+        tasks->uses.context->scratch, "waits for another configuration or another host: at %s %s",
+        tasks->uses.context->settings->host, problem));
+    if (tasks->obstructed++ == 0) {
+        tasks->obstructed_id = entry->id;
+        tasks->obstacle = problem;
+    }
+}
+
+static void tell_obstructed(tseed_tasks_t *tasks)
+{
+    if (tasks->obstructed > 0) {
+        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
+                  "TS0092: tasks wait for another configuration of this host or for another host: "
+                  "%d of them, the first is task %" APR_INT64_T_FMT ": %s",
+                  tasks->obstructed, tasks->obstructed_id, tasks->obstacle);
+    }
+    tasks->obstructed = 0;
+}
+
+/* Sets the key of a task's tile set. A truncate makes answers stale from now on. */
+static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task_t *task)
 {
     tseed_tileset_t tileset;
+    const char *problem = tseed_task_tileset(&tileset, task, tasks->uses.context->catalog,
+                                             tasks->uses.context->scratch);
 
-    if (tseed_task_tileset(&tileset, task, tasks->uses.context->catalog,
-                           tasks->uses.context->scratch)) {
-        return tseed_memory_copy("");
+    if (problem) {
+        entry->tileset = tseed_memory_copy("");
+        obstruct(tasks, entry, problem);
+        return;
     }
     if (task->type == TSEED_TRUNCATE) {
         tseed_cutoff_draw(tasks->uses.runs, tasks->uses.misses, task, &tileset);
         tseed_sharing_forget(tasks->uses.sharing);
-        show_forgotten(tasks, slot, tseed_prune_truncate(tasks->uses.prune, &tileset, task));
+        show_forgotten(tasks, entry->slot, tseed_prune_truncate(tasks->uses.prune, &tileset, task));
     }
-    return tseed_memory_copy(tileset.key);
+    entry->tileset = tseed_memory_copy(tileset.key);
 }
 
 /* Adds a task that has a slot. Returns 0 for a task without a slot, which stays outside: it neither
@@ -90,7 +135,7 @@ static int take_in(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
     entry->id = task->id;
     entry->type = task->type;
     entry->slot = slot;
-    entry->tileset = resolve(tasks, task, slot);
+    resolve(tasks, entry, task);
     entry->layer = tseed_memory_copy(task->layer);
     *tasks->entries_end = entry;
     tasks->entries_end = &entry->next;
@@ -124,6 +169,7 @@ void tseed_tasks_drop(tseed_tasks_t *tasks, tseed_entry_t *entry)
     tseed_traces_forget(tasks->uses.context->board, entry->id, NULL);
     free(entry->tileset);
     free(entry->layer);
+    free(entry->obstacle);
     free(entry);
 }
 
@@ -340,6 +386,7 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
     if (rv == APR_SUCCESS) {
         rv = take_again(tasks, found, left);
     }
+    tell_obstructed(tasks);
     if (rv == APR_SUCCESS) {
         rv = confirm_left(tasks, left);
     }
@@ -410,6 +457,7 @@ apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks)
     apr_array_header_t *ids;
     apr_status_t rv = take_new(tasks);
 
+    tell_obstructed(tasks);
     if (rv == APR_SUCCESS) {
         rv = tseed_state_terminations(tasks->uses.session->state, &ids,
                                       tasks->uses.context->scratch);

@@ -15,6 +15,7 @@ typedef struct tseed_entry_t {
     int terminated;   /* by a client, not yet confirmed */
     char *tileset;    /* its key, malloc'd; "" when the configuration has it no more */
     char *layer;      /* malloc'd */
+    char *obstacle;   /* why this host can't work on it, malloc'd; NULL: it can, or will end it */
     tseed_run_t *run; /* NULL: PENDING */
     struct tseed_entry_t *next;
 } tseed_entry_t;
