@@ -116,6 +116,8 @@ class Fleet:
         self.mpm = mpm
         self.store = None
         self.lines = ()             # of the layer
+        self.polite = ''            # of the upstream
+        self.meta = '2x2'
 
     def add(self, name=None, proxy=None, more=''):
         """Makes the next host, starts it, and waits until it works or stands by."""
@@ -135,7 +137,7 @@ class Fleet:
 
     def config(self, name, params=None):
         """The configuration of a host."""
-        text = REST + stub(self.upstream, *self.lines) + (
+        text = REST + stub(self.upstream, *self.lines, polite=self.polite, meta=self.meta) + (
             f'TileSeedHost {name}\nTileSeedLease {self.lease}\nTileSeedNice 0\n')
         if params:
             text += f'TileSeedDatabase pgsql "{params}"\n'
