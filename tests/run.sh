@@ -115,7 +115,7 @@ run_programs() {
 
 run_distcheck() {
     say "Distribution"
-    if make -s -C "$build" -j"$jobs" distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O1 \
+    if make -s -C "$build" -j"$(nproc)" distcheck DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O1 \
         >"$build/distcheck.log" 2>&1; then
         count "$build/distcheck.log" 1 0 0
     else
