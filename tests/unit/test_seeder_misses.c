@@ -5,8 +5,14 @@
 
 #include <inttypes.h>
 
-#define MARKED 200000  /* pages, */
-#define READ   1000000 /* which takes seconds */
+/* Pages; either takes seconds. A sanitizer takes several times as long for each. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define MARKED 50000
+#define READ   250000
+#else
+#define MARKED 200000
+#define READ   1000000
+#endif
 
 /* ---- requests for tiles that are not there ---- */
 
