@@ -13,7 +13,7 @@ typedef struct tseed_entry_t {
     tseed_task_type_t type;
     int slot;         /* on the board */
     int terminated;   /* by a client, not yet confirmed */
-    char *tileset;    /* its key, malloc'd; "" when the configuration has it no more */
+    char *tileset;    /* its key, malloc'd; "" when the task does not fit the configuration */
     char *layer;      /* malloc'd */
     char *obstacle;   /* why this host can't work on it, malloc'd; NULL: it can, or will end it */
     tseed_run_t *run; /* NULL: PENDING */
