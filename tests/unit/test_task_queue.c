@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: the mod_tileseed authors */
+/* The task queue by itself: which PENDING tasks begin, and why the others wait. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <apr_general.h>
+
+#include "seeder/tseed_task_queue.h"
+
+#define THREADS 3
+
+static apr_pool_t *pool;
+static tseed_runs_t runs; /* none: all threads are vacant */
+
+static int group_setup(void **state)
+{
+    (void)state;
+    apr_initialize();
+    return apr_pool_create(&pool, NULL);
+}
+
+static int group_teardown(void **state)
+{
+    (void)state;
+    apr_terminate();
+    return 0;
+}
+
+/* Links entries in their order. */
+static tseed_entry_t *list(tseed_entry_t *entries, int count)
+{
+    for (int i = 0; i < count; i++) {
+        entries[i].id = i + 1;
+        entries[i].layer = "world";
+        entries[i].next = i + 1 < count ? &entries[i + 1] : NULL;
+    }
+    return entries;
+}
+
+/* Why the last one of a list waits. */
+static const char *reason_of_last(const tseed_entry_t *entries)
+{
+    tseed_task_queue_t queue = tseed_task_queue_of(&runs, THREADS, pool);
+
+    for (; entries->next; entries = entries->next) {
+        tseed_task_queue_pass(&queue, entries);
+    }
+    return tseed_task_queue_reason(&queue, entries);
+}
+
+static void test_task_queue__begins_the_first_ones(void **state)
+{
+    tseed_entry_t entries[4] = {
+        {.tileset = "a"}, {.tileset = "a"}, {.tileset = "b"}, {.tileset = "c"}};
+    tseed_task_queue_t queue = tseed_task_queue_of(&runs, THREADS, pool);
+    tseed_entry_t *found[THREADS];
+
+    (void)state;
+    assert_int_equal(tseed_task_queue_find(&queue, list(entries, 4), found), 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(found[i]->id, i + 1);
+    }
+}
+
+static void test_task_queue__has_tasks_wait_for_an_earlier_truncate(void **state)
+{
+    tseed_entry_t entries[4] = {{.tileset = "a"},
+                                {.tileset = "b", .type = TSEED_TRUNCATE},
+                                {.tileset = "a"},
+                                {.tileset = "b"}};
+    tseed_task_queue_t queue = tseed_task_queue_of(&runs, THREADS, pool);
+    tseed_entry_t *found[THREADS];
+
+    (void)state;
+    assert_int_equal(tseed_task_queue_find(&queue, list(entries, 4), found), 3);
+    assert_int_equal(found[2]->id, 3);
+    assert_string_equal(reason_of_last(entries),
+                        "waits for task 2, a truncate of the same tile set");
+}
+
+/* A task that this host can't work on takes no thread, and holds up nobody. */
+static void test_task_queue__passes_over_what_has_an_obstacle(void **state)
+{
+    tseed_entry_t entries[3] = {{.tileset = "", .obstacle = "waits for another host"},
+                                {.tileset = "a"},
+                                {.tileset = "", .obstacle = "waits for another configuration"}};
+    tseed_task_queue_t queue = tseed_task_queue_of(&runs, THREADS, pool);
+    tseed_entry_t *found[THREADS];
+
+    (void)state;
+    assert_int_equal(tseed_task_queue_find(&queue, list(entries, 3), found), 1);
+    assert_int_equal(found[0]->id, 2);
+    assert_string_equal(reason_of_last(entries), "waits for another configuration");
+}
+
+#define TEST(name) cmocka_unit_test(test_task_queue__##name)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(begins_the_first_ones),
+        TEST(has_tasks_wait_for_an_earlier_truncate),
+        TEST(passes_over_what_has_an_obstacle),
+    };
+
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+}
