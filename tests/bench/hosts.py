@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """Hosts that share a PostgreSQL and a store, behind an upstream whose answers are late: how much
-faster three and four of them are than one."""
+faster three and four of them are than one. And what a hundred hosts cost their PostgreSQL."""
 import contextlib
+import os
+import subprocess
+import time
+from pathlib import Path
 
 from database import Missing, Postgres
 from rig import Case
 from rows import ZOOM, verdict
 from seeders import Tileseed
 from tileseed_httpd import wait_until
+from upstreams import SPENT, TICKS, stat_of
 
 WANTED = {3: 2.9, 4: 3.8}       # hosts -> times the tiles/s of one
 THREADS = 64                    # of the task; the connections of all hosts are fewer
+MANY = int(os.environ.get('BENCH_HOSTS', 100))
+SECONDS = int(os.environ.get('BENCH_HOSTS_SECONDS', 60))
+SIZES = ("SELECT relname, pg_total_relation_size(relid) FROM pg_stat_user_tables"
+         " WHERE relname IN ('host', 'portion', 'task') ORDER BY 1")
 
 
 class Host(Tileseed):
@@ -59,3 +68,49 @@ def fleet(rig):
     for count, wanted in WANTED.items():
         yield verdict('fleet', f'tiles/s of one host, by {count}', speeds[count] / speeds[1],
                       wanted, True)
+
+
+def spent(server):
+    """CPU seconds of a PostgreSQL: of its processes that are there, and of those that were."""
+    main = server.process.pid
+    ticks = sum(map(int, stat_of(main)[SPENT]))
+    for path in Path('/proc').glob('[0-9]*'):
+        stat = stat_of(path.name)
+        if stat[1] == str(main):
+            ticks += sum(map(int, stat[SPENT][:2]))
+    return ticks / TICKS
+
+
+def table_sizes(server, name):
+    """Bytes of the tables that change all the time."""
+    with contextlib.closing(server.connect(name)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(SIZES)
+        return dict(cursor.fetchall())
+
+
+def many_hosts(rig):
+    """A hundred simulated hosts at a task of 10^9 metatiles."""
+    try:
+        server = Postgres(is_own=True).start(settings=('fsync=on', f'max_connections={MANY + 20}'))
+    except Missing as missing:
+        yield f'-      {missing}'
+        return
+    try:
+        name = server.database()
+        with subprocess.Popen([rig.programs / 'hosts_load', server.params(name), str(MANY),
+                               str(SECONDS)], stdout=subprocess.PIPE, text=True) as load:
+            assert load.stdout.readline() == 'ready\n'
+            before, begun = spent(server), time.monotonic()
+            time.sleep(SECONDS / 2)
+            half = table_sizes(server, name)
+            done = load.stdout.readline().strip()
+            cpu = (spent(server) - before) / (time.monotonic() - begun)
+            sizes = table_sizes(server, name)
+    finally:
+        server.end()
+    growth = ', '.join(f'{table} {half[table] >> 10} {sizes[table] >> 10}' for table in sizes)
+    yield (f'       many_hosts   {MANY} hosts, {done}; KiB after {SECONDS // 2} and {SECONDS} s: '
+           + growth)
+    yield verdict('many_hosts', 'of a core for PostgreSQL', cpu, .5, False)
+    yield verdict('many_hosts', 'rows a second and host', int(done.split()[0]) / MANY, 25, False)

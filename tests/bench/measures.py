@@ -16,7 +16,7 @@ from PIL import Image
 
 from auto import auto
 from database import Missing, Postgres
-from hosts import fleet
+from hosts import fleet, many_hosts
 from rig import DISK, Case, peak_of
 from rows import RUNS, ZOOM, verdict
 from seeders import Tileseed, command_of_mapcache, timed
@@ -293,4 +293,4 @@ def pixels(rig):
 
 MEASURES = {measure.__name__: measure
             for measure in (auto, memory, ocean, nothing, truncate, syscalls, sync, pgsql,
-                            fleet, status, serve, post, pixels)}
+                            fleet, many_hosts, status, serve, post, pixels)}

@@ -74,6 +74,7 @@ class Rig:
             draw = Path(__file__).with_name('pictures.py')
             subprocess.run([sys.executable, draw, drawn], check=True)
         self.drawn = drawn
+        self.programs = Path(stub).resolve().parent
         self.upstream = Stub(stub, drawn)
         self.folder = Path(tempfile.mkdtemp(prefix='tileseed-bench-', dir=MEMORY))
         self.folder.chmod(0o755)    # the seeder isn't root
