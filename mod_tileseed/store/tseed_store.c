@@ -180,11 +180,28 @@ apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const 
     return rv;
 }
 
+/* The status of a rename that failed. NFS may carry out a rename whose answer gets lost, and answer
+ * ENOENT when it is sent again: the hidden file has gone, and another one than `before` (0: none)
+ * has the name. */
+static apr_status_t failed_rename(const tseed_store_t *store, int folder, const char *name,
+                                  ino_t before)
+{
+    const int error = errno;
+    struct stat st;
+
+    if (error == ENOENT && fstatat(folder, store->leftover, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
+        errno == ENOENT && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_ino != before) {
+        return APR_SUCCESS;
+    }
+    return APR_FROM_OS_ERROR(error);
+}
+
 /* Renames the hidden file over what may be there, and says what goes by that. */
 static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                 const char *name)
 {
-    struct stat st;
+    struct stat st = {.st_ino = 0};
     apr_status_t rv = APR_SUCCESS;
 
     store->replacing = fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -196,8 +213,9 @@ static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int 
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    return renameat(folder, store->leftover, folder, name) == 0 ? APR_SUCCESS
-                                                                : APR_FROM_OS_ERROR(errno);
+    return renameat(folder, store->leftover, folder, name) == 0
+               ? APR_SUCCESS
+               : failed_rename(store, folder, name, st.st_ino);
 }
 
 /* A rename that refuses to replace spares a seed the question what is there. */
@@ -211,7 +229,7 @@ static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, 
         if (errno == EINVAL || errno == ENOSYS) {
             store->never_refuses = 1;
         } else if (errno != EEXIST) {
-            return APR_FROM_OS_ERROR(errno);
+            return failed_rename(store, folder, name, 0);
         }
     }
     return rename_over(lost, store, folder, name);

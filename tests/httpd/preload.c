@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +33,8 @@ typedef struct {
     _Atomic int64_t linger;     /* more microseconds of a closedir, if directories lie in it */
     _Atomic int64_t answer;     /* bytes that a process writes to sockets before it dies; 0: all */
     _Atomic int64_t is_frozen;  /* below it no name can be changed; 2: and no file be emptied */
+    _Atomic int64_t stale;      /* of how many calls below it that open a file one fails: ESTALE */
+    _Atomic int64_t repeated;   /* of how many renames below it one is sent twice, as NFS may do */
     char directory[256];
 } mischief_t;
 
@@ -197,19 +200,62 @@ static int is_frozen(int file, int64_t how)
     return 1;
 }
 
+/* Of `most` calls one. */
+static int is_turn_of(_Atomic unsigned *calls, int64_t most)
+{
+    return most && atomic_fetch_add(calls, 1) % (uint64_t)most == 0;
+}
+
+static int reopen(int directory, const char *name, int flags, mode_t mode)
+{
+    static _Atomic unsigned calls;
+
+    if (mischief->stale && directory >= 0 && is_below(directory) &&
+        is_turn_of(&calls, mischief->stale)) {
+        errno = ESTALE;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, directory, name, flags, mode);
+}
+
+int openat(int directory, const char *name, int flags, ...)
+{
+    va_list more;
+    mode_t mode;
+
+    va_start(more, flags);
+    mode = va_arg(more, mode_t);
+    va_end(more);
+    return reopen(directory, name, flags, mode);
+}
+
+int openat64(int directory, const char *name, int flags, ...)
+{
+    va_list more;
+    mode_t mode;
+
+    va_start(more, flags);
+    mode = va_arg(more, mode_t);
+    va_end(more);
+    return reopen(directory, name, flags, mode);
+}
+
 int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
 {
+    static _Atomic unsigned calls;
     int failed;
 
     if (is_frozen(to, 1)) {
         return -1;
     }
-
     if (mischief->is_shallow && is_below(to)) {
         return sink(NULL);
     }
     dawdle(to);
     failed = (int)syscall(SYS_renameat2, from, name, to, target, flags);
+    if (!failed && mischief->repeated && is_below(to) && is_turn_of(&calls, mischief->repeated)) {
+        failed = (int)syscall(SYS_renameat2, from, name, to, target, 0);
+    }
     if (!failed && mischief->is_deadly && ends_with(to, "/.tileseed/removed")) {
         kill(getpid(), SIGKILL);
     }

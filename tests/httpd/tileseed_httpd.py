@@ -232,12 +232,12 @@ class Beside:
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('qqqqqqqqq256s')
+    LAYOUT = struct.Struct('11q256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 9
+        self.numbers = [0] * 11
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -291,6 +291,12 @@ class Mischief:
         """What can't be done below a directory from now on: files keep their names (1) and their
         length as well (2), or all can be done (0)."""
         self.write(8, how, directory)
+
+    def behave_as_nfs(self, directory, stale, repeated):
+        """Of so many files that are opened below a directory one is said to be stale, and of so
+        many renames one is sent twice; 0: none."""
+        self.write(9, stale, directory)
+        self.write(10, repeated)
 
 
 def sanitizer_environment(root):
