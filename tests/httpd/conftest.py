@@ -47,10 +47,10 @@ def pytest_collection_modifyitems(config, items):
     items[:] = filter(is_wanted, items)
 
 
-def serve(server):
+def serve(server, settings=()):
     """Hands out a PostgreSQL while it runs."""
     try:
-        yield server.start()
+        yield server.start(settings=settings)
     except databases.Missing as missing:
         pytest.skip(str(missing))
     finally:
@@ -67,6 +67,12 @@ def shared_postgres():
 def postgres():
     """A PostgreSQL of the test's own, to be mistreated."""
     yield from serve(databases.Postgres(is_own=True))
+
+
+@pytest.fixture
+def large_postgres():
+    """A PostgreSQL of the test's own, with room for many hosts."""
+    yield from serve(databases.Postgres(is_own=True), ('max_connections=400',))
 
 
 @pytest.fixture

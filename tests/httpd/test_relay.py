@@ -32,9 +32,9 @@ def fleet(mpm, postgres, upstream):
     hosts.finish()
 
 
-def add(hosts, count, **more):
+def add(hosts, count, before='', **more):
     """So many hosts: the first one works."""
-    return [hosts.add(more=TILES, **more) for _ in range(count)]
+    return [hosts.add(more=before + TILES, **more) for _ in range(count)]
 
 
 def questions(httpd):
@@ -43,20 +43,28 @@ def questions(httpd):
         return state.execute('SELECT COUNT(*) FROM miss').fetchone()[0]
 
 
-def test_one_request_for_all_hosts(fleet, upstream):
+@pytest.fixture
+def crowd(mpm, large_postgres, upstream):
+    """Twenty hosts, and places for all that they ask for."""
+    hosts = Fleet(mpm, large_postgres, upstream, lease='60s')
+    hosts.lines = ('TileSeedOnMiss fetch',)
+    yield add(hosts, 20, before='TileSeedMissWaiters 400\n')
+    hosts.finish()
+
+
+def test_one_request_for_all_hosts(crowd, upstream):
     """Whoever asks whatever host for a tile of one metatile waits for one request."""
-    hosts = add(fleet, 3)
     upstream.always = Fault('held')
-    with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        waiting = [pool.submit(host.get, path) for path in METATILE for host in hosts]
-        wait_until(lambda: questions(hosts[0]) == 2 * len(METATILE), what='all questions')
+    with concurrent.futures.ThreadPoolExecutor(80) as pool:
+        waiting = [pool.submit(host.get, path) for path in METATILE for host in crowd]
+        wait_until(lambda: questions(crowd[0]) == 19 * len(METATILE), what='all questions')
         upstream.released.set()
         answers = [one.result() for one in waiting]
     assert {answer.status for answer in answers} == {200}
     assert len(upstream.requests) == 1
     for path in METATILE:
-        assert len({host.get(path).body for host in hosts}) == 1
-    wait_until(lambda: questions(hosts[0]) == 0, what='the end of all questions')
+        assert len({host.get(path).body for host in crowd}) == 1
+    wait_until(lambda: questions(crowd[0]) == 0, what='the end of all questions')
 
 
 def test_upstream_that_fails(fleet, upstream):
