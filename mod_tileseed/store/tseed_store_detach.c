@@ -90,9 +90,18 @@ static apr_status_t survey_folder(survey_t *survey, int folder, int depth,
     return rv;
 }
 
+static int is_same(int folder, int parent, const char *name)
+{
+    struct stat one, other;
+
+    return fstat(folder, &one) == 0 && fstatat(parent, name, &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 /* Names of earlier ones that are not purged yet are passed over. The deadline may have passed since
- * the level was surveyed. */
-static apr_status_t rename_away(int root, const char *path, int removed,
+ * the level, an open directory, was surveyed. NFS may carry out a rename whose answer gets lost,
+ * and answer ENOENT when it is sent again. */
+static apr_status_t rename_away(int root, const char *path, int level, int removed,
                                 const tseed_remnant_t *remnant)
 {
     char name[TSEED_REMNANT_NAME_SIZE];
@@ -104,7 +113,9 @@ static apr_status_t rename_away(int root, const char *path, int removed,
     for (int i = 0; rc != 0 && i < INT_MAX; i++) {
         tseed_remnant_name(name, remnant, i);
         rc = renameat(root, path, removed, name);
-        if (rc != 0 && errno != EEXIST && errno != ENOTEMPTY) {
+        if (rc != 0 && errno == ENOENT && is_same(level, removed, name)) {
+            rc = 0;
+        } else if (rc != 0 && errno != EEXIST && errno != ENOTEMPTY) {
             break;
         }
     }
@@ -137,7 +148,7 @@ static void prune_above(tseed_store_t *store)
 
 /* A purge that ends removes the directory to which this one is moved, but not while the move goes
  * on. Files that others have put below since the survey began must not go with it. */
-static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *remnant,
+static apr_status_t move(tseed_store_t *store, int root, int level, const tseed_remnant_t *remnant,
                          const tseed_watch_t *watch)
 {
     int removed;
@@ -149,7 +160,7 @@ static apr_status_t move(tseed_store_t *store, int root, const tseed_remnant_t *
         rv = APR_ENOTIMPL;
     }
     if (rv == APR_SUCCESS) {
-        rv = rename_away(root, store->path, removed, remnant);
+        rv = rename_away(root, store->path, level, removed, remnant);
     }
     tseed_names_release();
     return rv;
@@ -168,7 +179,7 @@ static apr_status_t detach_folder(tseed_remnant_t *remnant, survey_t *survey, in
     rv = survey_folder(survey, level, tseed_layout_level_depth(store->pattern) + 1, range);
     remnant->usage.names = survey->tiles;
     if (rv == APR_SUCCESS) {
-        rv = move(store, root, remnant, &watch);
+        rv = move(store, root, level, remnant, &watch);
     }
     tseed_watch_end(&watch);
     if (rv == APR_SUCCESS) {

@@ -13,7 +13,7 @@ TILES = GRIDS['small'].between(0, LAST)
 pytestmark = one_mpm
 
 
-@pytest.mark.parametrize('stale, repeated', [(7, 0), (0, 3), (11, 5)])
+@pytest.mark.parametrize('stale, repeated', [(7, 0), (0, 1), (11, 5)])
 def test_answers_of_nfs(httpd, upstream, stale, repeated):
     """Handles that are stale are opened again. A rename that was carried out and is sent again is
     no failure: tiles are counted once, and the books equal the disk."""
