@@ -16,16 +16,14 @@
 #include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
 #include "seeder/tseed_cutoff.h"
-#include "state/tseed_hosts.h"
+#include "seeder/tseed_obstacles.h"
 
 struct tseed_tasks_t {
     tseed_tasks_uses_t uses;
     tseed_entry_t *entries, **entries_end; /* ascending by id */
     int64_t last_id;                       /* newest task that was taken in */
     int pending;                           /* entries without a run, not terminated */
-    int obstructed;                        /* how many since the last log line about them, */
-    int64_t obstructed_id;                 /* the first one, */
-    const char *obstacle;                  /* and why, in scratch */
+    tseed_obstacles_t obstacles;
 };
 
 tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses)
@@ -34,6 +32,7 @@ tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses)
 
     tasks->uses = *uses;
     tasks->entries_end = &tasks->entries;
+    tasks->obstacles = (tseed_obstacles_t){.context = uses->context, .session = uses->session};
     return tasks;
 }
 
@@ -63,44 +62,6 @@ static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgott
     }
 }
 
-/* Whether another host may be configured otherwise. So it may where that is not known for sure. */
-static int has_other_hosts(const tseed_tasks_t *tasks)
-{
-    tseed_host_list_t list;
-
-    return tseed_hosts_can_share(tasks->uses.context->settings->db_driver) &&
-           (tseed_hosts_list(tasks->uses.session->state, &list, tasks->uses.context->scratch) !=
-                APR_SUCCESS ||
-            list.hosts->nelts > 1);
-}
-
-/* A task that does not fit this host's configuration ends where no other host could work on it.
- * Else it waits, because the configurations of hosts differ for a while after each change. */
-static void obstruct(tseed_tasks_t *tasks, tseed_entry_t *entry, const char *problem)
-{
-    if (tasks->obstructed == 0 && !has_other_hosts(tasks)) {
-        return;
-    }
-    entry->obstacle = tseed_memory_copy(apr_psprintf(
-        tasks->uses.context->scratch, "waits for another configuration or another host: at %s %s",
-        tasks->uses.context->settings->host, problem));
-    if (tasks->obstructed++ == 0) {
-        tasks->obstructed_id = entry->id;
-        tasks->obstacle = problem;
-    }
-}
-
-static void tell_obstructed(tseed_tasks_t *tasks)
-{
-    if (tasks->obstructed > 0) {
-        tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
-                  "TS0092: tasks wait for another configuration of this host or for another host: "
-                  "%d of them, the first is task %" APR_INT64_T_FMT ": %s",
-                  tasks->obstructed, tasks->obstructed_id, tasks->obstacle);
-    }
-    tasks->obstructed = 0;
-}
-
 /* Sets the key of a task's tile set. A truncate makes answers stale from now on. */
 static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task_t *task)
 {
@@ -110,7 +71,7 @@ static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task
 
     if (problem) {
         entry->tileset = tseed_memory_copy("");
-        obstruct(tasks, entry, problem);
+        tseed_obstacles_add(&tasks->obstacles, entry, problem);
         return;
     }
     if (task->type == TSEED_TRUNCATE) {
@@ -384,9 +345,14 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
         tseed_state_recover(tasks->uses.session->state, &found, tasks->uses.context->scratch);
 
     if (rv == APR_SUCCESS) {
+        rv = tseed_obstacles_look(&tasks->obstacles);
+    }
+    if (rv == APR_SUCCESS) {
         rv = take_again(tasks, found, left);
     }
-    tell_obstructed(tasks);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_obstacles_record(&tasks->obstacles, tasks->entries);
+    }
     if (rv == APR_SUCCESS) {
         rv = confirm_left(tasks, left);
     }
@@ -415,6 +381,9 @@ static apr_status_t take_new(tseed_tasks_t *tasks)
 
     rv = tseed_state_new_tasks(tasks->uses.session->state, &found, tasks->last_id,
                                tasks->uses.context->scratch);
+    if (rv == APR_SUCCESS && found->nelts > 0) {
+        rv = tseed_obstacles_look(&tasks->obstacles);
+    }
     for (int i = 0; rv == APR_SUCCESS && i < found->nelts; i++) {
         const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_t *);
         tseed_progress_t fresh = {.state = TSEED_PENDING};
@@ -457,7 +426,9 @@ apr_status_t tseed_tasks_hear(tseed_tasks_t *tasks)
     apr_array_header_t *ids;
     apr_status_t rv = take_new(tasks);
 
-    tell_obstructed(tasks);
+    if (rv == APR_SUCCESS) {
+        rv = tseed_obstacles_record(&tasks->obstacles, tasks->entries);
+    }
     if (rv == APR_SUCCESS) {
         rv = tseed_state_terminations(tasks->uses.session->state, &ids,
                                       tasks->uses.context->scratch);

@@ -51,6 +51,7 @@ static apr_status_t do_list(tseed_state_t *state, void *baton)
         tseed_host_row_t *host = &APR_ARRAY_IDX(call->list->hosts, i, tseed_host_row_t);
 
         host->is_dead = host->until < moment.now;
+        host->is_fetching = host->is_fetching && !host->is_dead;
     }
     return rv;
 }

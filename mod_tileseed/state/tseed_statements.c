@@ -211,7 +211,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_HOST_DRAIN] = "UPDATE host SET state = %d WHERE name = %s",
     [TSEED_SQL_HOSTS] =
         "SELECT name, machine, version, until, state, started, seen,"
-        " (SELECT COUNT(*) FROM portion WHERE portion.epoch = host.epoch AND results = '')"
+        " (SELECT COUNT(*) FROM portion WHERE portion.epoch = host.epoch AND results = ''"
+        " AND giver = (SELECT epoch FROM role WHERE role.name = 'seeder'))"
         " FROM host ORDER BY name",
     [TSEED_SQL_HOSTS_ALIVE] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
     [TSEED_SQL_HOSTS_FORGET] =

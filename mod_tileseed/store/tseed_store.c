@@ -180,19 +180,43 @@ apr_status_t tseed_store_loss(tseed_effect_t *loss, tseed_store_t *store, const 
     return rv;
 }
 
+static int is_gone(int folder, const char *name)
+{
+    struct stat st;
+
+    return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+/* The inode of a file; 0: it can't be opened. To open a file makes NFS ask its server, where a
+ * status may be seconds old. */
+static ino_t inode_of(int folder, const char *name)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st = {.st_ino = 0};
+
+    if (fd >= 0) {
+        if (fstat(fd, &st) != 0) {
+            st.st_ino = 0;
+        }
+        close(fd);
+    }
+    return st.st_ino;
+}
+
 /* The status of a rename that failed. NFS may carry out a rename whose answer gets lost, and answer
  * ENOENT when it is sent again: the hidden file has gone, and another one than `before` (0: none)
- * has the name. */
+ * has the name. No other thread or process that may still write removes or names this file. */
 static apr_status_t failed_rename(const tseed_store_t *store, int folder, const char *name,
                                   ino_t before)
 {
     const int error = errno;
-    struct stat st;
 
-    if (error == ENOENT && fstatat(folder, store->leftover, &st, AT_SYMLINK_NOFOLLOW) != 0 &&
-        errno == ENOENT && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        st.st_ino != before) {
-        return APR_SUCCESS;
+    if (error == ENOENT && is_gone(folder, store->leftover)) {
+        const ino_t now = inode_of(folder, name);
+
+        if (now != 0 && now != before) {
+            return APR_SUCCESS;
+        }
     }
     return APR_FROM_OS_ERROR(error);
 }

@@ -20,10 +20,11 @@ def test_answers_of_nfs(httpd, upstream, stale, repeated):
     httpd.expect('Stale file handle')
     mischief = httpd.make_mischief()
     mischief.behave_as_nfs(httpd.path('cache'), stale, repeated)
+    upstream.is_noise = True
     httpd.start(REST + stub(upstream))
     assert counts(done(httpd, 'stub', zoomStop=LAST)) == (len(TILES), 0, 0, 0)
     agrees(httpd)
-    upstream.repaint_all = True
+    upstream.is_noise = False
     assert counts(done(httpd, 'stub', zoomStop=LAST, type='reseed')) == (len(TILES), 0, 0, 0)
     agrees(httpd)
     assert len(files(httpd)) == len(TILES)

@@ -22,14 +22,20 @@ def extra(fleet):
 
 
 @pytest.fixture
-def hosts(mpm, postgres, upstream):
+def fleet(mpm, postgres, upstream):
+    """Hosts whose leases don't end by themselves."""
+    hosts = Fleet(mpm, postgres, upstream)
+    yield hosts
+    hosts.finish()
+
+
+@pytest.fixture
+def hosts(fleet):
     """web1 works; only web2 has the layer `extra`."""
-    fleet = Fleet(mpm, postgres, upstream)
     one = fleet.add()
     other = fleet.add(more=extra(fleet))
     one.expect('TS0092')
-    yield fleet, one, other
-    fleet.finish()
+    return fleet, one, other
 
 
 def waits(httpd, number, words):
@@ -49,15 +55,16 @@ def test_task_of_a_layer_that_the_host_that_works_lacks(hosts):
     """The task waits, others go on meanwhile, and a host that has the layer does it."""
     fleet, one, other = hosts
     number = begin(other, 'extra', zoomStop=LAST)
-    waits(one, number, 'waits for another configuration or another host: at web1 layer extra is '
-                       'no longer configured')
-    assert 'TS0092: tasks wait for another configuration of this host or for another host: 1 of ' \
-        f'them, the first is task {number}: layer extra is no longer configured' in one.error_log()
+    for httpd in (one, other):
+        waits(httpd, number, 'waits for another configuration or another host: at web1 layer extra '
+                             'is no longer configured')
+    assert 'TS0092: tasks do not fit the configuration of this host and wait for another one or ' \
+        f'for another host: 1 of them, from task {number} on' in one.error_log()
     done(other, 'stub', zoomStop=LAST)
     assert task(one, number)['state'] == 'PENDING'
     hand_over(fleet, one, other)
     document = ended(other, number)
-    assert document['state'] == 'DONE', document
+    assert (document['state'], document['reason']) == ('DONE', None), document
     assert counts(document) == (len(TILES), 0, 0, 0)
 
 
@@ -97,3 +104,31 @@ def test_task_that_waits_is_terminated(hosts):
     terminate(other, 'all')
     for number in numbers:
         assert ended(one, number)['state'] == 'ABORTED'
+
+
+def test_truncate_that_waits(hosts):
+    """It removes tiles when a host does it; a seed that was posted behind it need not wait."""
+    fleet, one, other = hosts
+    hand_over(fleet, one, other)
+    done(other, 'extra', zoomStop=LAST)
+    hand_over(fleet, other, one)
+    number = begin(other, 'extra', type='truncate', zoomStart=LAST, zoomStop=LAST)
+    waits(other, number, 'at web1 layer extra is no longer configured')
+    done(other, 'stub', zoomStop=0)
+    hand_over(fleet, one, other)
+    document = ended(other, number)
+    assert document['state'] == 'DONE', document
+    assert counts(document)[2] == 4 ** LAST
+
+
+def test_host_that_is_alone(fleet, upstream):
+    """Nobody else could do the task: it ends."""
+    upstream.always = Fault('delay', 0.3)
+    one = fleet.add(more=extra(fleet))
+    one.expect('TS0053')
+    number = begin(one, 'extra', zoomStop=LAST)
+    wait_until(lambda: task(one, number)['tilesProcessed'] > 0, what='some tiles')
+    one.graceful(fleet.config('web1'))
+    document = ended(one, number)
+    assert (document['state'], document['reason']) == \
+        ('ABORTED', 'layer extra is no longer configured'), document

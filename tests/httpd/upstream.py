@@ -20,6 +20,7 @@ import hashlib
 import http.server
 import io
 import os
+import random
 import socket
 import struct
 import threading
@@ -75,6 +76,15 @@ def plain(shade, width, height, kind='PNG'):
     """An image of one grey."""
     buffer = io.BytesIO()
     Image.new('RGB', (width, height), (shade, shade, shade)).save(buffer, kind)
+    return buffer.getvalue()
+
+
+@functools.lru_cache(4)
+def noise(width, height):
+    """An image that takes as many bytes as its pixels."""
+    buffer = io.BytesIO()
+    pixels = random.Random(1).randbytes(3 * width * height)
+    Image.frombytes('RGB', (width, height), pixels).save(buffer, 'PNG')
     return buffer.getvalue()
 
 
@@ -164,6 +174,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return islands(owner.lands, bbox, *size)
         if owner.is_ground:
             return ground(bbox, *size)
+        if owner.is_noise:
+            return noise(*size)
         if owner.repaint_all or tuple(bbox) in owner.repainted:
             bbox = [number + 1 for number in bbox]
         return picture(bbox, *size, kind='JPEG' if 'jpeg' in self.mime(asked) else 'PNG')
@@ -375,6 +387,7 @@ class Upstream:
         self.shade = None               # of grey, instead of a picture
         self.lands = None               # a sea with these, instead of a picture; see islands()
         self.is_ground = False          # pictures of parts are parts of pictures
+        self.is_noise = False           # tiles are large
         self.capabilities = None
         self.refuse_capabilities = 0    # so many times at first
         self.capabilities_requests = 0
