@@ -119,9 +119,10 @@ class Fleet:
         self.polite = ''            # of the upstream
         self.meta = '2x2'
 
-    def add(self, name=None, proxy=None, more=''):
+    def add(self, name=None, proxy=None, more='', prepare=lambda httpd: None):
         """Makes the next host, starts it, and waits until it works or stands by."""
         httpd = Httpd(self.mpm)
+        prepare(httpd)
         httpd.postgres = self.postgres
         httpd.database = self.hosts[0].database if self.hosts else self.postgres.database()
         self.store = self.store or httpd.folder('shared')

@@ -35,6 +35,7 @@ typedef struct {
     _Atomic int64_t is_frozen;  /* below it no name can be changed; 2: and no file be emptied */
     _Atomic int64_t stale;      /* of how many calls below it that open a file one fails: ESTALE */
     _Atomic int64_t repeated;   /* of how many renames below it one is sent twice, as NFS may do */
+    _Atomic int64_t hangs;      /* a write below it waits until that is over: the server is away */
     char directory[256];
 } mischief_t;
 
@@ -108,8 +109,12 @@ int pthread_mutex_timedlock(pthread_mutex_t *restrict lock, const struct timespe
 
 /* ---- the disk ---- */
 
+/* Whether a write fails. First it waits as long as the disk does not answer. */
 static int is_full(int file)
 {
+    while (mischief->hangs && is_below(file)) {
+        usleep(10000);
+    }
     if (!mischief->full || !is_below(file)) {
         return 0;
     }

@@ -13,7 +13,7 @@ from metrics import METRICS, scrape
 from seeding import (FEW, GRIDS, REST, begin, counts, done, ended, layer, rows, seeder_of, stub,
                      task, terminate)
 from test_tiles import TILES as TILES_LOCATION
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import Httpd, one_mpm, wait_until
 from upstream import Fault
 
 SHORT = '6s'        # a lease that ends in time for a test, and not by itself on a busy machine
@@ -309,6 +309,29 @@ def test_a_connection_that_stalls(quick, postgres):
     quick.stands_by(one)
     assert quick.tiles() == after
     proxy.close()
+
+
+def test_a_store_that_hangs(quick, postgres):
+    """Threads that wait for the file server do not keep a host that has lost its lease from ending,
+    and write nothing when the server is back."""
+    proxy = Proxy(postgres)
+    one = quick.add(proxy=proxy, prepare=Httpd.make_mischief)
+    other = quick.add()
+    one.expect(LOST)
+    number = under_way(other)
+    pid = seeder_of(one)
+    one.mischief.hang(quick.store, True)
+    wait_until(lambda: sum(found[2] == 0 for found in quick.tiles().values()) == 2,
+               what='two threads that wait')
+    proxy.stall()
+    quick.works(other)
+    wait_until(lambda: seeder_of(one) != pid, what='the end of the seeder')
+    check_seed(quick, other, number)
+    before = quick.tiles()
+    one.mischief.hang(quick.store, False)
+    proxy.go_on()
+    quick.stands_by(one)
+    assert quick.tiles() == before
 
 
 def test_a_database_that_is_away_for_a_moment(quick, postgres):

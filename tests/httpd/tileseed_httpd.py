@@ -232,12 +232,12 @@ class Beside:
 
 class Mischief:
     """What preload.c does to the processes of an httpd that is started afterwards."""
-    LAYOUT = struct.Struct('11q256s')
+    LAYOUT = struct.Struct('12q256s')
 
     def __init__(self, root):
         self.library = root / 'preload.so'
         self.file = root / 'mischief'
-        self.numbers = [0] * 11
+        self.numbers = [0] * 12
         self.directory = b''
         subprocess.run(['cc', '-shared', '-fPIC', '-O1', '-D_GNU_SOURCE', '-o', str(self.library),
                         str(pathlib.Path(__file__).with_name('preload.c'))], check=True)
@@ -297,6 +297,10 @@ class Mischief:
         many renames one is sent twice; 0: none."""
         self.write(9, stale, directory)
         self.write(10, repeated)
+
+    def hang(self, directory, on):
+        """Whether writes below a directory wait, as those of a hard mount whose server is away."""
+        self.write(11, int(on), directory)
 
 
 def sanitizer_environment(root):
