@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The calendar: the date for ages of days, by a wall clock that somebody may set meanwhile.
+/* The calendar: the date for ages of days, though somebody may set the wall clock meanwhile.
  *
  *      tseed_calendar_date   for dates that are compared with each other, such as a page's last
- *                            use: never goes back, and takes no step
+ *                            use: never goes back, whatever becomes of the wall clock
  *      tseed_calendar_least  for things that are removed when they are old: setting the clock makes
  *                            nothing old
  *
- * Both read the wall clock when the process starts and count by the monotonic clock from then on.
- * Pure functions: both clocks are parameters.
+ * A calendar takes the wall clock when it begins, and counts by the monotonic clock from then on.
+ * tseed_calendar_least also looks at the wall clock of now. Pure functions: both clocks are
+ * parameters.
  */
 #ifndef TSEED_CALENDAR_H
 #define TSEED_CALENDAR_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The deadline. A process without one does not ask the clock. Who sees the deadline pass says so to
- * all others: else somebody could put the deadline off a moment later, and work would be missing
- * that nobody knows of. */
+/* The deadline. While no deadline is set nobody asks the clock. A thread that sees the deadline
+ * pass leaves its work undone, so it makes the deadline pass for all threads. Otherwise another
+ * thread could put the deadline off and go on, and nobody would know of the missing work. */
 #include "base/tseed_deadline.h"
 
 #include <stdatomic.h>

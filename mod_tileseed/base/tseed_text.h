@@ -14,12 +14,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Decimal digits with an optional sign and nothing else, leading zeros allowed. Returns 0, or -1
- * when the text is not that or lies outside lowest..highest. */
+/* Reads decimal digits with an optional sign; leading zeros are allowed. Returns 0, or -1 when the
+ * text has anything else or the number lies outside lowest..highest. */
 int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t highest);
 
-/* A finite decimal number (strtod's decimal form in the C locale, no hex, NaN or infinity). Returns
- * 0, or -1 when the text is not wholly one. */
+/* Reads a finite decimal number in strtod's form of the C locale; no hex, NaN or infinity. Returns
+ * 0, or -1 when the text is anything else. */
 int tseed_text_double(double *value, const char *text);
 
 /* "500ms", "30s", "15m", "24h", "30d", bare numbers are seconds. Returns NULL or a sentence. */

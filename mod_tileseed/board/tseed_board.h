@@ -160,9 +160,9 @@ tseed_seeder_state_t tseed_board_seeder(const tseed_board_t *board, int64_t *pid
 /* Since when the seeder is in its state, monotonic; 0: never was. */
 apr_time_t tseed_board_seeder_since(const tseed_board_t *board);
 
-/* Counts what readers see on the board: state of the seeder, tasks, quota configuration, gauges.
- * Neither the heartbeat nor what is said about commits counts. The count is raised behind the
- * change. So who reads the count first and then the board may see more than the count says, and
+/* The count of changes in what readers see on the board: state of the seeder, tasks, quota
+ * configuration, gauges. Heartbeats and commits do not count. The count is raised after the change.
+ * So a reader that reads first the count and then the board may see more than the count says, and
  * never less. */
 uint64_t tseed_board_changes(const tseed_board_t *board);
 

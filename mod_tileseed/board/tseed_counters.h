@@ -9,8 +9,9 @@
  *      readings of the present          seeder         main thread, a pair (tseed_pair.h)
  *
  * Counters are raised by one relaxed addition and never set back. They outlive seeders and
- * generations of children; httpd's start makes them 0. A seeder that is killed between an addition
- * and the record of what it counted counts that metatile twice, so nothing is lost.
+ * generations of children; httpd's start makes them 0. If a seeder is killed between an addition
+ * and the record of what it has counted, the next seeder counts that metatile again: a metatile may
+ * count twice, but none is lost.
  *
  * Children count in eight stripes, each on cache lines of its own, so that two of them rarely wait
  * for the same line. A reader adds the stripes up.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The polls in one word: the period they are of, the pause that pages keep in it, and how many have
- * come. Pages that keep a pause of P seconds and send N polls in a period are N * P / 10 pages; the
- * next pause has so many pages send 200 polls in a period. */
+/* The polls in one word: the number of a period, the pause that pages keep in that period, and how
+ * many polls have come. If N polls come in a period of 10 seconds at a pause of P seconds, N * P /
+ * 10 pages have sent them. The next pause is the one at which so many pages send 200 polls. */
 #include "board/tseed_polls.h"
 
 #include "board/tseed_board_layout.h"

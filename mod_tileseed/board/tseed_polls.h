@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* How often pages of operators ask for overview.json, so that a hundred open pages cost httpd no
- * more than forty. The polls are counted by periods of ten seconds. Where more than 20 come in a
- * second, pages are told to ask less often, up to every ten seconds. Children, any thread, without
- * a lock. */
+/* How often pages of operators ask for overview.json: a hundred open pages cost httpd no more than
+ * forty. Polls are counted by periods of ten seconds. When more than 20 polls a second come, each
+ * page is told to make a longer pause between its polls, of ten seconds at most. Children, any
+ * thread, without a lock. */
 #ifndef TSEED_POLLS_H
 #define TSEED_POLLS_H
 

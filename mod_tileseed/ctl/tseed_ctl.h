@@ -48,8 +48,8 @@ tseed_ctl_exit_t tseed_ctl_refuse(const tseed_ctl_t *ctl, const tseed_ctl_answer
 tseed_ctl_exit_t tseed_ctl_pass(const tseed_ctl_answer_t *answer);
 
 /* Reads the document of an answer into *document, in the pool of the process. With --json it prints
- * the body instead, and *document is NULL. Another code than TSEED_CTL_DONE: the answer is a
- * refusal, or can't be read, which has been said. */
+ * the body instead, and *document is NULL. If the answer is a refusal or can't be read, the
+ * function says so on standard error and returns another code than TSEED_CTL_DONE. */
 tseed_ctl_exit_t tseed_ctl_take(const tseed_node_t **document, const tseed_ctl_t *ctl,
                                 const tseed_ctl_answer_t *answer);
 

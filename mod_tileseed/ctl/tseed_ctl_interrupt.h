@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Ctrl-C. As long as it is held, the kernel keeps it, and it is fetched where the program can take
- * it: no handler runs. For the main thread, before others begin. */
+/* Ctrl-C. The program holds Ctrl-C: the kernel keeps the signal, no handler runs, and the program
+ * fetches the signal where it can act on it. The main thread holds Ctrl-C before other threads
+ * begin. */
 #ifndef TSEED_CTL_INTERRUPT_H
 #define TSEED_CTL_INTERRUPT_H
 

@@ -9,8 +9,9 @@
 #include "ctl/tseed_ctl_http.h"
 #include "ctl/tseed_ctl_options.h"
 
-/* Reads lines such as "server http://localhost/rest" into what is not set yet: long options
- * without their dashes. `name` is the file's, for sentences. NULL or a sentence, in `pool`. */
+/* Reads lines such as "server http://localhost/rest": the name of a long option without its dashes,
+ * and its value. An option that is set already stays as it is. `name` is the name of the file, for
+ * sentences. NULL or a sentence, in `pool`. */
 const char *tseed_ctl_profile_read(tseed_ctl_options_t *options, const char *text, const char *name,
                                    apr_pool_t *pool);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The verbs quota and reconcile. The configuration is read and written as XML, which this server
- * and every GeoWebCache speak. What is sent has the root that the server has used. */
+ * and every GeoWebCache speak. A change has the root element of the document that was read. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The verbs that start tasks.
  *
- * A request whose answer was lost is sent again with its Idempotency-Key, so that it starts one
- * task. GeoWebCache does not know such keys: the client sends again only after the server has shown
- * that it keeps tasks.
+ * A request whose answer was lost is sent again with its Idempotency-Key, so that the two start one
+ * task. GeoWebCache does not know such keys: the client sends again only after the server has
+ * answered tasks.json, which GeoWebCache does not have.
  */
 #include <apr_strings.h>
 #include <stdio.h>

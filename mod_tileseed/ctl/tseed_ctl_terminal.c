@@ -58,8 +58,9 @@ int tseed_ctl_confirm(const char *question)
     return fgets(answer, sizeof(answer), stdin) && strchr("yY", answer[0]);
 }
 
-/* Asks and reads a line, which the terminal does not show. -1: there is none, or it ends with
- * Ctrl-C, which must not end the process while the terminal is like that. */
+/* Asks, and reads a line that the terminal does not show. -1: no line came, or Ctrl-C ended the
+ * line. Ctrl-C sends no signal meanwhile: the process would end and leave a terminal without
+ * echo. */
 static ssize_t read_unseen(FILE *terminal, const char *prompt, char *line, size_t size)
 {
     struct termios before, unseen;

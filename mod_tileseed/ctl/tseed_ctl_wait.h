@@ -7,8 +7,8 @@
 
 #include "ctl/tseed_ctl.h"
 
-/* Waits for the end of tasks, array of int64_t, one after the other. The worst of their codes; the
- * first that is neither about the end of a task ends the wait. */
+/* Waits for the end of tasks (array of int64_t), one after the other. Returns the worst of their
+ * codes. A code that is not about the end of a task, such as TSEED_CTL_TIMEOUT, ends the wait. */
 tseed_ctl_exit_t tseed_ctl_wait_for(const tseed_ctl_t *ctl, const apr_array_header_t *tasks);
 
 /* Waits until nothing is listed for a layer, on a server that gives its tasks no numbers. */

@@ -3,11 +3,11 @@
 /* Authorising again.
  *
  * Before the handler runs, httpd walks down to the request's file and applies the <Directory>
- * sections on its way. If httpd follows symbolic links, it believes tseed_tiles_translate that the
+ * sections on the way. If httpd follows symbolic links, it believes tseed_tiles_translate that the
  * file exists, and applies all sections. If httpd does not follow links, it looks at each directory
- * and stops at the first missing one. Sections of the directories below that one are not applied
- * then. When the tile has been stored these directories exist. So httpd judges a subrequest for the
- * same address by all sections.
+ * and stops at the first missing one: the sections of the directories below do not apply. When the
+ * tile has been stored all directories exist. So a subrequest for the same address is looked up
+ * then, to which all sections apply.
  */
 #include "mod_tileseed_access.h"
 

@@ -74,10 +74,10 @@ int tseed_rest_unknown_layer(tseed_rest_t *rest);
 /* Whether the board shows everything that has been answered; if not, the database does. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
 
-/* The rows of a layer (NULL: all) on the board, for a document from the database. To be read before
- * the database is: a task that ends in between is found here, and a task that has ended before is
- * found there. After the database, a task that has just ended would show its last checkpoint, less
- * than what was shown before. Ascending by id, in the request's pool. */
+/* The rows of a layer (NULL: all) on the board, for a document from the database. Read the rows
+ * first, then the database: a task that ends in between is in the rows, and a task that has ended
+ * before is in the database. In the other order a task that has just ended would show its last
+ * checkpoint, less than clients have seen before. Ascending by id, in the request's pool. */
 apr_array_header_t *tseed_rest_live(const tseed_rest_t *rest, const char *layer);
 
 /* The row of a task among them, or NULL. */

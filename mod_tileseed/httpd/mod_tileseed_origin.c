@@ -9,10 +9,10 @@
  *
  * A page is our own if its origin is the public address, the canonical name (when clients are to
  * use it), or the host of the request. The host is not enough where nobody logs in: the owner of a
- * page can let his own name point to our address after the page is loaded (DNS rebinding). Then
- * Require ip lets the request in, or there is no guard at all. So without a login the host must be
- * one of our names. With a login it may be any name: the browser has no credentials of ours for a
- * name of his.
+ * page can let his own name point to our address after the page is loaded (DNS rebinding). The
+ * request passes where Require ip lets the browser in, or where there is no guard at all. So
+ * without a login the host must be one of our names. With a login the host may be any name: for the
+ * name of that owner the browser has no credentials of ours.
  */
 #include "mod_tileseed_origin.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Rights: a subrequest that is looked up and never run. httpd finds the sections that apply to the
- * address and asks its access control, as for a request of its own. Where the sections are those of
- * the request that is being answered, httpd takes the user over and does not ask again, though the
- * rules may name methods. So the rules are asked here once more. */
+ * address and asks its access control, as for a request of its own. If the same sections apply to
+ * the request that is being answered, httpd takes the user of that request and does not ask its
+ * access control. But rules may name methods, and the two methods may differ. So this file asks
+ * then. */
 #include "mod_tileseed_rights.h"
 
 #include <apr_strings.h>

@@ -3,8 +3,9 @@
 /* Handlers of the requests that GeoWebCache has, too: seed, list, terminate.
  *
  * A change is committed to the state database first, then announced to the seeder. Lists come from
- * the board as long as it shows everything that was committed. When the board lags they come from
- * the database, with the higher count of both, so that no client reads less than before.
+ * the board as long as the board shows everything that was committed. Otherwise lists come from the
+ * database; each task has the higher count of board and database, so that no client reads less than
+ * before.
  */
 #include "mod_tileseed_handlers.h"
 

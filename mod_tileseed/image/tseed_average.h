@@ -3,10 +3,10 @@
 /* Halves a picture: each pixel is the mean of four.
  *
  * The mean is taken in linear light (IEC 61966-2-1, sRGB) of colours that are multiplied by their
- * alpha. So a pixel that lets all shine through does not colour its neighbours, and fine patterns
- * keep their brightness. Linear light has 16 bits. All rounding is to the nearest: linear values,
- * means, alpha, and the colour that the mean is turned back into. Four equal pixels stay as they
- * are. A pixel whose alpha rounds to 0 is 0,0,0,0.
+ * alpha. So a wholly transparent pixel adds no colour to the mean, and fine patterns keep their
+ * brightness. Linear light has 16 bits. All rounding is to the nearest: linear values, means,
+ * alpha, and the colour that the mean is turned back into. Four equal pixels stay as they are. A
+ * pixel whose alpha rounds to 0 is 0,0,0,0.
  *
  * Pure; any thread.
  */

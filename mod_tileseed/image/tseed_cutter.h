@@ -8,9 +8,9 @@
  *
  * PNG and lossless WebP tiles equal the answer pixel for pixel. JPEG tiles of a JPEG answer are cut
  * from its coefficients when tile and gutter are multiples of its blocks (16 pixels, 8 for 4:4:4):
- * `quality` has no effect then, and nothing is lost. Otherwise they are decoded and encoded
- * once. JPEG knows no transparency: transparent pixels become white. An answer that is the one
- * wanted tile already is checked, stripped (tseed_strip.h) and passed on.
+ * `quality` has no effect then, and nothing is lost. Other JPEG tiles are decoded and encoded once.
+ * JPEG knows no transparency: transparent pixels become white. An answer that is itself the only
+ * wanted tile is checked, stripped (tseed_strip.h) and passed on.
  *
  * Sentences go into the pool that a call takes.
  */

@@ -5,7 +5,7 @@
  * One host fetches the answer, cuts it and packs its tiles. Another host takes the pack in place of
  * the answer and stores the tiles. The pack goes from host to host in a file.
  *
- * Each number has 8 bytes, the lowest byte first, so the hosts of a fleet may differ in byte order.
+ * Each number has 8 bytes, the lowest byte first, so the two hosts may differ in byte order.
  *
  *      pack      magic "TSPACK01"   records ...   checksum
  *                                                 XXH64, seed 0, of all bytes before it

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Removes the row filters of PNG, and applies the average filter. Pictures of three and four bytes
- * a pixel go pixel by pixel.
+/* Removes the row filters of PNG, and applies the average filter.
  *
- * Sub, average and Paeth need the pixel before, so only the bytes of one pixel can be computed
- * together: they are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain
- * code.
+ * Sub, average and Paeth can be removed from a pixel only when the pixel before is known. So the
+ * bytes of one pixel alone are computed together: in pictures of three or four bytes a pixel they
+ * are the lanes of a vector. The compiler's vector types become SSE2, NEON or plain code.
  */
 #include "image/tseed_png_filter.h"
 

@@ -12,8 +12,8 @@
  *     libpng, zlib 6, no filter     47.8   32,263   16.7   14,484
  *     libpng, zlib 6, its filters   94.9   43,523   17.0   14,484
  *
- * libdeflate takes 84 % of the seeder's CPU (tests/bench/README.md, row palette), so this is the
- * seeder's speed. The frame around the stream is the small part of this file.
+ * libdeflate takes 84 % of the seeder's CPU (tests/bench/README.md, row palette), so libdeflate
+ * decides how fast the seeder is. The frame around the stream is the small part of this file.
  */
 #include "image/tseed_png_write.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Strips an answer that is passed on as a tile: takes out everything that showing it does not need.
+/* Strips an answer that is passed on as a tile: takes out what is not needed to show the picture.
  *
  * Comments, Exif, XMP, thumbnails, unknown chunks and bytes behind the picture go. Nothing is
  * decoded. The parts that colours need stay: PNG's gAMA, cHRM, sRGB, cICP and iCCP, the ICC profile

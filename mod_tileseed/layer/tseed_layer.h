@@ -183,8 +183,9 @@ const char *tseed_subset_name(const tseed_subset_t *subset, apr_pool_t *pool);
  * In `pool`. */
 const char *tseed_store_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
-/* The same of layout and template alone: a store that was moved to another root keeps this print. A
- * task whose print differs from the print of its layer's store was accepted for another layout. */
+/* Lower-case SHA-1 of layout and template alone: a store that was moved to another root keeps this
+ * print. A task that was accepted for another layout has another print than its layer's store. In
+ * `pool`. */
 const char *tseed_store_layout_print(const tseed_store_config_t *store, apr_pool_t *pool);
 
 /* All layers of a server. */

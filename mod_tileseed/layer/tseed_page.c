@@ -20,8 +20,8 @@ uint64_t tseed_tileset_print(const tseed_tileset_t *tileset, apr_pool_t *scratch
     return strtoull(hex, NULL, 16);
 }
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
- * OOPSLA 2014), with its step, so that 0 is no fixed point. A bijection. */
+/* SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014): one
+ * step of its state and the finalizer, which alone would turn 0 into 0. A bijection. */
 static uint64_t mix(uint64_t value)
 {
     value += UINT64_C(0x9e3779b97f4a7c15);

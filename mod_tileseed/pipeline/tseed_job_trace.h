@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Traces of jobs: a job leaves on the board what it has found and made. When a seeder dies in the
- * middle of a metatile or leaves it there, the next seeder reads the trace. So each tile is counted
- * as it was, made or skipped. A reseed leaves no trace: the next seeder makes its metatile again.
+/* Traces of jobs: a job leaves on the board what it has found and made. When a seeder dies or ends
+ * in the middle of a metatile, the next seeder reads the trace. So each tile is counted as what it
+ * was, made or skipped. A reseed leaves no trace: the next seeder makes the whole metatile again.
  * Main thread only. */
 #ifndef TSEED_JOB_TRACE_H
 #define TSEED_JOB_TRACE_H

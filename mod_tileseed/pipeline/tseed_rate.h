@@ -6,9 +6,9 @@
 
 #include "usage/tseed_display.h"
 
-/* Takes the rate once a tick: tiles in 1000 s, averaged over the last ticks with less and less
- * weight, so that the rate soon shows a break. Only the board shows the rate: `dirty` is put back,
- * because a rate alone is nothing to save. now: monotonic. */
+/* Takes the rate once a tick: tiles in 1000 s, as a mean in which older ticks count less, so that
+ * the rate soon shows a break. Only the board shows the rate: `dirty` stays as it was, because a
+ * rate alone is nothing to save. now: monotonic. */
 void tseed_rate_take(tseed_run_t *run, const tseed_display_t *display, apr_time_t now);
 
 #endif

@@ -8,8 +8,8 @@
  * whether the metatile is to blame, and a restart of the upstream leaves no failure behind. A pause
  * that the upstream has asked for never counts.
  *
- * A request for several metatiles is fetched again in parts. If its failure would count as an
- * attempt of a single one, it was too large.
+ * A request for several metatiles waits here only if the upstream seems away, and is then sent
+ * again in parts. If the upstream has answered meanwhile, the request was too large.
  */
 #ifndef TSEED_RETRY_H
 #define TSEED_RETRY_H

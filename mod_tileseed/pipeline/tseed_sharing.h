@@ -30,17 +30,16 @@ int tseed_sharing_waits(tseed_sharing_t *sharing, tseed_run_t *run, apr_time_t n
 tseed_cell_shape_t tseed_sharing_cell(tseed_sharing_t *sharing, tseed_run_t *run,
                                       const tseed_metatile_t *metatile);
 
-/* Finds a partner's request whose answer a job, with those that it leads, can be cut from. Sets
+/* Finds a partner's request whose answer has the tiles of a job and of those that it leads. Sets
  * *asked to the tiles of the answer and *address to the source's address that is asked. Returns the
  * request, which is valid until control returns to the loop. NULL: there is none. */
 typedef struct tseed_shared_request_t tseed_shared_request_t;
 tseed_shared_request_t *tseed_sharing_find(tseed_sharing_t *sharing, const tseed_job_t *leader,
                                            tseed_range_t *asked, int *address);
 
-/* Lets a job follow a request: the job comes back as if it had been fetched, with `sent` 0, or
- * CANCELLED if the request fails or is taken back. The job's
- * address and condition are set. Returns whether it does: the request may have another condition.
- */
+/* Lets a job, whose address and condition are set, follow a request. The job comes back as if it
+ * had been fetched, with `sent` 0; or as CANCELLED if the request fails or is taken back. Returns 0
+ * when the job can't follow, because the request has another condition. */
 int tseed_sharing_follow(tseed_sharing_t *sharing, tseed_shared_request_t *request,
                          tseed_job_t *leader);
 

@@ -6,13 +6,14 @@
  * its metatiles, while as many requests as usual are under way. So requests that hold each other up
  * at the upstream cost more, and the step that costs least makes most tiles in sum.
  *
- *      trial     begins at four metatiles and goes on in fours as long as that costs less. If it
- *                never does, one metatile is tried as well. A request that was under way when the
- *                step changed is not measured.
+ *      trial     begins with four metatiles and goes on with four times as many as long as those
+ *                cost less. If more never costs less, one metatile is tried as well. A request
+ *                that was under way when the step changed is not measured.
  *      chosen    the smallest step that costs nearly as little as the least
- *      again     a neighbour of the chosen step is tried once more if the trial is expected to lose
- *                little beside the time since it last lost, and sooner if times have changed. Each
- *                side waits for itself: the one below may be known to cost much.
+ *      again     a smaller or a larger step is tried again when its trial is expected to lose less
+ *                than a hundredth of the time that requests have taken since that side lost last,
+ *                or less than three hundredths if the cost of the chosen step has changed.
+ *                Each side has a time of its own: one side may cost much more than the other.
  *      cap       a request that fails halves the largest size. Enough good answers double it again,
  *                twice as many after each failure.
  *

@@ -26,9 +26,9 @@ tseed_sizing_t *tseed_sizing_create(const tseed_context_t *context, const tseed_
 void tseed_sizing_bound(tseed_sizing_t *sizing, const char *layer, int width, int height);
 
 /* Chooses for the request that begins with a free position of a run. `before` is the cell that its
- * tiles came from, {0, 0} if that is not known: unless the first trial is going on, the same is
- * asked for again, so that answers can be compared, if that does not cost twice as much as the
- * best. */
+ * tiles came from; {0, 0}: not known. That cell is asked for again, so that answers can be
+ * compared, except while the first trial goes on, or if the cell is too large by now or costs more
+ * than twice as much as the chosen step. */
 tseed_choice_t tseed_sizing_choose(tseed_sizing_t *sizing, const tseed_run_t *run, int64_t position,
                                    tseed_cell_shape_t before);
 

@@ -13,9 +13,8 @@
  *      unit         not said                        # UNIT a_bytes bytes
  *      end          nothing                         # EOF
  *
- * OpenMetrics allows for a sample `_created` of each counter. None is written: the start of the
- * counters is that of the first seeder after httpd's start, which is a metric of its own, and a
- * reader sees a restart by the fall of the numbers.
+ * OpenMetrics allows for a sample `_created` of each counter. None is written: all counters begin
+ * when httpd starts, and a reader sees a restart of httpd by the fall of the numbers.
  */
 #ifndef TSEED_EXPOSITION_H
 #define TSEED_EXPOSITION_H

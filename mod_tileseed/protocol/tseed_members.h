@@ -14,10 +14,10 @@
 
 #include <apr_pools.h>
 
-/* The known name that `name` is meant to be. Case, `-` and `_` do not count. The names may differ
- * in one letter if they have up to four letters, else in two; two neighbours that have changed
- * places count as one letter. NULL: `name` is far from all of them. `known` ends with NULL and does
- * not have `name` itself. */
+/* The known name that `name` is meant to be. Case, `-` and `_` do not count. A known name of up to
+ * four letters may differ in one letter, a longer one in two. A letter that was added or left out
+ * counts as one, and so do two neighbours that have changed places. NULL: `name` is far from all of
+ * them. `known` ends with NULL and does not have `name` itself. */
 const char *tseed_name_meant(const char *name, const char *const *known);
 
 /* Judges a member whose name is none of `known`. `part` is the member in which it stands, "" for

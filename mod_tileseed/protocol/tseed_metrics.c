@@ -3,8 +3,8 @@
 /* The document of the metrics: a table of families, and a function for each that writes its values.
  *
  * A family is named even when it has no value just now, so that every document names all of them.
- * A series whose count is 0 is left out where a layer has many of them; those that an alert waits
- * for are always there, because the first step of a series that begins at 1 is seen by nobody. */
+ * A series whose count is 0 is left out where a layer has many of them. A series that an alert
+ * waits for is always there: if the series began at 1, the alert would miss the first event. */
 #include "protocol/tseed_metrics.h"
 
 #include <apr_strings.h>

@@ -90,10 +90,10 @@ tseed_book_tileset_t *tseed_book_find(const tseed_book_t *book, uint64_t print);
 unsigned tseed_book_tilesets(const tseed_book_t *book);
 tseed_book_tileset_t *tseed_book_tileset(const tseed_book_t *book, unsigned number);
 
-/* Each finds the first tile set whose number is at least *number, sets *number to its number and
- * returns it, or NULL when there is none. To find the next one the caller adds 1 to *number. The
- * tile sets that each finds: not complete; not all pages loaded; with a row to be saved; with
- * shared files to be counted or swept; with files below `root` that were renamed away. */
+/* Each finds the first tile set of its kind whose number is *number or higher, sets *number to that
+ * number and returns the tile set. NULL: there is none. To go on the caller adds 1 to *number. The
+ * kinds: not complete; not all pages loaded; with a row to be saved; with shared files to be
+ * counted or swept; with files below `root` that were renamed away. */
 tseed_book_tileset_t *tseed_book_next_incomplete(const tseed_book_t *book, unsigned *number);
 tseed_book_tileset_t *tseed_book_next_unloaded(const tseed_book_t *book, unsigned *number);
 tseed_book_tileset_t *tseed_book_next_changed(const tseed_book_t *book, unsigned *number);
@@ -157,10 +157,10 @@ typedef struct {
     int64_t now;
 } tseed_writer_t;
 
-/* Books a change of a page; `writer` is NULL for a change that only removed. APR_EINVAL: the change
- * would leave less than nothing, or more than a page can hold. Then nothing is booked, the page is
- * in doubt, and the accounts are as if nothing had been charged. When the page was in doubt before,
- * the same happens and the call succeeds. */
+/* Books a change of a page; `writer` is NULL for a change that only removed. A change that would
+ * leave less than nothing, or more than a page can hold, is not booked: the page is in doubt then,
+ * the accounts are as if nothing had been charged, and the call returns APR_EINVAL. Of a page that
+ * was in doubt before no change is booked either, and the call succeeds. */
 apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
                               const tseed_page_t *page, const tseed_effect_t *change,
                               const tseed_writer_t *writer);
@@ -170,10 +170,10 @@ apr_status_t tseed_book_apply(tseed_book_t *book, tseed_book_tileset_t *booked,
 void tseed_book_count(tseed_effect_t *difference, tseed_book_t *book, tseed_book_tileset_t *booked,
                       const tseed_page_t *page, const tseed_effect_t *counted, int64_t oldest);
 
-/* Notes that a task has made so many tiles of a page again, none of them twice, and none of them
- * before `since`. A page is as old as its oldest tile: it becomes younger only when the book has
- * seen one task make all its tiles again, with none removed meanwhile. After a start of the seeder
- * the task begins anew with that. */
+/* Notes that a task has made `tiles` more tiles of a page again, none of them twice, and none of
+ * them before `since`. A page is as old as its oldest tile. So a page becomes younger only when the
+ * book has seen one task make all tiles of the page again, with none removed meanwhile. After a
+ * start of the seeder the book counts the task's tiles from 0 again. */
 void tseed_book_renew(tseed_book_t *book, tseed_book_tileset_t *booked, const tseed_page_t *page,
                       int64_t task, int64_t tiles, int64_t since);
 
@@ -278,19 +278,18 @@ void tseed_book_cells(tseed_cell_t *cells, const tseed_book_t *book,
                       int rows);
 
 /* Gives all pages in doubt, one a call, in no order; *cursor is 0 at first. The book may change
- * between calls; then a new page may be missed. Returns 0 behind the last page. A call looks at
- * *looks pages at most and takes those that it looked at from *looks. When it returns 0 and *looks
- * is 0, there may be more pages. */
+ * between calls; then a new page may be missed. A call looks at *looks pages at most, and lowers
+ * *looks by the pages that it has looked at. Returns 0 behind the last page, or when *looks is used
+ * up: then there may be more pages. */
 int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book, size_t *cursor,
                              size_t *looks);
 
-/* Chooses the pages that go first, of all that are charged to `account`: by LRU the least recently
- * used pages, by LFU the coldest ones and, among equals, the least recently used. Pages that
- * running tasks have written come behind those, and pages that jobs hold come last. These pages are
- * never chosen: pinned ones, those of a kept level, of a spared tile set or of one that is not
- * complete, and those without a file of their own, which would make no room. Fills at most `most`
- * victims (up to TSEED_VICTIMS_MAX), the first to go first, and returns how many. One pass over all
- * pages. */
+/* Chooses the pages of `account` that go first: by LRU the least recently used pages, by LFU the
+ * coldest pages and, among equals, the least recently used. Behind all these come pages that
+ * running tasks have written, and last come pages that jobs hold. Never chosen are pinned pages,
+ * pages of a kept level, pages of a tile set that is spared or not complete, and pages without a
+ * file of their own, which would make no room. Fills at most `most` victims (up to
+ * TSEED_VICTIMS_MAX), the first to go first, and returns how many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);

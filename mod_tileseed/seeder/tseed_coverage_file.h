@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* How a coverage comes from the seeder to a child: in a file without a name.
  *
- *      head     numbers (coverage_head_t), as long as they are in both builds
+ *      head     numbers (coverage_head_t); a build with another head refuses the file
  *      cells    row by row from the bottom
  *      names    of layer, grid set and format, NUL behind each
  *

@@ -5,8 +5,8 @@
  *
  * The helper changes no tile and no book: it writes packs into a hidden directory of the store root
  * and nothing else. The host that works reads each pack once and removes it. The helper has threads
- * of its own: one for the database, one that fetches, as many that cut as TileSeedWorkers says.
- * Main thread, except these.
+ * of its own: one for the database, one that fetches, and TileSeedWorkers threads that cut. The
+ * main thread calls all functions.
  */
 #ifndef TSEED_HELPER_H
 #define TSEED_HELPER_H

@@ -4,8 +4,8 @@
  * hosts have written into the state database, and writes the answers there (tseed_relay.h).
  *
  * To this host's seeder the intake is one more child that asks (tseed_miss.h). So requests of all
- * hosts for one metatile wait for one flight, and the upstream is asked once. A thread of its own
- * with a connection of its own does that. Main thread, except that thread.
+ * hosts for one metatile wait for one flight, and the upstream is asked once. The intake has a
+ * thread and a connection of its own. The main thread calls all functions.
  */
 #ifndef TSEED_INTAKE_H
 #define TSEED_INTAKE_H

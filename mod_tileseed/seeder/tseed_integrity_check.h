@@ -4,9 +4,9 @@
  * through, beside the work. The check takes as long as the disk needs, and nobody waits for it.
  *
  * A process of its own does the check. It is forked before the seeder opens the database. A thread
- * does not do: while a thread was looking, the main thread stood still in the database. The seeder
- * also meets damage while it uses the database; the check finds damage elsewhere. In both cases the
- * seeder replaces the file. Main thread only.
+ * would hold up the main thread: while the one looks through the database, the other waits for the
+ * database. The seeder also meets damage in what it reads itself; the check finds damage in all the
+ * rest. In both cases the seeder replaces the file. Main thread only.
  */
 #ifndef TSEED_INTEGRITY_CHECK_H
 #define TSEED_INTEGRITY_CHECK_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The lease. While this host stands by the main thread renews it. Once the role is ours a thread
- * does, so that nothing that keeps the main thread can end the lease: a large book, a slow file
- * system, a long transaction.
+/* The lease. While this host stands by the main thread renews the lease. Once the role is ours
+ * another thread renews the lease, so that nothing that keeps the main thread can end it: a large
+ * book, a slow file system, a long transaction.
  *
  * A network that swallows everything keeps whoever waits for the database: the main thread and the
- * thread that renews. So a third one, the guard, looks at the deadline, and ends the process when
- * the main thread does not. */
+ * thread that renews. So a third thread, the guard, looks at the deadline. When the deadline has
+ * passed and the main thread stays, the guard ends the process. */
 #include "seeder/tseed_lease.h"
 
 #include <apr_strings.h>

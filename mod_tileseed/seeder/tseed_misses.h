@@ -5,12 +5,12 @@
  * The background run of a tile set makes its missing tiles. Their metatiles go from CHECK to FETCH
  * to CUT like those of a seed, once for all requests that wait for the same metatile (a "flight").
  * While a task is at work on a metatile, requests wait for the task, and the metatile is not
- * fetched twice. A tile that can't be stored is handed to its requests all the same. If only room
- * lacked, the seeder tries once more to store the tile. If the upstream fails, the requests are
- * told at once, and their clients may try again. A request that comes too early for that is told
- * the same, and the upstream is not asked. If the seeder dies, the children ask the next seeder.
- * A tile below a metatile of one colour needs no upstream (usage/tseed_prune.h).
- * Main thread only.
+ * fetched twice. A tile that can't be stored is handed to its requests all the same. If room alone
+ * was lacking, the seeder tries once more to store the tile. If the upstream fails, the requests
+ * are told so at once, and when their clients may try again. A request that comes before that time
+ * gets the same answer, and the upstream is not asked. If the seeder dies, the children ask the
+ * next seeder. A tile below a metatile of one colour needs no upstream (usage/tseed_prune.h). Main
+ * thread only.
  */
 #ifndef TSEED_MISSES_H
 #define TSEED_MISSES_H

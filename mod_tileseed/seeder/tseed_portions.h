@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Portions: on the host that works they hand requests for metatiles to the hosts that stand by,
- * through the state database, and bring the tiles back that these have cut (tseed_helper.h).
+/* Portions: the host that works hands requests for metatiles to the hosts that stand by, through
+ * the state database, and gets the tiles that those hosts have cut (tseed_helper.h).
  *
  *      fetcher ──► portions ──► table portion ──► helper: fetch, cut
  *      fetcher ◄── portions ◄── table portion,  ◄── pack, below the layer's store root
@@ -9,8 +9,8 @@
  *
  * To the fetcher the other hosts are more connections of the upstream. This host alone decides what
  * is made, stores the tiles, and keeps books and quota. So a host that dies or stands still takes
- * nothing with it: what it had is asked for again. A thread of its own with a connection of its own
- * does that. Main thread, except where a comment says otherwise.
+ * nothing with it: its requests are sent again. The module has a thread and a connection of its
+ * own. Main thread, except where a comment says otherwise.
  */
 #ifndef TSEED_PORTIONS_H
 #define TSEED_PORTIONS_H

@@ -5,8 +5,9 @@
  *
  *      child ──► relay ──► table miss ──► intake (tseed_intake.h) ──► seeder of the other host
  *
- * A thread of its own with a connection of its own does that: nothing else has to wait for the
- * database. Who waits when the relay ends asks the next seeder. Main thread, except that thread.
+ * The relay has a thread and a connection of its own, so that nothing else waits for the database.
+ * A child that still waits when the relay ends asks the next seeder. The main thread calls all
+ * functions.
  */
 #ifndef TSEED_RELAY_H
 #define TSEED_RELAY_H

@@ -5,8 +5,8 @@
  * Tasks begin in the order of their ids, with three exceptions. A task waits for earlier truncates
  * of its tile set. If a layer has a paused task, tasks of other layers go first, because the next
  * task of that layer would probably be paused as well. Paused tasks take memory, so there are few.
- * A task that has an obstacle waits as long as this seeder lives, and holds up nobody: nor does a
- * truncate, whose tile set this host does not know.
+ * A task that has an obstacle waits as long as this seeder lives, and holds up nobody: this host
+ * does not know the tile set of such a truncate, so no task waits for the truncate.
  */
 #ifndef TSEED_TASK_QUEUE_H
 #define TSEED_TASK_QUEUE_H

@@ -188,15 +188,16 @@ void tseed_fetcher_remote_room(tseed_fetcher_t *fetcher, int hosts);
 int tseed_fetcher_has_help(tseed_fetcher_t *fetcher);
 
 /* Brings a transfer back from the remote. Any thread; returns at once.
- * is_done: the remote has set the results, but for is_other, content_type and, of a result that is
- * good, cause. The result is not CANCELLED. `ended` is
- * when the answer came, on this host's clock; `took` is what the other host measured. body may be
- * memory of an earlier use already.
- * Otherwise no host has carried it out. If a host has sent the request all the same, the remote has
- * added it to sent_in_vain. The results are cleared. The transfer waits for its turn again, behind
- * the others of its owner, and may go to the remote again, unless the remote has set portion to
- * NULL before this call. A transfer for which nobody waits (tseed_fetcher_orphan) comes back as
- * CANCELLED instead. */
+ *
+ * With is_done the remote has set the results, except is_other and content_type, and except cause
+ * if the result is good. The result is not CANCELLED. `ended` is when the answer came, on this
+ * host's clock; `took` is what the other host measured. body may be memory of an earlier use.
+ *
+ * Without is_done no host has carried out the transfer. The remote has added to sent_in_vain the
+ * requests that a host has sent all the same. The fetcher clears the results. The transfer waits
+ * for its turn again, behind the others of its owner, and may go to the remote again, unless the
+ * remote has set portion to NULL before this call. A transfer for which nobody waits
+ * (tseed_fetcher_orphan) comes back as CANCELLED instead. */
 void tseed_fetcher_return(tseed_fetcher_t *fetcher, tseed_transfer_t *transfer, int is_done);
 
 /* How an upstream is doing; all zero before it was asked for the first time. Any thread. */

@@ -4,10 +4,10 @@
  * out, and those that wait for their turn (source/tseed_turns.h).
  *
  * Ways. A transfer goes to a wire as soon as the pace's window allows one more request at once.
- * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h).
- * Transfers without a portion may wait in front of them. Those keep their places, and an owner that
- * goes past them keeps its turn for the wires. The pace's rate, quiet and circuit hold for both
- * ways in sum. The window holds for the wires; other hosts get some windows each
+ * While the window is full, transfers with a portion go to other hosts (source/tseed_remote.h),
+ * unless the pace has a rate. A transfer without a portion that waits in front keeps its place, and
+ * an owner whose transfer goes past it keeps its turn for the wires. The pace's quiet and circuit
+ * hold for both ways. The window holds for the wires; other hosts get some windows each
  * (source/tseed_remote.c). Probes go to wires only.
  *
  * Private to this room; the fetcher's thread only.

@@ -3,12 +3,12 @@
 /* The pace at which an upstream is asked: rate, Retry-After, concurrency and circuit. Arithmetic
  * over the clock of its caller, no I/O; one thread at a time.
  *
- *      rate      requests are `interval` apart; the pace catches up with one late request, never
- *                with two
+ *      rate      requests are `interval` apart; behind a late request one other may follow
+ *                sooner, never two
  *      quiet     nothing is sent before the end of Retry-After
  *      window    most requests at once, between 1 and `most` (AIMD, as in TCP): one more after a
  *                window of answers with the usual latency; half after an error, or when latency has
- *                risen; answers to requests that were sent before that do not halve it again
+ *                risen; answers to requests that were sent before the last halving do not count
  *      circuit   opens after TSEED_PACE_TRIP answers in a row that say the upstream is away; then
  *                one probe at a time is sent, with growing pauses; any other answer closes it
  */

@@ -2,8 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The remote transfers of a lane: those that other hosts carry out.
  *
- * The fetcher's remote has them and writes their results; this list only remembers them. It is
- * linked by `next_remote`, because `next` belongs to a letter by which a transfer comes back.
+ * The fetcher's remote has these transfers and writes their results; the list here only remembers
+ * them. `next_remote` links the list, because `next` is used when a transfer comes back as a
+ * letter.
  *
  * Private to this room; the fetcher's thread only.
  */

@@ -80,10 +80,11 @@ apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
                                const tseed_host_t *host, const tseed_fence_t *fence);
 
 /* Takes the role if nobody has it, or if the host that has it was silent until the end of its lease
- * and the margin. *taken says whether that is so; the registration has the role then, and else is
- * left alone. An earlier call may have taken the role although it failed: the answer to its commit
- * was lost. After a start of the database nobody takes a role for the length of a lease, because
- * nobody could renew one before. TSEED_EFENCED as above. */
+ * and for the margin. A host that drains takes none. *taken says whether this host has the role
+ * now; `registration` says so too, and else is left alone. A call that failed may have taken the
+ * role all the same: the answer to its commit was lost. For a lease and the margin after a start of
+ * the database no role is taken from a host, because no host could renew its lease before.
+ * TSEED_EFENCED as above. */
 apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
                               const tseed_host_t *host);
 

@@ -4,10 +4,10 @@
  *
  *      portion   giver, number, epoch, requests, results     a row holds some portions for one host
  *
- * The giver is the epoch of the host that gives a row, and that host numbers its rows: no two rows
- * ever have the same giver and number. `epoch` is that of the host that gets the row. A row is
- * nobody's when its giver works no longer. Portions and results are texts for the rooms above, a
- * line each; a text of more than 256 Ki characters is cut there. Statuses as in tseed_state.h. Any
+ * `giver` is the epoch of the host that gives a row, and that host numbers its rows: no two rows
+ * ever have the same giver and number. `epoch` is that of the host that gets the row. When the
+ * giver works no longer, nobody needs its rows. Portions and results are texts for the rooms above,
+ * a line each; at most 256 Ki characters of a text are read. Statuses as in tseed_state.h. Any
  * thread that has the handle; results live in the pool that a call takes.
  */
 #ifndef TSEED_PORTION_ROWS_H

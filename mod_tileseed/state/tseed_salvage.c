@@ -2,12 +2,13 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Salvage: copies the rows of a damaged database that can still be read.
  *
- * SQLite attaches the damaged file to the fresh one and copies rows by ranges of row numbers: they
- * need no index and never exceed the ids. A range that can't be read is halved, until only the
- * damaged rows are left. Each range is a transaction of its own, because within a transaction
- * SQLite refuses everything after the first damage. Only SQLite needs this, so the SQL here is
- * SQLite's. An earlier version may have written the damaged file: the columns that both versions
- * have are copied, and the others get the values that a migration gives them.
+ * SQLite attaches the damaged file to the fresh one. Tasks are copied by ranges of row numbers,
+ * which need no index and never exceed the ids. A range that can't be read is halved, until only
+ * the damaged rows are left. Any other table is copied whole or not at all. Each copy is a
+ * transaction of its own, because within a transaction SQLite refuses everything after the first
+ * damage. Only SQLite needs this, so the SQL here is SQLite's. An earlier version may have written
+ * the damaged file: the columns that both versions have are copied, and the others get the values
+ * that a migration gives them.
  */
 #include "state/tseed_salvage.h"
 

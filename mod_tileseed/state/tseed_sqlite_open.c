@@ -247,9 +247,10 @@ apr_status_t tseed_sqlite_raise_mark(tseed_database_t *db, int64_t id)
 /* ---- the dialect ---- */
 
 /* synchronous=FULL syncs the log at each commit. The driver waits for locks by itself, 16 times,
- * but not while it prepares a statement. The first statement of a connection reads the schema, and
- * at that time the process that opened the file first may be reading the log, for milliseconds.
- * SQLite's busy timeout is long enough for that; it is set before anything else reads the file. */
+ * but not while it prepares a statement. The first statement of a connection reads the schema. At
+ * that time the process that opened the file first may be reading the log, which takes
+ * milliseconds. SQLite's busy timeout outlasts them; it is set before anything else reads the
+ * file. */
 static const char *const session[] = {"PRAGMA busy_timeout = 100", "PRAGMA synchronous = FULL",
                                       NULL};
 static const char *const nothing[] = {NULL};

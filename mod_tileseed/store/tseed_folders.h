@@ -4,8 +4,8 @@
  *
  * An open descriptor saves the kernel the walk along the path for every tile, and saves a mkdir for
  * every directory that exists. Somebody else may remove a directory that is open here.
- * tseed_folders_find notices that by itself. After tseed_folders_make the first use of the
- * descriptor fails with ENOENT; then the caller forgets all folders and tries again.
+ * tseed_folders_find notices the removal. tseed_folders_make does not: then the first use of its
+ * descriptor fails with ENOENT, and the caller forgets all folders and tries again.
  *
  * The memory is the pool's of the view; its cleanup closes the descriptors.
  */

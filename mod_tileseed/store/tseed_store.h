@@ -51,11 +51,11 @@ const char *tseed_store_path(const tseed_tileset_t *tileset, int z, int64_t x, i
 /* Views of one tile set at a time, and so threads, are told apart by numbers below this. */
 #define TSEED_STORE_IDS 256
 
-/* Sets a name that temporary files of this process have and those of other programs have not: a
- * seeder of another httpd that writes into the same directories must not rename ours over its
- * tiles. At most TSEED_INSTANCE_LONGEST letters and digits; "" at first. A view takes the name when
- * it is opened. After a crash the name should be the same again, so that the files that the crash
- * has left are found. */
+/* Sets a name that stands in the names of this process's temporary files and tells them from those
+ * of other programs: the seeder of another httpd may write into the same directories, and must not
+ * rename our files over its tiles. At most TSEED_INSTANCE_LONGEST letters and digits; "" at first.
+ * A view takes the name when it is opened. The next process should have the same name, so that it
+ * finds the files that a crash has left. */
 #define TSEED_INSTANCE_LONGEST 16
 void tseed_store_instance_set(const char *instance);
 
@@ -160,11 +160,11 @@ typedef struct {
 apr_status_t tseed_store_remove(tseed_store_t *store, const tseed_range_t *range,
                                 const tseed_visitor_t *visitor, const tseed_stop_t *stop);
 
-/* Counts the tiles of a range on disk: names, and the files that belong to them. *oldest: when the
- * oldest of these files was written by its own date, seconds since 1970; INT64_MAX: there is no
- * tile. A uniform tile is as old as the file that it shares. NULL: not wanted. `drop_leftovers`:
- * also discards all unfinished files in the directories that it reads, and notes those that stay
- * for tseed_store_unremoved_take; no other thread may write there then. */
+/* Counts the tiles of a range on disk: names, and the files that belong to them. *oldest becomes
+ * the modification time of the oldest of these files, in seconds since 1970; INT64_MAX: there is no
+ * tile. `oldest` may be NULL. A uniform tile is as old as the file that it shares.
+ * `drop_leftovers`: also discards all unfinished files in the directories that it reads, and notes
+ * those that stay for tseed_store_unremoved_take; no other thread may write there then. */
 apr_status_t tseed_store_count(tseed_effect_t *sum, int64_t *oldest, tseed_store_t *store,
                                const tseed_range_t *range, int drop_leftovers);
 
@@ -181,12 +181,13 @@ apr_status_t tseed_store_walk(tseed_store_t *store, int first, int last,
                               const tseed_visitor_t *visitor, const tseed_stop_t *stop);
 
 /* Takes all tiles of a range out of sight at once: renames the directory of their level away, so
- * that tseed_store_purge can remove it. `remnant` says whose tiles they are and how much of them is
- * booked; the call adds how many there were. The remnant becomes the directory's name. Meanwhile
- * nobody puts or removes tiles of the range; all other work in the process may go on. Success when
- * there is nothing. APR_ENOTIMPL: nothing changed, remove the tiles instead. The layout has no such
- * directory, or the directory can't be renamed, or it has something else in it (tiles outside of
- * the range, other formats, other people's files, links), or got something meanwhile. */
+ * that tseed_store_purge can remove it. The new name is the remnant: the caller fills in whose
+ * tiles they are and how much of them is booked, the call fills in the level and the number of
+ * tiles. Nobody may put or remove tiles of the range meanwhile; all other work in the process may
+ * go on. Succeeds when there is nothing. APR_ENOTIMPL: nothing has changed, remove the tiles
+ * instead. Either the layout has no such directory, or the directory can't be renamed, or it has or
+ * got something else in it (tiles outside of the range, other formats, other people's files,
+ * links). */
 apr_status_t tseed_store_detach(tseed_remnant_t *remnant, tseed_store_t *store,
                                 const tseed_range_t *range, const tseed_stop_t *stop);
 

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Watches: whether somebody gives a tile a name below a directory while a thread reads it.
  *
- * Tile sets share directories: formats, parameters, layers whose templates begin alike. So a watch
- * identifies the directory by its inode, whichever store root and path leads there. While there is
- * no watch, putting a tile costs nothing more.
+ * Tile sets may share a directory: those of other formats or parameters, and those of layers whose
+ * templates begin alike. So a watch identifies the directory by its inode, whichever store root and
+ * path leads there. While there is no watch, putting a tile costs nothing more.
  *
  * The lock of names (tseed_names.h) guards all watches. For the files of this room.
  *

@@ -54,10 +54,9 @@ typedef struct tseed_gridset_t {
  * extents and resolutions; NULL for any other name. Static storage, any thread. */
 const tseed_gridset_t *tseed_gridset_builtin(const char *name);
 
-/* For `TileSeedLevels N`: fills levels and resolution[]. Level 0 is the coarsest at which the
- * extent's shorter side (counted in tiles) is exactly one tile; each further level halves the
- * resolution. Needs extent and tile size. tseed_gridset_finish says what is wrong with them, or
- * with N. */
+/* For `TileSeedLevels N`: fills levels and resolution[]. At level 0 the extent's shorter side
+ * (counted in tiles) is exactly one tile; each further level halves the resolution. Needs extent
+ * and tile size. tseed_gridset_finish says what is wrong with extent, tile size or N. */
 void tseed_gridset_levels(tseed_gridset_t *gridset, int levels);
 
 /* Resolution of a scale denominator: OGC's 0.28 mm pixel, WMTS 1.0.0 (OGC 07-057r7) 6.1. */
@@ -68,10 +67,10 @@ double tseed_gridset_resolution_of_scale(const tseed_gridset_t *gridset, double 
  * leaves a part of the extent without tiles, or more than 2^63-1 tiles in all. */
 const char *tseed_gridset_finish(tseed_gridset_t *gridset, apr_pool_t *pool);
 
-/* How far an edge may be off a tile's edge and still count as lying on it, as a part of a tile.
- * tseed_gridset_finish and tseed_range_of use it when they count tiles. It is a millionth, or more
- * where tiles of `side` units are so small that the rounding of coordinates between `low` and
- * `high` exceeds a millionth of a tile. */
+/* The slack, as a part of a tile: an edge that is off a tile's edge by no more counts as lying on
+ * the tile's edge. tseed_gridset_finish and tseed_range_of use it when they count tiles. It is a
+ * millionth plus the rounding of coordinates between `low` and `high`, which is much where tiles of
+ * `side` units are small; a tenth at most. */
 double tseed_gridset_slack(double low, double high, double side);
 
 /* Whether two EPSG codes name one system: equal, or both among 900913, 3857, 102100, 102113. */

@@ -3,8 +3,8 @@
 /* Positions: a level is numbered in rows of blocks, blocks, rows of metatiles, metatiles.
  *
  * Two things precede a block in its level: whole rows of blocks, as wide as the level's range, and
- * the blocks of its own row, as high as itself. So both directions need only the spans below and no
- * list of blocks.
+ * the blocks before it in its row, which are as high as the block. So both directions of the
+ * arithmetic need only spans of metatiles, and no list of blocks.
  */
 #include "tiling/tseed_positions.h"
 

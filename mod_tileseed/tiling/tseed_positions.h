@@ -4,11 +4,11 @@
  *
  * The sequence goes level by level from the lowest zoom on. Derived levels come behind all others,
  * from the highest zoom down: their tiles are made of the tiles of the level before them in the
- * sequence. A level goes by blocks of about
- * 32 x 32 tiles, row by row from the bottom-left. A block goes by metatiles, row by row. So
- * neighbours in the sequence are neighbours on disk and in the book of the quota, whose pages have
- * 32 x 32 tiles too. Metatiles and blocks are aligned to the grid, not to the task, so that two
- * tasks always agree where a metatile begins. The range of the task cuts the blocks at its edges:
+ * sequence. Within a level the sequence goes block by block (about 32 x 32 tiles), and within a
+ * block metatile by metatile, both row by row from the bottom-left. So neighbours in the sequence
+ * are neighbours on disk and in the book of the quota, whose pages have 32 x 32 tiles too.
+ * Metatiles and blocks are aligned to the grid, not to the task, so that two tasks always agree
+ * where a metatile begins. The range of the task cuts the blocks at its edges:
  *
  *      +--+-----+---+
  *      | 6|  7  | 8 |     the first and last block of each axis may be narrower

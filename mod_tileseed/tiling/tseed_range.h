@@ -52,9 +52,9 @@ int tseed_bounds_in_degrees(const tseed_bounds_t *box, const tseed_bounds_t *ext
 int tseed_tile_of_bounds(tseed_tile_t *tile, const tseed_gridset_t *gridset,
                          const tseed_bounds_t *bounds);
 
-/* Whether the lowest rows of the levels first..last begin at one y, so that clients that know a
- * single origin can count from it. They do not where a top-left origin lets the bottom rows hang
- * out of the extent by various lengths. */
+/* Whether the lowest rows of the levels first..last begin at one y. Clients that know a single
+ * origin need that. With a top-left origin the bottom rows may hang out of the extent by various
+ * lengths, and then begin at several y. */
 int tseed_range_has_one_origin(const tseed_gridset_t *gridset, int first, int last);
 
 #endif

@@ -192,8 +192,9 @@ static void swept(tseed_count_t *count, tseed_job_t *job)
 /* Begins the recount: pages that an earlier seeder was at work in are counted before any tile is
  * written, and their unfinished files are removed. There may be any number of such pages, so the
  * search goes through the book once, a few pages at a time. Shared files have no marks: they are
- * counted tile set by tile set, and first where a job is about to write. Levels that were being
- * truncated are not recounted first, because they hold less than the book has. */
+ * counted tile set by tile set, and first where a job is about to write. The recount leaves out
+ * levels that were being truncated: the disk has less there than the book, so no limit is exceeded
+ * meanwhile. */
 void tseed_count_recount(tseed_count_t *count)
 {
     count->uses.marks->is_recounting = 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The name of a directory has a hash, and parameters do not follow from a hash. So the hashes of
- * known parameters are compared with it. These are the parameters that the layer's filters list,
- * and those of the layer's tile sets in the book, which a regex may have let through. GeoWebCache
- * leaves a file that has other parameters. Tile sets that are found are entered and walked like
- * every new tile set. */
+/* The name of a directory has a hash, and parameters do not follow from a hash. So the hash is
+ * compared with the hashes of known parameters: those that the layer's filters list, and those of
+ * the layer's tile sets in the book, which a regex may have let through. For a hash of other
+ * parameters there may be a file of GeoWebCache that has the parameters. Tile sets that are found
+ * are entered and walked like every new tile set. */
 #include "upkeep/tseed_discover.h"
 
 #include <apr_strings.h>

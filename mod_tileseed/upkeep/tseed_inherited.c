@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The name of a directory that was renamed away says which level of which tile set it was. In the
- * database the truncate of that level is unfinished. One transaction brings both together, as the
- * dead seeder would have done. Nothing is purged before. */
+/* A seeder may die after it has renamed a level away and before it has recorded that: the database
+ * has the truncate of that level as unfinished. The name of the directory says which level of which
+ * tile set it was. One transaction records the renaming as the dead seeder would have done. Nothing
+ * is purged before. */
 #include "upkeep/tseed_inherited.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* A reconcile puts all pages in doubt. The pages are counted in the background. A job that is to
- * write before that has its own pages counted first. Tile sets that the book does not know are
- * looked for first, and lapsed tile sets whose directory is gone are forgotten. Then each tile set
- * is walked for tiles that the book does not know, and its shared files are counted. Meanwhile the
- * limits hold by what is booked.
+ * write to a page which is not counted yet has that page counted first. Tile sets that the book
+ * does not know are looked for first, and lapsed tile sets whose store root is gone are forgotten.
+ * Then each tile set is walked for tiles that the book does not know, and its shared files are
+ * counted. Meanwhile the limits hold by what is booked.
  *
  * The request is a note of the database; the status says which request was carried out. A seeder
  * that finds another request there begins a reconcile. A seeder that finds an unfinished reconcile

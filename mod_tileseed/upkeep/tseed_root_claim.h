@@ -6,9 +6,9 @@
 
 #include "quota/tseed_cleaner.h"
 
-/* Warns of roots of the cleaner in which another httpd's seeder works as well, now and later.
- * `is_fleet`: hosts share the database, and one that worked before may seem to work for a while.
- * Main thread, once. */
+/* Begins to watch the roots of the cleaner, and warns when another httpd's seeder works in one of
+ * them. `is_fleet`: hosts share the database; a host that worked before may then seem to be at work
+ * for some minutes more. Main thread, once. */
 void tseed_root_claim_begin(const tseed_cleaner_t *cleaner, int is_fleet);
 
 #endif

@@ -399,9 +399,9 @@ static apr_status_t save_changed(tseed_cache_t *cache)
     return rv;
 }
 
-/* Writes the whole book into a database that is in the place of ours. That database has nothing of
- * the book, or nothing reliable. Each tile set is added before any page, because pages are saved
- * under the number of their tile set. */
+/* Begins to write the whole book into a database that is in the place of ours, and has nothing of
+ * the book, or nothing reliable. Adds all tile sets, because pages are saved under the number of
+ * their tile set. The book then gives all its pages to be saved. */
 static apr_status_t save_anew(tseed_cache_t *cache)
 {
     tseed_book_tileset_t *booked;

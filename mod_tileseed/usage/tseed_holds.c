@@ -131,9 +131,9 @@ static uint64_t marked_by_others(const tseed_holds_t *holds, const tseed_book_ti
     return levels;
 }
 
-/* Takes away marks of levels that have served. A page may be in doubt by the mark of its level
- * alone, so all marks stay while the tile set has a page in doubt. The mark of a level stays while
- * a job other than `job` (may be NULL) is at work in the level. */
+/* Takes away the marks of levels in which no job is at work any more, apart from `job` (may be
+ * NULL). A page may be in doubt by the mark of its level alone, so all marks stay while the tile
+ * set has a page in doubt. */
 static void unmark(tseed_holds_t *holds, tseed_book_tileset_t *booked, const tseed_job_t *job)
 {
     uint64_t levels = booked->in_doubt == 0 ? booked->record.doubtful : 0;

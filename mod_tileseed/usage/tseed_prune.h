@@ -3,11 +3,12 @@
 /* Pruning: what lies below metatiles of one colour is not fetched (TileSeedPrune). Main thread
  * only.
  *
- *      a CUT comes back     ──► a finding: one colour, and how many levels above are of it too
+ *      a CUT comes back     ──► a finding: one colour, and how many levels above have it too
  *      a run asks what next ──► positions below findings that prune are passed, and counted
- *      a look               ──► some of them are fetched all the same; a wrong one becomes a hole
- *      a request waits      ──► the colour of its tile, if a finding prunes it
- *      a truncate           ──► findings are forgotten where it removes
+ *      a look               ──► a pruned metatile is fetched all the same; if of another colour, it
+ *                               becomes a hole
+ *      a request waits      ──► the colour of its tile, if a finding prunes the tile
+ *      a truncate           ──► findings in its area, or above, are forgotten
  */
 #ifndef TSEED_PRUNE_H
 #define TSEED_PRUNE_H
@@ -54,9 +55,9 @@ void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job);
 int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
                              const tseed_task_t *truncate);
 
-/* Whether there is something to save. Write writes it into the open transaction, behind the changes
- * of the book, and fails when the database does: then all is written again the next time. Saved
- * notes that the transaction is committed. */
+/* has_changes: whether there is something to save. write: writes the changes into the open
+ * transaction, behind those of the book; fails when the database does, and then the next call
+ * writes them all again. saved: notes that the transaction is committed. */
 int tseed_prune_has_changes(const tseed_prune_t *prune);
 apr_status_t tseed_prune_write(const tseed_prune_t *prune);
 void tseed_prune_saved(const tseed_prune_t *prune);

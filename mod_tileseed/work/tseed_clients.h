@@ -3,7 +3,7 @@
 /* Job clients: modules that have work done by the seeder. HTTP clients are something else.
  *
  * The loop, the stages and the dispatch know a client by this record alone. A module embeds its
- * record and enters the record when the module is made. A job points to the record of its client.
+ * record; who makes the modules enters their records. A job points to the record of its client.
  * Clients are fed in the order in which they were entered. Main thread only.
  */
 #ifndef TSEED_CLIENTS_H

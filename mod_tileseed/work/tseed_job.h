@@ -7,7 +7,7 @@
  *      seed      CHECK (worker) -> FETCH (fetcher) -> CUT (worker)
  *                CHECK: all tiles are there, and the job is done
  *      reseed                      FETCH           -> CUT
- *                CUT: the answer is a digest only and tiles lack -> FETCH
+ *                CUT: the answer is unchanged, has no body, and tiles are missing -> FETCH
  *      miss      CHECK -> FETCH -> CUT, as a seed's; CUT again when room has come
  *      all these FETCH: the answer is no picture -> FETCH after a while, or given up
  *                CUT: the store or the quota refuses -> CUT after a while

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Jobs that derive. Pictures are made of the tiles as they were stored. A lossy tile is decoded and
- * encoded once a level. A mean of four has a quarter of their noise where that is independent, so
- * little adds up from level to level. The alternative, to keep decoded pixels, would need the
- * memory of a whole level. */
+ * encoded once a level. If the errors of four pixels are independent, their mean has a quarter of
+ * the mean squared error, so little adds up from level to level. The alternative, to keep decoded
+ * pixels, would need the memory of a whole level. */
 #include "work/tseed_job_derive.h"
 
 #include <errno.h>
