@@ -17,6 +17,8 @@
 #include "store/tseed_store_view.h"
 #include "store/tseed_watch.h"
 
+#define STALE_MAX 16 /* answers that a handle is stale, one after the other */
+
 /* Looking */
 
 static int same_folder(const tseed_tile_file_t *a, const tseed_tile_file_t *b)
@@ -188,12 +190,16 @@ static int is_gone(int folder, const char *name)
 }
 
 /* The inode of a file; 0: it can't be opened. To open a file makes NFS ask its server, where a
- * status may be seconds old. */
+ * status may be seconds old. A handle that the client remembers may be stale; then the client
+ * forgets the handle, and the next call finds the file. */
 static ino_t inode_of(int folder, const char *name)
 {
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st = {.st_ino = 0};
+    int fd, attempts = 0;
 
+    do {
+        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    } while (fd < 0 && errno == ESTALE && ++attempts < STALE_MAX);
     if (fd >= 0) {
         if (fstat(fd, &st) != 0) {
             st.st_ino = 0;
