@@ -44,11 +44,14 @@ def waits(httpd, number, words):
 
 
 def hand_over(fleet, leaver, taker):
-    """The second host works instead of the first one."""
-    assert put_state(taker, leaver.name, 'draining').status == 200
+    """The second host works instead of the first one, and none of the others does."""
+    others = [host for host in fleet.hosts if host not in (leaver, taker)] + [leaver]
+    for host in others:
+        assert put_state(taker, host.name, 'draining').status == 200
     fleet.works(taker)
     fleet.stands_by(leaver)
-    assert put_state(taker, leaver.name, 'active').status == 200
+    for host in others:
+        assert put_state(taker, host.name, 'active').status == 200
 
 
 def test_task_of_a_layer_that_the_host_that_works_lacks(hosts):
