@@ -142,10 +142,10 @@ apr_status_t tseed_exchange_give(tseed_exchange_t *exchange)
 /* ---- taking back ---- */
 
 void tseed_exchange_add_row(apr_array_header_t *rows, const tseed_exchange_t *exchange,
-                            int64_t number)
+                            int64_t epoch, int64_t number)
 {
     *(tseed_portion_row_t *)apr_array_push(rows) =
-        (tseed_portion_row_t){.giver = exchange->giver, .number = number};
+        (tseed_portion_row_t){.giver = exchange->giver, .epoch = epoch, .number = number};
 }
 
 typedef struct {
@@ -173,7 +173,7 @@ void tseed_exchange_take_back(tseed_exchange_t *exchange, apr_array_header_t *ro
 
     while ((errand = tseed_errands_take(exchange->errands, is_lost, &look))) {
         if (errand->epoch) {
-            tseed_exchange_add_row(rows, exchange, errand->number);
+            tseed_exchange_add_row(rows, exchange, errand->epoch, errand->number);
         }
         if (errand->epoch && look.now > errand->until) {
             tseed_portion_hosts_shun(exchange->hosts, errand->epoch,
@@ -207,7 +207,7 @@ static void withdraw_recalled(tseed_exchange_t *exchange, apr_array_header_t *ro
     tseed_errand_t *errand;
 
     while ((errand = tseed_errands_take(exchange->errands, is_of_recalled_row, NULL))) {
-        tseed_exchange_add_row(rows, exchange, errand->number);
+        tseed_exchange_add_row(rows, exchange, errand->epoch, errand->number);
         return_errand(exchange, errand, 0);
     }
 }
@@ -408,7 +408,7 @@ apr_status_t tseed_exchange_collect(tseed_exchange_t *exchange)
         const tseed_portion_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_portion_row_t);
 
         if (bring_row(exchange, row)) {
-            tseed_exchange_add_row(ended, exchange, row->number);
+            tseed_exchange_add_row(ended, exchange, row->epoch, row->number);
         }
     }
     tseed_exchange_take_back(exchange, ended);

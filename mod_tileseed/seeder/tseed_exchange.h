@@ -35,8 +35,8 @@ apr_status_t tseed_exchange_collect(tseed_exchange_t *exchange);
  * the rows that are nobody's then to `rows` (tseed_portion_row_t). */
 void tseed_exchange_take_back(tseed_exchange_t *exchange, apr_array_header_t *rows);
 
-/* Adds a row of this host, as one that is to be deleted. */
+/* Adds a row that this host has given to the host of an epoch, as one that is to be deleted. */
 void tseed_exchange_add_row(apr_array_header_t *rows, const tseed_exchange_t *exchange,
-                            int64_t number);
+                            int64_t epoch, int64_t number);
 
 #endif

@@ -323,6 +323,7 @@ static apr_status_t tell_rows(tseed_helper_t *helper)
         if (row->is_wanted && is_finished) {
             *(tseed_portion_row_t *)apr_array_push(rows) =
                 (tseed_portion_row_t){.giver = row->giver,
+                                      .epoch = helper->epoch,
                                       .number = row->number,
                                       .results = results_of(row, helper->scratch)};
         }

@@ -72,10 +72,10 @@ static apr_status_t clean_rows(tseed_portions_t *portions)
     }
     old = apr_array_make(portions->exchange.scratch, 4, sizeof(tseed_portion_row_t));
     for (int i = 0; i < rows->nelts; i++) {
-        const int64_t number = APR_ARRAY_IDX(rows, i, tseed_portion_row_t).number;
+        const tseed_portion_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_portion_row_t);
 
-        if (tseed_errands_lines(&portions->errands, number) == 0) {
-            tseed_exchange_add_row(old, &portions->exchange, number);
+        if (tseed_errands_lines(&portions->errands, row->number) == 0) {
+            tseed_exchange_add_row(old, &portions->exchange, row->epoch, row->number);
         }
     }
     return tseed_portion_rows_delete(portions->exchange.state, old);

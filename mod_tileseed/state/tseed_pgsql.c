@@ -193,8 +193,8 @@ static const char *const migrates[] = {
     TSEED_TERMINATE("id IN (SELECT id FROM task WHERE " which " ORDER BY id FOR UPDATE)")
 
 #define DELETE_PORTIONS(which)                                                                     \
-    "DELETE FROM portion WHERE (giver, number) IN (SELECT giver, number FROM portion WHERE " which \
-    " FOR UPDATE SKIP LOCKED)"
+    "DELETE FROM portion WHERE (giver, epoch, number) IN"                                          \
+    " (SELECT giver, epoch, number FROM portion WHERE " which " FOR UPDATE SKIP LOCKED)"
 
 /* Statements that lock what SQLite's only writer has to itself. */
 static const char *const statements[TSEED_SQL_COUNT] = {

@@ -28,9 +28,9 @@ static apr_status_t finish(tseed_database_t *db, void *data)
 {
     tseed_portion_row_t *row = data;
     int count = 0;
-    apr_status_t rv =
-        tseed_database_change(db, &count, TSEED_SQL_PORTION_FINISH,
-                              (const void *[]){row->results, &row->giver, &row->number});
+    apr_status_t rv = tseed_database_change(
+        db, &count, TSEED_SQL_PORTION_FINISH,
+        (const void *[]){row->results, &row->giver, &row->epoch, &row->number});
 
     row->is_gone = count == 0;
     return rv;
@@ -46,7 +46,7 @@ static apr_status_t delete_one(tseed_database_t *db, void *data)
     tseed_portion_row_t *row = data;
 
     return tseed_database_change(db, NULL, TSEED_SQL_PORTION_DELETE,
-                                 (const void *[]){&row->giver, &row->number});
+                                 (const void *[]){&row->giver, &row->epoch, &row->number});
 }
 
 apr_status_t tseed_portion_rows_delete(tseed_state_t *state, const apr_array_header_t *rows)

@@ -298,9 +298,25 @@ static const char *const version_16[] = {
     NULL,
 };
 
+/* Each host looks all the time for its rows of the giver that works. Many more rows are deleted and
+ * still in the table, and PostgreSQL knows nothing of the table at first: only a key with both
+ * epochs keeps it from reading all of them. Requests of rows that are lost are sent again. */
+static const char *const version_17[] = {
+    "DROP TABLE portion",
+    "CREATE TABLE portion ("
+    " giver BIGINT NOT NULL,"
+    " number BIGINT NOT NULL,"
+    " epoch BIGINT NOT NULL,"
+    " requests TEXT NOT NULL,"
+    " results TEXT NOT NULL DEFAULT '',"
+    " PRIMARY KEY (giver, epoch, number))",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
-    version_1, version_2,  version_3,  version_4,  version_5,  version_6,  version_7, version_8,
-    version_9, version_10, version_11, version_12, version_13, version_14, version_15, version_16};
+    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
+    version_7,  version_8,  version_9,  version_10, version_11, version_12,
+    version_13, version_14, version_15, version_16, version_17};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

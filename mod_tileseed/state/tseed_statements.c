@@ -232,9 +232,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                                 " (SELECT epoch FROM host WHERE until > %lld)",
     [TSEED_SQL_PORTION_ADD] =
         "INSERT INTO portion (giver, number, epoch, requests) VALUES (%lld, %lld, %lld, %s)"
-        " ON CONFLICT (giver, number) DO NOTHING",
-    [TSEED_SQL_PORTION_FINISH] =
-        "UPDATE portion SET results = %s WHERE giver = %lld AND number = %lld",
+        " ON CONFLICT (giver, epoch, number) DO NOTHING",
+    [TSEED_SQL_PORTION_FINISH] = "UPDATE portion SET results = %s WHERE " TSEED_PORTION_ONE,
     [TSEED_SQL_PORTION_DELETE] = "DELETE FROM portion WHERE " TSEED_PORTION_ONE,
     [TSEED_SQL_PORTIONS_LEAVE] = "DELETE FROM portion WHERE " TSEED_PORTIONS_OWN,
     [TSEED_SQL_PORTIONS_FORGET] = "DELETE FROM portion WHERE " TSEED_PORTIONS_OLD,
@@ -245,7 +244,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " ORDER BY number",
     [TSEED_SQL_PORTIONS_FINISHED] =
         "SELECT giver, number, epoch, '', substr(results, 1, 262144) FROM portion"
-        " WHERE giver = %lld AND results <> '' ORDER BY number",
+        " WHERE giver = %lld AND results <> '' ORDER BY epoch, number",
     [TSEED_SQL_PORTIONS_OF] =
         "SELECT giver, number, epoch, '', '' FROM portion WHERE giver = %lld ORDER BY number",
     [TSEED_SQL_PORTION_HOSTS] = "SELECT epoch, name FROM host WHERE name <> %s AND epoch > 0"

@@ -33,7 +33,7 @@
 #define TSEED_MISS_ANSWER                                                                          \
     "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
 
-#define TSEED_PORTION_ONE  "giver = %lld AND number = %lld"
+#define TSEED_PORTION_ONE  "giver = %lld AND epoch = %lld AND number = %lld"
 #define TSEED_PORTIONS_OWN "giver = %lld"
 #define TSEED_PORTIONS_OLD "giver NOT IN (SELECT epoch FROM role WHERE name = 'seeder')"
 
