@@ -115,7 +115,7 @@ class Run:
         self.books = Books(self.hosts)
         self.config = (REST + TILES + layers(self.source.url, names) +
                        f'TileSeedThreads {THREADS}\n'
-                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 50\n'
+                       f'TileSeedHangTimeout {self.HANG_SECONDS}s\nMaxConnectionsPerChild 20\n'
                        'LogLevel tileseed:debug\n<IfModule mpm_event_module>\n'
                        'LogLevel tileseed:debug mpm_event:debug\n'        # when children retire
                        '</IfModule>\n').replace('@ROOT@/cache', str(cache))
