@@ -43,10 +43,10 @@ tseed_portion_hosts_t *tseed_portion_hosts_create(apr_pool_t *pool)
     return hosts;
 }
 
-static host_t *host_of(const tseed_portion_hosts_t *hosts, int64_t epoch)
+static host_t *find(const apr_array_header_t *list, int64_t epoch)
 {
-    for (int i = 0; i < hosts->list->nelts; i++) {
-        host_t *host = &APR_ARRAY_IDX(hosts->list, i, host_t);
+    for (int i = 0; i < list->nelts; i++) {
+        host_t *host = &APR_ARRAY_IDX(list, i, host_t);
 
         if (host->epoch == epoch) {
             return host;
@@ -55,12 +55,42 @@ static host_t *host_of(const tseed_portion_hosts_t *hosts, int64_t epoch)
     return NULL;
 }
 
+static host_t *host_of(const tseed_portion_hosts_t *hosts, int64_t epoch)
+{
+    return find(hosts->list, epoch);
+}
+
 static int is_open(const host_t *host)
 {
     return !host->shunned_until;
 }
 
 /* ---- looking ---- */
+
+static void tell_gone(const apr_array_header_t *before, const apr_array_header_t *now)
+{
+    for (int i = 0; i < before->nelts; i++) {
+        const host_t *host = &APR_ARRAY_IDX(before, i, host_t);
+
+        if (!find(now, host->epoch)) {
+            tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                      "TS0093: host '%s' stands by no longer: it was stopped, it drains, or it has "
+                      "not renewed its lease",
+                      host->name);
+        }
+    }
+}
+
+static void tell_new(const apr_array_header_t *before, const apr_array_header_t *now)
+{
+    for (int i = 0; i < now->nelts; i++) {
+        const host_t *host = &APR_ARRAY_IDX(now, i, host_t);
+
+        if (!find(before, host->epoch)) {
+            tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0094: host '%s' stands by", host->name);
+        }
+    }
+}
 
 static void take(tseed_portion_hosts_t *hosts, const apr_array_header_t *found)
 {
@@ -81,6 +111,8 @@ static void take(tseed_portion_hosts_t *hosts, const apr_array_header_t *found)
             host->shunned_until = before->shunned_until > now ? before->shunned_until : 0;
         }
     }
+    tell_gone(hosts->list, list);
+    tell_new(hosts->list, list);
     apr_pool_destroy(hosts->list_pool);
     hosts->list_pool = pool;
     hosts->list = list;

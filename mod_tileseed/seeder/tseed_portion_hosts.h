@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The hosts that stand by, as the host that works sees them: which of them get portions. A host
  * that does not carry them out is shunned for a while: it keeps what it has in hand, and gets no
- * more. The error log says why (TS0089). One thread.
+ * more. The error log says why (TS0089), and who comes and goes. One thread.
  */
 #ifndef TSEED_PORTION_HOSTS_H
 #define TSEED_PORTION_HOSTS_H

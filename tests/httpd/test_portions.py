@@ -100,6 +100,8 @@ def test_helper_that_dies(fleet, upstream):
     wait_until(lambda: packs(fleet), what='a pack', longest=0.01)
     fleet.kill(other)
     check(fleet, one, number)
+    for words in ("TS0094: host 'web2' stands by", "TS0093: host 'web2' stands by no longer"):
+        wait_until(lambda words=words: words in one.error_log(), what=words)
 
 
 def test_helper_that_stands_still(fleet, upstream):
