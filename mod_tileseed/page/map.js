@@ -109,7 +109,6 @@ function choose(words, query) {
   return {layer, set, format, parameters};
 }
 
-/** The tile set's entry in usage.json. */
 const entry_of = (usage, {layer, set, format, parameters}) => usage.layers
   .flatMap(({tilesets}) => tilesets).find((one) => one.layer === layer.name && one.configured &&
     one.gridSetId === set.gridSetId && one.format === format.format &&
@@ -254,7 +253,6 @@ function make_form(layer, set, format, parameters, drawn) {
   };
 }
 
-// ---- the view ----
 
 /** The choices above the map; each leads to an address. */
 function choices({layer, set, format, parameters}, query) {

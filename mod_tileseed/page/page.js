@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // The operators' page: what all views share.
 //
-// Names, reasons and causes come from others. They become text nodes, never markup.
+// What comes from others becomes text nodes, never markup.
 
 // ---- nodes ----
 
@@ -243,7 +243,7 @@ export const field = (label, control) =>
 // ---- the server's state ----
 
 export const page = {};
-const rates = [];   // of the last ten minutes
+const rates = [];
 let states = new Map(), heard = 0, failures = 0, trouble = '', timer, turning, again;
 
 /** What the reader may do with a layer, or with the server, as layers.json says. */

@@ -93,7 +93,6 @@ export function make_map(grid, hooks) {
     get height() {
       return height;
     },
-    /** What is seen. */
     view: () => [x - width * resolution / 2, y - height * resolution / 2,
       x + width * resolution / 2, y + height * resolution / 2],
     /** Bounds in pixels: [left, top, width, height]. */

@@ -9,13 +9,9 @@ import {attempt, badge, bar, bytes, confirmed, count, duration, facts, field, h,
 const may_change = ({type, layer}) => may(type === 'truncate' ? 'truncate' : 'seed', layer);
 
 function state_badge({state, reason, tilesFailed}) {
-  const [word, kind] = {
-    PENDING: ['pending', 'idle'],
-    RUNNING: reason ? ['waiting', 'warn'] : ['running', 'work'],
-    DONE: ['done', tilesFailed ? 'warn' : 'good'],
-    ABORTED: ['aborted', 'bad'],
-  }[state] ?? [state, 'idle'];
-  return badge(word, kind);
+  const waits = state === 'RUNNING' && reason;
+  return badge(waits ? 'waiting' : state.toLowerCase(), waits ? 'warn'
+    : {RUNNING: 'work', DONE: tilesFailed ? 'warn' : 'good', ABORTED: 'bad'}[state] ?? 'idle');
 }
 
 const task_bar = ({tilesProcessed, tilesTotal}) =>
@@ -55,8 +51,8 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
   }
   for (const {upstream, state, cause} of upstreams) {
     if (state === 'AWAY' || state === 'QUIET') {
-      found.push([state === 'AWAY' ? 'bad' : 'warn',
-        `Upstream ${upstream} ${meaning[state]}${cause ? `: ${cause}` : ''}`, '#/upstreams']);
+      found.push([health[state][0],
+        `Upstream ${upstream} ${health[state][1]}${cause ? `: ${cause}` : ''}`, '#/upstreams']);
     }
   }
   if (quota?.grace) {
@@ -79,10 +75,11 @@ const chips = (label, list) => h('ul', {class: 'chips', 'aria-label': label, key
   h('li', {}, h('b', {}, label)), list.map((one) => h('li', {}, one)));
 
 function overview() {
-  let ended = [], asked;
+  let ended = [], asked, hosts;
   return {
     title: 'Overview',
     async load() {
+      if (page.overview.seeder.host) ({hosts} = await read('hosts.json', 9).catch(() => 0));
       // changes only when the tasks under way are others
       const now = page.overview.tasks.map(({id}) => id).join();
       if (asked !== now) ended = (await read('tasks.json?state=done,aborted&limit=10')).tasks;
@@ -99,6 +96,8 @@ function overview() {
             : h('p', {}, badge('Nothing needs you', 'good'))),
         task_table('Tasks under way', tasks, 'No task is running or pending.'),
         chips('Upstreams', upstreams.map((one) => upstream_badge(one, `${one.upstream}: `))),
+        hosts && chips('Hosts', hosts.map(({name, state}) =>
+          badge(`${name}: ${state.toLowerCase()}`, state === 'DEAD' ? 'bad' : 'good'))),
         chips('Maps', (page.layers?.layers ?? []).slice(0, 30).map(({name}) =>
           h('a', {href: path('map', name)}, name))),
         task_table('Ended last', ended, 'No task has ended yet.'),
@@ -219,11 +218,11 @@ function one_task([, id]) {
 
 // ---- upstreams ----
 
-const meaning = {WELL: 'answers', UNASKED: 'was not asked yet', SILENT: 'is slow to answer',
-  QUIET: 'asks for a pause', AWAY: 'is away'};
+const health = {WELL: ['good', 'answers'], SILENT: ['warn', 'is slow to answer'],
+  QUIET: ['warn', 'asks for a pause'], AWAY: ['bad', 'is away'],
+  UNASKED: ['idle', 'was not asked yet']};
 
-const upstream_badge = ({state}, name = '') => badge(name + (meaning[state] ?? state),
-  {WELL: 'good', SILENT: 'warn', QUIET: 'warn', AWAY: 'bad'}[state] ?? 'idle');
+const upstream_badge = ({state}, name = '') => badge(name + health[state][1], health[state][0]);
 
 function all_upstreams() {
   let upstreams = [];

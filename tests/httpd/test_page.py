@@ -8,9 +8,11 @@ import pytest
 
 from database import opened
 import tileseed_httpd
+from fleet import Fleet
 from quota import put, size, usage
 from rest import BASIC, ask, location
 from seeding import SMALL_GRID, begin, done, ended, layer, stub, task, world
+from test_hosts import put_state
 from test_prune import LAND
 from tileseed_httpd import wait_until
 from upstream import Fault
@@ -86,6 +88,27 @@ def test_every_view(httpd, upstream, browser):
     is_clean(browser, httpd)
     upstream.released.set()
     ended(httpd, 2)
+
+
+@one_mpm
+def test_hosts(mpm, postgres, upstream, browser):
+    """The overview shows who works and who stands by, whichever host it is asked of."""
+    page = f'<Location "/rest">\n    {PAGE}\n</Location>\n'
+    fleet = Fleet(mpm, postgres, upstream)
+    try:
+        _, other = [fleet.add(more=page) for _ in range(2)]
+        browser.look()
+        browser.open(other.url('/rest/'))
+        for words in ('web1: active', 'web2: standby'):
+            browser.wait_for(words, 'main')
+        assert browser.violations() == []
+        assert put_state(other, 'web1', 'draining').status == 200
+        fleet.works(other)
+        for words in ('web1: draining', 'web2: active'):
+            browser.wait_for(words, 'main')
+        is_clean(browser, other)
+    finally:
+        fleet.finish()
 
 
 @one_mpm
