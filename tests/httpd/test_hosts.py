@@ -334,6 +334,19 @@ def test_a_store_that_hangs(quick, postgres):
     assert quick.tiles() == before
 
 
+@pytest.mark.parametrize('hours', [1, -1])
+def test_a_clock_that_leaps(quick, hours):
+    """Leases go by the database's clock and by one that nobody sets: nobody takes over."""
+    one, other = [quick.add(prepare=Httpd.make_mischief) for _ in range(2)]
+    number = under_way(one)
+    one.mischief.set_clock(hours * 3600)
+    wait_until(lambda: task(one, number)['tilesProcessed'] >= len(TILES) / 2, what='half the tiles')
+    other.mischief.set_clock(hours * 3600)
+    check_seed(quick, one, number)
+    assert known(other)[1] == 'web1'
+    assert 'TS0080: host \'web2\'' not in other.error_log()
+
+
 def test_a_database_that_is_away_for_a_moment(quick, postgres):
     """Nothing is lost, and nobody takes over."""
     one, other = two(quick)
