@@ -60,17 +60,18 @@ static const tseed_node_t *ask(health_t *health, const char *address)
     }
 }
 
-/* A task that waits says why. */
+/* A task that waits says why. A pending one has its turn later, unless no host may ever do it. */
 static void judge_task(health_t *health, const tseed_node_t *task)
 {
     apr_pool_t *pool = health->ctl->pool;
     const char *reason = tseed_ctl_words(task, "reason", "", pool);
     const int is_running = strcmp(tseed_ctl_text(task, "state", ""), "RUNNING") == 0;
+    const int is_obstructed = strstr(reason, "waits for another configuration") != NULL;
 
     health->running += is_running;
     health->pending += !is_running;
     health->failed += tseed_ctl_number(task, "tilesFailed", 0);
-    if (is_running && *reason) {
+    if ((is_running && *reason) || is_obstructed) {
         health->waiting++;
         note(health, WARNING,
              apr_psprintf(pool, "task %s: %s", tseed_ctl_words(task, "id", "?", pool), reason));

@@ -47,7 +47,7 @@ function task_table(caption, tasks, empty) {
 function alerts({seeder, tasks, quota, upstreams}, ended) {
   const found = [];
   if (!seeder.responding || (seeder.state !== 'WORKING' && !seeder.activeHost)) {
-    found.push(['bad', 'The seeder does not work. The error log of httpd says why.', '#/tasks']);
+    found.push(['bad', 'No seeder works. The error log says why.', '#/tasks']);
   }
   for (const {upstream, state, cause} of upstreams) {
     if (state === 'AWAY' || state === 'QUIET') {
@@ -57,13 +57,14 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
   }
   if (quota?.grace) {
     found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
-      '. Raise the quota or switch it off to keep what would go.'], '#/quota']);
+      '. Raise the quota to keep what would go.'], '#/quota']);
   }
   for (const {id, layer, state, reason, tilesFailed} of [...tasks, ...ended]) {
     if (ended.some(({retryOf}) => retryOf === id)) continue;
-    if (state === 'ABORTED' || tilesFailed > 0 || (state === 'RUNNING' && reason)) {
+    const waits = state === 'RUNNING' ? reason : /configuration/.test(reason);
+    if (state === 'ABORTED' || tilesFailed > 0 || waits) {
       found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
-        (state === 'ABORTED' ? ' was aborted' : state === 'RUNNING' && reason ? ''
+        (state === 'ABORTED' ? ' was aborted' : waits ? ''
           : ` has ${count(tilesFailed)} failed tiles`) + (reason ? `: ${reason}` : ''),
       path('task', id)]);
     }

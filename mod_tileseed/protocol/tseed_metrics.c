@@ -74,6 +74,7 @@ static const char *const waits[] = {
     [TSEED_WAIT_UPSTREAM] = "upstream",
     [TSEED_WAIT_STORE] = "store",
     [TSEED_WAIT_TASK] = "task",
+    [TSEED_WAIT_CONFIGURATION] = "configuration",
 };
 
 unsigned tseed_bucket_of(const apr_interval_time_t *bounds, unsigned buckets,
@@ -430,7 +431,7 @@ static const struct {
     {{"tileseed_tasks", GAUGE, "",
       "Unfinished tasks that this location sees."}, write_tasks},
     {{"tileseed_tasks_waiting", GAUGE, "",
-      "Running tasks that stand still."}, write_waiting},
+      "Tasks that stand still."}, write_waiting},
     {{"tileseed_tasks_finished", COUNTER, "",
       "Tasks that have ended."}, write_ended},
     {{"tileseed_tiles_remaining", GAUGE, "",

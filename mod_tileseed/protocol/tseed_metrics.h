@@ -140,12 +140,13 @@ typedef struct {
     tseed_histogram_t latency;
 } tseed_upstream_counts_t;
 
-/* Why running tasks stand still. */
+/* Why tasks stand still: running ones, and those that do not fit the configuration of this host. */
 typedef enum {
     TSEED_WAIT_QUOTA,
     TSEED_WAIT_UPSTREAM,
     TSEED_WAIT_STORE,
     TSEED_WAIT_TASK, /* another one is at work at the same metatile */
+    TSEED_WAIT_CONFIGURATION,
     TSEED_WAITS
 } tseed_wait_cause_t;
 

@@ -379,7 +379,7 @@ const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *tas
     const char *problem;
 
     if (!layer) {
-        return apr_psprintf(pool, "layer %s is no longer configured", task->layer);
+        return apr_psprintf(pool, "layer %s is not configured", task->layer);
     }
     if (!subset) {
         return apr_psprintf(pool, "layer %s no longer has the grid set %s", task->layer,

@@ -40,6 +40,14 @@ static void measure_runs(tseed_readings_t *readings, const tseed_meter_t *meter,
     }
 }
 
+static void measure_obstacles(tseed_readings_t *readings, const tseed_meter_t *meter)
+{
+    for (const tseed_entry_t *entry = tseed_tasks_first(meter->uses.tasks); entry;
+         entry = entry->next) {
+        readings->waiting[TSEED_WAIT_CONFIGURATION] += entry->obstacle && !entry->terminated;
+    }
+}
+
 static void measure_cache(tseed_readings_t *readings, const tseed_meter_t *meter)
 {
     const tseed_cache_t *cache = meter->uses.cache;
@@ -75,6 +83,7 @@ static void tick(void *module, apr_time_t now)
         return;
     }
     measure_runs(&readings, meter, now);
+    measure_obstacles(&readings, meter);
     measure_cache(&readings, meter);
     measure_stores(&readings, meter);
     readings.requests = tseed_misses_waiting(meter->uses.misses);

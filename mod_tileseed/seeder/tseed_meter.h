@@ -7,6 +7,7 @@
 
 #include "pipeline/tseed_free_space.h"
 #include "seeder/tseed_misses.h"
+#include "seeder/tseed_tasks.h"
 #include "usage/tseed_cache.h"
 #include "work/tseed_context.h"
 #include "work/tseed_run.h"
@@ -16,6 +17,7 @@ typedef struct tseed_meter_t tseed_meter_t;
 typedef struct {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
+    const tseed_tasks_t *tasks;
     const tseed_cache_t *cache;
     const tseed_free_space_t *free_space;
     const tseed_misses_t *misses;

@@ -210,6 +210,7 @@ static void displays_create(tseed_parts_t *parts)
     parts->meter = tseed_meter_create(&(tseed_meter_uses_t){
         .context = parts->context,
         .runs = parts->runs,
+        .tasks = parts->tasks,
         .cache = parts->cache,
         .free_space = parts->free_space,
         .misses = parts->misses,

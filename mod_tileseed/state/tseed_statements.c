@@ -58,7 +58,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                                " VALUES (1, %s, %s, 1) ON CONFLICT (id) DO NOTHING",
     [TSEED_SQL_QUOTA_UPDATE] = "UPDATE quota SET config = %s, directive = %s,"
                                " version = version + 1 WHERE id = 1 AND version = %lld",
-    [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0 WHERE state = 1",
+    /* why a task waited is to be found out anew */
+    [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0, reason = ''"
+                                  " WHERE state = 1 OR (state = 0 AND reason <> '')",
     [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
     [TSEED_SQL_TASK_CLAIM] =
         "UPDATE task SET state = 1, started = CASE WHEN started > 0 THEN started"

@@ -72,6 +72,8 @@ CHECKS = [
     (0, 'OK - 1 running, 1 pending', [task(state='RUNNING'), task(8, state='PENDING')], {}),
     (0, 'OK - 1 running, 0 pending', [task(state='RUNNING')], {'seeder': WELL, 'upstreams': []}),
     (1, 'WARNING - 1 running, 0 pending; task 7: disk quota', [AT_QUOTA], {}),
+    (1, 'WARNING - 0 running, 1 pending; task 8: waits for another configuration or another host',
+     [task(8, state='PENDING', reason='waits for another configuration or another host')], {}),
     (1, 'WARNING - 0 running, 0 pending; the upstream x/y is AWAY', [],
      {'seeder': WELL, 'upstreams': [{'upstream': 'x|y', 'state': 'AWAY'}]}),
     (1, 'WARNING - 0 running, 0 pending; the seeder is not at work: STARTING', [],

@@ -488,7 +488,7 @@ LAST = 4
 # What is changed of a layer and its grid set: (before, after), and what the reason must say; None
 # where the task goes on.
 CHANGES = {
-    'taken-out': ('TileSeedLayer "taken-out"', None, 'no longer configured'),
+    'taken-out': ('TileSeedLayer "taken-out"', None, 'not configured'),
     'extent': ('0 0 1000 1000', '0 0 1000 1001', 'has changed'),
     'resolutions': ('TileSeedLevels 8', 'TileSeedResolutions 60 30 15 7 3', 'has changed'),
     'meta': ('TileSeedMetatile 2x2', 'TileSeedMetatile 4x4', None),

@@ -4,6 +4,7 @@
 import pytest
 
 from fleet import Fleet
+from metrics import METRICS, await_metric
 from seeding import GRIDS, begin, counts, done, ended, layer, task, terminate
 from test_hosts import put_state
 from tileseed_httpd import one_mpm, wait_until
@@ -32,7 +33,7 @@ def fleet(mpm, postgres, upstream):
 @pytest.fixture
 def hosts(fleet):
     """web1 works; only web2 has the layer `extra`."""
-    one = fleet.add()
+    one = fleet.add(more=METRICS)
     other = fleet.add(more=extra(fleet))
     one.expect('TS0092')
     return fleet, one, other
@@ -60,15 +61,30 @@ def test_task_of_a_layer_that_the_host_that_works_lacks(hosts):
     number = begin(other, 'extra', zoomStop=LAST)
     for httpd in (one, other):
         waits(httpd, number, 'waits for another configuration or another host: at web1 layer extra '
-                             'is no longer configured')
+                             'is not configured')
     assert 'TS0092: tasks do not fit the configuration of this host and wait for another one or ' \
         f'for another host: 1 of them, from task {number} on' in one.error_log()
+    await_metric(one, 'tileseed_tasks_waiting', 1, cause='configuration')
     done(other, 'stub', zoomStop=LAST)
     assert task(one, number)['state'] == 'PENDING'
     hand_over(fleet, one, other)
     document = ended(other, number)
     assert (document['state'], document['reason']) == ('DONE', None), document
     assert counts(document) == (len(TILES), 0, 0, 0)
+
+
+def test_reason_that_is_over(hosts, upstream):
+    """Before the task has made a tile no host says any more that it waits for another one."""
+    fleet, one, other = hosts
+    first = begin(other, 'extra', zoomStop=LAST)
+    waits(other, first, 'another host')
+    upstream.always = Fault('held')
+    one.graceful(fleet.config('web1') + extra(fleet))
+    for httpd in (one, other):
+        wait_until(lambda httpd=httpd: 'another host' not in (task(httpd, first)['reason'] or ''),
+                   what='another reason')
+    upstream.released.set()
+    assert ended(other, first)['state'] == 'DONE'
 
 
 def test_layer_that_gets_lost_under_way(hosts, upstream):
@@ -79,7 +95,7 @@ def test_layer_that_gets_lost_under_way(hosts, upstream):
     number = begin(other, 'extra', zoomStop=LAST)
     wait_until(lambda: task(other, number)['tilesProcessed'] > 0, what='some tiles')
     hand_over(fleet, other, one)
-    waits(one, number, 'at web1 layer extra is no longer configured')
+    waits(one, number, 'at web1 layer extra is not configured')
     assert counts(task(one, number))[0] > 0
     upstream.always = None
     hand_over(fleet, one, other)
@@ -116,7 +132,7 @@ def test_truncate_that_waits(hosts):
     done(other, 'extra', zoomStop=LAST)
     hand_over(fleet, other, one)
     number = begin(other, 'extra', type='truncate', zoomStart=LAST, zoomStop=LAST)
-    waits(other, number, 'at web1 layer extra is no longer configured')
+    waits(other, number, 'at web1 layer extra is not configured')
     done(other, 'stub', zoomStop=0)
     hand_over(fleet, one, other)
     document = ended(other, number)
@@ -134,4 +150,4 @@ def test_host_that_is_alone(fleet, upstream):
     one.graceful(fleet.config('web1'))
     document = ended(one, number)
     assert (document['state'], document['reason']) == \
-        ('ABORTED', 'layer extra is no longer configured'), document
+        ('ABORTED', 'layer extra is not configured'), document

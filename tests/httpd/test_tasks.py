@@ -370,5 +370,5 @@ def test_retry_that_cannot_be(httpd, upstream):
     terminate(httpd)
     httpd.restart(REST + stub(upstream, name='other'))
     assert retry(httpd, 1, 409) == (
-        "task 1 can't be retried: layer stub is no longer configured")
+        "task 1 can't be retried: layer stub is not configured")
     httpd.expect('failed answers? of the upstream')

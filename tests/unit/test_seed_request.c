@@ -316,7 +316,7 @@ static void test_seed_request__what_is_gone_stops_a_task(void **state)
     assert_null(accept_and_ask(""));
     task.layer = "old";
     assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
-                        "layer old is no longer configured");
+                        "layer old is not configured");
     assert_null(accept_and_ask("<format>image/jpeg</format>"));
     layer_of("topp:states")->formats->nelts = 1;
     assert_string_equal(tseed_task_tileset(&tileset, &task, catalog, pool),
