@@ -248,7 +248,8 @@ static apr_status_t rename_over(tseed_effect_t *lost, tseed_store_t *store, int 
                : failed_rename(store, folder, name, st.st_ino);
 }
 
-/* A rename that refuses to replace spares a seed the question what is there. */
+/* A rename that refuses to replace spares a seed the question what is there. NFS knows no such
+ * rename (EINVAL). */
 static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, int folder,
                                     const char *name)
 {
@@ -259,7 +260,7 @@ static apr_status_t rename_leftover(tseed_effect_t *lost, tseed_store_t *store, 
         if (errno == EINVAL || errno == ENOSYS) {
             store->never_refuses = 1;
         } else if (errno != EEXIST) {
-            return failed_rename(store, folder, name, 0);
+            return APR_FROM_OS_ERROR(errno);
         }
     }
     return rename_over(lost, store, folder, name);

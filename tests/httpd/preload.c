@@ -256,6 +256,10 @@ int renameat2(int from, const char *name, int to, const char *target, unsigned f
     if (mischief->is_shallow && is_below(to)) {
         return sink(NULL);
     }
+    if (flags && mischief->repeated && is_below(to)) {
+        errno = EINVAL;
+        return -1;
+    }
     dawdle(to);
     failed = (int)syscall(SYS_renameat2, from, name, to, target, flags);
     if (!failed && mischief->repeated && is_below(to) && is_turn_of(&calls, mischief->repeated)) {
