@@ -25,7 +25,7 @@
 #include "store/tseed_store.h"
 
 #define PARTS 2
-#define RETRY (60 * APR_USEC_PER_SEC)
+#define RETRY (10 * APR_USEC_PER_SEC) /* as evict: until then the disk quota may be exceeded */
 
 typedef struct root_t root_t;
 
@@ -167,7 +167,7 @@ static void complain(const tseed_purge_t *purge, root_t *root)
         root->said = root->rv;
         tseed_log(TSEED_LOG_ERROR, root->rv,
                   "TS0033: can't remove what was truncated below %s from the disk; it is tried "
-                  "again every minute",
+                  "again every ten seconds",
                   root->path);
     }
 }
