@@ -11,7 +11,7 @@
 typedef struct {
     int64_t tenure; /* of the seeder's role: what the board says of tasks is of that tenure; 0: the
                      * database has one host */
-    int64_t others; /* hosts that are alive beside this one */
+    int64_t others; /* hosts that may take requests beside this one, see tseed_renewal_t */
     char active[TSEED_HOST_NAME_MAX + 1]; /* who works; "": nobody, or nobody else can */
 } tseed_board_host_t;
 

@@ -11,7 +11,8 @@
 #include "state/tseed_host_record.h"
 #include "state/tseed_work.h"
 
-#define ID_STEP 1000 /* ids that may have been given out since the host remembered the last one */
+#define ID_STEP        1000 /* ids that may have been given out since the host remembered one */
+#define RETURNS_WITHIN (24 * 3600 * APR_USEC_PER_SEC) /* a host whose lease is over */
 
 int tseed_hosts_can_share(const char *driver)
 {
@@ -270,14 +271,16 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
 {
     tseed_renewal_t *renewal = call->renewal;
     int64_t others = 0;
+    apr_time_t since;
     tseed_host_moment_t moment;
     tseed_role_t role;
     tseed_host_record_t row;
     apr_status_t rv = tseed_host_moment_read(state, &moment);
 
     if (rv == APR_SUCCESS) {
-        rv = tseed_work_number(state, &others, TSEED_SQL_HOSTS_ALIVE,
-                               (const void *[]){call->host->name, &moment.now});
+        since = moment.now - RETURNS_WITHIN;
+        rv = tseed_work_number(state, &others, TSEED_SQL_HOSTS_OTHERS,
+                               (const void *[]){call->host->name, &since});
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_work_number(state, &renewal->newest, TSEED_SQL_ID_GET, NULL);

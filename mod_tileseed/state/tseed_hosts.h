@@ -70,7 +70,9 @@ typedef struct {
     int64_t renewals;
     int64_t newest;                       /* id of a task */
     int is_draining;                      /* this host is to give its role away, and to take none */
-    int others;                           /* hosts that are alive beside this one */
+    int others;                           /* hosts beside this one, but for those that are
+                                           * dead for a day: a host whose lease is over takes
+                                           * requests as soon as it sees the database again */
     char active[TSEED_HOST_NAME_MAX + 1]; /* who has the role; "": nobody */
     int is_silent;                        /* that host's lease has ended */
 } tseed_renewal_t;

@@ -216,7 +216,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " (SELECT COUNT(*) FROM portion WHERE portion.epoch = host.epoch AND results = ''"
         " AND giver = (SELECT epoch FROM role WHERE role.name = 'seeder'))"
         " FROM host ORDER BY name",
-    [TSEED_SQL_HOSTS_ALIVE] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
+    [TSEED_SQL_HOSTS_OTHERS] = "SELECT COUNT(*) FROM host WHERE name <> %s AND until > %lld",
     [TSEED_SQL_HOSTS_FORGET] =
         "DELETE FROM host WHERE seen < %lld AND name NOT IN (SELECT host FROM role)",
     [TSEED_SQL_MISS_ADD] = "INSERT INTO miss (epoch, number, question) VALUES (%lld, %lld, %s)"
