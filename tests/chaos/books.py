@@ -14,6 +14,7 @@ from seeding import parameter_hash
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
                       r'for the disk quota')
 BIRTH = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* the books of the disk usage are read')
+STANDBY = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* TS0086: host ')
 RETIRED = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\] \[mpm_event:debug\].* wake up listener')
 STAMP = '%b %d %H:%M:%S.%f %Y'
 
@@ -82,6 +83,11 @@ class Books:
     def births(self):
         """When seeders had read the books and went to work."""
         return self.times_of(BIRTH)
+
+    def standbys(self):
+        """Which host said when that it stands by."""
+        return [(httpd.name, time_of(line)) for httpd in self.hosts
+                for line in filter(None, map(STANDBY.search, httpd.error_log().splitlines()))]
 
     def retired(self):
         """When children of event had had all connections that they may have."""

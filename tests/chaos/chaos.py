@@ -190,6 +190,7 @@ class Run:
         journal.tiles = self.disk.tiles()
         journal.evictions = self.books.evictions()
         journal.births = self.books.births()
+        journal.standbys = self.books.standbys()
         journal.retired = self.books.retired()
         journal.painted = self.disk.painted()
         journal.open_tilesets = self.books.open_tilesets()

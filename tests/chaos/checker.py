@@ -209,14 +209,14 @@ def last_counts(journal, losses):
 
 def counts_went_back(journal):
     """What is read never goes back while a board lives, nor when the task has ended."""
-    losses = losses_of_board(journal) + takeovers(journal)
+    losses = {host: losses_of_board(journal) + takeovers(journal, host) for host in journal.hosts}
     shown = collections.defaultdict(list)
     for task, host, sent, answered, count in counts_read(journal):
-        if not any(event.begun <= answered and sent <= event.ended for event in losses):
-            shown[task, host, boards_before(losses, sent)].append((sent, answered, count))
-    for task, end, count in last_counts(journal, losses):
-        shown[task, journal.hosts[0], boards_before(losses, end)].append(
-            (end, float('inf'), count))
+        if not any(event.begun <= answered and sent <= event.ended for event in losses[host]):
+            shown[task, host, boards_before(losses[host], sent)].append((sent, answered, count))
+    first = journal.hosts[0]
+    for task, end, count in last_counts(journal, losses[first]):
+        shown[task, first, boards_before(losses[first], end)].append((end, float('inf'), count))
     for (task, *_), seen in sorted(shown.items()):
         seen.sort()
         answers = sorted((answered, count) for _, answered, count in seen)
@@ -230,12 +230,15 @@ def counts_went_back(journal):
                 break
 
 
-def takeovers(journal):
+def takeovers(journal, host):
     """The times around which one of several hosts may show the counts of a board that is no longer
-    that of the host that works: what was not recorded is counted anew."""
+    that of the host that works: what was not recorded is counted anew. A host that has worked shows
+    what is recorded from when it stands by, before another one has begun."""
     if len(journal.hosts) == 1:
         return []
-    return [Disturbance('takeover', birth, birth + LAG) for birth in journal.births]
+    return [Disturbance('takeover', birth, birth + LAG) for birth in journal.births] + \
+        [Disturbance('standby', time - LAG, time + LAG)
+         for name, time in journal.standbys if name == host]
 
 
 def boards_before(losses, time):

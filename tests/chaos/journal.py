@@ -225,5 +225,6 @@ class Journal:
     painted: dict = dataclasses.field(default_factory=dict)        # {tile: epoch}
     retired: list = dataclasses.field(default_factory=list)        # when children of event were
     births: list = dataclasses.field(default_factory=list)         # when seeders had their books
+    standbys: list = dataclasses.field(default_factory=list)       # (host, when it says so)
     open_tilesets: int = 0                                         # of the open parameter
     quota: int = None

@@ -355,10 +355,11 @@ def test_excuse(kind, births, seen, found):
 
 
 @pytest.mark.parametrize('host, sent, found', [
-    ('web1', 60, 1), ('web2', 60, 0), ('web1', 102, 0), ('web1', 110, 0)])
+    ('web1', 60, 1), ('web2', 60, 0), ('web1', 102, 0), ('web1', 110, 0), ('web1', 81, 0)])
 def test_counts_of_several_hosts(host, sent, found):
     """One host's counts do not go back; a takeover begins with what the last host has recorded."""
-    journal = Journal(hosts=['web1', 'web2'], births=[1, 100])
+    journal = Journal(hosts=['web1', 'web2'], births=[1, 100],
+                      standbys=[('web2', 59), ('web1', 82)])
     journal.readings = [Reading(None, 50, 51, {1: (20, 64, 44, 1)}, 'web1'),
                         Reading(None, sent, sent + 1, {1: (10, 64, 54, 1)}, host)]
     assert len(list(checker.counts_went_back(journal))) == found
