@@ -41,18 +41,27 @@ void tseed_obstacles_add(tseed_obstacles_t *obstacles, tseed_entry_t *entry, con
     }
 }
 
+void tseed_obstacles_recount(tseed_obstacles_t *obstacles, const tseed_entry_t *entries)
+{
+    obstacles->count = 0;
+    for (; entries; entries = entries->next) {
+        if (entries->obstacle && obstacles->count++ == 0) {
+            obstacles->first = entries->id;
+        }
+    }
+}
+
 static apr_status_t record(const tseed_obstacles_t *obstacles, const tseed_entry_t *entry)
 {
     tseed_board_t *board = obstacles->context->board;
     tseed_row_t row;
-    int won;
 
     if (!tseed_board_read(board, (unsigned)entry->slot, &row)) {
         return APR_SUCCESS;
     }
     tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), entry->obstacle);
     tseed_board_slot_update(board, entry->slot, &row.progress);
-    return tseed_state_task_checkpoint(obstacles->session->state, entry->id, &row.progress, &won);
+    return tseed_state_task_reason(obstacles->session->state, entry->id, row.progress.reason);
 }
 
 static apr_status_t record_all(const tseed_obstacles_t *obstacles, const tseed_entry_t *entries)

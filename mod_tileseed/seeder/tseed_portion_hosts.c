@@ -5,6 +5,7 @@
 
 #include <apr_strings.h>
 #include <limits.h>
+#include <string.h>
 
 #include "base/tseed_clock.h"
 #include "base/tseed_log.h"
@@ -43,10 +44,10 @@ tseed_portion_hosts_t *tseed_portion_hosts_create(apr_pool_t *pool)
     return hosts;
 }
 
-static host_t *find(const apr_array_header_t *list, int64_t epoch)
+static host_t *host_of(const tseed_portion_hosts_t *hosts, int64_t epoch)
 {
-    for (int i = 0; i < list->nelts; i++) {
-        host_t *host = &APR_ARRAY_IDX(list, i, host_t);
+    for (int i = 0; i < hosts->list->nelts; i++) {
+        host_t *host = &APR_ARRAY_IDX(hosts->list, i, host_t);
 
         if (host->epoch == epoch) {
             return host;
@@ -55,9 +56,15 @@ static host_t *find(const apr_array_header_t *list, int64_t epoch)
     return NULL;
 }
 
-static host_t *host_of(const tseed_portion_hosts_t *hosts, int64_t epoch)
+/* Whether a list has a host of that name. Its seeder may have begun anew, with another epoch. */
+static int has_name(const apr_array_header_t *list, const char *name)
 {
-    return find(hosts->list, epoch);
+    int i = 0;
+
+    while (i < list->nelts && strcmp(APR_ARRAY_IDX(list, i, host_t).name, name) != 0) {
+        i++;
+    }
+    return i < list->nelts;
 }
 
 static int is_open(const host_t *host)
@@ -72,7 +79,7 @@ static void tell_gone(const apr_array_header_t *before, const apr_array_header_t
     for (int i = 0; i < before->nelts; i++) {
         const host_t *host = &APR_ARRAY_IDX(before, i, host_t);
 
-        if (!find(now, host->epoch)) {
+        if (!has_name(now, host->name)) {
             tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
                       "TS0093: host '%s' stands by no longer: it was stopped, it drains, or it has "
                       "not renewed its lease",
@@ -86,7 +93,7 @@ static void tell_new(const apr_array_header_t *before, const apr_array_header_t 
     for (int i = 0; i < now->nelts; i++) {
         const host_t *host = &APR_ARRAY_IDX(now, i, host_t);
 
-        if (!find(before, host->epoch)) {
+        if (!has_name(before, host->name)) {
             tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0094: host '%s' stands by", host->name);
         }
     }

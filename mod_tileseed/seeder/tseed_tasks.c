@@ -349,6 +349,7 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
     }
     if (rv == APR_SUCCESS) {
         rv = take_again(tasks, found, left);
+        tseed_obstacles_recount(&tasks->obstacles, tasks->entries);
     }
     if (rv == APR_SUCCESS) {
         rv = tseed_obstacles_record(&tasks->obstacles, tasks->entries);

@@ -192,6 +192,9 @@ static const char *const migrates[] = {
 #define TERMINATE(which)                                                                           \
     TSEED_TERMINATE("id IN (SELECT id FROM task WHERE " which " ORDER BY id FOR UPDATE)")
 
+#define RECOVER(which)                                                                             \
+    TSEED_RECOVER("id IN (SELECT id FROM task WHERE " which " ORDER BY id FOR UPDATE)")
+
 #define DELETE_PORTIONS(which)                                                                     \
     "DELETE FROM portion WHERE (giver, epoch, number) IN"                                          \
     " (SELECT giver, epoch, number FROM portion WHERE " which " FOR UPDATE SKIP LOCKED)"
@@ -209,6 +212,7 @@ static const char *const statements[TSEED_SQL_COUNT] = {
         TSEED_MISS_ANSWER " WHERE (epoch, number) IN (SELECT epoch, number FROM miss"
                           " WHERE epoch = %lld AND number = %lld AND outcome < 0"
                           " FOR UPDATE SKIP LOCKED)",
+    [TSEED_SQL_RECOVER_RUNNING] = RECOVER(TSEED_RECOVERED),
     [TSEED_SQL_PORTION_DELETE] = DELETE_PORTIONS(TSEED_PORTION_ONE),
     [TSEED_SQL_PORTIONS_LEAVE] = DELETE_PORTIONS(TSEED_PORTIONS_OWN),
     [TSEED_SQL_PORTIONS_FORGET] = DELETE_PORTIONS(TSEED_PORTIONS_OLD),

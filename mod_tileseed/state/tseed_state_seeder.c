@@ -281,6 +281,13 @@ apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
     return rv;
 }
 
+apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id, const char *reason)
+{
+    update_t call = {.sql = TSEED_SQL_TASK_REASON, .args = {reason, &id}};
+
+    return tseed_work_write(state, update, &call);
+}
+
 typedef struct {
     int64_t id;
     const tseed_progress_t *progress;

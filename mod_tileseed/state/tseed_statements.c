@@ -58,9 +58,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                                " VALUES (1, %s, %s, 1) ON CONFLICT (id) DO NOTHING",
     [TSEED_SQL_QUOTA_UPDATE] = "UPDATE quota SET config = %s, directive = %s,"
                                " version = version + 1 WHERE id = 1 AND version = %lld",
-    /* why a task waited is to be found out anew */
-    [TSEED_SQL_RECOVER_RUNNING] = "UPDATE task SET state = 0, reason = ''"
-                                  " WHERE state = 1 OR (state = 0 AND reason <> '')",
+    [TSEED_SQL_RECOVER_RUNNING] = TSEED_RECOVER(TSEED_RECOVERED),
     [TSEED_SQL_TERMINATED] = "SELECT id FROM task WHERE kill_pending = 1 ORDER BY id",
     [TSEED_SQL_TASK_CLAIM] =
         "UPDATE task SET state = 1, started = CASE WHEN started > 0 THEN started"
@@ -68,6 +66,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_FINISH] = "UPDATE task SET " SET_COUNTERS ", state = %d, reason = %s,"
                               " finished = %lld WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_REASON] = "UPDATE task SET reason = %s WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s"
                                   " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_COUNT_LAST] =

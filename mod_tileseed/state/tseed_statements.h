@@ -33,6 +33,10 @@
 #define TSEED_MISS_ANSWER                                                                          \
     "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
 
+/* Why a task waited is to be found out anew. */
+#define TSEED_RECOVER(which) "UPDATE task SET state = 0, reason = '' WHERE " which
+#define TSEED_RECOVERED      "state = 1 OR (state = 0 AND reason <> '')"
+
 #define TSEED_PORTION_ONE  "giver = %lld AND epoch = %lld AND number = %lld"
 #define TSEED_PORTIONS_OWN "giver = %lld"
 #define TSEED_PORTIONS_OLD "giver NOT IN (SELECT epoch FROM role WHERE name = 'seeder')"
@@ -76,6 +80,7 @@ typedef enum {
     TSEED_SQL_TASK_CLAIM,
     TSEED_SQL_TASK_FINISH,
     TSEED_SQL_TASK_CHECKPOINT,
+    TSEED_SQL_TASK_REASON,
     TSEED_SQL_TASK_COUNT_LAST,
     TSEED_SQL_TASK_CONFIRM,
     TSEED_SQL_FAILURE_ADD,
