@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // The operators' page: what all views share.
 //
-// What comes from others becomes text nodes, never markup.
+// Words of others become text nodes, never markup.
 
 // ---- nodes ----
 

@@ -47,7 +47,7 @@ function task_table(caption, tasks, empty) {
 function alerts({seeder, tasks, quota, upstreams}, ended) {
   const found = [];
   if (!seeder.responding || (seeder.state !== 'WORKING' && !seeder.activeHost)) {
-    found.push(['bad', 'No seeder works. The error log says why.', '#/tasks']);
+    found.push(['bad', 'No seeder works. The log says why.', '#/tasks']);
   }
   for (const {upstream, state, cause} of upstreams) {
     if (state === 'AWAY' || state === 'QUIET') {
@@ -57,11 +57,11 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
   }
   if (quota?.grace) {
     found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
-      '. Raise the quota to keep what would go.'], '#/quota']);
+      '. Raise the quota to prevent it.'], '#/quota']);
   }
   for (const {id, layer, state, reason, tilesFailed} of [...tasks, ...ended]) {
     if (ended.some(({retryOf}) => retryOf === id)) continue;
-    const waits = state === 'RUNNING' ? reason : /configuration/.test(reason);
+    const waits = state === 'RUNNING' ? reason : /^waits for another/.test(reason);
     if (state === 'ABORTED' || tilesFailed > 0 || waits) {
       found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
         (state === 'ABORTED' ? ' was aborted' : waits ? ''
@@ -76,12 +76,12 @@ const chips = (label, list) => h('ul', {class: 'chips', 'aria-label': label, key
   h('li', {}, h('b', {}, label)), list.map((one) => h('li', {}, one)));
 
 function overview() {
-  let ended = [], asked, hosts;
+  let ended = [], hosts = [], asked;
   return {
     title: 'Overview',
     async load() {
-      if (page.overview.seeder.host) ({hosts} = await read('hosts.json', 9).catch(() => 0));
-      // changes only when the tasks under way are others
+      if (hosts[1] || asked == null) ({hosts} = await read('hosts.json', 9).catch(() => ({hosts})));
+      // only when the tasks are others
       const now = page.overview.tasks.map(({id}) => id).join();
       if (asked !== now) ended = (await read('tasks.json?state=done,aborted&limit=10')).tasks;
       asked = now;
@@ -97,8 +97,9 @@ function overview() {
             : h('p', {}, badge('Nothing needs you', 'good'))),
         task_table('Tasks under way', tasks, 'No task is running or pending.'),
         chips('Upstreams', upstreams.map((one) => upstream_badge(one, `${one.upstream}: `))),
-        hosts && chips('Hosts', hosts.map(({name, state}) =>
-          badge(`${name}: ${state.toLowerCase()}`, state === 'DEAD' ? 'bad' : 'good'))),
+        hosts[1] && chips('Hosts', hosts.map(({name, state}) =>
+          badge(`${name}: ${state.toLowerCase()}`,
+            {DEAD: 'bad', DRAINING: 'warn'}[state] ?? 'good'))),
         chips('Maps', (page.layers?.layers ?? []).slice(0, 30).map(({name}) =>
           h('a', {href: path('map', name)}, name))),
         task_table('Ended last', ended, 'No task has ended yet.'),
