@@ -14,7 +14,7 @@ from seeding import parameter_hash
 EVICTION = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* removes page (\d+)/(\d+)/(\d+) of (\S+) '
                       r'for the disk quota')
 BIRTH = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* the books of the disk usage are read')
-STANDBY = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* TS0086: host ')
+STANDBY = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\].* TS0086: ')
 RETIRED = re.compile(r'^\[\w+ (\w+ \d+ [\d:.]+ \d+)\] \[mpm_event:debug\].* wake up listener')
 STAMP = '%b %d %H:%M:%S.%f %Y'
 
@@ -85,9 +85,16 @@ class Books:
         return self.times_of(BIRTH)
 
     def standbys(self):
-        """Which host said when that it stands by."""
-        return [(httpd.name, time_of(line)) for httpd in self.hosts
-                for line in filter(None, map(STANDBY.search, httpd.error_log().splitlines()))]
+        """Which host that had worked said when that it stands by."""
+        found = []
+        for httpd in self.hosts:
+            has_worked = False
+            for line in httpd.error_log().splitlines():
+                stands_by = STANDBY.search(line)
+                if stands_by and has_worked:
+                    found.append((httpd.name, time_of(stands_by)))
+                has_worked = not stands_by and (has_worked or BIRTH.search(line) is not None)
+        return found
 
     def retired(self):
         """When children of event had had all connections that they may have."""

@@ -87,6 +87,12 @@ def known(httpd):
     return {one['name']: one['state'] for one in document['hosts']}, document['active']
 
 
+def renewals(httpd):
+    """How often a host has renewed its lease, once a second."""
+    with opened(httpd) as state:
+        return state.execute('SELECT renewals FROM host ORDER BY name').fetchone()[0]
+
+
 def put_state(httpd, name, state):
     """Drains a host, or has it active again."""
     return httpd.put(f'/rest/hosts/{name}', json.dumps({'state': state}))
@@ -335,13 +341,18 @@ def test_a_store_that_hangs(quick, postgres):
 
 
 @pytest.mark.parametrize('hours', [1, -1])
-def test_a_clock_that_leaps(quick, hours):
+def test_a_clock_that_leaps(quick, slow, hours):
     """Leases go by the database's clock and by one that nobody sets: nobody takes over."""
     one, other = [quick.add(prepare=Httpd.make_mischief) for _ in range(2)]
     number = under_way(one)
+    before = renewals(one)
     one.mischief.set_clock(hours * 3600)
     wait_until(lambda: task(one, number)['tilesProcessed'] >= len(TILES) / 2, what='half the tiles')
+    slow.always = Fault('held')
     other.mischief.set_clock(hours * 3600)
+    wait_until(lambda: renewals(one) > 2 * int(SHORT[:-1]) + before, what='two leases')
+    slow.always = None
+    slow.released.set()
     check_seed(quick, one, number)
     assert known(other)[1] == 'web1'
     assert 'TS0080: host \'web2\'' not in other.error_log()
