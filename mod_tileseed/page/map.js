@@ -253,7 +253,6 @@ function make_form(layer, set, format, parameters, drawn) {
   };
 }
 
-
 /** The choices above the map; each leads to an address. */
 function choices({layer, set, format, parameters}, query) {
   const to = (more, ...names) => {

@@ -224,7 +224,8 @@ const health = {WELL: ['good', 'answers'], SILENT: ['warn', 'is slow to answer']
   QUIET: ['warn', 'asks for a pause'], AWAY: ['bad', 'is away'],
   UNASKED: ['idle', 'was not asked yet']};
 
-const upstream_badge = ({state}, name = '') => badge(name + health[state][1], health[state][0]);
+const upstream_badge = ({state}, name = '') => badge(name + (health[state]?.[1] ?? state),
+  health[state]?.[0]);
 
 function all_upstreams() {
   let upstreams = [];
@@ -240,7 +241,7 @@ function all_upstreams() {
       one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
       count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
       count(one.tasksWaiting), one.cause ?? '–', one.layers.join(', ')]),
-    'The seeder has asked no upstream yet.')],
+    'None yet.')],
   };
 }
 
