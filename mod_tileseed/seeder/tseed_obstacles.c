@@ -26,6 +26,7 @@ apr_status_t tseed_obstacles_look(tseed_obstacles_t *obstacles)
     return rv;
 }
 
+/* The page and tileseedctl check know a task that waits by the first words of its obstacle. */
 void tseed_obstacles_add(tseed_obstacles_t *obstacles, tseed_entry_t *entry, const char *problem)
 {
     const tseed_context_t *context = obstacles->context;

@@ -23,7 +23,7 @@
 typedef struct {
     tseed_seeder_state_t state;
     const char *words; /* for clients, who need not know the names of hosts */
-} obstacle_t;
+} hindrance_t;
 
 static const char *why_no_state(const tseed_start_t *start, apr_status_t rv)
 {
@@ -34,16 +34,16 @@ static const char *why_no_state(const tseed_start_t *start, apr_status_t rv)
                            : "the state directory can't be used";
 }
 
-static obstacle_t obstacle_of(const tseed_start_t *start, apr_status_t rv)
+static hindrance_t hindrance_of(const tseed_start_t *start, apr_status_t rv)
 {
     if (start->is_locked_out) {
-        return (obstacle_t){TSEED_SEEDER_LOCKED_OUT,
-                            "another httpd works on this server's state directory"};
+        return (hindrance_t){TSEED_SEEDER_LOCKED_OUT,
+                             "another httpd works on this server's state directory"};
     }
     if (rv == TSEED_ESTANDBY) {
-        return (obstacle_t){TSEED_SEEDER_STANDBY, "this host stands by for another one"};
+        return (hindrance_t){TSEED_SEEDER_STANDBY, "this host stands by for another one"};
     }
-    return (obstacle_t){TSEED_SEEDER_NO_STATE, why_no_state(start, rv)};
+    return (hindrance_t){TSEED_SEEDER_NO_STATE, why_no_state(start, rv)};
 }
 
 /* From now on a thread beats whenever the main thread waits for a server. */
@@ -169,13 +169,13 @@ static const char *what_fails(const tseed_start_t *start)
 }
 
 /* The lease says itself who works, and the state why it can't be opened. */
-static void say_obstacle(const tseed_start_t *start, const obstacle_t *obstacle, apr_status_t rv)
+static void say_hindrance(const tseed_start_t *start, const hindrance_t *hindrance, apr_status_t rv)
 {
     const tseed_parts_t *parts = start->parts;
     const char *reason = parts->session->state ? tseed_state_error(parts->session->state) : "";
 
-    tseed_board_seeder_state_set(parts->context->board, obstacle->state, tseed_clock_monotonic());
-    if (obstacle->state != TSEED_SEEDER_STANDBY) {
+    tseed_board_seeder_state_set(parts->context->board, hindrance->state, tseed_clock_monotonic());
+    if (hindrance->state != TSEED_SEEDER_STANDBY) {
         tseed_log(TSEED_LOG_ERROR, rv, "TS0040: %s%s%s; seeding waits until that has changed",
                   what_fails(start), *reason ? ": " : "", reason);
     }
@@ -191,10 +191,10 @@ static void say_works(tseed_seeder_state_t said, tseed_seeder_state_t now)
 
 /* Sees to it that requests for missing tiles are answered meanwhile. Returns whether the main
  * thread is to do that. */
-static int send_away(const tseed_start_t *start, const obstacle_t *obstacle, int is_young)
+static int send_away(const tseed_start_t *start, const hindrance_t *hindrance, int is_young)
 {
     const tseed_parts_t *parts = start->parts;
-    const int stands_by = obstacle->state == TSEED_SEEDER_STANDBY;
+    const int stands_by = hindrance->state == TSEED_SEEDER_STANDBY;
 
     if (stands_by) {
         tseed_relay_begin(parts->relay, tseed_lease_epoch(parts->lease));
@@ -204,7 +204,7 @@ static int send_away(const tseed_start_t *start, const obstacle_t *obstacle, int
     if (tseed_relay_reads(parts->relay) || (is_young && !stands_by)) {
         return 0;
     }
-    tseed_misses_send_away(parts->misses, obstacle->words);
+    tseed_misses_send_away(parts->misses, hindrance->words);
     return 1;
 }
 
@@ -218,10 +218,10 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
     apr_status_t rv;
 
     while ((rv = try(start)) != APR_SUCCESS) {
-        const obstacle_t obstacle = obstacle_of(start, rv);
+        const hindrance_t hindrance = hindrance_of(start, rv);
         const int is_young = tseed_clock_monotonic() < deadline;
         /* the last seeder may just be leaving */
-        const int is_early = obstacle.state == TSEED_SEEDER_LOCKED_OUT && is_young;
+        const int is_early = hindrance.state == TSEED_SEEDER_LOCKED_OUT && is_young;
         int sends_away;
 
         if (rv == TSEED_EFENCED || tseed_lease_is_over(start->parts->lease) ||
@@ -229,13 +229,13 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
             *exit_code = TSEED_EXIT_ANEW;
             return 1;
         }
-        if (!is_early && obstacle.state != said) {
-            say_works(said, obstacle.state);
-            say_obstacle(start, &obstacle, rv);
-            said = obstacle.state;
+        if (!is_early && hindrance.state != said) {
+            say_works(said, hindrance.state);
+            say_hindrance(start, &hindrance, rv);
+            said = hindrance.state;
         }
         tseed_board_heartbeat(context->board, tseed_clock_monotonic());
-        sends_away = send_away(start, &obstacle, is_young);
+        sends_away = send_away(start, &hindrance, is_young);
         apr_pool_clear(context->scratch);
         if (wait_for_stop(start->setup, is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS, sends_away)) {
             *exit_code = TSEED_EXIT_STOPPED;

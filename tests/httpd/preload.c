@@ -234,16 +234,7 @@ int openat(int directory, const char *name, int flags, ...)
     return reopen(directory, name, flags, mode);
 }
 
-int openat64(int directory, const char *name, int flags, ...)
-{
-    va_list more;
-    mode_t mode;
-
-    va_start(more, flags);
-    mode = va_arg(more, mode_t);
-    va_end(more);
-    return reopen(directory, name, flags, mode);
-}
+int openat64(int directory, const char *name, int flags, ...) __attribute__((alias("openat")));
 
 int renameat2(int from, const char *name, int to, const char *target, unsigned flags)
 {
