@@ -4,6 +4,7 @@
 
 Tests run on SQLite; those with the mark pgsql run on PostgreSQL as well, in one MPM. The others do
 when the whole run is on PostgreSQL (database.py)."""
+import collections
 import resource
 import signal
 import sys
@@ -25,6 +26,7 @@ def interrupt(_number, _frame):
 def pytest_configure(config):
     """A run that is terminated must not leave its servers behind."""
     config.addinivalue_line('markers', 'main_path: one of the tests of "./quickstart test quick"')
+    config.addinivalue_line('markers', 'long: takes a minute or more')
     config.addinivalue_line('markers', 'pgsql: is run on PostgreSQL as well')
     config.addinivalue_line('markers', 'sqlite: is about SQLite\'s file')
     signal.signal(signal.SIGTERM, interrupt)
@@ -37,6 +39,19 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize('database', ['sqlite3', 'pgsql'], indirect=True)
 
 
+def spread(items):
+    """Puts long tests first, then spreads each file's tests, in their order, over the whole run.
+    Tests of some files wait, those of others compute: side by side they leave no processor idle."""
+    lengths = collections.Counter(item.path for item in items)
+    seen = collections.Counter()
+
+    def place(item):
+        seen[item.path] += 1
+        is_long = item.get_closest_marker('long')
+        return 0 if is_long else (seen[item.path] - 0.5) / lengths[item.path]
+    items.sort(key=place)
+
+
 def pytest_collection_modifyitems(config, items):
     """On PostgreSQL beside SQLite one MPM is enough."""
     def is_wanted(item):
@@ -45,6 +60,8 @@ def pytest_collection_modifyitems(config, items):
             None, *tileseed_httpd.MPMS[:1])
     config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
     items[:] = filter(is_wanted, items)
+    if hasattr(config, 'workerinput'):
+        spread(items)
 
 
 def serve(server, settings=()):

@@ -405,6 +405,7 @@ def test_crash_in_a_stop(kind, second, caller, found):
     assert len(unexplained) == found
 
 
+@pytest.mark.long
 def test_a_minute():
     """The command itself, with a fixed seed: it disturbs, and finds nothing."""
     command = [sys.executable, str(CHAOS / 'chaos.py'), '--minutes', '1', '--seed', '7']

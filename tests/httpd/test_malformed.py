@@ -39,6 +39,7 @@ def title(row):
     return f"{row['address'].rsplit('/', 1)[-1]} {row['body'][:40]!r}"
 
 
+@pytest.mark.xdist_group('malformed')     # one server for all rows
 @pytest.mark.parametrize('row', TABLE, ids=title)
 def test_table(shared, row):  # pylint: disable=redefined-outer-name
     """Status and message are those of the table; there is no task, and the quota is as before."""

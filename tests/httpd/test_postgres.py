@@ -120,6 +120,7 @@ def test_restart_in_the_middle_of_a_seed(httpd, postgres, slow):
     assert httpd.error_log().count('TS0076: the state database works again') >= 1
 
 
+@pytest.mark.long
 def test_connections_that_end_at_random(httpd, postgres, slow):
     """Each at any time, be it amid a transaction."""
     httpd.expect(TROUBLE)
