@@ -6,14 +6,16 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CALLS 60
+#define CALLS        60
 #define CALLS_SIGNAL SIGTRAP /* httpd blocks it nowhere, and does not use it */
 
 static const char *traces; /* NULL: nobody wants them */
@@ -21,16 +23,24 @@ static struct sigaction theirs[NSIG];
 
 static void write_calls(int number)
 {
+    static atomic_flag writes = ATOMIC_FLAG_INIT;
+    const int is_asked = number == CALLS_SIGNAL;
     void *calls[CALLS];
     char path[256], title[64];
     int file;
 
+    while (is_asked && atomic_flag_test_and_set(&writes)) { /* several threads may be asked */
+        sched_yield();
+    }
     snprintf(path, sizeof(path), "%s/%d", traces, (int)getpid());
     file = open(path, O_CREAT | O_WRONLY | O_APPEND, 0644);
     snprintf(title, sizeof(title), "signal %d in thread %ld\n", number, syscall(SYS_gettid));
     syscall(SYS_write, file, title, strlen(title));
     backtrace_symbols_fd(calls, backtrace(calls, CALLS), file);
     close(file);
+    if (is_asked) {
+        atomic_flag_clear(&writes);
+    }
 }
 
 /* Then does what httpd or the seeder would have done. */

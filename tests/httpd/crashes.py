@@ -12,13 +12,16 @@ A child of event that is to end at once closes the sockets of its workers while 
 (close_worker_sockets): a socket of a request that has just ended is read after it was freed.
 """
 import atexit
+import ctypes
 import functools
+import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
 CALLS_SIGNAL = signal.SIGTRAP
 CRASH = re.compile(r'child pid (\d+) exit signal (?:Segmentation|Abort|Bus|Illegal)')
@@ -52,6 +55,17 @@ def can_be_asked(pid):
         return False
     caught = int(re.search(r'^SigCgt:\s+(\w+)', status, re.M).group(1), 16)
     return bool(caught >> (CALLS_SIGNAL - 1) & 1)
+
+
+def ask(pid, folder):
+    """Has each thread of a process write its calls there, the first thread first."""
+    os.kill(pid, CALLS_SIGNAL)
+    deadline = time.monotonic() + 1
+    while not (folder / str(pid)).exists() and time.monotonic() < deadline:
+        time.sleep(.01)
+    for thread in pathlib.Path(f'/proc/{pid}/task').iterdir():
+        if thread.name != str(pid):
+            ctypes.CDLL(None).tgkill(pid, int(thread.name), CALLS_SIGNAL)
 
 
 def read_calls(folder):

@@ -168,7 +168,7 @@ def test_crashes_leave_their_calls(plain_httpd):
     plain_httpd.await_children()
     plain_httpd.ask_for_calls()
     child = wait_until(lambda: next((pid for pid, calls in plain_httpd.calls().items()
-                                     if 'ap_run_mpm' in calls), None))
+                                     if 'ap_queue_pop_something' in calls), None))
     os.kill(child, signal.SIGSEGV)
     wait_until(lambda: 'AH00052' in plain_httpd.error_log())
     told = '\n'.join(plain_httpd.complaints())

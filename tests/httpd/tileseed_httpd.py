@@ -511,8 +511,8 @@ class Httpd:
     def ask_for_calls(self):
         """Has the children write their calls."""
         for pid in filter(crashes.can_be_asked, self.children()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, crashes.CALLS_SIGNAL)
+            with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+                crashes.ask(pid, self.path(TRACES))
 
     def resumed(self):
         """How often httpd has said that it goes on."""
