@@ -13,6 +13,7 @@ build=$(cd "$1" && pwd -P)
 passed=0 failed=0 skipped=0
 logs=()   # of the suites that failed
 runner=() # what make is run by
+httpd_flags=()
 jobs=$((3 * $(nproc))) # tests wait most of their time
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -80,14 +81,11 @@ in_memory() {
     [ "${bytes:-0}" -ge $((4 << 30)) ] && [[ ! ,$options, =~ ,noexec, ]] && [ -w /dev/shm ]
 }
 
-# The module in httpd, with flags of pytest
+# The module in httpd, with variables of make
 run_httpd() {
     local log=$build/check-httpd.log
 
-    if [ -z "${TMPDIR:-}" ] && in_memory; then
-        local -x TMPDIR=/dev/shm
-    fi
-    make -s -C "$build" check-httpd PYTEST_FLAGS="$*" 2>&1 | tee "$log" || :
+    make -s -C "$build" check-httpd "$@" 2>&1 | tee "$log" || :
     count_pytest "$log"
 }
 
@@ -162,13 +160,17 @@ run_thorough() {
     run_coverage
 }
 
+if [ -z "${TMPDIR:-}" ] && in_memory; then
+    export TMPDIR=/dev/shm
+fi
+if [ "${2:-}" = quick ]; then
+    export TSEED_QUICK=1 # tests/unit/test_state_power.c
+    httpd_flags=(PYTEST_FLAGS='-m main_path -k event' HTTPD_JOBS=$((2 * $(nproc))))
+fi
 say "Unit tests, fuzz corpora, lints"
 run_check "$build" check
 say "The module in httpd"
-case "${2:-}" in
-quick) run_httpd -m main_path -k event ;;
-*) run_httpd ;;
-esac
+run_httpd "${httpd_flags[@]}"
 if [ "${2:-}" = all ]; then
     run_thorough
 fi
