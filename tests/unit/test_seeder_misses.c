@@ -121,7 +121,7 @@ static void test_seeder_misses__late_waiters_are_passed_their_tiles(void **state
     FILE *file = fopen(apr_pstrcat(fixture->pool, fixture->dir, "/cache", NULL), "w");
 
     fclose(file); /* a file where the cache should be */
-    for (int round = 0; round < 40; round++) {
+    for (int round = 0; round < 16; round++) {
         for (int i = 0; i < WAITERS; i++) {
             waiter_ask(&waiters[i], fixture, 5, 4 + i % 4, 8 + i / 4 % 4);
             apr_sleep(500);
