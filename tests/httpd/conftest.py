@@ -28,7 +28,7 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'main_path: one of the tests of "./quickstart test quick"')
     config.addinivalue_line('markers', 'long: takes a minute or more')
     config.addinivalue_line('markers', 'pgsql: is run on PostgreSQL as well')
-    config.addinivalue_line('markers', 'sqlite: is about SQLite\'s file')
+    config.addinivalue_line('markers', 'sqlite: is about SQLite\'s file, or a host alone')
     signal.signal(signal.SIGTERM, interrupt)
 
 
@@ -98,7 +98,7 @@ def database(request):
     if getattr(request, 'param', databases.DEFAULT) == 'sqlite3':
         return None
     if any(request.node.iter_markers('sqlite')):
-        pytest.skip('is about SQLite\'s file')
+        pytest.skip('is about SQLite\'s file, or a host alone')
     if 'postgres' in request.fixturenames:
         return request.getfixturevalue('postgres')
     return request.getfixturevalue('shared_postgres')

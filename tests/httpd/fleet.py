@@ -178,6 +178,7 @@ class Fleet:
         """Ends all processes of a host at once, as if its machine had lost its power."""
         httpd.kill_processes()
         httpd.process.wait()
+        wait_until(lambda: not httpd.processes(), what='the end of all processes')
         httpd.process = None
 
     @staticmethod

@@ -153,6 +153,7 @@ def test_hanging_seeder_is_replaced_in_time(httpd, upstream):
     assert ended(httpd, number)['state'] == 'DONE'
 
 
+@pytest.mark.sqlite         # with others its lease would be over
 @one_mpm
 def test_standstill_of_all_is_no_hang(httpd, upstream):
     """Who was stopped together with httpd is not killed for it, nor anybody blamed."""

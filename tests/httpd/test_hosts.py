@@ -199,6 +199,7 @@ def test_the_standby_tells_who_works(fleet):
         assert found.get('tileseed_seeder_state', state=('standby', 'working')[active]) == 1
 
 
+@pytest.mark.sqlite
 def test_a_server_that_is_alone(httpd):
     """It has no lease and shows itself; nobody can take its work over."""
     httpd.name = 'alone'

@@ -331,6 +331,7 @@ class Httpd:
         self.port = free_port()
         self.process = None
         self.sessions = []
+        self.over = set()           # of the sessions
         self.leftovers = {}
         self.resumed_before = 0         # the last start
         self.mischief = None
@@ -438,6 +439,7 @@ class Httpd:
                 self.command('-DFOREGROUND'), stdin=subprocess.DEVNULL, stdout=output,
                 stderr=output, start_new_session=True, env=self.environment())
         self.sessions.append(self.process.pid)
+        self.over.discard(self.process.pid)
         # its second reading of the configuration opens the port anew, and resets who was early
         wait_until(lambda: self.process.poll() is not None or
                    (self.resumed() > self.resumed_before and self.listens()), START_TIMEOUT,
@@ -547,10 +549,14 @@ class Httpd:
         return found
 
     def processes(self):
-        """Every living process that this httpd started, and itself: {pid: name}."""
+        """Every living process that this httpd started, and itself: {pid: name}. A session that
+        has lost its last one is over: its number may be a stranger's next."""
         found = {}
-        for session in self.sessions:
-            found.update(session_processes(session))
+        for session in set(self.sessions) - self.over:
+            processes = session_processes(session)
+            found.update(processes)
+            if not processes:
+                self.over.add(session)
         return found
 
     # Requests
