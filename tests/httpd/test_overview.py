@@ -315,9 +315,10 @@ def test_a_seeder_that_dies(httpd, upstream):
 
 
 @one_mpm
-def test_a_seeder_that_hangs(httpd, upstream):
+def test_a_seeder_that_hangs(httpd, upstream, database):
     """It gives no sign of life: that alone makes the old document wrong."""
-    httpd.expect('TS0084')      # on PostgreSQL it loses its lease
+    if database:
+        httpd.expect('TS0084')      # it loses its lease
     start(httpd, REST + stub(upstream))
     before = httpd.get('/rest/overview.json')
     pid = overview(httpd)['seeder']['pid']
