@@ -22,7 +22,7 @@
 #include "state/tseed_portion_rows.h"
 
 #define IDLE (250 * 1000) /* microseconds between two looks for rows */
-#define BUSY (50 * 1000)  /* likewise, while there is work */
+#define BUSY (50 * 1000)  /* likewise, when half of what the last look found is finished */
 
 #define FAILED    (500 * 1000) /* microseconds to wait when the database has failed */
 #define SAY_EVERY (60 * APR_USEC_PER_SEC)
@@ -56,7 +56,8 @@ struct tseed_helper_t {
     apr_pool_t *pool, *scratch;
     tseed_state_t *state;
     row_t *rows;        /* under way */
-    apr_time_t look_at; /* for rows, monotonic */
+    apr_time_t looked;  /* for rows, monotonic */
+    int had;            /* portions that were not finished then */
     char said[256];     /* the last reason for which a portion was refused */
     apr_time_t said_at; /* monotonic */
 };
@@ -347,6 +348,34 @@ static apr_status_t open_state(tseed_helper_t *helper)
                                             settings->db_driver, settings->db_params, helper->pool);
 }
 
+static int count_left(tseed_helper_t *helper)
+{
+    int count = 0;
+
+    pthread_mutex_lock(&helper->lock);
+    for (const row_t *row = helper->rows; row; row = row->next) {
+        count += row->left;
+    }
+    pthread_mutex_unlock(&helper->lock);
+    return count;
+}
+
+/* A host with enough to do is in no hurry: looks of a hundred hosts would keep half a core of
+ * PostgreSQL busy. */
+static apr_interval_time_t look_every(tseed_helper_t *helper)
+{
+    return helper->had > 0 && 2 * count_left(helper) <= helper->had ? BUSY : IDLE;
+}
+
+static apr_status_t look(tseed_helper_t *helper, apr_time_t now)
+{
+    const apr_status_t rv = take_rows(helper);
+
+    helper->looked = now;
+    helper->had = count_left(helper);
+    return rv;
+}
+
 static apr_status_t turn(tseed_helper_t *helper)
 {
     const apr_time_t now = tseed_clock_monotonic();
@@ -356,9 +385,8 @@ static apr_status_t turn(tseed_helper_t *helper)
     if (rv == APR_SUCCESS) {
         rv = tell_rows(helper);
     }
-    if (rv == APR_SUCCESS && now >= helper->look_at) {
-        rv = take_rows(helper);
-        helper->look_at = now + (helper->rows ? BUSY : IDLE);
+    if (rv == APR_SUCCESS && now >= helper->looked + look_every(helper)) {
+        rv = look(helper, now);
     }
     return rv;
 }
@@ -382,7 +410,7 @@ static void *run(void *data)
             usleep(FAILED);
         }
         apr_pool_clear(helper->scratch);
-        wait_for_turn(helper, helper->rows ? BUSY : IDLE);
+        wait_for_turn(helper, helper->had > 0 ? BUSY : IDLE);
     }
     tseed_fetcher_destroy(helper->fetcher);
     if (helper->state) {

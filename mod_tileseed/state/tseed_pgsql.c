@@ -233,8 +233,11 @@ const tseed_sql_dialect_t tseed_pgsql_dialect = {
     .package = "libaprutil1-dbd-pgsql",
     .session = session,
     .begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-    .tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = current_schema()"
-              " AND tablename = 'meta'",
+    /* Asked once a second in each process: a view of the catalogs would take longer to plan. And
+     * to_regclass() may not see yet what another process has made. */
+    .tables = "SELECT COUNT(*) FROM pg_class WHERE relname = 'meta' AND relkind = 'r'"
+              " AND relnamespace ="
+              " (SELECT oid FROM pg_namespace WHERE nspname = current_schema())",
     .migrates = migrates,
     .patience = patience,
     .statements = statements,

@@ -24,15 +24,17 @@
 #include "state/tseed_hosts.h"
 #include "state/tseed_portion_rows.h"
 
-#define HOSTS_MOST  256
-#define CONNECTIONS 4                 /* of each host to the upstream */
-#define LATENCY     (200 * 1000)      /* of the upstream, microseconds */
-#define IN_HAND     (3 * CONNECTIONS) /* requests of a host, as tseed_lane.c has it */
-#define TURN        (50 * 1000)       /* microseconds between two looks at the table */
-#define LEASE       (15 * APR_USEC_PER_SEC)
-#define METATILES   INT64_C(1000000000)
-#define TILES       16 /* of a metatile */
-#define LINE        "4 123456 654321 123459 654324 0123456789abcdef0123456789abcdef /tiles/world"
+#define HOSTS_MOST   256
+#define CONNECTIONS  4                 /* of each host to the upstream */
+#define LATENCY      (200 * 1000)      /* of the upstream, microseconds */
+#define IN_HAND      (3 * CONNECTIONS) /* requests of a host, as tseed_lane.c has it */
+#define ROWS_IN_HAND (IN_HAND / TSEED_PORTIONS_IN_ROW)
+#define TURN         (50 * 1000)  /* microseconds between two looks at the table */
+#define IDLE         (250 * 1000) /* likewise, of a host that has enough to do */
+#define LEASE        (15 * APR_USEC_PER_SEC)
+#define METATILES    INT64_C(1000000000)
+#define TILES        16 /* of a metatile */
+#define LINE         "4 123456 654321 123459 654324 0123456789abcdef0123456789abcdef /tiles/world"
 
 static const char *params;
 static int hosts_count;
@@ -46,6 +48,11 @@ typedef struct {
     tseed_registration_t registration;
     tseed_fence_t fence;
     apr_time_t renew_at;
+
+    /* of a host that stands by */
+    tseed_portion_row_t given[ROWS_IN_HAND]; /* not finished; its texts are not used */
+    int left, had;                           /* of them; what the last look found */
+    apr_time_t begun, looked;                /* the first of them; monotonic */
 
     /* of the host that works */
     int64_t last, task, done;
@@ -99,43 +106,63 @@ static void renew(member_t *member, apr_time_t now)
 
 /* ---- a host that stands by ---- */
 
-/* Requests go out in the order of their rows, CONNECTIONS at once: the row of the first ones is
- * finished when they are. */
-static void fetch(member_t *member, apr_time_t *begun, apr_time_t now)
+/* Writes down what is finished. Requests go out in the order of their rows, CONNECTIONS at once:
+ * the row of the first ones is finished when they are. */
+static void finish(member_t *member, apr_time_t now)
 {
-    apr_array_header_t *given,
-        *finished = apr_array_make(member->scratch, 1, sizeof(tseed_portion_row_t));
+    apr_array_header_t *finished = apr_array_make(member->scratch, 1, sizeof(tseed_portion_row_t));
 
-    require(member,
-            tseed_portion_rows_given(member->state, &given, member->fence.epoch, member->scratch),
-            "look for portions");
-    if (given->nelts == 0) {
-        *begun = 0;
-        return;
-    }
-    *begun = *begun ? *begun : now;
-    for (int i = 0; i < given->nelts && now - *begun >= LATENCY; i++, *begun += LATENCY) {
+    for (; finished->nelts < member->left && now - member->begun >= LATENCY;
+         member->begun += LATENCY) {
         tseed_portion_row_t *row = apr_array_push(finished);
 
-        *row = APR_ARRAY_IDX(given, i, tseed_portion_row_t);
+        *row = member->given[finished->nelts - 1];
         row->results = "ok 16 65536 " LINE "\nok 16 65536 " LINE "\nok 16 65536 " LINE
                        "\nok 16 65536 " LINE "\n";
     }
     require(member, tseed_portion_rows_finish(member->state, finished), "finish portions");
+    member->left -= finished->nelts;
+    memmove(member->given, member->given + finished->nelts,
+            (size_t)member->left * sizeof(member->given[0]));
     atomic_fetch_add(&rows_changed, finished->nelts);
+}
+
+static void look(member_t *member, apr_time_t now)
+{
+    apr_array_header_t *given;
+
+    require(member,
+            tseed_portion_rows_given(member->state, &given, member->fence.epoch, member->scratch),
+            "look for portions");
+    member->begun = member->left > 0 ? member->begun : now;
+    member->left = given->nelts < ROWS_IN_HAND ? given->nelts : ROWS_IN_HAND;
+    for (int i = 0; i < member->left; i++) {
+        member->given[i] = APR_ARRAY_IDX(given, i, tseed_portion_row_t);
+    }
+    member->had = member->left;
+    member->looked = now;
+}
+
+/* As tseed_helper.c does it. */
+static void fetch(member_t *member, apr_time_t now)
+{
+    finish(member, now);
+    if (now - member->looked >=
+        (member->had > 0 && 2 * member->left <= member->had ? TURN : IDLE)) {
+        look(member, now);
+    }
 }
 
 static void *stand_by(void *data)
 {
     member_t *member = join(*(int *)data);
-    apr_time_t begun = 0;
 
     atomic_fetch_add(&ready, 1);
     while (!atomic_load(&is_over)) {
         const apr_time_t now = tseed_clock_monotonic();
 
         renew(member, now);
-        fetch(member, &begun, now);
+        fetch(member, now);
         apr_pool_clear(member->scratch);
         usleep(TURN);
     }
