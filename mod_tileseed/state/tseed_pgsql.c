@@ -218,6 +218,8 @@ static const char *const statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_PORTIONS_FORGET] = DELETE_PORTIONS(TSEED_PORTIONS_OLD),
     [TSEED_SQL_ID_HOLD] = "SELECT value FROM meta WHERE name = 'task_id' FOR UPDATE",
     [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld FOR UPDATE",
+    [TSEED_SQL_TASKS_HOLD] = "SELECT COUNT(*) FROM (SELECT id FROM task WHERE state IN (0, 1)"
+                             " ORDER BY id FOR UPDATE) AS held",
     [TSEED_SQL_TERMINATE] = TERMINATE("state = %d"),
     [TSEED_SQL_TERMINATE_OF_LAYER] = TERMINATE("state = %d AND layer = %s"),
     [TSEED_SQL_TERMINATE_ONE] = TERMINATE("state = %d AND id = %lld"),

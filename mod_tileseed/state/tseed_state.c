@@ -209,13 +209,28 @@ static apr_status_t terminate_state(tseed_state_t *state, terminate_t *call, int
     return rv;
 }
 
+/* Without it a task would be missed that a new seeder makes PENDING again between the looks at the
+ * two states. */
+static apr_status_t hold(tseed_state_t *state, const tseed_termination_t *what)
+{
+    int64_t held;
+    const apr_status_t rv =
+        what->task
+            ? tseed_work_number(state, &held, TSEED_SQL_TASK_HOLD, (const void *[]){&what->task})
+            : tseed_work_number(state, &held, TSEED_SQL_TASKS_HOLD, NULL);
+
+    return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
+}
+
 static apr_status_t terminate(tseed_state_t *state, void *baton)
 {
     terminate_t *call = baton;
-    apr_status_t rv;
+    apr_status_t rv = hold(state, call->what);
 
     apr_array_clear(call->terminated);
-    rv = terminate_state(state, call, TSEED_PENDING);
+    if (rv == APR_SUCCESS) {
+        rv = terminate_state(state, call, TSEED_PENDING);
+    }
     return rv == APR_SUCCESS ? terminate_state(state, call, TSEED_RUNNING) : rv;
 }
 

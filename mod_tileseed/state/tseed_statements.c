@@ -41,6 +41,7 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_TASK_GET] =
         "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE id = %lld",
     [TSEED_SQL_TASK_HOLD] = "SELECT id FROM task WHERE id = %lld",
+    [TSEED_SQL_TASKS_HOLD] = "SELECT 0",
     [TSEED_SQL_TASK_ENDING] = "SELECT COUNT(*) FROM task WHERE id = %lld AND state = %d"
                               " AND finished = %lld AND kill_pending = 0",
     [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <apr_strings.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -505,6 +506,51 @@ static void test_pgsql__a_lenient_request_becomes_one_task(void **data)
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 1);
 }
 
+/* How many tasks were terminated; below 0: it failed. */
+static void *terminate_all(void *data)
+{
+    const fixture_t *fixture = data;
+    const tseed_termination_t what = {
+        .mask = 1U << TSEED_PENDING | 1U << TSEED_RUNNING, .now = 1, .reason = "terminated"};
+    apr_array_header_t *terminated;
+    apr_pool_t *pool; /* of this thread */
+    tseed_state_t *state;
+    intptr_t count = -1;
+
+    apr_pool_create(&pool, NULL);
+    if (tseed_state_open(&state, fixture->dir, "pgsql", fixture->params, pool) == APR_SUCCESS &&
+        tseed_state_terminate(state, &terminated, &what, pool) == APR_SUCCESS) {
+        count = terminated->nelts;
+    }
+    apr_pool_destroy(pool);
+    return (void *)count;
+}
+
+/* A seeder that follows another one makes tasks PENDING again. */
+static void test_pgsql__a_task_that_changes_its_state_is_terminated(void **data)
+{
+    fixture_t *fixture = *data;
+    tseed_task_t task = task_of(fixture, "a");
+    pthread_t thread;
+    void *count;
+    int won;
+
+    assert_int_equal(tseed_state_task_insert(fixture->state, &task, MOST), APR_SUCCESS);
+    assert_int_equal(tseed_state_task_claim(fixture->state, task.id, 1, &won), APR_SUCCESS);
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_int_equal(
+        tseed_database_execute(&fixture->state->db, "UPDATE task SET state = 0 WHERE state = 1"),
+        APR_SUCCESS);
+    assert_int_equal(pthread_create(&thread, NULL, terminate_all, fixture), 0);
+    while (number(fixture, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted") == 0) {
+        usleep(1000);
+    }
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(pthread_join(thread, &count), 0);
+    assert_int_equal((intptr_t)count, 1);
+    assert_int_equal(number(fixture, "SELECT state FROM task"), TSEED_ABORTED);
+}
+
 /* Replaces the quota twenty times, whatever others do. */
 static int replace_quota(const fixture_t *fixture, tseed_state_t *state, int writer)
 {
@@ -562,6 +608,7 @@ int main(void)
         TEST(bounds_unfinished_tasks_among_many),
         TEST(a_key_becomes_one_task),
         TEST(a_lenient_request_becomes_one_task),
+        TEST(a_task_that_changes_its_state_is_terminated),
         TEST(no_replacement_of_the_quota_is_lost),
     };
     const int code = database_begin();
