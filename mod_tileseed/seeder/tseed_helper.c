@@ -410,7 +410,7 @@ static void *run(void *data)
             usleep(FAILED);
         }
         apr_pool_clear(helper->scratch);
-        wait_for_turn(helper, helper->had > 0 ? BUSY : IDLE);
+        wait_for_turn(helper, helper->rows ? BUSY : IDLE);
     }
     tseed_fetcher_destroy(helper->fetcher);
     if (helper->state) {
