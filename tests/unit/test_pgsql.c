@@ -506,6 +506,10 @@ static void test_pgsql__a_lenient_request_becomes_one_task(void **data)
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 1);
 }
 
+#define WAITS_FOR_US                                                                               \
+    "SELECT COUNT(DISTINCT pid) FROM pg_locks"                                                     \
+    " WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+
 /* How many tasks were terminated; below 0: it failed. */
 static void *terminate_all(void *data)
 {
@@ -542,9 +546,10 @@ static void test_pgsql__a_task_that_changes_its_state_is_terminated(void **data)
         tseed_database_execute(&fixture->state->db, "UPDATE task SET state = 0 WHERE state = 1"),
         APR_SUCCESS);
     assert_int_equal(pthread_create(&thread, NULL, terminate_all, fixture), 0);
-    while (number(fixture, "SELECT COUNT(*) FROM pg_locks WHERE NOT granted") == 0) {
+    while (pthread_tryjoin_np(thread, &count) == EBUSY && number(fixture, WAITS_FOR_US) == 0) {
         usleep(1000);
     }
+    assert_int_equal(number(fixture, WAITS_FOR_US), 1);
     assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
     assert_int_equal(pthread_join(thread, &count), 0);
     assert_int_equal((intptr_t)count, 1);
