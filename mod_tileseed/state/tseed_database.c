@@ -18,8 +18,10 @@
 #include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 
-#define WHOLE     1  /* the rows of a statement, at once */
-#define ARGS_MOST 32 /* of a statement */
+#define WHOLE        1            /* the rows of a statement, at once */
+#define ARGS_MOST    32           /* of a statement */
+#define WAITING_MOST (256 * 1024) /* bytes that wait; a server may log them */
+#define LONG_TEXT    (64 * 1024)  /* bytes of a text that goes alone, without being copied */
 
 apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const char *format, ...)
 {
@@ -76,6 +78,7 @@ apr_status_t tseed_database_connect(tseed_database_t *db)
         return rv;
     }
     db->lost = db->in_transaction = db->is_broken = db->is_away = 0;
+    db->waiting = NULL;
     memset(db->prepared, 0, sizeof(db->prepared));
     apr_pool_create(&db->pool, db->parent);
     apr_pool_create(&db->values, db->pool);
@@ -112,6 +115,30 @@ apr_status_t tseed_database_begin(tseed_database_t *db)
     return rv;
 }
 
+/* A part of what waits. */
+static void put_text(tseed_database_t *db, const char *text)
+{
+    if (!db->waiting) {
+        apr_pool_clear(db->values);
+        db->waiting = apr_array_make(db->values, 64, sizeof(const char *));
+        db->waiting_bytes = 0;
+    }
+    APR_ARRAY_PUSH(db->waiting, const char *) = text;
+    db->waiting_bytes += strlen(text);
+}
+
+apr_status_t tseed_database_begin_soon(tseed_database_t *db)
+{
+    if (!db->dialect->is_remote) {
+        return tseed_database_begin(db);
+    }
+    put_text(db, db->dialect->begin);
+    put_text(db, ";");
+    db->in_transaction = 1;
+    db->is_broken = 0;
+    return APR_SUCCESS;
+}
+
 void tseed_database_rollback(tseed_database_t *db)
 {
     int rows;
@@ -120,12 +147,13 @@ void tseed_database_rollback(tseed_database_t *db)
         /* may fail when the failure before has rolled back already: both mean the same */
         apr_dbd_query(db->driver, db->handle, &rows, "ROLLBACK");
         db->in_transaction = db->is_broken = 0;
+        db->waiting = NULL;
     }
 }
 
 /* ---- fixed statements ---- */
 
-apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql)
+static apr_status_t execute(tseed_database_t *db, const char *sql)
 {
     int rows = 0;
     int code = apr_dbd_query(db->driver, db->handle, &rows, sql);
@@ -133,14 +161,40 @@ apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql)
     return code == 0 ? APR_SUCCESS : statement_failed(db, code);
 }
 
+/* All that waits, as one text; nothing waits any more. */
+static const char *take_waiting(tseed_database_t *db)
+{
+    const char *sql = apr_array_pstrcat(db->values, db->waiting, 0);
+
+    db->waiting = NULL;
+    return sql;
+}
+
+apr_status_t tseed_database_send(tseed_database_t *db)
+{
+    return db->waiting ? execute(db, take_waiting(db)) : APR_SUCCESS;
+}
+
+apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql)
+{
+    apr_status_t rv = tseed_database_send(db);
+
+    return rv == APR_SUCCESS ? execute(db, sql) : rv;
+}
+
 apr_status_t tseed_database_ask(tseed_database_t *db, const char **answer, const char *sql,
                                 apr_pool_t *pool)
 {
     apr_dbd_results_t *results = NULL;
     apr_dbd_row_t *row = NULL;
-    int code = apr_dbd_select(db->driver, pool, db->handle, &results, sql, WHOLE);
+    apr_status_t rv = tseed_database_send(db);
+    int code;
 
     *answer = NULL;
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    code = apr_dbd_select(db->driver, pool, db->handle, &results, sql, WHOLE);
     if (code != 0) {
         return statement_failed(db, code);
     }
@@ -171,9 +225,14 @@ static const char *text_of(const tseed_database_t *db, tseed_sql_t sql)
     return own && own[sql] ? own[sql] : tseed_statements[sql];
 }
 
+static const char *label_of(tseed_sql_t sql, apr_pool_t *pool)
+{
+    return apr_psprintf(pool, "t%d", (int)sql);
+}
+
 static apr_status_t prepare(tseed_database_t *db, tseed_sql_t sql)
 {
-    const char *label = db->dialect->has_types ? apr_psprintf(db->pool, "t%d", (int)sql) : NULL;
+    const char *label = db->dialect->has_types ? label_of(sql, db->pool) : NULL;
     apr_dbd_prepared_t *prepared = NULL;
     int code =
         apr_dbd_prepare(db->driver, db->pool, db->handle, text_of(db, sql), label, &prepared);
@@ -243,26 +302,90 @@ static const void **arguments(const tseed_database_t *db, tseed_sql_t sql, const
     return values;
 }
 
-apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
-                                   const void *const *args)
+/* ---- what waits to be sent ---- */
+
+/* A value as it stands in a statement. `type`: the letter behind the % of its format. */
+static const char *literal(const tseed_database_t *db, char type, const void *value)
+{
+    if (type == 's') {
+        return apr_pstrcat(db->values, "'",
+                           apr_dbd_escape(db->driver, db->values, value, db->handle), "'", NULL);
+    }
+    return type == 'd' ? apr_psprintf(db->values, "%d", *(const int *)value)
+                       : apr_psprintf(db->values, "%" APR_INT64_T_FMT, *(const int64_t *)value);
+}
+
+/* Puts a prepared statement behind those that wait. */
+static void put(tseed_database_t *db, tseed_sql_t sql, const void *const *args)
+{
+    const char *separator = "(";
+    const void **values;
+
+    put_text(db, "EXECUTE ");
+    put_text(db, label_of(sql, db->values));
+    values = arguments(db, sql, args, db->values);
+    for (const char *at = text_of(db, sql); (at = strchr(at, '%')) != NULL; separator = ", ") {
+        put_text(db, separator);
+        put_text(db, literal(db, *++at, *values++));
+    }
+    put_text(db, *separator == ',' ? ");" : ";");
+}
+
+/* ---- changes ---- */
+
+static apr_status_t change_now(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                               const void *const *args)
 {
     int changed = 0, code;
-    apr_status_t rv = db->prepared[sql] ? APR_SUCCESS : prepare(db, sql);
 
-    if (rows) {
-        *rows = 0;
+    if (db->waiting) {
+        put(db, sql, args);
+        code = apr_dbd_query(db->driver, db->handle, &changed, take_waiting(db));
+    } else {
+        apr_pool_clear(db->values);
+        code = apr_dbd_pbquery(db->driver, db->values, db->handle, &changed, db->prepared[sql],
+                               arguments(db, sql, args, db->values));
     }
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
-    apr_pool_clear(db->values);
-    code = apr_dbd_pbquery(db->driver, db->values, db->handle, &changed, db->prepared[sql],
-                           arguments(db, sql, args, db->values));
     if (rows) {
         *rows = changed;
     }
     return code == 0 ? APR_SUCCESS : statement_failed(db, code);
 }
+
+static int has_long_text(const tseed_database_t *db, tseed_sql_t sql, const void *const *args)
+{
+    for (const char *at = text_of(db, sql); (at = strchr(at, '%')) != NULL; args++) {
+        if (*++at == 's' && strlen(*args) > LONG_TEXT) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
+                                   const void *const *args)
+{
+    const int goes_alone =
+        !db->in_transaction || !db->dialect->is_remote || has_long_text(db, sql, args);
+    apr_status_t rv = db->prepared[sql] ? APR_SUCCESS : prepare(db, sql);
+
+    if (rows) {
+        *rows = 0;
+    }
+    if (rv == APR_SUCCESS && goes_alone) {
+        rv = tseed_database_send(db);
+    }
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    if (rows || goes_alone) {
+        return change_now(db, rows, sql, args);
+    }
+    put(db, sql, args);
+    return db->waiting_bytes < WAITING_MOST ? APR_SUCCESS : tseed_database_send(db);
+}
+
+/* ---- rows ---- */
 
 apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tseed_sql_t sql,
                                    const void *const *args, apr_pool_t *pool)
@@ -274,8 +397,14 @@ apr_status_t tseed_database_select(tseed_rows_t *rows, tseed_database_t *db, tse
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    code = apr_dbd_pbselect(db->driver, pool, db->handle, &rows->results, db->prepared[sql], WHOLE,
-                            arguments(db, sql, args, pool));
+    if (db->waiting) {
+        put(db, sql, args);
+        code =
+            apr_dbd_select(db->driver, pool, db->handle, &rows->results, take_waiting(db), WHOLE);
+    } else {
+        code = apr_dbd_pbselect(db->driver, pool, db->handle, &rows->results, db->prepared[sql],
+                                WHOLE, arguments(db, sql, args, pool));
+    }
     if (code != 0) {
         return statement_failed(db, code);
     }

@@ -9,6 +9,7 @@
 
 #include <apr_dbd.h>
 #include <apr_pools.h>
+#include <apr_tables.h>
 #include <errno.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -37,6 +38,7 @@ typedef struct {
     const char *const *statements;
     int has_file;  /* the database is a file of this machine: tseed_file.h, tseed_sqlite.h */
     int has_types; /* parameters have types: statements are prepared by name; text is UTF-8 */
+    int is_remote; /* each statement is a round trip: those that nobody waits for go together */
     int tries;     /* how often a call is tried when its connection is lost */
     /* Gives the text by which the driver opens the database, and the name of the database in
      * messages. NULL: a sentence was remembered by tseed_database_fail. */
@@ -57,11 +59,13 @@ struct tseed_database_t {
     const tseed_sql_dialect_t *dialect;
     apr_pool_t *parent;
     apr_pool_t *pool;    /* of the connection, below parent; NULL: not connected */
-    apr_pool_t *values;  /* below it: of the arguments of one change */
+    apr_pool_t *values;  /* below it: of the arguments of one change, or of those that wait */
     apr_pool_t *scratch; /* of a call, which clears it */
     const apr_dbd_driver_t *driver;
     apr_dbd_t *handle;
     apr_dbd_prepared_t *prepared[TSEED_SQL_COUNT];
+    apr_array_header_t *waiting; /* const char *, parts of what waits; NULL: nothing does */
+    size_t waiting_bytes;        /* of it */
     int in_transaction;
     int is_broken;        /* a statement of the transaction has failed: it can't be committed */
     int is_uncertain;     /* a commit failed that may be found done later */
@@ -102,8 +106,10 @@ apr_status_t tseed_database_prepare(tseed_database_t *db);
 /* Rolls back and closes; may be called at any time. */
 void tseed_database_disconnect(tseed_database_t *db);
 
-/* A transaction. Its commit is the dialect's. */
+/* A transaction. Its commit is the dialect's. begin_soon: what begins it may wait for the next
+ * statement, which tells then that the connection was lost. */
 apr_status_t tseed_database_begin(tseed_database_t *db);
+apr_status_t tseed_database_begin_soon(tseed_database_t *db);
 void tseed_database_rollback(tseed_database_t *db);
 
 /* execute: runs a fixed statement that has no rows. ask: runs one and gives the first column of its
@@ -117,9 +123,14 @@ apr_status_t tseed_database_ask_all(tseed_database_t *db, const char *const *sta
                                     apr_pool_t *pool);
 
 /* A prepared statement that changes; `args` point to values of the types that the statement names
- * (strings themselves). *rows may be NULL. */
+ * (strings themselves). *rows: how many it has changed. Without `rows`, a change in a transaction
+ * of a remote database waits until something else is sent, or much waits. The call that sends the
+ * change tells whether it has failed. */
 apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
                                    const void *const *args);
+
+/* Sends what waits, if anything. All other calls send it before, or together with, their own. */
+apr_status_t tseed_database_send(tseed_database_t *db);
 
 /* The rows of a prepared statement, all read already, in `pool`. */
 typedef struct {

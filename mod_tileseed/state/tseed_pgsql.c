@@ -155,11 +155,12 @@ static apr_status_t check(tseed_database_t *db)
 
 static apr_status_t commit(tseed_database_t *db)
 {
-    apr_status_t rv;
+    /* db->error has the words of a statement that failed before */
+    apr_status_t rv = db->is_broken ? APR_EGENERAL : tseed_database_send(db);
 
-    if (db->is_broken) {
+    if (rv != APR_SUCCESS) {
         tseed_database_rollback(db);
-        return APR_EGENERAL; /* db->error has the words of the statement that failed */
+        return rv;
     }
     rv = tseed_database_execute(db, "COMMIT");
     db->in_transaction = 0;
@@ -244,6 +245,7 @@ const tseed_sql_dialect_t tseed_pgsql_dialect = {
     .patience = patience,
     .statements = statements,
     .has_types = 1,
+    .is_remote = 1,
     .tries = 3,
     .params = params_of,
     .open = open_database,

@@ -195,6 +195,15 @@ apr_status_t tseed_work_read_long(tseed_state_t *state, tseed_work_t *work, void
 
 /* ---- transactions of several calls ---- */
 
+/* The question whether this host may still write takes BEGIN along. */
+static apr_status_t begin_once(tseed_state_t *state)
+{
+    tseed_database_t *db = &state->db;
+    apr_status_t rv = state->fence ? tseed_database_begin_soon(db) : tseed_database_begin(db);
+
+    return rv == APR_SUCCESS ? pass_fence(state) : rv;
+}
+
 /* A connection that was lost meanwhile may show that only now. */
 static apr_status_t begin_anyhow(tseed_state_t *state)
 {
@@ -204,12 +213,13 @@ static apr_status_t begin_anyhow(tseed_state_t *state)
     if (rv != APR_SUCCESS) {
         return rv;
     }
-    rv = tseed_database_begin(&state->db);
+    rv = begin_once(state);
     if (rv == APR_SUCCESS || !may_try_again(&state->db)) {
         return rv;
     }
+    tseed_database_rollback(&state->db);
     rv = tseed_work_ready(state);
-    return rv == APR_SUCCESS ? tseed_database_begin(&state->db) : rv;
+    return rv == APR_SUCCESS ? begin_once(state) : rv;
 }
 
 apr_status_t tseed_work_commit(tseed_state_t *state)
@@ -233,9 +243,6 @@ apr_status_t tseed_work_begin(tseed_state_t *state)
 
     begin_wait(state);
     rv = begin_anyhow(state);
-    if (rv == APR_SUCCESS) {
-        rv = pass_fence(state);
-    }
     if (rv != APR_SUCCESS) {
         tseed_work_rollback(state);
     }

@@ -76,9 +76,10 @@ class Cutter(Proxy):
         super().__init__(postgres)
 
     def writes_role(self, data):
-        """Whether a statement that writes the role is among what is sent."""
+        """Whether a statement that writes the role is among what is sent, alone or in a text."""
         self.names.update(re.findall(rb'PREPARE (t\d+) [^\0]*AS UPDATE role SET host', data))
-        return any(b'\0' + name + b'\0' in data for name in self.names)
+        return any(b'\0' + name + b'\0' in data or b'EXECUTE ' + name + b'(' in data
+                   for name in self.names)
 
     def cut(self):
         """Ends all connections."""

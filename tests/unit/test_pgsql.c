@@ -156,6 +156,94 @@ static void test_pgsql__a_transaction_with_a_failed_statement_is_not_committed(v
     assert_int_equal(number(fixture, "SELECT state FROM task"), TSEED_PENDING);
 }
 
+/* Any value comes back as it was, though it was sent as text among others. */
+static void test_pgsql__changes_that_wait_keep_their_values(void **data)
+{
+    static const char *const causes[] = {"it's", "back\\slash \\'", "100 %d; --\n", "",
+                                         "j\xfcrgen"};
+    static const char *const back[] = {"it's", "back\\slash \\'", "100 %d; --\n", "",
+                                       "j\xc3\xbcrgen"};
+    enum { CAUSES = sizeof(causes) / sizeof(causes[0]), MANY = 2000 };
+    const fixture_t *fixture = *data;
+    tseed_failure_t failure = {.task = INT64_MIN, .z = -1, .x = INT64_MAX, .time = 1};
+
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    for (int i = 0; i < MANY; i++) {
+        failure.y = i;
+        failure.cause = causes[i % CAUSES];
+        assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+        assert_true(i > 0 || fixture->state->db.waiting);
+    }
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"
+                                     " WHERE task = -9223372036854775808 AND z = -1"
+                                     " AND x = 9223372036854775807"),
+                     MANY);
+    for (int i = 0; i < CAUSES; i++) {
+        assert_string_equal(
+            text(fixture, apr_psprintf(fixture->pool, "SELECT cause FROM failure WHERE y = %d",
+                                       MANY - CAUSES + i)),
+            back[i]);
+    }
+}
+
+/* Much that waits would take much memory, and fill the log of a server that logs what failed. */
+static void test_pgsql__little_waits(void **data)
+{
+    enum { LENGTH = 60 * 1024, LONG = 2 * 1024 * 1024, MANY = 40 };
+    const fixture_t *fixture = *data;
+    tseed_failure_t failure = {.task = 1};
+    char *cause = apr_pcalloc(fixture->pool, LONG + 1);
+
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    for (int i = 0; i < MANY; i++) {
+        failure.x = i;
+        failure.cause = memset(cause, '\'', LENGTH);
+        assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+        assert_true(!fixture->state->db.waiting || fixture->state->db.waiting_bytes < 256 * 1024);
+    }
+    failure.x = MANY;
+    failure.cause = memset(cause, 'x', LONG);
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+    assert_null(fixture->state->db.waiting);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT SUM(length(cause)) FROM failure"),
+                     MANY * LENGTH + LONG);
+}
+
+static void test_pgsql__a_change_that_waited_and_failed_is_told_by_the_commit(void **data)
+{
+    const fixture_t *fixture = *data;
+    const int64_t id = insert(fixture, fixture->state, "a");
+    const tseed_failure_t failure = {.task = id, .z = 7, .cause = "none"};
+
+    execute(fixture, "ALTER TABLE failure ADD CONSTRAINT low CHECK (z < 5)");
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_true(claim(fixture, id));
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+    assert_int_not_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_non_null(strstr(tseed_state_error(fixture->state), "check constraint \"low\""));
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_commit(fixture->state), APR_SUCCESS);
+    assert_int_equal(number(fixture, "SELECT state FROM task"), TSEED_PENDING);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"), 0);
+}
+
+/* Who asks in a transaction sees what it has changed. */
+static void test_pgsql__changes_that_wait_are_sent_before_a_question(void **data)
+{
+    const fixture_t *fixture = *data;
+    const tseed_failure_t failure = {.task = 1, .cause = "none"};
+
+    assert_int_equal(tseed_state_begin(fixture->state), APR_SUCCESS);
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+    assert_string_equal(text(fixture, "SELECT COUNT(*) FROM failure"), "1");
+    assert_int_equal(tseed_state_failure_add(fixture->state, &failure), APR_SUCCESS);
+    tseed_state_rollback(fixture->state);
+    assert_null(fixture->state->db.waiting);
+    assert_int_equal(number(fixture, "SELECT COUNT(*) FROM failure"), 0);
+}
+
 static void test_pgsql__text_that_is_no_utf8_is_taken_for_latin1(void **data)
 {
     const fixture_t *fixture = *data;
@@ -594,6 +682,10 @@ int main(void)
         TEST(every_statement_is_prepared),
         TEST(measures_keep_their_digits),
         TEST(a_transaction_with_a_failed_statement_is_not_committed),
+        TEST(changes_that_wait_keep_their_values),
+        TEST(little_waits),
+        TEST(a_change_that_waited_and_failed_is_told_by_the_commit),
+        TEST(changes_that_wait_are_sent_before_a_question),
         TEST(text_that_is_no_utf8_is_taken_for_latin1),
         TEST(a_connection_that_was_lost_is_made_anew),
         TEST(a_transaction_that_lost_its_connection_fails),
