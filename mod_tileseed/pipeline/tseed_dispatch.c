@@ -99,6 +99,8 @@ static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
         return 0;
     }
     choice = choose(dispatch, run, position);
+    run->is_sizing = choice.why == TSEED_SIZE_TRIAL ||
+                     (choice.why == TSEED_SIZE_MEMORY && tseed_run_is_new(run));
     list = take_cell(dispatch, run, position, &choice);
     if (!list) {
         return 0;
@@ -242,6 +244,15 @@ static int may_fetch(const tseed_run_t *run)
            answers_of(run) < TSEED_ANSWERS_BUDGET;
 }
 
+/* As many metatiles may be looked up or wait for the upstream as the run has threads. What waits
+ * has the size that was chosen before. So only one does where the size is about to change. */
+static int may_check(const tseed_run_t *run)
+{
+    const int ahead = run->is_sizing && run->fetching > 0 ? 1 : run->threads;
+
+    return run->working < run->threads && run->wanted.count + run->checking < ahead;
+}
+
 /* A copy of an answer needs its memory as well. */
 static int may_follow(const tseed_run_t *run)
 {
@@ -286,8 +297,7 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
         return 1;
     }
     if (run->task->type == TSEED_SEED) {
-        return run->working < run->threads && run->wanted.count + run->checking < run->threads &&
-               begin_metatiles(dispatch, run);
+        return may_check(run) && begin_metatiles(dispatch, run);
     }
     return may_fetch(run) && begin_metatiles(dispatch, run);
 }

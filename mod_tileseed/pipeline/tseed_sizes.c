@@ -151,6 +151,9 @@ void tseed_sizes_limit(tseed_sizes_t *sizes, int top)
         cut_trial(sizes);
     } else if (sizes->is_known && sizes->trial < 0 && limit_of(sizes) > before) {
         climb_on(sizes);
+    } else if (sizes->is_climbing && sizes->trial < before && limit_of(sizes) > before &&
+               is_measured(sizes, before)) {
+        try_step(sizes, least(before + STRIDE, limit_of(sizes))); /* instead of one metatile */
     }
 }
 

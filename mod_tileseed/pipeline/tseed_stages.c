@@ -150,6 +150,15 @@ int tseed_stages_follow(tseed_stages_t *stages, tseed_job_t *job)
     return tseed_sharing_follow(stages->uses.sharing, request, job);
 }
 
+/* The first answers say more than what was expected before them. */
+static void measure_pixels(tseed_run_t *run, const tseed_job_t *job)
+{
+    const double found = (double)job->transfer.capacity / (double)pixels_of(job);
+
+    run->pixel_bytes += (found - run->pixel_bytes) / (tseed_run_is_new(run) ? 2 : 4);
+    run->answers += tseed_run_is_new(run);
+}
+
 void tseed_stages_arrive(tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -160,9 +169,7 @@ void tseed_stages_arrive(tseed_job_t *job)
         run->pixels_expected -= pixels_of(job);
     }
     if (job->transfer.result == TSEED_FETCH_OK) {
-        double found = (double)job->transfer.capacity / (double)pixels_of(job);
-
-        run->pixel_bytes += (found - run->pixel_bytes) / 4;
+        measure_pixels(run, job);
     }
 }
 

@@ -35,6 +35,11 @@ int tseed_run_leaves_unchanged(const tseed_run_t *run)
     return run->task->type == TSEED_RESEED && !run->tileset.layer->reseed_all;
 }
 
+int tseed_run_is_new(const tseed_run_t *run)
+{
+    return run->answers < TSEED_ANSWERS_FIRST;
+}
+
 /* Threads beyond what the upstream takes at once wait for it: they do not count. */
 static int threads_of(const tseed_run_t *run)
 {

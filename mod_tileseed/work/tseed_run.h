@@ -14,8 +14,10 @@
 #include "work/tseed_job.h"
 #include "store/tseed_store.h"
 
-/* Most bytes of a run's answers that are on their way or wait for a worker. */
+/* Most bytes of a run's answers that are on their way or wait for a worker, and after how many
+ * answers a run knows what they take. */
 #define TSEED_ANSWERS_BUDGET (26 << 20)
+#define TSEED_ANSWERS_FIRST  8
 
 /* One worker's view of the run's store, in a pool of its own. */
 typedef struct {
@@ -73,6 +75,8 @@ typedef struct tseed_run_t {
     int checking;            /* those of the working that only look what is there */
     int64_t pixels_expected; /* of the answers that are on their way, */
     double pixel_bytes;      /* and what each of them may take */
+    int answers;             /* the first TSEED_ANSWERS_FIRST */
+    int is_sizing;           /* the size of requests is about to change */
     tseed_queue_t wanted;    /* checked, to be fetched */
     tseed_queue_t ready;     /* fetched, to be cut */
     tseed_job_t *to_retry;   /* to be fetched again, by the time when they are due */
@@ -124,6 +128,9 @@ int tseed_run_derives(const tseed_run_t *run, int z);
 
 /* Whether tiles whose answer did not change are left alone. */
 int tseed_run_leaves_unchanged(const tseed_run_t *run);
+
+/* Whether too few answers have come to know what they take. */
+int tseed_run_is_new(const tseed_run_t *run);
 
 /* Measures a metatile that is finished, by the time since the one before. */
 void tseed_run_measure(tseed_run_t *run, const tseed_job_t *job, apr_time_t now);

@@ -317,6 +317,22 @@ static void test_sizes__follow_a_change_into_the_next_level(void **state)
     assert_int_equal(tseed_sizes_next(&second), 4);
 }
 
+/* Memory for large answers is known to be there only when some have come. */
+static void test_sizes__climb_on_when_more_may_be_asked_for(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_init(&sizes, 1);
+    assert_int_equal(tseed_sizes_next(&sizes), 1);
+    for (int i = 0; i < 3; i++) {
+        tseed_sizes_take(&sizes, 1, 2, 1, 3);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 0);
+    tseed_sizes_limit(&sizes, TOP);
+    assert_int_equal(tseed_sizes_next(&sizes), 3);
+}
+
 /* Four connections, eight metatiles: two for each rather than all for one. */
 static void test_sizes__use_all_connections_at_the_end(void **state)
 {
@@ -398,6 +414,7 @@ int main(void)
         cmocka_unit_test(test_sizes__try_more_while_less_costs_much),
         cmocka_unit_test(test_sizes__go_on_upwards_when_a_trial_has_paid),
         cmocka_unit_test(test_sizes__follow_a_change_into_the_next_level),
+        cmocka_unit_test(test_sizes__climb_on_when_more_may_be_asked_for),
         cmocka_unit_test(test_sizes__use_all_connections_at_the_end),
         cmocka_unit_test(test_sizes__halve_when_one_fails_and_double_again),
         cmocka_unit_test(test_sizes__go_on_in_the_next_level),
