@@ -15,8 +15,9 @@
  *
  * GET /counts answers what happened since the last such request: requests, the connections that
  * brought them, those without a picture, and when the first came (CLOCK_MONOTONIC, in seconds);
- * the pixels of the pictures that were sent and when the last one was, and how many pixels the
- * first 40 pictures had and when the 40th was sent.
+ * when the last picture was sent and the pixels until then, and the same of the 40th picture. Of a
+ * picture under way the pixels count for the share of its time that has passed: else whoever asks
+ * for few large pictures would seem faster than the upstream.
  *
  * The unit tests have another upstream, tests/unit/upstream_fixture.h: a thread for each connection
  * runs a script, which may wait. Here 10,000 answers a second may cost a few percent of a core, so
@@ -57,7 +58,7 @@ typedef struct {
 
 typedef struct connection {
     TAILQ_ENTRY(connection) entry; /* of the late answers, while it waits for its time */
-    double due;                    /* 0: doesn't wait */
+    double begun, due;             /* when it waits, from and to; 0: doesn't wait */
     int fd;
     bool blocked;    /* the kernel takes no more for now */
     unsigned period; /* of counting, in which it was counted */
@@ -72,6 +73,7 @@ typedef struct {
     long requests, connections, missing;
     double first;
     long pictures;
+    double sent; /* pixels */
     double pixels, last, beginning_pixels, beginning_end;
 } counts_t;
 
@@ -285,10 +287,24 @@ static void answer_counts(connection_t *connection)
     answer_text(connection, 200, text);
 }
 
+/* The pixels of all pictures under way, for the share of their time that has passed. */
+static double pixels_under_way(double now)
+{
+    double pixels = 0;
+    const connection_t *waiting;
+    TAILQ_FOREACH(waiting, &late, entry)
+    {
+        const double share = (now - waiting->begun) / (waiting->due - waiting->begun);
+        pixels += waiting->pixels * fmin(share, 1);
+    }
+    return pixels;
+}
+
 static void send_picture(connection_t *connection)
 {
-    counts.pixels += connection->pixels;
     counts.last = seconds();
+    counts.sent += connection->pixels;
+    counts.pixels = counts.sent + pixels_under_way(counts.last);
     if (++counts.pictures == BEGINNING) {
         counts.beginning_pixels = counts.pixels;
         counts.beginning_end = counts.last;
@@ -298,7 +314,8 @@ static void send_picture(connection_t *connection)
 
 static void answer_later(connection_t *connection, double delay)
 {
-    connection->due = seconds() + delay;
+    connection->begun = seconds();
+    connection->due = connection->begun + delay;
     connection_t *before = TAILQ_LAST(&late, queue);
     while (before && before->due > connection->due) {
         before = TAILQ_PREV(before, queue, entry);
