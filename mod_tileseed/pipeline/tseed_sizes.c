@@ -244,12 +244,27 @@ static int end_trial(tseed_sizes_t *sizes)
     return choose(sizes);
 }
 
+/* What a step may cost: a step between two known ones lies between them in cost as well. */
+static double expected_cost(const tseed_sizes_t *sizes, int step)
+{
+    int below = step, above = step;
+
+    while (below >= 0 && sizes->steps[below].cost <= 0) {
+        below--;
+    }
+    while (above < TSEED_SIZES_STEPS && sizes->steps[above].cost <= 0) {
+        above++;
+    }
+    return below >= 0 && above < TSEED_SIZES_STEPS
+               ? sqrt(sizes->steps[below].cost * sizes->steps[above].cost)
+               : UNKNOWN_FACTOR * sizes->steps[sizes->chosen].cost;
+}
+
 /* What a trial of a step loses, in seconds of requests. */
 static double loss_of(const tseed_sizes_t *sizes, int step, int under_way)
 {
     const double now = sizes->steps[sizes->chosen].cost;
-    const double then =
-        sizes->steps[step].cost > 0 ? sizes->steps[step].cost : UNKNOWN_FACTOR * now;
+    const double then = expected_cost(sizes, step);
 
     return fmax(then - now, now / 10) * metatiles_of(step) *
            (TRIAL_ANSWERS + least(under_way, SETTLING_MOST));

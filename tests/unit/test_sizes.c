@@ -333,6 +333,27 @@ static void test_sizes__climb_on_when_more_may_be_asked_for(void **state)
     assert_int_equal(tseed_sizes_next(&sizes), 3);
 }
 
+/* The first trial has left out four metatiles: they are expected to cost more than sixteen, for two
+ * cost much more. */
+static void test_sizes__expect_of_a_step_what_its_neighbours_cost(void **state)
+{
+    tseed_sizes_t sizes;
+
+    (void)state;
+    tseed_sizes_restore(&sizes, TOP, TOP, 1);
+    tseed_sizes_limit(&sizes, TOP);
+    sizes.steps[1].cost = 8;
+    for (int i = 0; i < 100; i++) {
+        tseed_sizes_take(&sizes, 4, 16, 16, 3);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 4);
+    sizes.steps[1].cost = 0;
+    for (int i = 0; i < 100; i++) {
+        tseed_sizes_take(&sizes, 4, 16, 16, 3);
+    }
+    assert_int_equal(tseed_sizes_next(&sizes), 2);
+}
+
 /* Four connections, eight metatiles: two for each rather than all for one. */
 static void test_sizes__use_all_connections_at_the_end(void **state)
 {
@@ -415,6 +436,7 @@ int main(void)
         cmocka_unit_test(test_sizes__go_on_upwards_when_a_trial_has_paid),
         cmocka_unit_test(test_sizes__follow_a_change_into_the_next_level),
         cmocka_unit_test(test_sizes__climb_on_when_more_may_be_asked_for),
+        cmocka_unit_test(test_sizes__expect_of_a_step_what_its_neighbours_cost),
         cmocka_unit_test(test_sizes__use_all_connections_at_the_end),
         cmocka_unit_test(test_sizes__halve_when_one_fails_and_double_again),
         cmocka_unit_test(test_sizes__go_on_in_the_next_level),
