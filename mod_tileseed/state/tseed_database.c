@@ -7,6 +7,9 @@
  *
  * The driver for PostgreSQL has one type for each format: %lld is BIGINT, %d INTEGER, %s VARCHAR.
  * No statement has %f, which is REAL there, nor %lf, which loses digits.
+ *
+ * A change whose count of rows nobody asks for waits in its transaction. What waits goes to the
+ * server as one text, with the next statement or before the commit.
  */
 #include "state/tseed_database.h"
 
@@ -104,16 +107,7 @@ void tseed_database_disconnect(tseed_database_t *db)
     }
 }
 
-/* ---- transactions ---- */
-
-apr_status_t tseed_database_begin(tseed_database_t *db)
-{
-    apr_status_t rv = tseed_database_execute(db, db->dialect->begin);
-
-    db->in_transaction = rv == APR_SUCCESS;
-    db->is_broken = 0;
-    return rv;
-}
+/* ---- what waits ---- */
 
 /* A part of what waits. */
 static void put_text(tseed_database_t *db, const char *text)
@@ -127,9 +121,42 @@ static void put_text(tseed_database_t *db, const char *text)
     db->waiting_bytes += strlen(text);
 }
 
+/* All that waits, as one text; nothing waits any more. */
+static const char *take_waiting(tseed_database_t *db)
+{
+    const char *sql = apr_array_pstrcat(db->values, db->waiting, 0);
+
+    db->waiting = NULL;
+    return sql;
+}
+
+static apr_status_t execute(tseed_database_t *db, const char *sql)
+{
+    int rows = 0;
+    int code = apr_dbd_query(db->driver, db->handle, &rows, sql);
+
+    return code == 0 ? APR_SUCCESS : statement_failed(db, code);
+}
+
+apr_status_t tseed_database_send(tseed_database_t *db)
+{
+    return db->waiting ? execute(db, take_waiting(db)) : APR_SUCCESS;
+}
+
+/* ---- transactions ---- */
+
+apr_status_t tseed_database_begin(tseed_database_t *db)
+{
+    apr_status_t rv = tseed_database_execute(db, db->dialect->begin);
+
+    db->in_transaction = rv == APR_SUCCESS;
+    db->is_broken = 0;
+    return rv;
+}
+
 apr_status_t tseed_database_begin_soon(tseed_database_t *db)
 {
-    if (!db->dialect->is_remote) {
+    if (db->dialect->has_file) {
         return tseed_database_begin(db);
     }
     put_text(db, db->dialect->begin);
@@ -152,28 +179,6 @@ void tseed_database_rollback(tseed_database_t *db)
 }
 
 /* ---- fixed statements ---- */
-
-static apr_status_t execute(tseed_database_t *db, const char *sql)
-{
-    int rows = 0;
-    int code = apr_dbd_query(db->driver, db->handle, &rows, sql);
-
-    return code == 0 ? APR_SUCCESS : statement_failed(db, code);
-}
-
-/* All that waits, as one text; nothing waits any more. */
-static const char *take_waiting(tseed_database_t *db)
-{
-    const char *sql = apr_array_pstrcat(db->values, db->waiting, 0);
-
-    db->waiting = NULL;
-    return sql;
-}
-
-apr_status_t tseed_database_send(tseed_database_t *db)
-{
-    return db->waiting ? execute(db, take_waiting(db)) : APR_SUCCESS;
-}
 
 apr_status_t tseed_database_execute(tseed_database_t *db, const char *sql)
 {
@@ -302,8 +307,6 @@ static const void **arguments(const tseed_database_t *db, tseed_sql_t sql, const
     return values;
 }
 
-/* ---- what waits to be sent ---- */
-
 /* A value as it stands in a statement. `type`: the letter behind the % of its format. */
 static const char *literal(const tseed_database_t *db, char type, const void *value)
 {
@@ -366,7 +369,7 @@ apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t 
                                    const void *const *args)
 {
     const int goes_alone =
-        !db->in_transaction || !db->dialect->is_remote || has_long_text(db, sql, args);
+        !db->in_transaction || db->dialect->has_file || has_long_text(db, sql, args);
     apr_status_t rv = db->prepared[sql] ? APR_SUCCESS : prepare(db, sql);
 
     if (rows) {

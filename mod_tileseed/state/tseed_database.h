@@ -36,9 +36,10 @@ typedef struct {
     const char *const *patience; /* what takes long is not given up for the rest of a transaction */
     /* by tseed_sql_t: what is said in the place of tseed_statements; NULL: the same */
     const char *const *statements;
-    int has_file;  /* the database is a file of this machine: tseed_file.h, tseed_sqlite.h */
+    /* the database is a file of this machine: tseed_file.h, tseed_sqlite.h. Else each statement is
+     * a round trip, and statements that nobody waits for go together */
+    int has_file;
     int has_types; /* parameters have types: statements are prepared by name; text is UTF-8 */
-    int is_remote; /* each statement is a round trip: those that nobody waits for go together */
     int tries;     /* how often a call is tried when its connection is lost */
     /* Gives the text by which the driver opens the database, and the name of the database in
      * messages. NULL: a sentence was remembered by tseed_database_fail. */
@@ -124,12 +125,13 @@ apr_status_t tseed_database_ask_all(tseed_database_t *db, const char *const *sta
 
 /* A prepared statement that changes; `args` point to values of the types that the statement names
  * (strings themselves). *rows: how many it has changed. Without `rows`, a change in a transaction
- * of a remote database waits until something else is sent, or much waits. The call that sends the
- * change tells whether it has failed. */
+ * waits until something else is sent, or much waits, unless the database is a file. The call that
+ * sends the change tells whether it has failed. */
 apr_status_t tseed_database_change(tseed_database_t *db, int *rows, tseed_sql_t sql,
                                    const void *const *args);
 
-/* Sends what waits, if anything. All other calls send it before, or together with, their own. */
+/* Sends what waits, if anything. Calls that send statements of their own send it as well. A
+ * rollback forgets it. */
 apr_status_t tseed_database_send(tseed_database_t *db);
 
 /* The rows of a prepared statement, all read already, in `pool`. */

@@ -245,7 +245,6 @@ const tseed_sql_dialect_t tseed_pgsql_dialect = {
     .patience = patience,
     .statements = statements,
     .has_types = 1,
-    .is_remote = 1,
     .tries = 3,
     .params = params_of,
     .open = open_database,
