@@ -245,10 +245,11 @@ static int may_fetch(const tseed_run_t *run)
 }
 
 /* As many metatiles may be looked up or wait for the upstream as the run has threads. What waits
- * has the size that was chosen before. So only one does where the size is about to change. */
+ * has the size that was chosen before. So where the size is about to change, no more are than may
+ * be sent, and one. */
 static int may_check(const tseed_run_t *run)
 {
-    const int ahead = run->is_sizing && run->fetching > 0 ? 1 : run->threads;
+    const int ahead = run->threads - (run->is_sizing && run->fetching > 0 ? run->fetching - 1 : 0);
 
     return run->working < run->threads && run->wanted.count + run->checking < ahead;
 }
