@@ -125,6 +125,7 @@ int tseed_handle_tasks(tseed_rest_t *rest)
         tseed_task_record_t *record = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
 
         take_live(&record->progress, tseed_rest_live_row(live, record->task->id));
+        tseed_rest_add_reason(rest, &record->progress);
     }
     return tseed_reply_document(r, TSEED_BODY_JSON, tseed_answer_tasks(records, r->pool));
 }
@@ -155,6 +156,7 @@ static int load(const tseed_rest_t *rest, tseed_task_record_t *record)
         return tseed_reply_no_state(r, rv, why, "read the task");
     }
     take_live(&record->progress, is_live ? &live : NULL);
+    tseed_rest_add_reason(rest, &record->progress);
     return DECLINED;
 }
 

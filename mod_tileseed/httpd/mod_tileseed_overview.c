@@ -151,9 +151,10 @@ static void read_tasks_elsewhere(const tseed_rest_t *rest, tseed_overview_t *ove
     overview->is_whole = rv == APR_SUCCESS && count == records->nelts;
     overview->tasks = apr_array_make(pool, count + 1, sizeof(tseed_overview_task_t));
     for (int i = 0; i < count; i++) {
-        const tseed_task_record_t *one = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
+        tseed_task_record_t *one = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
         const int is_running = one->progress.state == TSEED_RUNNING;
 
+        tseed_rest_add_reason(rest, &one->progress);
         overview->seeder.running += is_running;
         overview->seeder.pending += !is_running;
         APR_ARRAY_PUSH(overview->tasks, tseed_overview_task_t) =

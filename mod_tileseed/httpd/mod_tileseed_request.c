@@ -3,6 +3,7 @@
 /* Questions that handlers of the REST interface ask about their request. */
 #include "mod_tileseed_handlers.h"
 
+#include <apr_strings.h>
 #include <stdlib.h>
 
 #include "base/tseed_text.h"
@@ -52,6 +53,15 @@ static int compare_row(const void *id, const void *row)
 const tseed_row_t *tseed_rest_live_row(const apr_array_header_t *live, int64_t id)
 {
     return bsearch(&id, live->elts, (size_t)live->nelts, (size_t)live->elt_size, compare_row);
+}
+
+void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
+{
+    if ((progress->state == TSEED_PENDING || progress->state == TSEED_RUNNING) &&
+        tseed_board_is_standby(rest->board) && !*tseed_board_host_get(rest->board).active) {
+        apr_cpystrn(progress->reason, "waits for a host: none works on this cache just now",
+                    sizeof(progress->reason));
+    }
 }
 
 /* The layer that is meant, among those that this location sees; NULL: the name is far from all. */

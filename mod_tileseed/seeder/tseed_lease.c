@@ -379,7 +379,8 @@ static void say_working(const tseed_lease_t *lease)
 
     if (lease->ousted) {
         since = apr_psprintf(lease->context->scratch,
-                             " from now on, because host '%s' has not renewed its lease",
+                             " from now on, because host '%s' was stopped or has not renewed its "
+                             "lease",
                              lease->ousted);
     }
     tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS, "TS0080: host '%s' works on this cache%s",

@@ -24,6 +24,8 @@
 /* ms after which questions are deleted that nobody waits for, when the database works again */
 #define MEND_MILLIS 1000
 
+#define NO_LEADER "no host works on this cache just now"
+
 /* A child that waits; malloc'd. */
 typedef struct child_t {
     int64_t number; /* of its question */
@@ -155,7 +157,7 @@ static apr_status_t take(tseed_relay_t *relay)
     do {
         rv = tseed_miss_take_text(&question, &end, relay->socket, relay->scratch);
         if (rv == APR_SUCCESS && relay->has_no_leader) {
-            tell_busy(end, "no host works on this cache just now");
+            tell_busy(end, NO_LEADER);
         } else if (rv == APR_SUCCESS && relay->count < relay->settings->miss_waiters) {
             add(relay, rows, question, end);
         } else if (rv == APR_SUCCESS) {
@@ -174,6 +176,15 @@ static int is_closed(int end)
     return poll(&fd, 1, 0) > 0;
 }
 
+/* Why a child is to wait no longer; NULL: no such reason. */
+static const char *why_no_longer(const tseed_relay_t *relay, const child_t *child, apr_time_t now)
+{
+    if (relay->has_no_leader) {
+        return NO_LEADER;
+    }
+    return now >= child->until ? "it takes too long" : NULL;
+}
+
 static apr_status_t part(tseed_relay_t *relay)
 {
     apr_array_header_t *rows = apr_array_make(relay->scratch, 4, sizeof(tseed_miss_row_t));
@@ -182,16 +193,16 @@ static apr_status_t part(tseed_relay_t *relay)
 
     while (*link) {
         child_t *child = *link;
-        const int is_late = now >= child->until;
+        const char *why = why_no_longer(relay, child, now);
 
-        if (!is_late && !is_closed(child->end)) {
+        if (!why && !is_closed(child->end)) {
             link = &child->next;
             continue;
         }
         *(tseed_miss_row_t *)apr_array_push(rows) =
             (tseed_miss_row_t){.epoch = relay->epoch, .number = child->number};
-        if (is_late) {
-            tell_busy(child->end, "it takes too long");
+        if (why) {
+            tell_busy(child->end, why);
         } else {
             close(child->end);
         }

@@ -227,8 +227,8 @@ def test_the_host_that_works_dies(quick):
     quick.works(other)
     check_seed(quick, other, number)
     check_books(quick, other)
-    assert ('TS0080: host \'web2\' works on this cache from now on, because host \'web1\' has not '
-            'renewed its lease') in other.error_log()
+    assert ('TS0080: host \'web2\' works on this cache from now on, because host \'web1\' was '
+            'stopped or has not renewed its lease') in other.error_log()
     assert known(other) == ({'web1': 'DEAD', 'web2': 'ACTIVE'}, 'web2')
     one.expect(UNCLEAN)
     one.start()
@@ -424,10 +424,15 @@ def test_draining(fleet, upstream):
     assert 'TS0085' in one.error_log() and 'TS0048' not in one.error_log()
     assert put_state(one, 'web2', 'draining').status == 200
     fleet.stands_by(other)
+    number = begin(one, 'stub', zoomStop=1)
     wait_until(lambda: Fleet.seeder(one)['activeHost'] is None, what='both drain: nobody works')
     assert fleet.state(one) == 'STANDBY'
+    for shown in (task(other, number), *(one.get(f'/rest/{name}.json').json()['tasks'][0]
+                                         for name in ('tasks', 'overview'))):
+        assert shown['reason'] == 'waits for a host: none works on this cache just now', shown
     assert put_state(one, 'web1', 'active').status == 200
     fleet.works(one)
+    assert ended(other, number).get('reason') is None
     assert put_state(one, 'nobody', 'active').status == 404
     assert 'TS0054' in one.error_log()
 

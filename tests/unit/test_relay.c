@@ -264,6 +264,21 @@ static void without_a_host_that_works_nobody_waits(void **data)
     assert_int_equal(child_hear(&child), TSEED_MISS_STORED);
 }
 
+static void who_waits_is_let_go_when_no_host_works(void **data)
+{
+    const fixture_t *fixture = *data;
+    child_t child;
+
+    child_ask(&child, 0, 0);
+    await_rows(fixture, 1);
+    for (int i = 0; i < 6; i++) {
+        tseed_relay_note(hosts.relay, 0);
+    }
+    assert_int_equal(child_hear(&child), TSEED_MISS_BUSY);
+    assert_non_null(strstr(child.reply.cause, "no host works"));
+    await_rows(fixture, 0);
+}
+
 static void no_more_wait_than_may(void **data)
 {
     const fixture_t *fixture = *data;
@@ -391,6 +406,7 @@ int main(void)
         TEST(a_tile_that_is_too_large_is_not_passed_on),
         TEST(each_hears_its_own_answer),
         TEST(without_a_host_that_works_nobody_waits),
+        TEST(who_waits_is_let_go_when_no_host_works),
         TEST(no_more_wait_than_may),
         TEST(who_leaves_is_forgotten),
         TEST(who_waits_at_the_end_asks_anew),
