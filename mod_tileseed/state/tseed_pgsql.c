@@ -31,6 +31,18 @@
 
 /* The words of libpq, and those of a server that speaks English. */
 static const tseed_driver_failure_t failures[] = {
+    {"root certificate file", EINVAL,
+     "; sslrootcert= of TileSeedDatabase must name the certificate of the authority that has "
+     "signed "
+     "PostgreSQL's, which httpd's User can read"},
+    {"certificate verify failed", EACCES,
+     "; sslrootcert= of TileSeedDatabase must name the certificate of the authority that has "
+     "signed "
+     "PostgreSQL's, which httpd's User can read"},
+    {"does not match host name", EACCES,
+     "; host= of TileSeedDatabase must be a name that PostgreSQL's certificate has"},
+    {"could not open certificate file", EACCES,
+     "; libpq looks below HOME of who has started httpd: start it by systemctl or apachectl"},
     {"Connection refused", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
     {"No such file or directory", ECONNREFUSED, "; is PostgreSQL running there, on that port?"},
     {"could not translate host name", EINVAL, "; check host= of TileSeedDatabase"},
