@@ -125,6 +125,16 @@ static void judge_standby(health_t *health, const tseed_node_t *seeder)
     }
 }
 
+/* What an operator does not see in the name of a state, with a comma before it. */
+static const char *cause_of(const char *state)
+{
+    if (strcmp(state, "NO_STATE") == 0) {
+        return ", the state directory or the state database can't be used, and the error log says "
+               "why";
+    }
+    return strcmp(state, "LOCKED_OUT") == 0 ? ", another httpd works in the state directory" : "";
+}
+
 static void judge_seeder(health_t *health, const tseed_node_t *overview)
 {
     apr_pool_t *pool = health->ctl->pool;
@@ -135,7 +145,7 @@ static void judge_seeder(health_t *health, const tseed_node_t *overview)
         judge_standby(health, seeder);
     } else if (strcmp(state, "WORKING") != 0) {
         note(health, strcmp(state, "STARTING") == 0 ? WARNING : CRITICAL,
-             apr_psprintf(pool, "the seeder is not at work: %s", state));
+             apr_psprintf(pool, "the seeder is not at work: %s%s", state, cause_of(state)));
     } else if (!tseed_ctl_is_true(seeder, "responding")) {
         note(health, CRITICAL, "the seeder gives no sign of life");
     }

@@ -70,8 +70,9 @@ void tseed_ctl_help(tseed_ctl_verb_t verb)
         }
         puts("\noptions of all verbs:");
     } else {
-        printf("usage: tileseedctl [options] %s %s\n\n%s\n\n", tseed_ctl_verbs[verb].name,
-               tseed_ctl_verbs[verb].arguments, tseed_ctl_verbs[verb].help);
+        printf("usage: tileseedctl [options] %s%s%s\n\n%s\n\n", tseed_ctl_verbs[verb].name,
+               *tseed_ctl_verbs[verb].arguments ? " " : "", tseed_ctl_verbs[verb].arguments,
+               tseed_ctl_verbs[verb].help);
         if (has_options(verb)) {
             puts("options:");
             print_options(verb, 0);

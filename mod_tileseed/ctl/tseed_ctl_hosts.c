@@ -63,8 +63,12 @@ static int has_other(const tseed_node_t *document, const char *name)
 static void print_drained(const tseed_node_t *document, const char *name, apr_pool_t *pool)
 {
     const char *host = tseed_ctl_clean(name, pool);
+    const char *active = tseed_ctl_words(document, "active", NULL, pool);
 
-    if (has_other(document, name)) {
+    if (active && strcmp(active, host) != 0) {
+        printf("host %s takes no work until tileseedctl undrain %s; %s works\n", host, host,
+               active);
+    } else if (has_other(document, name)) {
         printf("host %s gives its work away; tileseedctl hosts says who takes it\n", host);
     } else {
         printf("host %s gives its work away, and no other host is there to take it: nothing is "

@@ -81,6 +81,11 @@ CHECKS = [
     (2, 'CRITICAL - 0 running, 1 pending; the seeder is not at work: DOWN',
      [task(8, state='PENDING')],
      {'seeder': {'state': 'DOWN', 'responding': False}, 'upstreams': []}),
+    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: NO_STATE, the state directory '
+     "or the state database can't be used, and the error log says why", [],
+     {'seeder': {'state': 'NO_STATE', 'responding': True}, 'upstreams': []}),
+    (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: LOCKED_OUT, another httpd', [],
+     {'seeder': {'state': 'LOCKED_OUT', 'responding': True}, 'upstreams': []}),
     (2, 'CRITICAL - 1 running, 0 pending; the seeder gives no sign of life',
      [task(state='RUNNING')],
      {'seeder': {'state': 'WORKING', 'responding': False}, 'upstreams': []}),
@@ -338,6 +343,16 @@ def test_drain_without_another_host():
             drained = run('drain', 'web1', url=stub.url)
         assert drained.returncode == 0 and drained.stdout.endswith(
             'nothing is seeded until one is, or until tileseedctl undrain web1\n'), drained
+
+
+def test_drain_a_standby():
+    """The user learns that another host works, and that this one helps no more."""
+    document = {'answeredBy': 'web1', 'active': 'web1', 'hosts': [
+        {'name': 'web1', 'state': 'ACTIVE'}, {'name': 'web2', 'state': 'DRAINING'}]}
+    with Stub({'PUT hosts/web2': document}) as stub:
+        drained = run('drain', 'web2', url=stub.url)
+    assert drained.returncode == 0 and drained.stdout == (
+        'host web2 takes no work until tileseedctl undrain web2; web1 works\n'), drained
 
 
 HOSTS = {'answeredBy': 'web2', 'active': 'web1', 'hosts': [
