@@ -61,7 +61,7 @@ static void say(claim_t *claim)
         tseed_log(TSEED_LOG_WARNING, APR_SUCCESS,
                   "TS0027: another httpd works in the store directory %s: their books and quotas "
                   "do not know of each other's tiles; give each httpd a directory of its own by "
-                  "TileSeedStore, or have one of them seed and the others serve what is there",
+                  "TileSeedStore, or give all of them the same TileSeedDatabase pgsql",
                   claim->root);
     }
     claim->is_said = 1;
