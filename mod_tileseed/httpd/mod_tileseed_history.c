@@ -172,7 +172,7 @@ static const apr_array_header_t *levels_of(const tseed_rest_t *rest,
     tseed_state_t *state;
     apr_status_t rv = APR_SUCCESS;
 
-    if (!gridset || strcmp(tseed_gridset_print(gridset, pool), task->gridset_print) != 0) {
+    if (!gridset || !tseed_task_has_gridset(task, gridset, pool)) {
         return NULL;
     }
     if (task->retry_of) {

@@ -370,6 +370,13 @@ static int is_store_of(const tseed_task_t *task, const tseed_store_config_t *sto
            strcmp(tseed_store_print(store, pool), task->store_print) == 0;
 }
 
+int tseed_task_has_gridset(const tseed_task_t *task, const tseed_gridset_t *gridset,
+                           apr_pool_t *pool)
+{
+    return strcmp(tseed_gridset_print(gridset, pool), task->gridset_print) == 0 &&
+           task->zoom_stop < gridset->levels;
+}
+
 const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *task,
                                const tseed_catalog_t *catalog, apr_pool_t *pool)
 {
@@ -385,7 +392,7 @@ const char *tseed_task_tileset(tseed_tileset_t *tileset, const tseed_task_t *tas
         return apr_psprintf(pool, "layer %s no longer has the grid set %s", task->layer,
                             task->gridset);
     }
-    if (strcmp(tseed_gridset_print(subset->gridset, pool), task->gridset_print) != 0) {
+    if (!tseed_task_has_gridset(task, subset->gridset, pool)) {
         return apr_psprintf(pool,
                             "the grid set %s has changed since the task was accepted: send "
                             "the request again",

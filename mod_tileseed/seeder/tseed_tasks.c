@@ -164,24 +164,17 @@ static const tseed_gridset_t *gridset_of(const tseed_tasks_t *tasks, const tseed
                : tileset.subset->gridset;
 }
 
-/* Finds or claims the slot of a task that an earlier seeder worked on. The board's progress holds
- * if it is not behind the database's. */
-static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_task_t *task,
-                                 apr_hash_t *left)
+/* Finds or claims the slot of a task that an earlier seeder worked on; -1: there is none. The
+ * board's progress holds if it is not behind the database's. */
+static int slot_recover(tseed_tasks_t *tasks, const tseed_task_record_t *record, apr_hash_t *left)
 {
+    const tseed_task_t *task = record->task;
     const unsigned *old = apr_hash_get(left, &task->id, sizeof(task->id));
-    tseed_task_t *loaded;
-    tseed_progress_t progress;
+    tseed_progress_t progress = record->progress;
     tseed_row_t row;
     const int is_ours = old && tseed_board_read(tasks->uses.context->board, *old, &row) &&
                         tseed_job_trace_is_row(&row, task, gridset_of(tasks, task));
-    apr_status_t rv;
 
-    rv = tseed_state_task_get(tasks->uses.session->state, &loaded, &progress, task->id,
-                              tasks->uses.context->scratch);
-    if (rv != APR_SUCCESS) {
-        return rv;
-    }
     if (is_ours && tseed_progress_processed(&row.progress) >= tseed_progress_processed(&progress)) {
         progress = row.progress;
     }
@@ -189,15 +182,13 @@ static apr_status_t slot_recover(tseed_tasks_t *tasks, int *slot, const tseed_ta
     progress.reason[0] = '\0'; /* what it waited for is to be found out anew */
     apr_hash_set(left, &task->id, sizeof(task->id), NULL);
     if (is_ours) {
-        *slot = (int)*old;
-        tseed_board_slot_update(tasks->uses.context->board, *slot, &progress);
-    } else {
-        if (old) {
-            tseed_board_slot_release(tasks->uses.context->board, (int)*old);
-        }
-        *slot = tseed_board_slot_claim(tasks->uses.context->board, task, &progress);
+        tseed_board_slot_update(tasks->uses.context->board, (int)*old, &progress);
+        return (int)*old;
     }
-    return APR_SUCCESS;
+    if (old) {
+        tseed_board_slot_release(tasks->uses.context->board, (int)*old);
+    }
+    return tseed_board_slot_claim(tasks->uses.context->board, task, &progress);
 }
 
 /* ---- ends that no run has counted ---- */
@@ -304,25 +295,18 @@ static apr_status_t confirm_left(tseed_tasks_t *tasks, apr_hash_t *left)
 /* ---- taking up again ---- */
 
 /* Takes in one task after another, except tasks that an earlier, failed try has taken in. */
-static apr_status_t take_again(tseed_tasks_t *tasks, const apr_array_header_t *found,
-                               apr_hash_t *left)
+static void take_again(tseed_tasks_t *tasks, const apr_array_header_t *found, apr_hash_t *left)
 {
-    apr_status_t rv = APR_SUCCESS;
-
-    for (int i = 0; rv == APR_SUCCESS && i < found->nelts; i++) {
-        const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_t *);
-        int slot;
+    for (int i = 0; i < found->nelts; i++) {
+        const tseed_task_record_t *record = &APR_ARRAY_IDX(found, i, tseed_task_record_t);
+        const tseed_task_t *task = record->task;
 
         if (task->id <= tasks->last_id) {
             apr_hash_set(left, &task->id, sizeof(task->id), NULL);
-            continue;
-        }
-        rv = slot_recover(tasks, &slot, task, left);
-        if (rv == APR_SUCCESS && !take_in(tasks, task, slot)) {
+        } else if (!take_in(tasks, task, slot_recover(tasks, record, left))) {
             break;
         }
     }
-    return rv;
 }
 
 /* Forgets the traces of tasks that have ended, or that the database does not know. */
@@ -348,7 +332,7 @@ apr_status_t tseed_tasks_recover(tseed_tasks_t *tasks)
         rv = tseed_obstacles_look(&tasks->obstacles);
     }
     if (rv == APR_SUCCESS) {
-        rv = take_again(tasks, found, left);
+        take_again(tasks, found, left);
         tseed_obstacles_recount(&tasks->obstacles, tasks->entries);
     }
     if (rv == APR_SUCCESS) {
@@ -386,7 +370,7 @@ static apr_status_t take_new(tseed_tasks_t *tasks)
         rv = tseed_obstacles_look(&tasks->obstacles);
     }
     for (int i = 0; rv == APR_SUCCESS && i < found->nelts; i++) {
-        const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_t *);
+        const tseed_task_t *task = APR_ARRAY_IDX(found, i, tseed_task_record_t).task;
         tseed_progress_t fresh = {.state = TSEED_PENDING};
 
         if (!take_in(tasks, task,

@@ -120,6 +120,34 @@ static const apr_table_t *parameters_load(const char *saved, apr_pool_t *pool)
     return parameters ? parameters : apr_table_make(pool, 1);
 }
 
+tseed_task_type_t tseed_record_type(int number)
+{
+    return number >= TSEED_SEED && number <= TSEED_TRUNCATE ? (tseed_task_type_t)number
+                                                            : TSEED_SEED;
+}
+
+/* Whether the numbers are such as the module writes. */
+static int is_sound(const tseed_task_t *task)
+{
+    return task->type == tseed_record_type((int)task->type) && task->zoom_start >= 0 &&
+           task->zoom_start <= task->zoom_stop && task->zoom_stop < TSEED_LEVELS_MAX &&
+           task->meta_width > 0 && task->meta_width <= TSEED_METATILE_SIDE_MAX &&
+           task->meta_height > 0 && task->meta_height <= TSEED_METATILE_SIDE_MAX &&
+           task->gutter >= 0 && task->derived.first >= 0 && task->derived.end >= 0;
+}
+
+/* Somebody else has changed the row. A task without the print of a grid set fits no configuration:
+ * nobody works at it, and it says that its grid set has changed. */
+static void disarm(tseed_task_t *task)
+{
+    task->type = TSEED_SEED;
+    task->zoom_start = task->zoom_stop = 0;
+    task->meta_width = task->meta_height = 1;
+    task->gutter = 0;
+    task->derived = (tseed_derived_t){0};
+    task->gridset_print = "";
+}
+
 tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
 {
     tseed_task_t *task = apr_pcalloc(pool, sizeof(*task));
@@ -150,6 +178,9 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
     task->ignored = apr_pstrdup(pool, tseed_rows_text(rows));
     task->derived.first = tseed_rows_int(rows);
     task->derived.end = tseed_rows_int(rows);
+    if (!is_sound(task)) {
+        disarm(task);
+    }
     return task;
 }
 
@@ -159,6 +190,9 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
 {
     memset(progress, 0, sizeof(*progress));
     progress->state = tseed_rows_int(rows);
+    if (progress->state < TSEED_ABORTED || progress->state > TSEED_DONE) {
+        progress->state = TSEED_ABORTED; /* somebody else has changed the row */
+    }
     apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
     progress->finished = tseed_rows_int64(rows);
     progress->made = tseed_rows_int64(rows);
@@ -171,6 +205,7 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->started = tseed_rows_int64(rows);
     progress->away_since = tseed_rows_int64(rows);
     progress->low = tseed_rows_int64(rows);
+    progress->low = progress->low > 0 ? progress->low : 0;
     window_load(progress->window, tseed_rows_text(rows));
     progress->unchanged = tseed_rows_int64(rows);
     progress->pruned = tseed_rows_int64(rows);

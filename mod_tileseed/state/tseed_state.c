@@ -181,7 +181,7 @@ static apr_status_t terminate_some(tseed_state_t *state, terminate_t *call, int 
 
         task->id = tseed_rows_int64(&rows);
         task->layer = apr_pstrdup(call->terminated->pool, tseed_rows_text(&rows));
-        task->type = (tseed_task_type_t)tseed_rows_int(&rows);
+        task->type = tseed_record_type(tseed_rows_int(&rows));
         task->before = (tseed_task_state_t)before;
         task->confirmed = 0;
     }

@@ -167,14 +167,14 @@ apr_status_t tseed_state_check(tseed_state_t *state);
  * no call waits. Returns 0 when the database is a file: then *waits stays 0. */
 int tseed_state_watch(tseed_state_t *state, _Atomic int64_t *waits);
 
-/* Once at start: RUNNING becomes PENDING. *tasks: all unfinished tasks (tseed_task_t *) ascending.
- */
-apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks,
+/* Once at start: RUNNING becomes PENDING. *records: all unfinished tasks (tseed_task_record_t)
+ * ascending. */
+apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **records,
                                  apr_pool_t *pool);
 
-/* Unfinished tasks with id > after, ascending (tseed_task_t *). */
-apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **tasks, int64_t after,
-                                   apr_pool_t *pool);
+/* Unfinished tasks with id > after, ascending (tseed_task_record_t). */
+apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **records,
+                                   int64_t after, apr_pool_t *pool);
 
 /* Ids (int64_t) of tasks that were terminated and not yet confirmed. */
 apr_status_t tseed_state_terminations(tseed_state_t *state, apr_array_header_t **ids,

@@ -27,7 +27,7 @@ void tseed_state_settle(tseed_state_t *state)
 /* ---- taking in ---- */
 
 typedef struct {
-    apr_array_header_t *tasks;
+    apr_array_header_t *records; /* of tseed_task_record_t */
     int64_t after;
 } tasks_t;
 
@@ -40,10 +40,11 @@ static apr_status_t tasks_chunk(tseed_state_t *state, tasks_t *call, int64_t *af
                                             (const void *[]){after, &most}, state->scratch);
 
     for (; rv == APR_SUCCESS && tseed_rows_next(&rows); count++) {
-        tseed_task_t *task = tseed_record_task_load(&rows, call->tasks->pool);
+        tseed_task_record_t *record = apr_array_push(call->records);
 
-        APR_ARRAY_PUSH(call->tasks, tseed_task_t *) = task;
-        *after = task->id;
+        record->task = tseed_record_task_load(&rows, call->records->pool);
+        tseed_record_progress_load(&record->progress, &rows);
+        *after = record->task->id;
     }
     *more = count == CHUNK;
     apr_pool_clear(state->scratch);
@@ -57,19 +58,19 @@ static apr_status_t load_tasks(tseed_state_t *state, void *baton)
     int64_t after = call->after;
     int more = 1;
 
-    apr_array_clear(call->tasks);
+    apr_array_clear(call->records);
     while (rv == APR_SUCCESS && more) {
         rv = tasks_chunk(state, call, &after, &more);
     }
     return rv;
 }
 
-apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **tasks, int64_t after,
-                                   apr_pool_t *pool)
+apr_status_t tseed_state_new_tasks(tseed_state_t *state, apr_array_header_t **records,
+                                   int64_t after, apr_pool_t *pool)
 {
-    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), after};
+    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_record_t)), after};
 
-    *tasks = call.tasks;
+    *records = call.records;
     return tseed_work_read(state, load_tasks, &call);
 }
 
@@ -112,11 +113,12 @@ int tseed_state_watch(tseed_state_t *state, _Atomic int64_t *waits)
     return 1;
 }
 
-apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **tasks, apr_pool_t *pool)
+apr_status_t tseed_state_recover(tseed_state_t *state, apr_array_header_t **records,
+                                 apr_pool_t *pool)
 {
-    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_t *)), 0};
+    tasks_t call = {apr_array_make(pool, 16, sizeof(tseed_task_record_t)), 0};
 
-    *tasks = call.tasks;
+    *records = call.records;
     return tseed_work_write(state, recover, &call);
 }
 

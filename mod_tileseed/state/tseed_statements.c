@@ -46,8 +46,9 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
                               " AND finished = %lld AND kill_pending = 0",
     [TSEED_SQL_TASKS_BEFORE] = TASKS_BEFORE " ORDER BY id DESC LIMIT %lld",
     [TSEED_SQL_TASKS_BEFORE_OF_LAYER] = TASKS_BEFORE " AND layer = %s ORDER BY id DESC LIMIT %lld",
-    [TSEED_SQL_TASKS_AFTER] = "SELECT " TSEED_TASK_COLUMNS " FROM task WHERE " UNFINISHED
-                              " AND id > %lld ORDER BY id LIMIT %lld",
+    [TSEED_SQL_TASKS_AFTER] =
+        "SELECT " TSEED_TASK_COLUMNS ", " TSEED_PROGRESS_COLUMNS " FROM task WHERE " UNFINISHED
+        " AND id > %lld ORDER BY id LIMIT %lld",
     [TSEED_SQL_ROWS_AFTER] = STATUS_ROWS " ORDER BY id LIMIT %lld",
     [TSEED_SQL_ROWS_AFTER_OF_LAYER] = STATUS_ROWS " AND layer = %s ORDER BY id LIMIT %lld",
     [TSEED_SQL_LAYER_HAS] = "SELECT id FROM task WHERE " UNFINISHED " AND layer = %s LIMIT 1",

@@ -30,10 +30,13 @@
 /* Tiles on each side of a block. */
 #define TSEED_BLOCK_TILES 32
 
+/* Most tiles on each side of a metatile: a page of the quota's books has no more. */
+#define TSEED_METATILE_SIDE_MAX 32
+
 /* How a task cuts its bounds up. */
 typedef struct {
     int zoom_start, zoom_stop;   /* 0 <= start <= stop < the grid set's levels */
-    int meta_width, meta_height; /* tiles of a metatile, at least 1 */
+    int meta_width, meta_height; /* tiles of a metatile, 1 .. TSEED_METATILE_SIDE_MAX */
 } tseed_shape_t;
 
 /* The levels first .. end-1, whose tiles are made of the tiles below them. Zeroed: none. */

@@ -34,8 +34,6 @@
 #include "store/tseed_remnant.h"
 #include "tiling/tseed_cells.h"
 
-/* Most tiles of a metatile: 32 x 32, a page of the quota's books. */
-#define TSEED_METATILE_SIDE_MAX  32
 #define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
 
 /* Tiles on each side of a metatile, and of the largest request, unless others are configured. */

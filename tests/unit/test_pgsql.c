@@ -525,7 +525,7 @@ static void test_pgsql__ids_appear_in_their_order(void **data)
         assert_int_equal(tseed_state_new_tasks(fixture->state, &tasks, last, fixture->pool),
                          APR_SUCCESS);
         for (int i = 0; i < tasks->nelts; i++) {
-            assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_t *)->id, ++last);
+            assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_record_t).task->id, ++last);
         }
     }
     await_writers(writers);

@@ -116,6 +116,61 @@ static void test_state__gives_a_task_back_as_it_was(void **data)
     assert_int_equal(number(fixture, "SELECT COUNT(*) FROM task"), 1);
 }
 
+/* Whether a task whose row somebody has changed is one that fits no grid set, and can be shown. */
+static void check_disarmed(fixture_t *fixture, const char *change)
+{
+    const int64_t id = insert(fixture, fixture->state, "a");
+    tseed_termination_t what = {
+        .task = id, .mask = 1U << TSEED_PENDING, .reason = "by alice", .now = 77};
+    apr_array_header_t *found;
+    tseed_task_t *back;
+    tseed_progress_t progress;
+
+    execute(fixture, apr_psprintf(fixture->pool, "UPDATE task SET %s WHERE id = %" APR_INT64_T_FMT,
+                                  change, id));
+    assert_int_equal(tseed_state_task_get(fixture->state, &back, &progress, id, fixture->pool),
+                     APR_SUCCESS);
+    assert_string_equal(back->gridset_print, "");
+    assert_in_range(back->type, TSEED_SEED, TSEED_TRUNCATE);
+    assert_int_equal(back->zoom_start, 0);
+    assert_int_equal(back->zoom_stop, 0);
+    assert_int_equal(back->meta_width * back->meta_height, 1);
+    assert_int_equal(tseed_state_new_tasks(fixture->state, &found, id - 1, fixture->pool),
+                     APR_SUCCESS);
+    assert_string_equal(APR_ARRAY_IDX(found, 0, tseed_task_record_t).task->gridset_print, "");
+    assert_int_equal(tseed_state_terminate(fixture->state, &found, &what, fixture->pool),
+                     APR_SUCCESS);
+    assert_int_equal(found->nelts, 1);
+    assert_in_range(APR_ARRAY_IDX(found, 0, tseed_terminated_t).type, TSEED_SEED, TSEED_TRUNCATE);
+}
+
+static void test_state__what_somebody_has_changed_does_no_harm(void **data)
+{
+    static const char *const changes[] = {
+        "type = -1",        "type = 3",
+        "zoom_start = -5",  "zoom_start = 11",
+        "zoom_stop = 64",   "zoom_stop = 2147483647",
+        "meta_width = 0",   "meta_width = 33",
+        "meta_height = -1", "meta_height = 2147483647",
+        "gutter = -1",      "derived_first = -2147483648",
+    };
+    fixture_t *fixture = *data;
+    tseed_progress_t progress;
+    tseed_task_t *back;
+    int64_t id;
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        check_disarmed(fixture, changes[i]);
+    }
+    id = insert(fixture, fixture->state, "a");
+    execute(fixture, "UPDATE task SET state = 77, low = -5");
+    assert_int_equal(tseed_state_task_get(fixture->state, &back, &progress, id, fixture->pool),
+                     APR_SUCCESS);
+    assert_int_equal(progress.state, TSEED_ABORTED);
+    assert_int_equal(progress.low, 0);
+    assert_string_not_equal(back->gridset_print, "");
+}
+
 static void test_state__gives_progress_back_as_it_was(void **data)
 {
     fixture_t *fixture = *data;
@@ -318,9 +373,9 @@ static void test_state__recovers_unfinished_tasks_in_order(void **data)
     terminate(fixture, "c", 3);
     assert_int_equal(tseed_state_recover(fixture->state, &tasks, fixture->pool), APR_SUCCESS);
     assert_int_equal(tasks->nelts, 2);
-    assert_int_equal(APR_ARRAY_IDX(tasks, 0, tseed_task_t *)->id, running);
-    assert_int_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->id, pending);
-    assert_string_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_t *)->layer, "b");
+    assert_int_equal(APR_ARRAY_IDX(tasks, 0, tseed_task_record_t).task->id, running);
+    assert_int_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_record_t).task->id, pending);
+    assert_string_equal(APR_ARRAY_IDX(tasks, 1, tseed_task_record_t).task->layer, "b");
     get(fixture, running, &progress);
     assert_int_equal(progress.state, TSEED_PENDING);
     assert_int_equal(progress.started, 5);
@@ -343,7 +398,7 @@ static void test_state__finds_new_tasks_however_many(void **data)
     assert_int_equal(tseed_state_list(fixture->state, &rows, NULL, fixture->pool), APR_SUCCESS);
     assert_int_equal(rows->nelts, 1300);
     for (int i = 0; i < 1290; i++) {
-        assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_t *)->id, 11 + i);
+        assert_int_equal(APR_ARRAY_IDX(tasks, i, tseed_task_record_t).task->id, 11 + i);
         assert_int_equal(APR_ARRAY_IDX(rows, i, tseed_status_row_t).id, 1 + i);
     }
     assert_int_equal(tseed_state_list(fixture->state, &rows, "odd", fixture->pool), APR_SUCCESS);
@@ -618,6 +673,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(gives_a_task_back_as_it_was),
+        TEST(what_somebody_has_changed_does_no_harm),
         TEST(gives_progress_back_as_it_was),
         TEST(says_when_there_is_no_such_task),
         TEST(bounds_unfinished_tasks),
