@@ -59,7 +59,8 @@ tseed_lane_t *tseed_lane_create(const tseed_upstream_t *upstream, CURLSH *share,
     lane->headers = header_list(upstream->headers);
     lane->probe.upstream = upstream;
     lane->probe.owner = &lane->probe;
-    tseed_pace_init(&lane->pace, upstream->connections, upstream->interval);
+    tseed_pace_init(&lane->pace, upstream->connections, upstream->interval,
+                    tseed_clock_monotonic());
     return lane;
 }
 

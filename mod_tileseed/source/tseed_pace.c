@@ -17,11 +17,13 @@
 #define PROBE_FIRST APR_USEC_PER_SEC
 #define PROBE_MOST  (40 * APR_USEC_PER_SEC)
 
-void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval)
+/* The seeder before this one, or that of another host, may have sent a request just now. */
+void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval, apr_time_t now)
 {
     memset(pace, 0, sizeof(*pace));
     pace->most = pace->window = most;
     pace->interval = interval;
+    pace->next_send = now + interval;
 }
 
 int tseed_pace_is_open(const tseed_pace_t *pace)

@@ -52,7 +52,7 @@ typedef struct {
 } tseed_pace_t;
 
 /* A pace at its beginning: at most `most` requests at once, `interval` apart. */
-void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval);
+void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval, apr_time_t now);
 
 /* When one more request may be sent while `under_way` requests are under way; a time in the past
  * means at once. TSEED_PACE_NEVER: not before one of them has ended. */

@@ -40,12 +40,24 @@ static void test_pace__holds_the_rate(void **state)
     int burst;
 
     (void)state;
-    tseed_pace_init(&pace, 16, SECOND / 20);
+    tseed_pace_init(&pace, 16, SECOND / 20, 0);
     assert_in_range(send_for(&pace, &now, 30 * SECOND, &burst), 600, 602);
     assert_in_range(burst, 1, 2);
     now += 60 * SECOND; /* what was not sent meanwhile is not made up for */
     assert_in_range(send_for(&pace, &now, SECOND, &burst), 20, 22);
     assert_in_range(burst, 1, 2);
+}
+
+/* Another seeder may have sent a request just before. */
+static void test_pace__begins_with_a_pause(void **state)
+{
+    tseed_pace_t pace;
+
+    (void)state;
+    tseed_pace_init(&pace, 16, SECOND / 20, START);
+    assert_int_equal(tseed_pace_next(&pace, 0), START + SECOND / 20);
+    tseed_pace_init(&pace, 16, 0, START);
+    assert_int_equal(tseed_pace_next(&pace, 0), START);
 }
 
 /* A client that always comes a little late keeps the rate all the same. */
@@ -56,7 +68,7 @@ static void test_pace__catches_up_with_one(void **state)
     int sent = 0;
 
     (void)state;
-    tseed_pace_init(&pace, 1, 10 * MILLI);
+    tseed_pace_init(&pace, 1, 10 * MILLI, 0);
     while (now < START + 10 * SECOND) {
         apr_time_t next = tseed_pace_next(&pace, 0);
 
@@ -72,7 +84,7 @@ static void test_pace__without_a_rate_sends_at_once(void **state)
     tseed_pace_t pace;
 
     (void)state;
-    tseed_pace_init(&pace, 3, 0);
+    tseed_pace_init(&pace, 3, 0, 0);
     for (int i = 0; i < 3; i++) {
         assert_true(tseed_pace_next(&pace, i) <= START);
         tseed_pace_sent(&pace, START);
@@ -85,7 +97,7 @@ static void test_pace__obeys_retry_after(void **state)
     tseed_pace_t pace;
 
     (void)state;
-    tseed_pace_init(&pace, 4, 0);
+    tseed_pace_init(&pace, 4, 0, 0);
     tseed_pace_take(&pace, TSEED_PACE_AWAY, START, 7 * SECOND, START + SECOND);
     assert_int_equal(tseed_pace_next(&pace, 0), START + 8 * SECOND);
     assert_true(tseed_pace_waits(&pace, START + 2 * SECOND));
@@ -112,7 +124,7 @@ static void test_pace__halves_after_an_error_and_recovers(void **state)
     apr_time_t now;
 
     (void)state;
-    tseed_pace_init(&pace, 16, 0);
+    tseed_pace_init(&pace, 16, 0, 0);
     now = settle(&pace, START, 50 * MILLI, 100);
     assert_int_equal(pace.window, 16);
     for (int i = 0; i < 10; i++) { /* all of them were under way at once */
@@ -136,7 +148,7 @@ static void test_pace__halves_when_latency_rises(void **state)
     apr_time_t now;
 
     (void)state;
-    tseed_pace_init(&pace, 16, 0);
+    tseed_pace_init(&pace, 16, 0, 0);
     now = settle(&pace, START, 100 * MILLI, 64);
     assert_int_equal(pace.window, 16);
     now = settle(&pace, now, 2 * SECOND, 16 + 8);
@@ -155,7 +167,7 @@ static void test_pace__opens_after_three_in_a_row(void **state)
     apr_interval_time_t last = 0;
 
     (void)state;
-    tseed_pace_init(&pace, 8, 0);
+    tseed_pace_init(&pace, 8, 0, 0);
     for (int i = 0; i < 3; i++) {
         assert_false(tseed_pace_is_open(&pace));
         tseed_pace_take(&pace, TSEED_PACE_AWAY, now, 0, now);
@@ -190,7 +202,7 @@ static void test_pace__knows_nothing_of_requests_that_differ(void **state)
     apr_time_t now = START;
 
     (void)state;
-    tseed_pace_init(&pace, 8, 0);
+    tseed_pace_init(&pace, 8, 0, 0);
     for (int i = 0; i < 1000; i++, now += SECOND) {
         tseed_pace_take_weighed(&pace, TSEED_PACE_WELL, now - 500 * MILLI, -1, 0, now);
     }
@@ -216,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pace__holds_the_rate),
+        cmocka_unit_test(test_pace__begins_with_a_pause),
         cmocka_unit_test(test_pace__catches_up_with_one),
         cmocka_unit_test(test_pace__without_a_rate_sends_at_once),
         cmocka_unit_test(test_pace__obeys_retry_after),
