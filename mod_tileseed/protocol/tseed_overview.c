@@ -5,7 +5,9 @@
 #include "protocol/tseed_overview.h"
 
 #include <apr_strings.h>
+#include <math.h>
 
+#include "base/tseed_text.h"
 #include "protocol/tseed_answer_parts.h"
 
 /* Beyond these a number or a moment on the board is nonsense. */
@@ -153,6 +155,12 @@ static void add_quota(tseed_json_t *json, const tseed_overview_t *overview)
 
 /* ---- upstreams ---- */
 
+/* Requests a second, with four decimals at most. */
+static double rate_of(const tseed_upstream_t *configured)
+{
+    return rint(1e4 * APR_USEC_PER_SEC / (double)configured->interval) / 1e4;
+}
+
 static void add_configured(tseed_json_t *json, const tseed_overview_upstream_t *upstream)
 {
     const tseed_upstream_t *configured = upstream->configured;
@@ -161,8 +169,7 @@ static void add_configured(tseed_json_t *json, const tseed_overview_upstream_t *
                      configured ? configured->connections : 0);
     tseed_json_raw(json, "rate",
                    configured && configured->interval > 0
-                       ? apr_psprintf(json->pool, "%.3g",
-                                      (double)APR_USEC_PER_SEC / (double)configured->interval)
+                       ? tseed_text_number(rate_of(configured), json->pool)
                        : NULL);
 }
 

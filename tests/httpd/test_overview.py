@@ -270,6 +270,16 @@ def test_an_upstream_that_goes_away_and_comes_back(httpd, upstream):
 
 
 @one_mpm
+@pytest.mark.parametrize('rate,number', [('30/min', 0.5), ('1/min', 0.0167), ('7/s', 7),
+                                         ('1000/s', 1000)])
+def test_a_rate_as_a_number(httpd, upstream, rate, number):
+    """Of requests a second, also below one."""
+    httpd.start(REST + stub(upstream, polite=f'rate={rate}'))
+    assert the_upstream(httpd)['rate'] == number
+    assert httpd.get('/rest/overview.json').json()
+
+
+@one_mpm
 def test_an_upstream_that_asks_for_quiet(httpd, upstream):
     """Until when it is left in peace is a time, not a rest."""
     httpd.expect('TS0021|TS0023')
