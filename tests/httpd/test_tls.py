@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
-"""Upstreams that speak TLS: verified, never left for plain HTTP, and asked over HTTP/2. A
-PostgreSQL that does."""
-import os
+"""Upstreams that speak TLS: verified, never left for plain HTTP, and asked over HTTP/2."""
 import shutil
 import ssl
 import subprocess
@@ -189,48 +187,3 @@ def test_pictures_are_not_asked_for_compressed(httpd, upstream):
     assert {headers['Accept-Encoding'] for headers in upstream.headers} == {'identity'}
     wait_until(lambda: upstream.capabilities_headers)
     assert 'gzip' in upstream.capabilities_headers[0]['Accept-Encoding']
-
-
-@pytest.fixture(name='secure_postgres')
-def fixture_secure_postgres(httpd, postgres, certificate, monkeypatch):
-    """The PostgreSQL of an httpd, over TLS at 127.0.0.1: returns the parameters but for sslmode."""
-    port = str(free_port())
-    monkeypatch.setenv('PGPORT', port)      # httpd's and PostgreSQL's as well
-    keys = postgres.folder / 'data/both.pem'
-    keys.write_text(certificate.read_text())
-    keys.chmod(0o600)
-    owner = (postgres.folder / 'data').stat()
-    os.chown(keys, owner.st_uid, owner.st_gid)
-    postgres.crash()
-    postgres.start(settings=('listen_addresses=127.0.0.1', 'ssl=on', f'ssl_cert_file={keys}',
-                             f'ssl_key_file={keys}'))
-    return f'port={port} user=tileseed dbname={httpd.database}'
-
-
-@one_mpm
-@pytest.mark.parametrize('database', ['pgsql'], indirect=True)
-def test_a_database_over_tls(httpd, upstream, secure_postgres, certificate, monkeypatch):
-    """Each mistake has its advice in the error log; without one tasks are done."""
-    other = httpd.path('other.pem')
-    subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes',
-                    '-subj', '/CN=other', '-keyout', httpd.path('key.pem'), '-out', other],
-                   check=True, capture_output=True)
-    other.chmod(0o644)
-    right = trust(httpd, certificate).replace('ca=', 'sslrootcert=')
-    locked = httpd.path('locked')
-    locked.mkdir(0)
-    httpd.expect(r'TS0040|TS0043|TS0057|state database')
-    for home, host, root, advice in (
-            (httpd.root, '127.0.0.1', '', '; sslrootcert= of TileSeedDatabase must name the'),
-            (httpd.root, '127.0.0.1', f'sslrootcert={other}', 'verify failed; sslrootcert= of'),
-            (httpd.root, 'localhost', right, '; host= of TileSeedDatabase must be a name that'),
-            (locked, '127.0.0.1', right, '; libpq looks below HOME of who has started httpd')):
-        monkeypatch.setenv('HOME', str(home))
-        httpd.start(REST + stub(upstream) + f'TileSeedDatabase pgsql "host={host} '
-                    f'{secure_postgres} sslmode=verify-full {root}"\n')
-        wait_until(lambda words=advice: words in httpd.error_log(), what=advice)
-        httpd.stop()
-    monkeypatch.setenv('HOME', str(httpd.root))
-    httpd.start(REST + stub(upstream) + f'TileSeedDatabase pgsql "host=127.0.0.1 '
-                f'{secure_postgres} sslmode=verify-full {right}"\n')
-    assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
