@@ -442,7 +442,8 @@ class Httpd:
         self.over.discard(self.process.pid)
         # its second reading of the configuration opens the port anew, and resets who was early
         wait_until(lambda: self.process.poll() is not None or
-                   (self.resumed() > self.resumed_before and self.listens()), START_TIMEOUT,
+                   (self.resumed() > self.resumed_before and self.listens() and self.has_cgi()),
+                   START_TIMEOUT,
                    'the start of httpd')
         if self.process.poll() is None:
             return True
@@ -454,6 +455,15 @@ class Httpd:
         """Whether something accepts connections on the port."""
         with socket.socket() as probe:
             return probe.connect_ex(('127.0.0.1', self.port)) == 0
+
+    def has_cgi(self):
+        """Whether children may use the socket of mod_cgid: its daemon makes it, and then gives it
+        to httpd's User."""
+        path = self.path(f'cgid.sock.{self.process.pid}')
+        try:
+            return self.mpm == 'prefork' or not self.user or path.stat().st_uid == self.user[1]
+        except FileNotFoundError:
+            return False
 
     def send_signal(self, number):
         """Sends a signal to the parent."""
