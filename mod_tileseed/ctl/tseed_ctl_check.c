@@ -129,8 +129,8 @@ static void judge_standby(health_t *health, const tseed_node_t *seeder)
 static const char *cause_of(const char *state)
 {
     if (strcmp(state, "NO_STATE") == 0) {
-        return ", the state directory or the state database can't be used, and the error log says "
-               "why";
+        return ", the state directory or the state database can't be used, or another httpd has "
+               "this host's name: the error log says which";
     }
     return strcmp(state, "LOCKED_OUT") == 0 ? ", another httpd works in the state directory" : "";
 }

@@ -82,7 +82,7 @@ CHECKS = [
      [task(8, state='PENDING')],
      {'seeder': {'state': 'DOWN', 'responding': False}, 'upstreams': []}),
     (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: NO_STATE, the state directory '
-     "or the state database can't be used, and the error log says why", [],
+     "or the state database can't be used, or another httpd has this host's name: the", [],
      {'seeder': {'state': 'NO_STATE', 'responding': True}, 'upstreams': []}),
     (2, 'CRITICAL - 0 running, 0 pending; the seeder is not at work: LOCKED_OUT, another httpd', [],
      {'seeder': {'state': 'LOCKED_OUT', 'responding': True}, 'upstreams': []}),
