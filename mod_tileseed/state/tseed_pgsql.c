@@ -29,16 +29,14 @@
 
 /* ---- failures ---- */
 
+#define AUTHORITY_ADVICE                                                                           \
+    "; sslrootcert= of TileSeedDatabase must name the certificate of the authority that has "      \
+    "signed PostgreSQL's, which httpd's User can read"
+
 /* The words of libpq, and those of a server that speaks English. */
 static const tseed_driver_failure_t failures[] = {
-    {"root certificate file", EINVAL,
-     "; sslrootcert= of TileSeedDatabase must name the certificate of the authority that has "
-     "signed "
-     "PostgreSQL's, which httpd's User can read"},
-    {"certificate verify failed", EACCES,
-     "; sslrootcert= of TileSeedDatabase must name the certificate of the authority that has "
-     "signed "
-     "PostgreSQL's, which httpd's User can read"},
+    {"root certificate file", EINVAL, AUTHORITY_ADVICE},
+    {"certificate verify failed", EACCES, AUTHORITY_ADVICE},
     {"does not match host name", EACCES,
      "; host= of TileSeedDatabase must be a name that PostgreSQL's certificate has"},
     {"could not open certificate file", EACCES,
