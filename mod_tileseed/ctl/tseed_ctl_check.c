@@ -112,12 +112,35 @@ static void judge_rows(health_t *health)
     }
 }
 
-/* A host that stands by is well as long as another one works. */
+/* Whether the host that answers drains. Who may not see the hosts does not learn it. */
+static int is_draining(const tseed_ctl_t *ctl)
+{
+    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "hosts.json");
+    const tseed_node_t *document, *host = NULL;
+
+    if (tseed_ctl_judge(answer) == TSEED_CTL_DONE &&
+        !tseed_ctl_document_read(&document, answer->body, answer->length, ctl->pool)) {
+        host = tseed_ctl_first(document, "hosts");
+    }
+    while (host && strcmp(tseed_ctl_text(host, "name", ""),
+                          tseed_ctl_text(document, "answeredBy", "")) != 0) {
+        host = tseed_ctl_next(host);
+    }
+    return host && strcmp(tseed_ctl_text(host, "state", ""), "DRAINING") == 0;
+}
+
+/* A host that stands by is well as long as another one works, unless somebody has forgotten to undo
+ * a drain. */
 static void judge_standby(health_t *health, const tseed_node_t *seeder)
 {
     apr_pool_t *pool = health->ctl->pool;
     const char *active = tseed_ctl_words(seeder, "activeHost", NULL, pool);
 
+    if (is_draining(health->ctl)) {
+        note(health, WARNING,
+             apr_psprintf(pool, "this host drains, tileseedctl undrain %s ends that",
+                          tseed_ctl_words(seeder, "host", "?", pool)));
+    }
     if (active) {
         note(health, OK, apr_psprintf(pool, "this host stands by, %s works", active));
     } else {

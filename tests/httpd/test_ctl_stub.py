@@ -115,6 +115,19 @@ def test_check(code, words, tasks, overview, is_on):
     assert ('used=5B;;;0;9' in done.stdout) == bool(overview and is_on), done
 
 
+def test_check_of_a_host_that_drains():
+    """Somebody may have forgotten it. The other hosts are well."""
+    hosts = [{'name': 'web1', 'state': 'ACTIVE'}, {'name': 'web2', 'state': 'DRAINING'},
+             {'name': 'web3', 'state': 'STANDBY'}]
+    for name, code in (('web2', 1), ('web3', 0)):
+        seeder = {'state': 'STANDBY', 'responding': True, 'host': name, 'activeHost': 'web1'}
+        with Stub({'GET overview.json': {'seeder': seeder}, 'GET tasks.json': {'tasks': []},
+                   'GET hosts.json': {'answeredBy': name, 'hosts': hosts}}) as stub:
+            done = run('check', url=stub.url)
+        assert done.returncode == code and 'this host stands by, web1 works' in done.stdout, done
+        assert ('this host drains, tileseedctl undrain web2 ends that' in done.stdout) == code, done
+
+
 def test_check_knows_nothing():
     """No server is critical; a refusal and a wrong command line are unknown. So are the tasks."""
     away = run('check', url=f'http://127.0.0.1:{free_port()}/rest')
