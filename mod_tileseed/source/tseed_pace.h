@@ -51,7 +51,8 @@ typedef struct {
     int count;                 /* with those of which nobody knows how long they take */
 } tseed_pace_t;
 
-/* A pace at its beginning: at most `most` requests at once, `interval` apart. */
+/* A pace at its beginning: at most `most` requests at once, `interval` apart. The first one waits
+ * for `interval` from `now` (monotonic) on. */
 void tseed_pace_init(tseed_pace_t *pace, int most, apr_interval_time_t interval, apr_time_t now);
 
 /* When one more request may be sent while `under_way` requests are under way; a time in the past

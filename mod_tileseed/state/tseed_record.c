@@ -188,6 +188,8 @@ tseed_task_t *tseed_record_task_load(tseed_rows_t *rows, apr_pool_t *pool)
 
 void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
 {
+    int64_t low;
+
     memset(progress, 0, sizeof(*progress));
     progress->state = tseed_rows_int(rows);
     if (progress->state < TSEED_ABORTED || progress->state > TSEED_DONE) {
@@ -204,8 +206,8 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
     progress->failures = tseed_rows_int64(rows);
     progress->started = tseed_rows_int64(rows);
     progress->away_since = tseed_rows_int64(rows);
-    progress->low = tseed_rows_int64(rows);
-    progress->low = progress->low > 0 ? progress->low : 0;
+    low = tseed_rows_int64(rows);
+    progress->low = low > 0 ? low : 0;
     window_load(progress->window, tseed_rows_text(rows));
     progress->unchanged = tseed_rows_int64(rows);
     progress->pruned = tseed_rows_int64(rows);

@@ -34,6 +34,7 @@
 #include "store/tseed_remnant.h"
 #include "tiling/tseed_cells.h"
 
+/* Most tiles of a metatile. */
 #define TSEED_METATILE_TILES_MAX (TSEED_METATILE_SIDE_MAX * TSEED_METATILE_SIDE_MAX)
 
 /* Tiles on each side of a metatile, and of the largest request, unless others are configured. */

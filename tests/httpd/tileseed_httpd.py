@@ -443,8 +443,7 @@ class Httpd:
         # its second reading of the configuration opens the port anew, and resets who was early
         wait_until(lambda: self.process.poll() is not None or
                    (self.resumed() > self.resumed_before and self.listens() and self.has_cgi()),
-                   START_TIMEOUT,
-                   'the start of httpd')
+                   START_TIMEOUT, 'the start of httpd')
         if self.process.poll() is None:
             return True
         words = self.path('output').read_text() + self.error_log()
