@@ -8,8 +8,10 @@
  */
 #include "mod_tileseed_tiles.h"
 
+#include <apr_date.h>
 #include <apr_portable.h>
 #include <apr_strings.h>
+#include <fcntl.h>
 #include <http_core.h>
 #include <http_log.h>
 #include <http_protocol.h>
@@ -33,6 +35,7 @@
 #include "mod_tileseed_wanted.h"
 #include "mod_tileseed_wait.h"
 #include "seeder/tseed_miss.h"
+#include "store/tseed_store.h"
 
 APLOG_USE_MODULE(tileseed);
 
@@ -61,6 +64,41 @@ void tseed_tiles_prepare(tseed_server_conf_t *conf, server_rec *server, apr_pool
 
     tseed_blanks_make(atlas, server, pool);
     conf->atlas = atlas;
+}
+
+/* ---- conditions ---- */
+
+static int is_settled(const request_rec *r)
+{
+    return r->finfo.mtime <= r->request_time - SETTLED;
+}
+
+/* Tiles of one colour are links to a file that may be older than the tile that they replace: the
+ * file's time says nothing of the tile. */
+static int has_time(const request_rec *r)
+{
+    return !((r->finfo.valid & APR_FINFO_NLINK) && r->finfo.nlink > 1);
+}
+
+/* Forgets the conditions by time that a tile's file can't answer. A file may replace a newer one:
+ * when a cache is copied or restored, tiles bring their times along. So a client has the present
+ * tile only if it names the very second of a file that is settled. RFC 9110 13.1.3 leaves that
+ * choice to a server. ETags are not concerned. */
+static void drop_conditions_by_time(request_rec *r)
+{
+    const char *since = apr_table_get(r->headers_in, "If-Modified-Since");
+    const char *range = apr_table_get(r->headers_in, "If-Range");
+
+    if (since && !(has_time(r) && is_settled(r) &&
+                   apr_date_parse_http(since) == apr_time_from_sec(apr_time_sec(r->finfo.mtime)))) {
+        apr_table_unset(r->headers_in, "If-Modified-Since");
+    }
+    if (!has_time(r) || !is_settled(r)) {
+        apr_table_unset(r->headers_in, "If-Unmodified-Since");
+        if (range && !strchr(range, '"')) {
+            apr_table_unset(r->headers_in, "Range");
+        }
+    }
 }
 
 /* ---- hooks ---- */
@@ -117,6 +155,10 @@ int tseed_tiles_fixups(request_rec *r)
         (dir->rest != TSEED_ON || tseed_wanted_get(r, dir)->address.kind != TSEED_ADDRESS_NONE)) {
         r->handler = HANDLER;
     }
+    if (dir->tiles == TSEED_TILES_COUNT && r->finfo.filetype == APR_REG) {
+        drop_conditions_by_time(r);
+        apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
+    }
     return DECLINED;
 }
 
@@ -130,6 +172,7 @@ static void set_type(request_rec *r, const tseed_wanted_t *wanted, const char *b
     r->content_encoding = NULL; /* mod_mime may have seen one in a layer's name */
     r->content_languages = NULL;
     ap_set_content_type(r, type ? type : *begin == '\x89' ? "image/png" : "image/jpeg");
+    apr_table_setn(r->headers_out, "X-Content-Type-Options", "nosniff");
 }
 
 static int pass(request_rec *r, apr_bucket_brigade *brigade)
@@ -187,11 +230,6 @@ static void count(uint64_t page)
     }
 }
 
-static int is_settled(const request_rec *r)
-{
-    return r->finfo.mtime <= r->request_time - SETTLED;
-}
-
 static void tell_time(request_rec *r, apr_time_t time)
 {
     char *date = apr_palloc(r->pool, APR_RFC822_DATE_LEN);
@@ -208,23 +246,16 @@ static apr_time_t earlier_time(const request_rec *r)
     return (r->finfo.mtime < r->request_time ? r->finfo.mtime : r->request_time) - APR_USEC_PER_SEC;
 }
 
-/* Tells time and ETag. A file that is not settled counts as modified since any time. httpd compares
- * with the Last-Modified that is told, and where none is told with r->mtime. */
+/* Tells the ETag, and the time where the file has one. */
 static int judge_conditions(request_rec *r)
 {
-    int status;
-
     r->mtime = r->finfo.mtime;
     ap_set_etag(r);
-    if (is_settled(r)) {
-        tell_time(r, r->mtime);
-        return ap_meets_conditions(r);
+    if (has_time(r)) {
+        tell_time(r, is_settled(r) ? r->mtime : earlier_time(r));
     }
-    r->mtime = r->request_time + APR_USEC_PER_SEC;
-    status = ap_meets_conditions(r);
-    r->mtime = r->finfo.mtime;
-    tell_time(r, earlier_time(r));
-    return status;
+    drop_conditions_by_time(r);
+    return ap_meets_conditions(r);
 }
 
 /* The tile in memory: reading a small one takes less time than mapping it. NULL: it is large, or
@@ -289,14 +320,31 @@ static int send_file(request_rec *r, const tseed_wanted_t *wanted, apr_file_t *f
     return pass(r, brigade);
 }
 
+static apr_status_t close_file(void *file)
+{
+    return apr_file_close(file);
+}
+
+/* Opens a regular file; whatever else has the name is no tile. */
 static apr_status_t open_file(request_rec *r, const char *path, apr_file_t **file)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     apr_int32_t flags =
         APR_READ | (AP_SENDFILE_ENABLED(core->enable_sendfile) ? APR_SENDFILE_ENABLED : 0);
-    apr_status_t rv = apr_file_open(file, path, flags, 0, r->pool);
+    struct stat found;
+    int fd;
+    apr_status_t rv = tseed_store_open_file(&fd, &found, AT_FDCWD, path);
 
-    return rv == APR_SUCCESS ? apr_file_info_get(&r->finfo, APR_FINFO_NORM, *file) : rv;
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    rv = apr_os_file_put(file, &fd, flags, r->pool);
+    if (rv != APR_SUCCESS) {
+        close(fd);
+        return rv;
+    }
+    apr_pool_cleanup_register(r->pool, *file, close_file, apr_pool_cleanup_null);
+    return apr_file_info_get(&r->finfo, APR_FINFO_NORM, *file);
 }
 
 /* ---- tiles that are missing ---- */
@@ -500,7 +548,7 @@ static int serve(request_rec *r, const tseed_wanted_t *wanted)
     apr_file_t *file;
     apr_status_t rv = open_file(r, wanted->path, &file);
 
-    if (rv == APR_SUCCESS && r->finfo.filetype == APR_REG && r->finfo.size > 0) {
+    if (rv == APR_SUCCESS && r->finfo.size > 0) {
         return send_judged(r, wanted, file, -1, TSEED_OUTCOME_HIT);
     }
     if (rv == APR_SUCCESS || APR_STATUS_IS_ENOENT(rv) || APR_STATUS_IS_ENOTDIR(rv)) {

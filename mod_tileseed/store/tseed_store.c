@@ -198,7 +198,7 @@ static ino_t inode_of(int folder, const char *name)
     int fd, attempts = 0;
 
     do {
-        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     } while (fd < 0 && errno == ESTALE && ++attempts < STALE_MAX);
     if (fd >= 0) {
         if (fstat(fd, &st) != 0) {

@@ -21,6 +21,8 @@
 #ifndef TSEED_STORE_H
 #define TSEED_STORE_H
 
+#include <sys/stat.h>
+
 #include "base/tseed_calendar.h"
 #include "layer/tseed_effect.h"
 #include "layer/tseed_tileset.h"
@@ -92,6 +94,12 @@ int64_t tseed_store_allocation(const tseed_store_t *store, size_t length);
  * above 0. APR_EINVAL: more than 64 * words tiles. */
 apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *range, uint64_t *bits,
                                  unsigned words);
+
+/* Opens a file that somebody may have put into a store, and says what the file is. `name` is looked
+ * for below the directory `folder`; AT_FDCWD: the name is a path. The call never waits for a writer.
+ * APR_ENOENT: no regular file has the name; a symbolic link, a pipe, a socket or a directory counts
+ * as none. The caller closes *fd. Any thread of any process. */
+apr_status_t tseed_store_open_file(int *fd, struct stat *found, int folder, const char *name);
 
 /* Reads a tile's file whole into `pool`. APR_ENOENT: there is none, or it is empty. ELOOP as for
  * looking. EFBIG: no tile is that long. */

@@ -7,14 +7,15 @@
  * Any 40 digits of a name there may be a hash; they are one if a directory of that tile set is
  * called so.
  */
-#include <apr_file_io.h>
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "store/tseed_store.h"
 #include "store/tseed_store_view.h"
 
 #define HASH_LENGTH 40
@@ -142,17 +143,18 @@ apr_status_t tseed_store_hashes(apr_array_header_t **hashes, const tseed_tileset
 static const char *read_file(const char *path, apr_pool_t *pool)
 {
     char text[FILE_MAX];
-    apr_size_t length = 0;
-    apr_file_t *file;
-    apr_status_t rv =
-        apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_NONBLOCK, APR_FPROT_OS_DEFAULT, pool);
+    struct stat found;
+    ssize_t length;
+    int fd;
 
-    if (rv != APR_SUCCESS) {
+    if (tseed_store_open_file(&fd, &found, AT_FDCWD, path) != APR_SUCCESS) {
         return NULL;
     }
-    rv = apr_file_read_full(file, text, sizeof(text), &length);
-    apr_file_close(file);
-    return rv == APR_EOF ? apr_pstrmemdup(pool, text, length) : NULL;
+    length = read(fd, text, sizeof(text));
+    close(fd);
+    return length >= 0 && (size_t)length < sizeof(text)
+               ? apr_pstrmemdup(pool, text, (apr_size_t)length)
+               : NULL;
 }
 
 /* In the directory that the layout names, or else of the layer's very name. */

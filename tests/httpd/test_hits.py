@@ -8,16 +8,9 @@ import time
 
 from database import opened
 from seeding import REST, done, geowebcache_path, stub
-from test_tiles import TILES, fetch
+from test_tiles import COUNTED, TILES, fetch
 from tileseed_httpd import wait_until
 
-COUNTED = '''
-Alias "/plain" "@ROOT@/cache"
-<Directory "@ROOT@/cache">
-    TileSeedTiles count
-    Require all granted
-</Directory>
-'''
 HALF_LIFE = 7 * 24 * 3600       # of a use
 LANDMARK = 1_577_836_800        # 2020-01-01, where a use counts 1
 STEPS = 2 ** 20                 # of the binary logarithm that is kept

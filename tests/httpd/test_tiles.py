@@ -5,7 +5,9 @@ import concurrent.futures
 import email.utils
 import io
 import os
+import socket
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -20,6 +22,13 @@ TILES = '''
     TileSeedTiles on
     Require local
 </Location>
+'''
+COUNTED = '''
+Alias "/plain" "@ROOT@/cache"
+<Directory "@ROOT@/cache">
+    TileSeedTiles count
+    Require all granted
+</Directory>
 '''
 SOURCE = 'TileSeedSource wms http://127.0.0.1:1/wms layers=any'
 SECRET = b'not for everybody'
@@ -148,6 +157,67 @@ def test_a_tile_that_is_replaced_within_a_second(httpd):
     settled = fetch(httpd, path)
     assert time_of(settled, 'Last-Modified') == 1_700_000_000
     fetch(httpd, path, 304, headers={'If-Modified-Since': settled.headers['Last-Modified']})
+
+
+def dated(seconds):
+    """A time as HTTP writes it."""
+    return email.utils.formatdate(seconds, usegmt=True)
+
+
+@one_mpm
+@pytest.mark.parametrize('where', ['/tiles/a/small/0/0/0.png', '/plain/a/small_00/0_0/00_00.png'])
+def test_a_tile_that_is_replaced_by_an_older_file(httpd, where):
+    """Shared files of tiles of one colour, and copied caches, bring old times along. A client that
+    asks by time gets the tile that is there, whoever delivers the file."""
+    serve(httpd, quiet('a'), tiles=TILES + COUNTED)
+    file = put(httpd, 'cache/a/small_00/0_0/00_00.png', b'first ')
+    shared = put(httpd, 'cache/.tileseed/shared', b'second')
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    os.utime(shared, (1_600_000_000, 1_600_000_000))
+    first = fetch(httpd, where)
+    since = {'If-Modified-Since': first.headers['Last-Modified']}
+    fetch(httpd, where, 304, headers=since)
+    file.unlink()
+    file.hardlink_to(shared)
+    assert fetch(httpd, where, headers=since).body == b'second'
+    for second in (1_600_000_000, 1_700_000_000, int(time.time())):     # those of other links
+        assert fetch(httpd, where, headers={'If-Modified-Since': dated(second)}).body == b'second'
+    linked = fetch(httpd, where, headers={'If-Unmodified-Since': dated(1_500_000_000)})
+    fetch(httpd, where, 304, headers={'If-None-Match': linked.headers['ETag']})
+    assert fetch(httpd, where, headers={'Range': 'bytes=0-0',
+                                        'If-Range': dated(1_600_000_000)}).body == b'second'
+    assert fetch(httpd, where, 206, headers={'Range': 'bytes=0-0'}).body == b's'
+    copied = put(httpd, 'cache/copied', b'third ')
+    os.utime(copied, (1_650_000_000, 1_650_000_000))
+    copied.rename(file)
+    assert fetch(httpd, where, headers=since).body == b'third '
+    fetch(httpd, where, 304, headers={'If-Modified-Since': dated(1_650_000_000)})
+
+
+@one_mpm
+def test_what_is_no_file(httpd):
+    """A pipe, a socket, a directory or a link in place of a tile is no tile: nobody waits for it,
+    and no other file is told."""
+    serve(httpd, quiet('a'))
+    folder = httpd.path('cache/a/small_00/0_0')
+    folder.mkdir(parents=True)
+    put(httpd, 'secret', SECRET)
+    tile = folder / '00_00.png'
+    with socket.socket(socket.AF_UNIX) as listener:
+        for make in (lambda: os.mkfifo(tile), lambda: listener.bind(str(tile)), tile.mkdir,
+                     lambda: tile.symlink_to(httpd.path('secret'))):
+            make()
+            with concurrent.futures.ThreadPoolExecutor(100) as pool:
+                answers = list(pool.map(lambda _: fetch(httpd, '/tiles/a/small/0/0/0.png', 404),
+                                        range(100)))
+            assert not any(SECRET in answer.body for answer in answers)
+            if tile.is_dir():
+                tile.rmdir()
+            else:
+                tile.unlink()
+    put(httpd, 'cache/a/small_00/0_0/00_00.png', b'a tile')
+    answer = fetch(httpd, '/tiles/a/small/0/0/0.png')
+    assert (answer.body, answer.headers['X-Content-Type-Options']) == (b'a tile', 'nosniff')
 
 
 @one_mpm
