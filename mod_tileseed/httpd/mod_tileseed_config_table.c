@@ -89,7 +89,7 @@ const command_rec tseed_directives[] = {
                      RULE(IN_SERVER, 2, -1, tseed_set_upstream), ANYWHERE,
                      "NAME URL [connections=4] [rate=N/s] [timeout=60s] [connect-timeout=10s] "
                      "[first-byte-timeout=60s] [auth=FILE] [header=\"NAME: VALUE\"] "
-                     "[redirect=host|HOST,...] [ca=FILE] [proxy=URL]"),
+                     "[redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]"),
 
     AP_INIT_RAW_ARGS("<TileSeedGridSet", tseed_section,
                      RULE(IN_SERVER, 1, 1, tseed_set_gridset), ANYWHERE,

@@ -117,7 +117,7 @@ static const char *read_header(void *member, const tseed_option_t *option, const
     return tseed_read_list(member, option, text, pool);
 }
 
-/* Names of hosts, or "host" for all of them. */
+/* Names of hosts, with or without a port, or "host" for all of them. */
 static const char *read_redirects(void *member, const tseed_option_t *option, const char *text,
                                   apr_pool_t *pool)
 {
@@ -129,7 +129,8 @@ static const char *read_redirects(void *member, const tseed_option_t *option, co
                               "0123456789.-_:[]")]) {
             return apr_psprintf(pool,
                                 "'%s' is no name of a host: 'host' for any other host, or names "
-                                "such as cdn.example.org with commas between them are expected",
+                                "such as cdn.example.org or cdn.example.org:8080 with commas "
+                                "between them are expected",
                                 tseed_text_quote(name, 60, pool));
         }
         tseed_read_list(member, option, name, pool);

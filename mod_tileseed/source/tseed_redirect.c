@@ -67,12 +67,25 @@ static int is_same(const origin_t *a, const origin_t *b)
            strcmp(a->port, b->port) == 0;
 }
 
-static int is_allowed(const tseed_upstream_t *upstream, const char *host)
+/* The two usual ports of one web server. */
+static int is_upgrade(const origin_t *from, const origin_t *to)
 {
+    return has_same_host(from, to) && !is_https(from) && strcmp(from->port, "80") == 0 &&
+           is_https(to) && strcmp(to->port, "443") == 0;
+}
+
+/* "host" allows any host, NAME all ports of one, NAME:PORT one port. */
+static int is_allowed(const tseed_upstream_t *upstream, const origin_t *to)
+{
+    const size_t length = strlen(to->host);
+
     for (int i = 0; upstream->redirects && i < upstream->redirects->nelts; i++) {
         const char *allowed = APR_ARRAY_IDX(upstream->redirects, i, const char *);
 
-        if (strcasecmp(allowed, TSEED_REDIRECT_ANY) == 0 || strcasecmp(allowed, host) == 0) {
+        if (strcasecmp(allowed, TSEED_REDIRECT_ANY) == 0 ||
+            (strncasecmp(allowed, to->host, length) == 0 &&
+             (allowed[length] == '\0' ||
+              (allowed[length] == ':' && strcmp(allowed + length + 1, to->port) == 0)))) {
             return 1;
         }
     }
@@ -89,10 +102,12 @@ static const char *objection(const origin_t *first, const origin_t *from, const 
     if (is_https(from) && !is_https(to)) {
         return "redirected from https to http, to ";
     }
-    if (!has_same_host(first, to) && !is_allowed(upstream, to->host)) {
-        return "redirected to another host, which redirect= of TileSeedUpstream does not name: ";
+    if (is_same(first, to) || is_upgrade(first, to) || is_allowed(upstream, to)) {
+        return NULL;
     }
-    return NULL;
+    return has_same_host(first, to)
+               ? "redirected to another port, which redirect= of TileSeedUpstream does not name: "
+               : "redirected to another host, which redirect= of TileSeedUpstream does not name: ";
 }
 
 /* The address without what it says of user and password: nobody but the administrator decides whom

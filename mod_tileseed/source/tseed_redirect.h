@@ -3,11 +3,13 @@
 /* Redirects: where an upstream may send the seeder, and what the seeder sends along.
  *
  * Somebody else may run an upstream. It must not make the seeder ask servers that only the seeder
- * can reach:
+ * can reach, or look which ports of a host are open:
  *
- *      to the same origin            followed, with headers and credentials
- *      to the same host otherwise    followed, without them; never from https to http
- *      to another host               likewise, if redirect= of the upstream allows that host
+ *      to the same origin            followed, with headers, credentials and condition
+ *      from port 80 to https at      followed, without them
+ *      port 443 of the same host
+ *      to another port or host       likewise, if redirect= of the upstream allows it; never from
+ *                                    https to http
  *      from a public address to an   never; the address of the connection counts, not the name
  *      address that is not public
  *

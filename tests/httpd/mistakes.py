@@ -162,7 +162,7 @@ UPSTREAMS = [
     ('!TileSeedUpstream ows',
      'TileSeedUpstream: too few arguments, expected is: NAME URL [connections=4] '
      '[rate=N/s] [timeout=60s] [connect-timeout=10s] [first-byte-timeout=60s] [auth=FILE] '
-     '[header="NAME: VALUE"] [redirect=host|HOST,...] [ca=FILE] [proxy=URL]'),
+     '[header="NAME: VALUE"] [redirect=host|HOST[:PORT],...] [ca=FILE] [proxy=URL]'),
     ('!TileSeedUpstream http://h/wms rate=1/s',
      'TileSeedUpstream: expected is: NAME URL [option=value ...], but the first word is an '
      "address: 'http://h/wms'"),
@@ -178,7 +178,8 @@ UPSTREAMS = [
      'is expected'),
     ('!TileSeedUpstream ows http://h/wms redirect=http://other/',
      "TileSeedUpstream: redirect=: 'http://other/' is no name of a host: 'host' for any other "
-     'host, or names such as cdn.example.org with commas between them are expected'),
+     'host, or names such as cdn.example.org or cdn.example.org:8080 with commas between them '
+     'are expected'),
     *((f'!TileSeedUpstream ows http://h/wms rate={rate}',
        f"TileSeedUpstream: rate=: '{rate}' is not possible, requests a second or minute such as "
        '20/s or 30/min are expected, from 1 in an hour to 10000 in a second')

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image, PngImagePlugin
 
 import upstream as stubs
-from seeding import REST, SMALL_GRID, begin, counts, done, ended, files, layer
+from seeding import REST, SMALL_GRID, begin, counts, done, ended, failures, files, layer
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault, Upstream
 
@@ -71,14 +71,23 @@ def test_missing_tiles_are_empty(httpd, upstream, source, status):
 
 @one_mpm
 def test_redirects_to_another_port(httpd, upstream, second):
-    """It is another origin: it learns no header of ours, and its words are not repeated."""
+    """It is another origin: nobody goes there unless it is named. Then it learns no header of ours,
+    and its words are not repeated."""
     httpd.expect(SUMMARY)
     upstream.always, second.always = Fault('redirect'), Fault('status', 403)
     upstream.elsewhere = second.url
-    httpd.start(f'TileSeedUpstream own {upstream.url} header="X-Key: of-ours"\n' + REST + SMALL_GRID
-                + layer('stub', 'TileSeedSource wms upstream:own layers=any',
-                        'TileSeedGrid small', 'TileSeedRetries 0'))
-    document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    host = second.url.split('/')[2]
+
+    def start_with(option):
+        httpd.start(f'TileSeedUpstream own {upstream.url} header="X-Key: of-ours" {option}\n' + REST
+                    + SMALL_GRID + layer('stub', 'TileSeedSource wms upstream:own layers=any',
+                                         'TileSeedGrid small', 'TileSeedRetries 0'))
+        return ended(httpd, begin(httpd, 'stub', zoomStop=0))
+    (*_, cause, _), = failures(httpd, start_with('')['id'])
+    assert cause.endswith('does not name: ' + host)
+    assert not second.requests
+    httpd.stop()
+    document = start_with('redirect=' + host)
     assert counts(document) == (0, 0, 0, 1)
     assert {headers['X-Key'] for headers in upstream.headers} == {'of-ours'}
     assert {headers['X-Key'] for headers in second.headers} == {None}

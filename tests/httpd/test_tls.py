@@ -83,10 +83,11 @@ def test_no_way_back_to_plain_http(httpd, secure, upstream, certificate):
 
 @one_mpm
 def test_the_way_to_tls(httpd, secure, upstream, certificate):
-    """A redirect from http to https is followed."""
+    """A redirect from http to https is followed, to a port that is named."""
     upstream.always = Fault('redirect')
     upstream.elsewhere = secure.url
-    httpd.start(REST + stub(upstream, polite=trust(httpd, certificate)))
+    named = ' redirect=' + secure.url.split('/')[2]
+    httpd.start(REST + stub(upstream, polite=trust(httpd, certificate) + named))
     assert counts(done(httpd, 'stub', zoomStop=1)) == (5, 0, 0, 0)
 
 

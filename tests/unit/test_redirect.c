@@ -100,8 +100,8 @@ static int script(server_t *server, int connection, const char *request)
         server_send_answer(connection, status, "Content-Type: text/plain\r\n",
                            "token of the inside", 19);
     } else {
-        server_send_answer(connection, 200, "Content-Type: image/png\r\n", request,
-                           strlen(request));
+        server_send_answer(connection, 200, "Content-Type: image/png\r\nETag: \"here\"\r\n",
+                           request, strlen(request));
     }
     return 1;
 }
@@ -171,6 +171,7 @@ static tseed_transfer_t fetch(fixture_t *fixture, const char *host, const char *
 {
     tseed_transfer_t transfer = {
         .url = apr_psprintf(fixture->pool, "http://%s:%d%s", host, fixture->server.port, path),
+        .condition = "If-None-Match: \"of-upstream\"",
         .upstream = &fixture->upstream,
         .owner = fixture,
         .most = 100000,
@@ -205,6 +206,8 @@ static void test_redirect__tells_its_own_origin_who_we_are(void **state)
     assert_non_null(strstr(request, "GET /echo "));
     assert_non_null(strstr(request, "\r\nX-Key: sesame\r\n"));
     assert_non_null(strstr(request, "\r\nAuthorization: Basic "));
+    assert_non_null(strstr(request, "\r\nIf-None-Match: \"of-upstream\""));
+    assert_string_equal(answer.next_condition, "If-None-Match: \"here\"");
     assert_int_equal(atomic_load(&fixture->server.connections), 1);
 }
 
@@ -214,6 +217,7 @@ static void test_redirect__tells_no_other_origin(void **state)
     const char *const hosts[] = {"127.0.0.1", "inside.test"};
 
     allow(fixture, "INSIDE.test");
+    allow(fixture, apr_psprintf(fixture->pool, "127.0.0.1:%d", fixture->other.port));
     for (size_t i = 0; i < 2; i++) {
         tseed_transfer_t answer =
             fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, hosts[i], "/echo"));
@@ -224,6 +228,8 @@ static void test_redirect__tells_no_other_origin(void **state)
         assert_non_null(strstr(request, "GET /echo "));
         assert_null(strstr(request, "X-Key"));
         assert_null(strstr(request, "Authorization"));
+        assert_null(strstr(request, "If-None-Match"));
+        assert_string_equal(answer.next_condition, "");
     }
 }
 
@@ -232,9 +238,10 @@ static void test_redirect__tells_nobody_on_the_way_back(void **state)
 {
     fixture_t *fixture = *state;
     const char *back = path_to(fixture, fixture->server.port, "127.0.0.1", "/echo");
-    tseed_transfer_t answer =
-        fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "127.0.0.1", back));
+    tseed_transfer_t answer;
 
+    allow(fixture, "127.0.0.1");
+    answer = fetch(fixture, "127.0.0.1", path_to(fixture, fixture->other.port, "127.0.0.1", back));
     assert_non_null(strstr((char *)answer.body, "GET /echo "));
     assert_null(strstr((char *)answer.body, "X-Key"));
 }
@@ -259,13 +266,63 @@ static void test_redirect__goes_to_no_host_that_is_not_named(void **state)
     assert_string_equal(answer.cause, "");
 }
 
+/* Else an upstream finds out which ports of its host the seeder reaches, and asks there. */
+static void test_redirect__goes_to_no_port_that_is_not_named(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *path = path_to(fixture, fixture->other.port, "127.0.0.1", "/echo");
+    tseed_transfer_t answer;
+
+    allow(fixture, apr_psprintf(fixture->pool, "127.0.0.1:%d", fixture->server.port));
+    allow(fixture, "127.0.0.11");
+    answer = fetch(fixture, "127.0.0.1", path);
+    assert_int_equal(answer.result, TSEED_FETCH_FAILED);
+    assert_string_equal(answer.cause, apr_psprintf(fixture->pool,
+                                                   "redirected to another port, which redirect= of "
+                                                   "TileSeedUpstream does not name: 127.0.0.1:%d",
+                                                   fixture->other.port));
+    assert_int_equal(atomic_load(&fixture->other.connections), 0);
+    allow(fixture, apr_psprintf(fixture->pool, "127.0.0.1:%d", fixture->other.port));
+    answer = fetch(fixture, "127.0.0.1", path);
+    assert_string_equal(answer.cause, "");
+}
+
+/* Most web servers send those who come without TLS to the same name with it. */
+static void test_redirect__goes_from_http_to_https(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        int is_open;
+    } ways[] = {
+        {"http://a.test/x", "https://A.test/x", 1},
+        {"http://a.test:80/x", "https://a.test:443/x", 1},
+        {"http://a.test/x", "https://a.test:8443/x", 0},
+        {"http://a.test:8080/x", "https://a.test/x", 0},
+        {"http://a.test/x", "http://a.test:443/x", 0},
+        {"http://a.test/x", "https://b.test/x", 0},
+    };
+    fixture_t *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        const tseed_transfer_t transfer = {.url = ways[i].from, .upstream = &fixture->upstream};
+        tseed_redirect_t redirect;
+        char cause[TSEED_CAUSE_SIZE] = "";
+
+        assert_int_equal(
+            tseed_redirect_judge(&redirect, cause, &transfer, ways[i].from, ways[i].to),
+            ways[i].is_open);
+        free(redirect.url);
+    }
+}
+
 static void test_redirect__takes_no_credentials_from_an_upstream(void **state)
 {
     fixture_t *fixture = *state;
-    tseed_transfer_t answer =
-        fetch(fixture, "127.0.0.1",
-              path_to(fixture, fixture->other.port, "me:secret@127.0.0.1", "/echo"));
+    tseed_transfer_t answer;
 
+    allow(fixture, "127.0.0.1");
+    answer = fetch(fixture, "127.0.0.1",
+                   path_to(fixture, fixture->other.port, "me:secret@127.0.0.1", "/echo"));
     assert_string_equal(answer.cause, "");
     assert_null(strstr((char *)answer.body, "Authorization"));
 }
@@ -275,6 +332,7 @@ static void test_redirect__repeats_no_words_from_elsewhere(void **state)
     fixture_t *fixture = *state;
     tseed_transfer_t answer;
 
+    allow(fixture, "127.0.0.1");
     answer = fetch(fixture, "127.0.0.1", "/as/500");
     assert_string_equal(answer.cause, "500 Internal Server Error: token of the inside");
     answer =
@@ -402,6 +460,8 @@ int main(void)
         TEST(tells_no_other_origin),
         TEST(tells_nobody_on_the_way_back),
         TEST(goes_to_no_host_that_is_not_named),
+        TEST(goes_to_no_port_that_is_not_named),
+        TEST(goes_from_http_to_https),
         TEST(takes_no_credentials_from_an_upstream),
         TEST(repeats_no_words_from_elsewhere),
         TEST(leads_from_no_public_address_inside),
