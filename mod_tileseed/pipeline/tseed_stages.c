@@ -112,7 +112,7 @@ static void ask_upstream(tseed_stages_t *stages, tseed_job_t *job)
     job->transfer.upstream = source->addresses[address].upstream;
     job->transfer.owner = job->run;
     job->transfer.may_go_elsewhere = source->count > 1;
-    job->transfer.most = TSEED_ANSWER_MOST;
+    job->transfer.most = tseed_source_most(job->width, job->height);
     set_portion(stages, job, address, is_shared);
     job->run->fetching++;
     job->run->pixels_expected += pixels_of(job);

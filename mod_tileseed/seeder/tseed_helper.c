@@ -145,7 +145,7 @@ static int prepare_request(tseed_helper_t *helper, tseed_helper_request_t *reque
     transfer->turn_of = helper; /* rows are finished in the order in which they came */
     transfer->condition = portion->condition;
     transfer->weight = portion->weight;
-    transfer->most = TSEED_ANSWER_MOST;
+    transfer->most = tseed_source_most(portion->width, portion->height);
     transfer->may_go_elsewhere = 1; /* the host that works can ask for it itself */
     transfer->baton = request;
     return 1;

@@ -7,6 +7,10 @@
 #include "source/tseed_wmts.h"
 #include "source/tseed_xyz.h"
 
+#define PIXEL_MOST  8 /* bytes: 16 bits for each of four channels, not compressed */
+#define BESIDE_MOST (1 << 20)
+#define ANSWER_MOST (64 << 20)
+
 static const char *check_wms(const tseed_layer_t *layer, apr_pool_t *pool)
 {
     return tseed_wms_check(&layer->source, pool);
@@ -47,6 +51,13 @@ const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool)
     ask->url = source->addresses[address].url;
     url = kinds[source->kind].url(ask, pool);
     return tseed_address_has_dots(url) ? "" : url;
+}
+
+size_t tseed_source_most(int width, int height)
+{
+    const int64_t most = (int64_t)width * height * PIXEL_MOST + BESIDE_MOST;
+
+    return (size_t)(most < ANSWER_MOST ? most : ANSWER_MOST);
 }
 
 void tseed_source_settle(const tseed_source_t *source, tseed_transfer_t *transfer)

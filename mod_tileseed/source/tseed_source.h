@@ -8,8 +8,6 @@
 #include "source/tseed_address.h"
 #include "source/tseed_fetcher.h"
 
-#define TSEED_ANSWER_MOST (64 << 20) /* longest picture that is taken, bytes */
-
 /* Whether a source has tiles, one at a time, rather than drawing any block of them. */
 int tseed_source_is_tiled(const tseed_source_t *source);
 
@@ -21,6 +19,10 @@ const char *tseed_source_check(const tseed_layer_t *layer, apr_pool_t *pool);
  * returns the URL of its picture at one of the source's addresses. In `pool`. "": there is none,
  * because a parameter of the tile set would lead out of the template's path. */
 const char *tseed_source_url(tseed_ask_t *ask, int address, apr_pool_t *pool);
+
+/* The longest answer that is taken for a picture of that size in pixels, bytes: what any picture of
+ * so many pixels may take, and 1 MiB for what it may have beside them; at most 64 MiB. */
+size_t tseed_source_most(int width, int height);
 
 /* Settles what an answer means: where the upstream has no tile and the source says so (missing=),
  * the answer becomes one without a body, from which empty tiles are made. */

@@ -19,7 +19,7 @@ FAULTS = {
     'drip': (Fault('drip', 0.5), 'answer not complete within 2 s'),
     'hang': (Fault('hang'), 'no answer within 2 s'),
     'mistyped': (Fault('mistyped'), '200 with data called text'),
-    'huge': (Fault('huge', 65 << 20), 'answer longer than 67108864 bytes'),
+    'huge': (Fault('huge', 4 << 20), 'answer longer than 1056768 bytes'),    # 32 x 32 pixels
 }
 
 
@@ -56,13 +56,13 @@ def test_a_failure_has_a_cause_and_no_tiles(httpd, upstream, kind):
 
 @one_mpm
 def test_an_answer_that_swells_is_a_failure(httpd, upstream):
-    """64 KB of it become 65 MB: its length is what it becomes."""
+    """4 KB of it become 4 MB: its length is what it becomes, and a tile is asked for."""
     httpd.expect(SUMMARY)
     httpd.start(REST + 'TileSeedRetries 0\n' + stub(upstream))
-    upstream.faults = [Fault('bomb', 65 << 20)]
+    upstream.faults = [Fault('bomb', 4 << 20)]
     document = ended(httpd, begin(httpd, 'stub', zoomStop=0))
     (*_, cause, _), = failures(httpd, document['id'])
-    assert 'answer longer than 67108864 bytes' in cause
+    assert 'answer longer than 1050624 bytes' in cause
 
 
 @one_mpm
