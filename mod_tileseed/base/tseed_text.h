@@ -9,6 +9,10 @@
 #ifndef TSEED_TEXT_H
 #define TSEED_TEXT_H
 
+/* Most bytes that the headers of one transfer over HTTP may have: those of all its answers, and the
+ * trailers. libcurl has no limit for trailers. */
+#define TSEED_HEADERS_MOST (256 << 10)
+
 #include <apr_pools.h>
 #include <apr_time.h>
 #include <stddef.h>

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "ctl/tseed_ctl_interrupt.h"
 
 /* No document of the interface is longer. */
@@ -28,6 +29,7 @@ typedef struct {
     tseed_ctl_answer_t *answer;
     char *body; /* malloc'd: it grows */
     size_t room;
+    size_t headers; /* bytes of headers and trailers so far */
     apr_pool_t *pool;
 } transfer_t;
 
@@ -104,6 +106,10 @@ static size_t take_header(char *line, size_t size, size_t count, void *baton)
                   {"TileSeed-Warning", &answer->warning},
                   {"Location", &answer->redirect}};
 
+    transfer->headers += size * count;
+    if (transfer->headers > TSEED_HEADERS_MOST) {
+        return 0; /* ends the transfer with CURLE_WRITE_ERROR */
+    }
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
         const char *value = value_of(line, size * count, wanted[i].name, transfer->pool);
 

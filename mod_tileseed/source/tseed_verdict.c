@@ -230,11 +230,23 @@ static void say_cut_short(char *cause, const tseed_wire_t *wire, const char *pee
 static void say_too_long(char *cause, const tseed_wire_t *wire, const char *peer)
 {
     (void)peer;
-    if (wire->no_memory) {
+    if (wire->headers_length > TSEED_HEADERS_MOST) {
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "headers longer than %d bytes", TSEED_HEADERS_MOST);
+    } else if (wire->no_memory) {
         apr_cpystrn(cause, "no memory for an answer of this length", TSEED_CAUSE_SIZE);
     } else {
         tseed_text_say(cause, TSEED_CAUSE_SIZE, "answer longer than %" APR_SIZE_T_FMT " bytes",
                        wire->transfer->most);
+    }
+}
+
+/* libcurl says that memory is lacking when one header line is longer than it takes. */
+static void say_long_header(char *cause, const tseed_wire_t *wire, const char *peer)
+{
+    if (wire->has_begun) {
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "a header of the answer is too long, of %s", peer);
+    } else {
+        tseed_text_say(cause, TSEED_CAUSE_SIZE, "no memory for a request to %s", peer);
     }
 }
 
@@ -263,6 +275,7 @@ static const trouble_t troubles[] = {
     {CURLE_PARTIAL_FILE, NULL, 0, 0, say_cut_short},
     {CURLE_FILESIZE_EXCEEDED, NULL, 0, 0, say_too_long},
     {CURLE_WRITE_ERROR, NULL, 0, 0, say_too_long},
+    {CURLE_OUT_OF_MEMORY, NULL, 0, 0, say_long_header},
     {CURLE_SSL_CONNECT_ERROR, "no TLS with ", 1, 1, NULL},
     {CURLE_PEER_FAILED_VERIFICATION, "no TLS with ", 1, 1, NULL},
     {CURLE_SSL_CACERT_BADFILE, "unreadable file of ca= for TLS with ", 0, 1, NULL},

@@ -9,6 +9,7 @@
 
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
+#include "base/tseed_text.h"
 #include "source/tseed_redirect.h"
 
 #ifdef TSEED_VERSION
@@ -19,8 +20,12 @@
 #define RECEIVE_BYTES (256 << 10)
 #define BODY_FIRST    (64 << 10)
 
-#define IF_NONE_MATCH   "If-None-Match: "
-#define SETTLED_SECONDS 60
+#define IF_NONE_MATCH     "If-None-Match: "
+#define IF_MODIFIED_SINCE "If-Modified-Since: "
+#define SETTLED_SECONDS   60
+
+/* The web is younger than 1990. Programs that keep no times write 1970 or 1980 instead. */
+#define FIRST_TIME 631152000
 
 /* ---- the body ---- */
 
@@ -122,6 +127,49 @@ static int read_header(char value[TSEED_CONDITION_SIZE], const char *line, size_
     return 1;
 }
 
+/* Whether a text is the value of an ETag (RFC 9110, 8.8.3), or a token (5.6.2), which some servers
+ * write without the quotes. The seeder sends back nothing else: a line end of another value would
+ * begin a header of the upstream's choice, and "*" means any answer. */
+static int is_etag(const char *text)
+{
+    const char *at = strncmp(text, "W/", 2) == 0 ? text + 2 : text;
+
+    if (*at != '"') {
+        return *text && strcmp(text, "*") != 0 &&
+               !text[strspn(text, "!#$%&'*+-.^_`|~0123456789"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")];
+    }
+    for (at++; *at && *at != '"'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F) {
+            return 0;
+        }
+    }
+    return *at && !at[1];
+}
+
+/* Whether a condition may be sent: an earlier version may have stored other ones. */
+static int is_condition(const char *condition)
+{
+    return strncmp(condition, IF_NONE_MATCH, strlen(IF_NONE_MATCH)) == 0
+               ? is_etag(condition + strlen(IF_NONE_MATCH))
+               : strncmp(condition, IF_MODIFIED_SINCE, strlen(IF_MODIFIED_SINCE)) == 0 &&
+                     !strpbrk(condition, "\r\n");
+}
+
+/* Codings that the body may really have. Whatever else an answer names is a mistake of who stored
+ * the object: "UTF-8" is met at S3, and "aws-chunked", which S3 has undone already. */
+static int is_coding(const char *names)
+{
+    static const char *const codings[] = {"gzip", "deflate", "br", "zstd", "compress", "identity"};
+
+    for (size_t i = 0; i < sizeof(codings) / sizeof(codings[0]); i++) {
+        if (strcasestr(names, codings[i])) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The condition by which a later request can ask. An ETag says more than a time. A document that
  * was modified less than a minute before it was sent may have been modified again within the same
  * second (RFC 9110, 8.8.2.2): its time says nothing. */
@@ -131,17 +179,21 @@ static void take_condition(tseed_wire_t *wire, const char *line, size_t length)
     char value[TSEED_CONDITION_SIZE];
 
     if (read_header(value, line, length, "ETag:")) {
-        apr_snprintf(condition, TSEED_CONDITION_SIZE, "%s%s", IF_NONE_MATCH, value);
-        if (strlen(condition) != strlen(IF_NONE_MATCH) + strlen(value)) {
-            condition[0] = '\0';
+        condition[0] = '\0';
+        if (is_etag(value) && strlen(IF_NONE_MATCH) + strlen(value) < TSEED_CONDITION_SIZE) {
+            apr_snprintf(condition, TSEED_CONDITION_SIZE, "%s%s", IF_NONE_MATCH, value);
         }
     } else if (read_header(value, line, length, "Last-Modified:")) {
         wire->modified = curl_getdate(value, NULL);
     } else if (read_header(value, line, length, "Date:")) {
         wire->answered = curl_getdate(value, NULL);
+    } else if (read_header(value, line, length, "Content-Encoding:")) {
+        wire->is_unknown = !is_coding(value);
+        wire->has_coding |= is_coding(value) && !strcasestr(value, "identity");
     } else if (length > 5 && memcmp(line, "HTTP/", 5) == 0) { /* another answer begins */
         condition[0] = '\0';
         wire->modified = wire->answered = -1;
+        wire->is_unknown = wire->has_coding = 0;
     }
 }
 
@@ -152,19 +204,26 @@ static size_t take_header(char *data, size_t one, size_t count, void *baton)
     (void)one;
     wire->silent_until = 0;
     wire->has_begun = 1;
+    wire->headers_length += count;
+    if (wire->headers_length > TSEED_HEADERS_MOST) {
+        return 0; /* ends the transfer with CURLE_WRITE_ERROR */
+    }
     take_condition(wire, data, count);
     return count;
 }
 
-/* Once all headers have come. */
+/* Once all headers have come. The words of another origin are not for the upstream. */
 static void settle_condition(const tseed_wire_t *wire)
 {
     char *condition = wire->transfer->next_condition;
     char date[APR_RFC822_DATE_LEN];
 
-    if (!*condition && wire->modified >= 0 && wire->answered - wire->modified >= SETTLED_SECONDS) {
+    if (wire->is_other) {
+        condition[0] = '\0';
+    } else if (!*condition && wire->modified >= FIRST_TIME &&
+               wire->answered - wire->modified >= SETTLED_SECONDS) {
         apr_rfc822_date(date, apr_time_from_sec(wire->modified));
-        apr_snprintf(condition, TSEED_CONDITION_SIZE, "If-Modified-Since: %s", date);
+        apr_snprintf(condition, TSEED_CONDITION_SIZE, "%s%s", IF_MODIFIED_SINCE, date);
     }
 }
 
@@ -235,15 +294,16 @@ void tseed_wire_destroy(tseed_wire_t *wire)
     free(wire);
 }
 
-/* Credentials and headers, which only the upstream's own origin gets. */
+/* Credentials, headers and the condition, which only the upstream's own origin gets. */
 static void set_identity(tseed_wire_t *wire)
 {
     const tseed_upstream_t *upstream = wire->transfer->upstream;
+    const char *condition = wire->transfer->condition;
     struct curl_slist *headers = wire->is_other ? NULL : wire->headers;
+    const int has_condition = condition && !wire->is_other && is_condition(condition);
 
-    wire->condition = (struct curl_slist){(char *)wire->transfer->condition, headers};
-    curl_easy_setopt(wire->easy, CURLOPT_HTTPHEADER,
-                     wire->transfer->condition ? &wire->condition : headers);
+    wire->condition = (struct curl_slist){(char *)condition, headers};
+    curl_easy_setopt(wire->easy, CURLOPT_HTTPHEADER, has_condition ? &wire->condition : headers);
     curl_easy_setopt(wire->easy, CURLOPT_USERPWD, wire->is_other ? NULL : upstream->credentials);
 }
 
@@ -262,11 +322,12 @@ static void aim(tseed_wire_t *wire, const char *url, apr_time_t now)
     long is_watched = wire->is_other && wire->was_public;
 
     wire->silent_until = 0;
-    wire->has_begun = wire->is_closed = 0;
+    wire->has_begun = wire->is_closed = wire->is_unknown = wire->has_coding = 0;
     wire->detail[0] = '\0';
     wire->answered = wire->modified = -1;
     set_identity(wire);
     curl_easy_setopt(wire->easy, CURLOPT_URL, url);
+    curl_easy_setopt(wire->easy, CURLOPT_HTTP_CONTENT_DECODING, wire->is_plain ? 0L : 1L);
     curl_easy_setopt(wire->easy, CURLOPT_FRESH_CONNECT, is_watched || wire->is_repeated ? 1L : 0L);
     curl_easy_setopt(wire->easy, CURLOPT_FORBID_REUSE, is_watched);
     curl_easy_setopt(wire->easy, CURLOPT_TIMEOUT_MS,
@@ -278,6 +339,7 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
     wire->transfer = transfer;
     wire->no_memory = wire->is_other = wire->was_public = wire->is_refused = 0;
     wire->is_repeated = 0;
+    wire->headers_length = 0;
     wire->hops = 0;
     wire->begun = now;
     aim(wire, transfer->url, now);
@@ -351,10 +413,15 @@ int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code)
     const char *to = "";
     char *url;
 
-    if (code != CURLE_HTTP2 || wire->is_repeated || wire->has_begun) {
+    const int is_broken = code == CURLE_HTTP2 && !wire->has_begun;
+    const int is_misread = wire->is_plain ? wire->has_coding && code == CURLE_OK
+                                          : wire->is_unknown && code == CURLE_BAD_CONTENT_ENCODING;
+
+    if (wire->is_repeated || (!is_broken && !is_misread)) {
         return 0;
     }
     wire->is_repeated = 1;
+    wire->is_plain ^= is_misread;
     curl_easy_getinfo(wire->easy, CURLINFO_EFFECTIVE_URL, &to);
     url = tseed_memory_copy(to);
     ask_again(wire, multi, url);

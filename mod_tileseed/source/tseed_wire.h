@@ -21,6 +21,7 @@ typedef struct tseed_wire_t {
     struct tseed_lane_t *lane;  /* whose it is */
     struct tseed_wire_t *next;
     int no_memory;                /* the body did not fit into memory */
+    size_t headers_length;        /* bytes of all headers and trailers so far */
     int hops;                     /* redirects that were followed */
     int is_other;                 /* one of them led to another origin */
     int was_public;               /* who sent us on has a public address */
@@ -28,6 +29,8 @@ typedef struct tseed_wire_t {
     int is_refused;               /* a redirect that is not followed: the transfer has its cause */
     int has_begun;                /* the answer */
     int is_repeated;              /* the request, by a new connection */
+    int has_coding, is_unknown;   /* the body, by what its headers say; no such coding exists */
+    int is_plain; /* bodies are taken as they are, not decoded; stays for later transfers */
     struct curl_slist *headers;   /* the upstream's own, borrowed */
     struct curl_slist condition;  /* the transfer's, in front of them */
     apr_time_t begun;             /* monotonic */
@@ -48,9 +51,10 @@ void tseed_wire_load(tseed_wire_t *wire, tseed_transfer_t *transfer, apr_time_t 
  * be followed. */
 int tseed_wire_follow(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
-/* Sends a request again, once, whose connection of HTTP/2 broke before its answer began: a stream
- * that was cancelled, of another request, may have broken it. 0: its connection did not break so,
- * or the request has been repeated already. */
+/* Sends a request again, once, if its connection of HTTP/2 broke before its answer began: a stream
+ * that was cancelled, of another request, may have broken it. Or if the wire decodes bodies and the
+ * answer has a coding that does not exist, or the wire does not and the answer has a coding. 0:
+ * none of that is so, or the request has been repeated already. */
 int tseed_wire_repeat(tseed_wire_t *wire, CURLM *multi, CURLcode code);
 
 /* Begins to wait for the first byte when the request is out; to be called after curl has worked. */

@@ -96,6 +96,10 @@ static const fixed_t fixed[] = {
      "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100001\r\n\r\nPICTURE", 0},
     {"/retry-seconds", "HTTP/1.1 429 Too Many\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n", 1},
     {"/close", "", 0},
+    {"/utf-8",
+     "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Encoding: UTF-8\r\n"
+     "Content-Length: 7\r\n\r\nPICTURE",
+     1},
 };
 
 static inline int is_at(const char *request, const char *path)
@@ -129,6 +133,26 @@ static inline void reset(int connection)
     struct linger at_once = {.l_onoff = 1, .l_linger = 0};
 
     setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
+/* More headers than are taken, in front of the body or behind it, each shorter than libcurl takes.
+ */
+static inline void send_headers(int connection, int are_trailers)
+{
+    static const char begin[] = "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n";
+    static const char chunked[] = "Transfer-Encoding: chunked\r\n\r\n7\r\nPICTURE\r\n0\r\n";
+    char header[1000];
+
+    memset(header, 'x', sizeof(header));
+    memcpy(header, "X-Long: ", 8);
+    memcpy(header + sizeof(header) - 2, "\r\n", 2);
+    server_send(connection, begin, sizeof(begin) - 1);
+    server_send(connection, chunked, are_trailers ? sizeof(chunked) - 1 : 0);
+    for (int i = 0; i < 280; i++) {
+        server_send(connection, header, sizeof(header));
+    }
+    server_send(connection, are_trailers ? "\r\n" : "Content-Length: 0\r\n\r\n",
+                are_trailers ? 2 : 21);
 }
 
 /* In ten minutes, in the format of RFC 9110, 5.6.7. */
@@ -184,6 +208,10 @@ static inline int follow_script(server_t *server, int connection, const char *re
         server_send_answer(connection, 200, "Content-Type: image/png\r\nContent-Encoding: gzip\r\n",
                            gzipped, sizeof(gzipped) - 1);
         return 1;
+    }
+    if (is_at(request, "/headers") || is_at(request, "/trailers")) {
+        send_headers(connection, is_at(request, "/trailers"));
+        return 0;
     }
     if (is_at(request, "/retry-date")) {
         refuse_until(connection);

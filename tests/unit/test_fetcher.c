@@ -67,6 +67,8 @@ static const bad_answer_t bad_answers[] = {
     {"/long-announced", 200, "answer longer than 100000 bytes", 0},
     {"/loop", 302, "more than 3 redirects", 0},
     {"/lost", 302, "302 Found", 0},
+    {"/headers", 200, "headers longer than 262144 bytes", 0},
+    {"/trailers", 200, "headers longer than 262144 bytes", 0},
     {"/close", 0, "connection closed without an answer by %s", 1},
     {"/garbage", 0, "failed request to %s: Received HTTP/0.9 when not allowed", 0},
     {"/reset", 0, "connection broken to %s: Recv failure: Connection reset by peer", 1},
@@ -104,6 +106,95 @@ static void test_fetcher__refuses_broken_compression(void **state)
     assert_int_equal(transfer.result, TSEED_FETCH_FAILED);
     assert_non_null(strstr(transfer.cause, "failed request to 127.0.0.1:"));
     free(transfer.body);
+}
+
+/* "UTF-8" is no coding of a body. The first answer of a kind is asked for twice, others once. */
+static void test_fetcher__takes_a_coding_that_does_not_exist(void **state)
+{
+    static const struct {
+        const char *path;
+        int requests;
+    } asked[] = {{"/utf-8", 2}, {"/utf-8", 3}, {"/picture", 4}, {"/gzip", 6}, {"/gzip", 7}};
+    fixture_t *fixture = *state;
+
+    fixture->upstream.connections = 1;
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        tseed_transfer_t transfer = ask(fixture, asked[i].path);
+
+        fetch(fixture, &transfer);
+        assert_string_equal(transfer.cause, "");
+        assert_int_equal(transfer.result, TSEED_FETCH_OK);
+        assert_int_equal(transfer.length, i < 3 ? 7 : 280);
+        assert_memory_equal(transfer.body, "PICTURE", 7);
+        assert_int_equal(atomic_load(&fixture->server.requests), asked[i].requests);
+        free(transfer.body);
+    }
+}
+
+#define DATE  "Date: Thu, 01 Oct 2026 10:00:00 GMT\r\n"
+#define SINCE "If-Modified-Since: Tue, 01 Sep 2026 10:00:00 GMT"
+
+/* What an answer says of itself, and the condition that comes of it. */
+static const struct {
+    const char *headers, *condition;
+} validators[] = {
+    {"ETag: \"a b-\xE4\"\r\n", "If-None-Match: \"a b-\xE4\""},
+    {"ETag: W/\"\"\r\n", "If-None-Match: W/\"\""},
+    {"ETag: d41d8cd98f\r\n", "If-None-Match: d41d8cd98f"},
+    {"ETag: \"a\rX-Evil: 1\"\r\n", ""},
+    {"ETag: a\rX-Evil:1\r\n", ""},
+    {"ETag: \"a\tb\"\r\n", ""},
+    {"ETag: \"a\", \"b\"\r\n", ""},
+    {"ETag: \"a\r\n", ""},
+    {"ETag: a, b\r\n", ""},
+    {"ETag: *\r\n", ""},
+    {"ETag: W/\r\n", ""},
+    {"ETag: \"a\r\"\r\n" DATE "Last-Modified: Tue, 01 Sep 2026 10:00:00 GMT\r\n", SINCE},
+    {DATE "Last-Modified: Tue, 1 Sep 2026 10:00:00 GMT\r\n", SINCE},
+    {DATE "Last-Modified: 2026\r\n", ""},
+    {DATE "Last-Modified: Thu, 01 Jan 1970 00:00:01 GMT\r\n", ""},
+    {DATE "Last-Modified: Tue, 01 Jan 1980 00:00:00 GMT\r\n", ""},
+};
+
+static int say_validator(server_t *server, int connection, const char *request)
+{
+    (void)server;
+    server_send_answer(connection, 200, validators[atoi(strchr(request, '/') + 1)].headers,
+                       "PICTURE", 7);
+    return 1;
+}
+
+/* RFC 9110, 8.8.3. A line end in an ETag would begin a header. */
+static void test_fetcher__asks_with_validators_only(void **state)
+{
+    fixture_t *fixture = *state;
+
+    fixture->server.script = say_validator;
+    for (size_t i = 0; i < sizeof(validators) / sizeof(validators[0]); i++) {
+        tseed_transfer_t transfer = ask(fixture, apr_psprintf(fixture->pool, "/%d", (int)i));
+
+        fetch(fixture, &transfer);
+        assert_string_equal(transfer.next_condition, validators[i].condition);
+        free(transfer.body);
+    }
+}
+
+/* The database may have one that an earlier version has taken. */
+static void test_fetcher__sends_no_condition_of_several_lines(void **state)
+{
+    static const char *const conditions[] = {"If-None-Match: a\rX-Evil: 1",
+                                             "If-Modified-Since: x\r\nX-Evil: 1", "X-Evil: 1"};
+    fixture_t *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+        tseed_transfer_t transfer = ask(fixture, "/echo");
+
+        transfer.condition = conditions[i];
+        fetch(fixture, &transfer);
+        assert_int_equal(transfer.result, TSEED_FETCH_OK);
+        assert_null(memmem(transfer.body, transfer.length, "Evil", 4));
+        free(transfer.body);
+    }
 }
 
 static void test_fetcher__redirects_to_http_only(void **state)
@@ -867,6 +958,9 @@ int main(void)
         TEST(unpacks_gzip),
         TEST(says_what_was_wrong),
         TEST(refuses_broken_compression),
+        TEST(takes_a_coding_that_does_not_exist),
+        TEST(asks_with_validators_only),
+        TEST(sends_no_condition_of_several_lines),
         TEST(redirects_to_http_only),
         TEST(takes_the_longest_answer_allowed),
         TEST(keeps_a_body_for_the_next_use),
