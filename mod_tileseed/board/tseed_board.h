@@ -18,7 +18,7 @@
  *      +------------+
  *      | applied    |            seeder         applied_seq
  *      | quota      |            seeder         the quota configuration, a pair (tseed_pair.h)
- *      | host       |            seeder         which hosts there are, a pair (tseed_board_host.h)
+ *      | host       |            seeder         which host works, a pair (tseed_board_host.h)
  *      | gauges     |            seeder         the quota's and the upstreams' (tseed_gauges.h)
  *      | traces     |            seeder, workers  what jobs have found or removed (tseed_traces.h)
  *      | counters   |            all            what the metrics tell (tseed_counters.h)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* What the board says of the hosts that share the state database: which one works, and how many
- * there are. A seeder that has the database for itself says nothing. */
+/* What the board says of the hosts that share the state database: which one works. A
+ * seeder that has the database for itself says nothing. */
 #ifndef TSEED_BOARD_HOST_H
 #define TSEED_BOARD_HOST_H
 
@@ -11,7 +11,6 @@
 typedef struct {
     int64_t tenure; /* of the seeder's role: what the board says of tasks is of that tenure; 0: the
                      * database has one host */
-    int64_t others; /* hosts that may take requests beside this one, see tseed_renewal_t */
     char active[TSEED_HOST_NAME_MAX + 1]; /* who works; "": nobody, or nobody else can */
 } tseed_board_host_t;
 

@@ -71,8 +71,14 @@ const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest);
 /* The 400 for the route's layer. It names the layer that is meant, if this location sees it. */
 int tseed_rest_unknown_layer(tseed_rest_t *rest);
 
-/* Whether the board shows everything that has been answered; if not, the database does. */
+/* Whether the board shows everything that has been answered, by any host; if not, the database
+ * does. Whoever lists tasks asks this first. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest);
+
+/* Status rows (tseed_status_row_t) of the unfinished tasks that this location sees, of the route's
+ * layer if it has one, from the database; ascending by id. */
+apr_status_t tseed_rest_list(const tseed_rest_t *rest, tseed_state_t *state,
+                             apr_array_header_t **rows);
 
 /* The rows of a layer (NULL: all) on the board, for a document from the database. Read the rows
  * first, then the database: a task that ends in between is in the rows, and a task that has ended

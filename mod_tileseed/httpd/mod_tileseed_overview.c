@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Handlers of what goes on just now: overview.json and upstreams.json. They read the board alone,
- * neither the database nor a file. Only a host that stands by asks the database for the tasks.
+/* Handlers of what goes on just now: overview.json and upstreams.json. They read the board, and no
+ * file. Where the board need not show all tasks, the database is asked for the newest one, and for
+ * those that the board lacks.
  *
- * The ETag names the board, the configuration, the count of changes on the board, and the layers
- * that the location sees. A request whose ETag is still right costs no look at tasks or upstreams.
+ * The ETag names the board, the configuration, the count of changes on the board, the newest task
+ * if the database was asked, and the layers that the location sees. A request whose ETag is still
+ * right costs no look at tasks or upstreams.
  */
 #include "mod_tileseed_handlers.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +22,7 @@
 #include "board/tseed_polls.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_reply.h"
+#include "protocol/tseed_answer.h"
 #include "protocol/tseed_overview.h"
 #include "state/tseed_hosts.h"
 
@@ -61,24 +65,27 @@ static uint64_t sight_of(const tseed_dir_conf_t *dir)
 }
 
 /* Read before anything of the document is. */
-static const char *etag_of(const tseed_rest_t *rest)
+static const char *etag_of(const tseed_rest_t *rest, int64_t newest)
 {
     const tseed_board_t *board = rest->board;
     const int flags = (tseed_supervise_is_newest() ? 1 : 0) | (tseed_supervise_responds() ? 2 : 0);
 
-    return apr_psprintf(rest->r->pool,
-                        "W/\"%" APR_UINT64_T_HEX_FMT ".%" APR_UINT64_T_HEX_FMT
-                        ".%" APR_UINT64_T_HEX_FMT ".%d.%" APR_UINT64_T_HEX_FMT "\"",
-                        tseed_board_born(board), tseed_board_generation(board),
-                        tseed_board_changes(board), flags, sight_of(rest->dir));
+    return apr_psprintf(
+        rest->r->pool,
+        "W/\"%" APR_UINT64_T_HEX_FMT ".%" APR_UINT64_T_HEX_FMT ".%" APR_UINT64_T_HEX_FMT
+        ".%" APR_UINT64_T_HEX_FMT ".%d.%" APR_UINT64_T_HEX_FMT "\"",
+        tseed_board_born(board), tseed_board_generation(board), tseed_board_changes(board),
+        (apr_uint64_t)newest, flags, sight_of(rest->dir));
 }
 
 /* ---- tasks ---- */
 
-/* A row of the board, before the list is cut. */
+#define NO_SLOT UINT_MAX
+
+/* An unfinished task, before the list is cut. */
 typedef struct {
     int64_t id;
-    unsigned slot;
+    unsigned slot; /* NO_SLOT: the board does not show it */
     int is_pending;
 } entry_t;
 
@@ -92,13 +99,21 @@ static int by_turn(const void *a, const void *b)
     return (left->id > right->id) - (left->id < right->id);
 }
 
+static void enter_task(apr_array_header_t *entries, tseed_overview_seeder_t *seeder,
+                       const entry_t *entry)
+{
+    APR_ARRAY_PUSH(entries, entry_t) = *entry;
+    seeder->pending += entry->is_pending;
+    seeder->running += !entry->is_pending;
+}
+
 static int is_shown(const tseed_rest_t *rest, unsigned slot, tseed_row_t *row)
 {
     return tseed_board_read(rest->board, slot, row) && !row->terminating &&
            tseed_rest_sees(rest, row->layer);
 }
 
-/* Counts all tasks that the location sees. Returns them as entry_t in the order of their turn. */
+/* Counts the tasks of the board that the location sees. Returns them as entry_t. */
 static apr_array_header_t *count_tasks(const tseed_rest_t *rest, tseed_overview_seeder_t *seeder)
 {
     apr_array_header_t *entries = apr_array_make(rest->r->pool, 16, sizeof(entry_t));
@@ -108,81 +123,141 @@ static apr_array_header_t *count_tasks(const tseed_rest_t *rest, tseed_overview_
         if (is_shown(rest, slot, &row)) {
             const int is_pending = row.progress.state != TSEED_RUNNING;
 
-            APR_ARRAY_PUSH(entries, entry_t) = (entry_t){row.id, slot, is_pending};
-            seeder->pending += is_pending;
-            seeder->running += !is_pending;
+            enter_task(entries, seeder, &(entry_t){row.id, slot, is_pending});
             seeder->rate += is_pending ? 0 : (double)row.progress.rate / 1000;
         }
     }
-    qsort(entries->elts, (size_t)entries->nelts, sizeof(entry_t), by_turn);
     return entries;
 }
 
-static int by_state(const void *a, const void *b)
+/* The newest task on the board, whoever may see it. All unfinished ones that are older are there as
+ * well from now on, because the seeder takes tasks in by their ids. */
+static int64_t newest_on_board(const tseed_board_t *board)
 {
-    const tseed_overview_task_t *left = a, *right = b;
+    int64_t newest = 0;
+    tseed_row_t row;
 
-    if (left->progress->state != right->progress->state) {
-        return right->progress->state - left->progress->state;
+    for (unsigned slot = 0; slot < tseed_board_used(board); slot++) {
+        if (tseed_board_read(board, slot, &row) && row.id > newest) {
+            newest = row.id;
+        }
     }
-    return (left->id > right->id) - (left->id < right->id);
+    return newest;
 }
 
-/* The tasks of the host that works, as of its last checkpoint. When the database can't be read they
- * are not all that there are. */
-static void read_tasks_elsewhere(const tseed_rest_t *rest, tseed_overview_t *overview)
+static int has_entry(const apr_array_header_t *entries, int64_t id)
 {
-    const tseed_task_query_t query = {.states = TSEED_STATE_BIT(TSEED_PENDING) |
-                                                TSEED_STATE_BIT(TSEED_RUNNING),
-                                      .before = INT64_MAX,
-                                      .limit = TSEED_OVERVIEW_TASKS + 1};
-    apr_pool_t *pool = rest->r->pool;
-    apr_array_header_t *records = NULL;
-    int count;
+    int i = 0;
+
+    while (i < entries->nelts && APR_ARRAY_IDX(entries, i, entry_t).id != id) {
+        i++;
+    }
+    return i < entries->nelts;
+}
+
+/* Adds the tasks that were accepted after `newest`. */
+static apr_status_t add_accepted(const tseed_rest_t *rest, apr_array_header_t *entries,
+                                 tseed_overview_seeder_t *seeder, int64_t newest)
+{
+    apr_array_header_t *rows;
     apr_status_t rv;
     tseed_state_t *state = tseed_child_acquire(&rv);
 
     if (state) {
-        rv = tseed_state_find(state, &records, &query, rest->dir->layers, pool);
+        rv = tseed_rest_list(rest, state, &rows);
     }
-    tseed_child_release(state, pool);
-    count = rv == APR_SUCCESS ? records->nelts : 0;
-    count = count < TSEED_OVERVIEW_TASKS ? count : TSEED_OVERVIEW_TASKS;
-    overview->is_whole = rv == APR_SUCCESS && count == records->nelts;
-    overview->tasks = apr_array_make(pool, count + 1, sizeof(tseed_overview_task_t));
-    for (int i = 0; i < count; i++) {
-        tseed_task_record_t *one = &APR_ARRAY_IDX(records, i, tseed_task_record_t);
-        const int is_running = one->progress.state == TSEED_RUNNING;
+    tseed_child_release(state, rest->r->pool);
+    for (int i = 0; rv == APR_SUCCESS && i < rows->nelts; i++) {
+        const tseed_status_row_t *row = &APR_ARRAY_IDX(rows, i, tseed_status_row_t);
 
-        tseed_rest_add_reason(rest, &one->progress);
-        overview->seeder.running += is_running;
-        overview->seeder.pending += !is_running;
-        APR_ARRAY_PUSH(overview->tasks, tseed_overview_task_t) =
-            (tseed_overview_task_t){one->task->id, one->task->tiles_total, one->task->layer,
-                                    one->task->type, &one->progress};
-    }
-    qsort(overview->tasks->elts, (size_t)overview->tasks->nelts, sizeof(tseed_overview_task_t),
-          by_state);
-}
-
-/* A task that has ended meanwhile is left out. */
-static void read_tasks(const tseed_rest_t *rest, tseed_overview_t *overview)
-{
-    apr_pool_t *pool = rest->r->pool;
-    const apr_array_header_t *entries = count_tasks(rest, &overview->seeder);
-    const int count = entries->nelts < TSEED_OVERVIEW_TASKS ? entries->nelts : TSEED_OVERVIEW_TASKS;
-
-    overview->tasks = apr_array_make(pool, count + 1, sizeof(tseed_overview_task_t));
-    overview->is_whole = count == entries->nelts && !tseed_board_is_crowded(rest->board);
-    for (int i = 0; i < count; i++) {
-        const entry_t *entry = &APR_ARRAY_IDX(entries, i, entry_t);
-        tseed_row_t *row = apr_palloc(pool, sizeof(*row));
-
-        if (is_shown(rest, entry->slot, row) && row->id == entry->id) {
-            APR_ARRAY_PUSH(overview->tasks, tseed_overview_task_t) = (tseed_overview_task_t){
-                row->id, row->tiles_total, row->layer, row->type, &row->progress};
+        if (row->id > newest && !has_entry(entries, row->id)) {
+            enter_task(entries, seeder, &(entry_t){row->id, NO_SLOT, row->state != TSEED_RUNNING});
         }
     }
+    return rv;
+}
+
+/* Reads a task of the board. Returns 0 if it has ended meanwhile. */
+static int read_shown(const tseed_rest_t *rest, tseed_overview_task_t *task, const entry_t *entry)
+{
+    tseed_row_t *row = apr_palloc(rest->r->pool, sizeof(*row));
+
+    if (!is_shown(rest, entry->slot, row) || row->id != entry->id) {
+        return 0;
+    }
+    *task =
+        (tseed_overview_task_t){row->id, row->tiles_total, row->layer, row->type, &row->progress};
+    return 1;
+}
+
+/* Likewise, of the database, as of its last checkpoint. */
+static int read_recorded(const tseed_rest_t *rest, tseed_overview_task_t *task, int64_t id)
+{
+    apr_pool_t *pool = rest->r->pool;
+    tseed_progress_t *progress = apr_palloc(pool, sizeof(*progress));
+    tseed_task_t *record = NULL;
+    apr_status_t rv;
+    tseed_state_t *state = tseed_child_acquire(&rv);
+
+    if (state) {
+        rv = tseed_state_task_get(state, &record, progress, id, pool);
+    }
+    tseed_child_release(state, pool);
+    if (rv != APR_SUCCESS ||
+        (progress->state != TSEED_PENDING && progress->state != TSEED_RUNNING)) {
+        return 0;
+    }
+    tseed_rest_add_reason(rest, progress);
+    *task = (tseed_overview_task_t){record->id, record->tiles_total, record->layer, record->type,
+                                    progress};
+    return 1;
+}
+
+/* The tasks of the board, and those that the board lacks from the database. When the database can't
+ * be read they are not all that there are. `newest`: the newest one that was ever accepted; 0: the
+ * board shows them all; -1: nobody knows. */
+static void read_tasks(const tseed_rest_t *rest, tseed_overview_t *overview, int64_t newest)
+{
+    apr_pool_t *pool = rest->r->pool;
+    const int64_t shown = newest ? newest_on_board(rest->board) : 0;
+    apr_array_header_t *entries = count_tasks(rest, &overview->seeder);
+    int count;
+
+    overview->is_whole = newest >= 0;
+    if (newest > shown) {
+        overview->is_whole = add_accepted(rest, entries, &overview->seeder, shown) == APR_SUCCESS;
+    }
+    qsort(entries->elts, (size_t)entries->nelts, sizeof(entry_t), by_turn);
+    count = entries->nelts < TSEED_OVERVIEW_TASKS ? entries->nelts : TSEED_OVERVIEW_TASKS;
+    overview->is_whole = overview->is_whole && count == entries->nelts;
+    overview->tasks = apr_array_make(pool, count + 1, sizeof(tseed_overview_task_t));
+    for (int i = 0; i < count; i++) {
+        const entry_t *entry = &APR_ARRAY_IDX(entries, i, entry_t);
+        tseed_overview_task_t task;
+
+        if (entry->slot == NO_SLOT ? read_recorded(rest, &task, entry->id)
+                                   : read_shown(rest, &task, entry)) {
+            APR_ARRAY_PUSH(overview->tasks, tseed_overview_task_t) = task;
+        }
+    }
+}
+
+/* The number of the newest task, as read_tasks() takes it. */
+static int64_t newest_accepted(const tseed_rest_t *rest)
+{
+    int64_t newest = -1;
+    apr_status_t rv;
+    tseed_state_t *state;
+
+    if (tseed_rest_board_is_current(rest)) {
+        return 0;
+    }
+    state = tseed_child_acquire(&rv);
+    if (state && tseed_state_newest(state, &newest) != APR_SUCCESS) {
+        newest = -1;
+    }
+    tseed_child_release(state, rest->r->pool);
+    return newest;
 }
 
 /* ---- quota ---- */
@@ -322,7 +397,8 @@ int tseed_handle_overview(tseed_rest_t *rest)
     request_rec *r = rest->r;
     const int pause = tseed_polls_count(rest->board, tseed_clock_monotonic());
     const int stands_by = tseed_board_is_standby(rest->board);
-    const int status = stands_by ? OK : tseed_reply_etag(r, etag_of(rest));
+    const int64_t newest = newest_accepted(rest);
+    const int status = stands_by ? OK : tseed_reply_etag(r, etag_of(rest, newest));
     tseed_overview_t overview = {.now = now_get(), .settings = &rest->conf->settings};
     uint64_t starts;
 
@@ -336,10 +412,8 @@ int tseed_handle_overview(tseed_rest_t *rest)
     overview.seeder.since = tseed_board_seeder_since(rest->board);
     overview.seeder.responds = tseed_supervise_responds();
     read_hosts(rest, &overview.seeder);
-    if (stands_by) { /* the board knows nothing of tasks and quota, and when they change */
-        read_tasks_elsewhere(rest, &overview);
-    } else {
-        read_tasks(rest, &overview);
+    read_tasks(rest, &overview, newest);
+    if (!stands_by) { /* else the board knows nothing of quota and tasks, and when they change */
         read_quota(rest, &overview);
     }
     overview.upstreams = read_upstreams(rest);
@@ -349,7 +423,7 @@ int tseed_handle_overview(tseed_rest_t *rest)
 int tseed_handle_upstreams(tseed_rest_t *rest)
 {
     request_rec *r = rest->r;
-    const int status = tseed_reply_etag(r, etag_of(rest));
+    const int status = tseed_reply_etag(r, etag_of(rest, 0));
     const tseed_overview_now_t now = now_get();
     apr_array_header_t *upstreams;
 

@@ -11,6 +11,7 @@
 #include "mod_tileseed_public.h"
 #include "mod_tileseed_reply.h"
 #include "protocol/tseed_members.h"
+#include "state/tseed_hosts.h"
 
 #define QUOTE_MAX 200 /* of what the client sent, in a message */
 
@@ -26,12 +27,13 @@ const tseed_layer_t *tseed_rest_find_layer(const tseed_rest_t *rest)
                : NULL;
 }
 
-/* What other hosts have accepted is on the board a tick later, and in the database at once. */
+/* Where several hosts may share the database, each of them accepts tasks from the first moment on,
+ * before any other one has heard of it. So the database alone knows all tasks there. */
 int tseed_rest_board_is_current(const tseed_rest_t *rest)
 {
-    return !tseed_board_is_crowded(rest->board) &&
+    return !tseed_hosts_can_share(rest->conf->settings.db_driver) &&
+           !tseed_board_is_crowded(rest->board) &&
            tseed_board_seeder(rest->board, NULL, NULL, NULL) == TSEED_SEEDER_WORKING &&
-           tseed_board_host_get(rest->board).others == 0 &&
            tseed_board_applied(rest->board) >= tseed_board_committed(rest->board);
 }
 

@@ -3,9 +3,9 @@
 /* Handlers of the requests that GeoWebCache has, too: seed, list, terminate.
  *
  * A change is committed to the state database first, then announced to the seeder. Lists come from
- * the board as long as the board shows everything that was committed. Otherwise lists come from the
- * database; each task has the higher count of board and database, so that no client reads less than
- * before.
+ * the board as long as the board shows everything that was committed. Otherwise, and always where
+ * other hosts may commit as well, lists come from the database; each task has the higher count of
+ * board and database, so that no client reads less than before.
  */
 #include "mod_tileseed_handlers.h"
 
@@ -200,16 +200,23 @@ static tseed_status_row_t row_of(const tseed_row_t *row)
     };
 }
 
-/* The rows as the board has them; NULL when it lags behind or can't be read: the database knows. */
+/* The rows as the board has them; NULL when it lags behind or can't be read: the database knows.
+ * A new seeder may have begun to mend the board while it was read. */
 static apr_array_header_t *list_board(const tseed_rest_t *rest)
 {
     apr_pool_t *pool = rest->r->pool;
     apr_array_header_t *all, *rows;
+    uint64_t before, after;
 
+    tseed_board_seeder(rest->board, NULL, &before, NULL);
     if (!tseed_rest_board_is_current(rest)) {
         return NULL;
     }
     all = tseed_board_list(rest->board, rest->route.layer, 0, pool);
+    tseed_board_seeder(rest->board, NULL, &after, NULL);
+    if (after != before) {
+        return NULL;
+    }
     rows = all ? apr_array_make(pool, all->nelts, sizeof(tseed_status_row_t)) : NULL;
     for (int i = 0; all && i < all->nelts; i++) {
         const tseed_row_t *row = &APR_ARRAY_IDX(all, i, tseed_row_t);
@@ -244,8 +251,8 @@ static void take_higher(apr_array_header_t *rows, const apr_array_header_t *live
     }
 }
 
-static apr_status_t list_state(const tseed_rest_t *rest, tseed_state_t *state,
-                               apr_array_header_t **rows)
+apr_status_t tseed_rest_list(const tseed_rest_t *rest, tseed_state_t *state,
+                             apr_array_header_t **rows)
 {
     const apr_array_header_t *only = rest->dir->layers;
     apr_pool_t *pool = rest->r->pool;
@@ -303,7 +310,7 @@ int tseed_handle_list(tseed_rest_t *rest)
         tseed_state_t *state = tseed_child_acquire(&rv);
 
         if (state) {
-            rv = list_state(rest, state, &rows);
+            rv = tseed_rest_list(rest, state, &rows);
         }
         why = tseed_child_release(state, r->pool);
         if (rv != APR_SUCCESS) {

@@ -175,9 +175,9 @@ static void say_standby(tseed_lease_t *lease)
     }
 }
 
-static void show(const tseed_lease_t *lease, int64_t tenure, const char *active, int others)
+static void show(const tseed_lease_t *lease, int64_t tenure, const char *active)
 {
-    tseed_board_host_t host = {.tenure = tenure, .others = others};
+    tseed_board_host_t host = {.tenure = tenure};
 
     apr_cpystrn(host.active, active, sizeof(host.active));
     tseed_board_host_set(lease->context->board, &host);
@@ -262,7 +262,7 @@ static apr_status_t stand_by(tseed_lease_t *lease)
         return rv;
     }
     tseed_board_clear(lease->context->board);
-    show(lease, 0, renewal->active, renewal->others);
+    show(lease, 0, renewal->active);
     say_standby(lease);
     return TSEED_ESTANDBY;
 }
@@ -441,7 +441,7 @@ void tseed_lease_mend(tseed_lease_t *lease)
     if (tseed_board_host_get(lease->context->board).tenure != tenure) {
         tseed_board_clear(lease->context->board);
     }
-    show(lease, tenure, lease->host.name, atomic_load(&lease->others));
+    show(lease, tenure, lease->host.name);
 }
 
 /* ---- at work ---- */
@@ -477,7 +477,7 @@ void tseed_lease_tick(tseed_lease_t *lease)
     if (!lease->is_shared) {
         return;
     }
-    show(lease, lease->registration.tenure, lease->host.name, atomic_load(&lease->others));
+    show(lease, lease->registration.tenure, lease->host.name);
     if (lease->context->ticks % REMEMBER_EVERY == REMEMBER_EVERY / 2) {
         remember(lease);
         tseed_hosts_forget(lease->session->state, FORGET_AFTER);

@@ -323,6 +323,16 @@ apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *l
     return rv == APR_NOTFOUND ? APR_SUCCESS : rv;
 }
 
+static apr_status_t find_newest(tseed_state_t *state, void *baton)
+{
+    return tseed_work_number(state, baton, TSEED_SQL_ID_GET, NULL);
+}
+
+apr_status_t tseed_state_newest(tseed_state_t *state, int64_t *id)
+{
+    return tseed_work_read(state, find_newest, id);
+}
+
 /* ---- quota ---- */
 
 typedef struct {

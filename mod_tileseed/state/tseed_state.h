@@ -135,6 +135,9 @@ apr_status_t tseed_state_terminate(tseed_state_t *state, apr_array_header_t **te
 /* Whether any task was ever recorded for that layer and is not finished. */
 apr_status_t tseed_state_has_tasks(tseed_state_t *state, int *has, const char *layer);
 
+/* The id of the newest task, 0 if there was none. */
+apr_status_t tseed_state_newest(tseed_state_t *state, int64_t *id);
+
 /* Status rows (tseed_status_row_t) of unfinished tasks of a layer (NULL: all), ascending; for when
  * the board lags. */
 apr_status_t tseed_state_list(tseed_state_t *state, apr_array_header_t **rows, const char *layer,

@@ -87,6 +87,19 @@ def known(httpd):
     return {one['name']: one['state'] for one in document['hosts']}, document['active']
 
 
+def listed(number, *hosts):
+    """Every host lists a task that has not ended, in each of its lists."""
+    for httpd in hosts:
+        for path in ('seed', 'seed/stub'):
+            found = httpd.get(f'/rest/{path}.json').json()['long-array-array']
+            assert number in [row[3] for row in found], (httpd.name, path, found)
+        for path in ('overview', 'tasks', 'tasks.json?state=pending,running'):
+            found = httpd.get(f'/rest/{path}' if '.' in path else f'/rest/{path}.json').json()
+            assert number in [one['id'] for one in found['tasks']], (httpd.name, path, found)
+        assert task(httpd, number)['state'] in ('PENDING', 'RUNNING')
+    return True
+
+
 def renewals(httpd):
     """How often a host has renewed its lease, once a second."""
     with opened(httpd) as state:
@@ -115,6 +128,27 @@ def test_a_task_posted_to_the_standby(fleet):
     number = begin(other, 'stub', zoomStop=LAST, type='reseed')
     assert rows(one)[0][3] == number, 'who works tells at once what another host has accepted'
     assert ended(one, number)['tilesMade'] + ended(one, number)['tilesSkipped'] == len(TILES)
+
+
+def test_a_task_is_in_every_list(fleet, upstream):
+    """From its acceptance on: at a host that has just come, at one that has not heard of that host,
+    while the task is begun, and while one host takes the work over from another."""
+    upstream.always = Fault('held')
+    one = fleet.add()
+    one.expect(LOST)
+    pid = fleet.pause(one)
+    other = fleet.add(name='web2')
+    number = begin(other, 'stub', zoomStop=LAST)
+    listed(number, one, other)
+    os.kill(pid, signal.SIGCONT)
+    wait_until(lambda: listed(number, one, other) and task(one, number)['state'] == 'RUNNING',
+               what='the start of the task')
+    put_state(one, 'web1', 'draining')
+    wait_until(lambda: listed(number, one, other) and fleet.state(other) == 'WORKING' and
+               task(other, number)['state'] == 'RUNNING', what='the start at the other host')
+    upstream.always = None
+    upstream.released.set()
+    check_seed(fleet, other, number)
 
 
 def test_terminated_at_the_standby(fleet, upstream):
