@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/tseed_ascii.h"
+
 static void standard_error(void *baton, tseed_log_level_t level, apr_status_t rv, const char *line)
 {
     char why[160] = "";
@@ -32,7 +34,7 @@ void tseed_log(tseed_log_level_t level, apr_status_t rv, const char *format, ...
     va_list args;
 
     va_start(args, format);
-    vsnprintf(line, sizeof(line), format, args);
+    tseed_ascii_vprint(line, sizeof(line), format, args);
     va_end(args);
     current_sink(current_baton, level, rv, line);
 }

@@ -3,11 +3,10 @@
 /* Small helpers for text: numbers with units, strict integers, digests. */
 #include "base/tseed_text.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_sha1.h>
 #include <apr_strings.h>
 #include <apr_time.h>
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -15,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
+
 int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t highest)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     char *end;
     long long number;
 
-    if (!apr_isdigit(*digits)) {
+    if (!tseed_ascii_is_digit(*digits)) {
         return -1;
     }
     errno = 0;
@@ -33,7 +34,6 @@ int tseed_text_int64(int64_t *value, const char *text, int64_t lowest, int64_t h
     return 0;
 }
 
-/* httpd and its children run in the C locale, so strtod's decimal point is a point. */
 int tseed_text_double(double *value, const char *text)
 {
     char *end;
@@ -42,7 +42,7 @@ int tseed_text_double(double *value, const char *text)
     if (!*text || text[strspn(text, "0123456789+-.eE")]) {
         return -1;
     }
-    number = strtod(text, &end);
+    number = tseed_ascii_strtod(text, &end);
     if (end == text || *end || !isfinite(number)) {
         return -1;
     }
@@ -73,14 +73,14 @@ static int quantity(int64_t *value, const char *text, const unit_t *unit)
     char *end;
     double number;
 
-    if (!apr_isdigit(*text)) {
+    if (!tseed_ascii_is_digit(*text)) {
         return -1;
     }
-    number = strtod(text, &end);
+    number = tseed_ascii_strtod(text, &end);
     while (*end == ' ') {
         end++;
     }
-    while (unit->name && strcasecmp(unit->name, end) != 0) {
+    while (unit->name && apr_cstr_casecmp(unit->name, end) != 0) {
         unit++;
     }
     if (!unit->name || number * (double)unit->factor >= 9.2e18) {
@@ -133,11 +133,11 @@ const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
     size_t length;
     char *quoted;
 
-    while (apr_isspace(*text)) {
+    while (tseed_ascii_is_space(*text)) {
         text++;
     }
     length = strlen(text);
-    while (length > 0 && apr_isspace(text[length - 1])) {
+    while (length > 0 && tseed_ascii_is_space(text[length - 1])) {
         length--;
     }
     if (length > most) {
@@ -148,7 +148,7 @@ const char *tseed_text_quote(const char *text, size_t most, apr_pool_t *pool)
     }
     quoted = apr_pstrmemdup(pool, text, length);
     for (char *p = quoted; *p; p++) {
-        if (apr_iscntrl(*p)) {
+        if (tseed_ascii_is_cntrl(*p)) {
             *p = '?';
         }
     }
@@ -190,7 +190,7 @@ void tseed_text_say(char *to, size_t size, const char *format, ...)
     int length;
 
     va_start(arguments, format);
-    length = vsnprintf(to, size, format, arguments);
+    length = tseed_ascii_vprint(to, size, format, arguments);
     va_end(arguments);
     if (length >= 0 && (size_t)length >= size) {
         mark_as_cut(to, size);
@@ -233,8 +233,8 @@ const char *tseed_text_number(double number, apr_pool_t *pool)
     char text[32];
 
     for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, number);
-        if (strtod(text, NULL) == number) {
+        tseed_ascii_print(text, sizeof(text), "%.*g", digits, number);
+        if (tseed_ascii_strtod(text, NULL) == number) {
             break;
         }
     }

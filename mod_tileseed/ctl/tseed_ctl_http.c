@@ -3,13 +3,14 @@
 /* Requests to a REST interface by libcurl. */
 #include "ctl/tseed_ctl_http.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <curl/curl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl_interrupt.h"
 
@@ -83,13 +84,13 @@ static const char *value_of(const char *line, size_t length, const char *name, a
     const size_t size = strlen(name);
     const char *begin = line + size + 1, *end = line + length;
 
-    if (length <= size || line[size] != ':' || strncasecmp(line, name, size) != 0) {
+    if (length <= size || line[size] != ':' || apr_cstr_casecmpn(line, name, size) != 0) {
         return NULL;
     }
-    while (begin < end && apr_isspace(*begin)) {
+    while (begin < end && tseed_ascii_is_space(*begin)) {
         begin++;
     }
-    while (end > begin && apr_isspace(end[-1])) {
+    while (end > begin && tseed_ascii_is_space(end[-1])) {
         end--;
     }
     return apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin));
@@ -250,7 +251,7 @@ const char *tseed_ctl_segment(const char *name, apr_pool_t *pool)
     for (; *name; name++) {
         const unsigned char c = (unsigned char)*name;
 
-        if (apr_isalnum(c) || strchr("-._~:,", c)) {
+        if (tseed_ascii_is_alnum(c) || strchr("-._~:,", c)) {
             *to++ = (char)c;
         } else {
             *to++ = '%';

@@ -23,6 +23,7 @@
 #include <mod_status.h>
 #include <mpm_common.h>
 
+#include "base/tseed_ascii.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_config.h"
@@ -80,21 +81,69 @@ static int monitor(apr_pool_t *pool, server_rec *server)
     return DECLINED;
 }
 
+/* ---- in the C locale ----
+ *
+ * A neighbour may have set another locale. Our own code does not ask it (base/tseed_ascii.h), but
+ * APR's tables do when they compare the names of parameters. */
+
+static int run(int (*hook)(request_rec *), request_rec *r)
+{
+    const locale_t before = tseed_ascii_enter();
+    int status = hook(r);
+
+    tseed_ascii_leave(before);
+    return status;
+}
+
+static int tiles_translate(request_rec *r)
+{
+    return run(tseed_tiles_translate, r);
+}
+
+static int rest_fixups(request_rec *r)
+{
+    return run(tseed_rest_fixups, r);
+}
+
+static int tiles_fixups(request_rec *r)
+{
+    return run(tseed_tiles_fixups, r);
+}
+
+static int rest_handler(request_rec *r)
+{
+    return run(tseed_rest_handler, r);
+}
+
+static int tiles_handler(request_rec *r)
+{
+    return run(tseed_tiles_handler, r);
+}
+
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *server)
+{
+    const locale_t before = tseed_ascii_enter();
+    int status = tseed_config_check(pconf, plog, ptemp, server);
+
+    tseed_ascii_leave(before);
+    return status;
+}
+
 static void register_hooks(apr_pool_t *pool)
 {
     (void)pool;
     ap_hook_pre_config(tseed_config_pre, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_check_config(tseed_config_check, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_test_config(tseed_dump, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, NULL, NULL, APR_HOOK_REALLY_LAST);
     ap_hook_child_init(child_init, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_monitor(monitor, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_translate_name(tseed_tiles_translate, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(tseed_rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_fixups(tseed_tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
-    ap_hook_handler(tseed_rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_translate_name(tiles_translate, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(rest_fixups, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_fixups(tiles_fixups, NULL, NULL, APR_HOOK_MIDDLE + 1);
+    ap_hook_handler(rest_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_handler(tseed_metrics_handler, NULL, NULL, APR_HOOK_MIDDLE);
-    ap_hook_handler(tseed_tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_handler(tiles_handler, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(tseed_audit_log, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_log_transaction(tseed_tiles_log, NULL, NULL, APR_HOOK_MIDDLE);
     APR_OPTIONAL_HOOK(ap, status_hook, tseed_status_section, NULL, NULL, APR_HOOK_MIDDLE);

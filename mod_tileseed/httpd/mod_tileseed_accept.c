@@ -4,6 +4,7 @@
  * (Idempotency-Key, Prefer) gets an existing task. */
 #include "mod_tileseed_handlers.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -83,8 +84,8 @@ static int is_lenient(const request_rec *r)
     char *rest, *preferences = apr_pstrdup(r->pool, apr_table_get(r->headers_in, "Prefer"));
     char *one = preferences ? apr_strtok(preferences, " ,;", &rest) : NULL;
 
-    while (one && strcasecmp(one, "handling=lenient") != 0 &&
-           strcasecmp(one, "handling=\"lenient\"") != 0) {
+    while (one && apr_cstr_casecmp(one, "handling=lenient") != 0 &&
+           apr_cstr_casecmp(one, "handling=\"lenient\"") != 0) {
         one = apr_strtok(NULL, " ,;", &rest);
     }
     return one != NULL;

@@ -3,10 +3,10 @@
 /* Directives of a layer: in its block, or before all layers as the default for those that don't
  * say it themselves. */
 #include <apr_cstr.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 #include "work/tseed_job.h"
@@ -284,7 +284,7 @@ const char *tseed_set_format(cmd_parms *cmd, void *dir, const apr_array_header_t
 static const char *check_parameter_name(const char *name, apr_pool_t *pool)
 {
     for (const char *c = name; *c; c++) {
-        if (!apr_isalnum(*c) && !strchr("_-.:", *c)) {
+        if (!tseed_ascii_is_alnum(*c) && !strchr("_-.:", *c)) {
             return apr_psprintf(pool,
                                 "'%s' is no name of a parameter, letters, digits and _-.: are "
                                 "expected",

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* Directives of the server as a whole that need more than a row of a table. */
 #include <apr_cstr.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 #include "protocol/tseed_host_document.h"
@@ -164,7 +164,7 @@ static const char *read_limit(tseed_quota_t *quota, const char *text, apr_pool_t
     quota->value = apr_pstrmemdup(pool, text, digits);
     quota->units = "B";
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (apr_toupper(*unit) == units[i][0]) {
+        if (tseed_ascii_upper(*unit) == units[i][0]) {
             quota->units = units[i];
         }
     }

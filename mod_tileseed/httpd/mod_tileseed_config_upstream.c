@@ -5,11 +5,11 @@
 
 #include <apr_cstr.h>
 #include <apr_file_io.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <apr_uri.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "mod_tileseed_draft.h"
 
@@ -24,7 +24,7 @@ static int is_port(const char *text)
 {
     int64_t port;
 
-    return apr_isdigit(*text) && tseed_text_int64(&port, text, 1, UINT16_MAX) == 0;
+    return tseed_ascii_is_digit(*text) && tseed_text_int64(&port, text, 1, UINT16_MAX) == 0;
 }
 
 /* The address is quoted in no sentence: it may hold a password. */

@@ -7,6 +7,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
+
 /* ---- names ---- */
 
 /* Length of the UTF-8 sequence at `text`, 0 if it is none (RFC 3629: no overlong forms, no
@@ -143,6 +145,17 @@ static const char *count_words(const cmd_parms *cmd, const tseed_rule_t *rule, i
                         count < rule->least ? "too few" : "too many", cmd->cmd->errmsg);
 }
 
+/* Another module may have set the locale when the configuration was read before. */
+static const char *read_words(cmd_parms *cmd, void *dir, const apr_array_header_t *words)
+{
+    const tseed_rule_t *rule = cmd->info;
+    const locale_t before = tseed_ascii_enter();
+    const char *error = rule->read(cmd, dir, words);
+
+    tseed_ascii_leave(before);
+    return error;
+}
+
 static const char *carry_out(cmd_parms *cmd, void *dir, const char *args)
 {
     const tseed_rule_t *rule = cmd->info;
@@ -155,7 +168,7 @@ static const char *carry_out(cmd_parms *cmd, void *dir, const char *args)
     if (!error) {
         error = count_words(cmd, rule, words->nelts);
     }
-    return error ? error : rule->read(cmd, dir, words);
+    return error ? error : read_words(cmd, dir, words);
 }
 
 const char *tseed_directive(cmd_parms *cmd, void *dir, const char *args)

@@ -4,11 +4,11 @@
 #include "mod_tileseed_options.h"
 
 #include <apr_cstr.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 /* Most of a value that a message repeats. */
@@ -22,7 +22,7 @@ static char take_word(char *to, const char **from)
     const char *at = *from;
     char quote = '\0';
 
-    for (; *at && (quote || !apr_isspace(*at)); at++) {
+    for (; *at && (quote || !tseed_ascii_is_space(*at)); at++) {
         if (*at == '\\' && (at[1] == '\\' || (quote && at[1] == quote))) {
             *to++ = *++at;
         } else if (quote ? *at == quote : *at == '"' || *at == '\'') {
@@ -42,7 +42,7 @@ const char *tseed_words_split(apr_array_header_t **words, const char *text, apr_
     for (;;) {
         char *word, quote;
 
-        while (apr_isspace(*text)) {
+        while (tseed_ascii_is_space(*text)) {
             text++;
         }
         if (!*text) {
@@ -75,7 +75,7 @@ const char *tseed_option_apart(const apr_array_header_t *words, int at, const ch
     const char *word = at < words->nelts ? APR_ARRAY_IDX(words, at, const char *) : "";
     const char *quoted = tseed_text_quote(word, QUOTE_MAX, pool);
 
-    return apr_isdigit(*word)
+    return tseed_ascii_is_digit(*word)
                ? apr_psprintf(pool, "'%s' stands alone, %s=%s is expected", quoted, name, quoted)
                : NULL;
 }

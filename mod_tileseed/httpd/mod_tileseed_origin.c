@@ -16,6 +16,7 @@
  */
 #include "mod_tileseed_origin.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
@@ -39,17 +40,18 @@ static int is_of_host(const request_rec *r, const char *origin)
 {
     const char *host = apr_table_get(r->headers_in, "Host");
     const char *authority = strstr(origin, "://");
-    const char *usual = strncasecmp(origin, "https:", 6) == 0 ? ":443" : ":80";
+    const char *usual = apr_cstr_casecmpn(origin, "https:", 6) == 0 ? ":443" : ":80";
 
     return host && authority &&
-           strcasecmp(without_port(authority + 3, usual, r->pool),
-                      without_port(host, usual, r->pool)) == 0;
+           apr_cstr_casecmp(without_port(authority + 3, usual, r->pool),
+                            without_port(host, usual, r->pool)) == 0;
 }
 
 /* No name: an address, or what every browser takes for one. */
 static int is_address(const char *host)
 {
-    return *host == '[' || !host[strspn(host, "0123456789.")] || strcasecmp(host, "localhost") == 0;
+    return *host == '[' || !host[strspn(host, "0123456789.")] ||
+           apr_cstr_casecmp(host, "localhost") == 0;
 }
 
 static int is_among(const apr_array_header_t *names, const char *host)
@@ -70,9 +72,10 @@ static int is_our_name(const request_rec *r)
     const server_rec *server = r->server;
     const char *host = r->hostname; /* of the Host header, in lower case */
 
-    return host && (is_address(host) || strchr(host, ':') || is_among(server->names, host) ||
-                    is_among(server->wild_names, host) ||
-                    (server->server_hostname && strcasecmp(server->server_hostname, host) == 0));
+    return host &&
+           (is_address(host) || strchr(host, ':') || is_among(server->names, host) ||
+            is_among(server->wild_names, host) ||
+            (server->server_hostname && apr_cstr_casecmp(server->server_hostname, host) == 0));
 }
 
 static int is_canonical(request_rec *r, const char *origin)
@@ -80,20 +83,20 @@ static int is_canonical(request_rec *r, const char *origin)
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
 
     return core->use_canonical_name == USE_CANONICAL_NAME_ON &&
-           strcasecmp(origin, ap_construct_url(r->pool, "", r)) == 0;
+           apr_cstr_casecmp(origin, ap_construct_url(r->pool, "", r)) == 0;
 }
 
 static int is_public(const request_rec *r, const tseed_dir_conf_t *dir, const char *origin)
 {
     const char *ours = tseed_public_origin(dir, r->pool);
 
-    return ours && strcasecmp(origin, ours) == 0;
+    return ours && apr_cstr_casecmp(origin, ours) == 0;
 }
 
 static int is_let_in(const tseed_dir_conf_t *dir, const char *origin)
 {
     for (int i = 0; dir->origins && i < dir->origins->nelts; i++) {
-        if (strcasecmp(origin, APR_ARRAY_IDX(dir->origins, i, const char *)) == 0) {
+        if (apr_cstr_casecmp(origin, APR_ARRAY_IDX(dir->origins, i, const char *)) == 0) {
             return 1;
         }
     }
@@ -105,7 +108,8 @@ static int is_sent_by_another_site(const request_rec *r)
 {
     const char *site = apr_table_get(r->headers_in, "Sec-Fetch-Site");
 
-    return site && strcasecmp(site, "none") != 0 && strcasecmp(site, "same-origin") != 0;
+    return site && apr_cstr_casecmp(site, "none") != 0 &&
+           apr_cstr_casecmp(site, "same-origin") != 0;
 }
 
 static const char *foreign(const request_rec *r, const char *origin)

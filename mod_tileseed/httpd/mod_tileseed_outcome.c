@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "board/tseed_counters.h"
 #include "mod_tileseed_supervise.h"
@@ -48,8 +49,8 @@ static const char *java_number(double number, apr_pool_t *pool)
         return strchr(plain, '.') ? plain : apr_pstrcat(pool, plain, ".0", NULL);
     }
     for (int digits = 1; digits <= 16; digits++) {
-        snprintf(text, sizeof(text), "%.*e", digits, number);
-        if (strtod(text, NULL) == number) {
+        tseed_ascii_print(text, sizeof(text), "%.*e", digits, number);
+        if (tseed_ascii_strtod(text, NULL) == number) {
             break;
         }
     }

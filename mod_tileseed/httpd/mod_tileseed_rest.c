@@ -5,6 +5,7 @@
  */
 #include "mod_tileseed_rest.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
@@ -132,7 +133,7 @@ static int is_encoded(const request_rec *r)
 {
     const char *coding = apr_table_get(r->headers_in, "Content-Encoding");
 
-    return coding && *coding && strcasecmp(coding, "identity") != 0;
+    return coding && *coding && apr_cstr_casecmp(coding, "identity") != 0;
 }
 
 static int run_action(tseed_rest_t *rest)

@@ -4,6 +4,7 @@
  * the server as the client calls it. */
 #include "mod_tileseed_services.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <http_core.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static int is(const tseed_wanted_t *wanted, const char *key, const char *expecte
 {
     const char *value = apr_table_get(wanted->query, key);
 
-    return value && strcasecmp(value, expected) == 0;
+    return value && apr_cstr_casecmp(value, expected) == 0;
 }
 
 /* The newest version unless the client says otherwise (OGC 06-042 6.2.4). */

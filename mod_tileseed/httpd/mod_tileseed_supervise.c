@@ -15,6 +15,7 @@
 #include <http_config.h>
 #include <http_core.h>
 #include <http_log.h>
+#include <locale.h>
 #include <mpm_common.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -137,6 +138,7 @@ static void seeder_main(supervisor_t *supervisor)
     const tseed_settings_t *settings = supervisor->setup.settings;
     apr_pool_t *pool;
 
+    setlocale(LC_ALL, "C"); /* for libraries: a neighbour may have set another one in the parent */
     supervisor->setup.stop = take_signals();
     note_crashes(supervisor->setup.board);
     if (supervisor->has_hung) {

@@ -3,6 +3,7 @@
 /* The values that a request for a tile chooses: style, and whatever else its layer has. */
 #include "mod_tileseed_values.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -166,7 +167,7 @@ static int is_services_own(const tseed_wanted_t *wanted, const char *name)
         "BBOX",    "WIDTH",      "HEIGHT",  "SRS",     "CRS",         "TILED",   "TILESORIGIN"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcasecmp(name, names[i]) == 0) {
+        if (apr_cstr_casecmp(name, names[i]) == 0) {
             return wanted->service != TSEED_SERVICE_PLAIN;
         }
     }

@@ -15,6 +15,7 @@
 
 #include "base/tseed_digest.h"
 #include "base/tseed_log.h"
+#include "base/tseed_text.h"
 #include "pipeline/tseed_sizes.h"
 #include "state/tseed_books.h"
 
@@ -74,11 +75,11 @@ static entry_t *entry_get(tseed_sizing_t *sizing, uint64_t print)
 static void load_level(entry_t *entry, const char *text)
 {
     int z, chosen, cap, end = 0;
-    double cost;
+    double cost = 0;
 
-    if (sscanf(text, "%d:%d:%d:%lf%n", &z, &chosen, &cap, &cost, &end) == 4 && z >= 0 &&
-        z < TSEED_LEVELS_MAX && chosen >= 0 && chosen <= cap && cap < TSEED_SIZES_STEPS &&
-        cost > 0 && cost < 1e6) {
+    if (sscanf(text, "%d:%d:%d:%n", &z, &chosen, &cap, &end) == 3 && end > 0 &&
+        tseed_text_double(&cost, text + end) == 0 && z >= 0 && z < TSEED_LEVELS_MAX &&
+        chosen >= 0 && chosen <= cap && cap < TSEED_SIZES_STEPS && cost > 0 && cost < 1e6) {
         entry->is_begun[z] = 1;
         tseed_sizes_restore(&entry->levels[z], chosen, cap, cost);
     }

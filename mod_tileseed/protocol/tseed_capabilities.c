@@ -3,6 +3,7 @@
 /* The capabilities of a WMS. */
 #include "protocol/tseed_capabilities.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <libxml/parser.h>
 #include <limits.h>
@@ -118,7 +119,7 @@ static int lists(xmlNode *layer, const char *element, const char *srs, apr_pool_
         char *state, *word = apr_strtok(apr_pstrdup(pool, text_of(one, pool)), BLANKS, &state);
 
         for (; word; word = apr_strtok(NULL, BLANKS, &state)) {
-            if (strcasecmp(word, srs) == 0) {
+            if (apr_cstr_casecmp(word, srs) == 0) {
                 return 1;
             }
         }
@@ -146,7 +147,7 @@ static int find_bounds(tseed_bounds_t *bounds, xmlNode *layer, const char *srs, 
              box = find(box->next, "BoundingBox")) {
             const char *key = xmlHasProp(box, (const xmlChar *)"CRS") ? "CRS" : "SRS";
             xmlChar *name = xmlGetProp(box, (const xmlChar *)key);
-            int is_it = name && strcasecmp((const char *)name, srs) == 0;
+            int is_it = name && apr_cstr_casecmp((const char *)name, srs) == 0;
             int swapped = ne && *key == 'C';
 
             xmlFree(name);
@@ -210,7 +211,7 @@ static void compare_format(comparison_t *comparison, const char *mime)
     xmlNode *request = child(child(root, "Capability"), "Request");
     xmlNode *one = child(child(request, "GetMap"), "Format");
 
-    while (one && strcasecmp(text_of(one, comparison->pool), mime) != 0) {
+    while (one && apr_cstr_casecmp(text_of(one, comparison->pool), mime) != 0) {
         one = find(one->next, "Format");
     }
     if (!one) {

@@ -3,10 +3,10 @@
 /* Documents as trees: what both formats share. */
 #include "protocol/tseed_document.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_reader.h"
 
@@ -18,7 +18,7 @@ const char *tseed_document_read(tseed_node_t **root, tseed_format_of_body_t form
     size_t blanks = 0;
 
     *root = NULL;
-    while (blanks < length && apr_isspace(body[blanks])) {
+    while (blanks < length && tseed_ascii_is_space(body[blanks])) {
         blanks++;
     }
     if (blanks == length) {

@@ -4,7 +4,7 @@
  * "OpenMetrics 1.0", which RFC drafts repeat. */
 #include "protocol/tseed_exposition.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -62,12 +62,12 @@ static void read_parameter(range_t *range, char *text)
         value[length - 1] = '\0';
         value++;
     }
-    if (strcasecmp(trim(text), "q") == 0) {
+    if (apr_cstr_casecmp(trim(text), "q") == 0) {
         const int is_number = tseed_text_double(&range->quality, value) == 0;
 
         range->quality =
             is_number && range->quality >= 0 && range->quality <= 1 ? range->quality : 0;
-    } else if (strcasecmp(trim(text), "version") == 0) {
+    } else if (apr_cstr_casecmp(trim(text), "version") == 0) {
         range->version = value;
     }
 }
@@ -87,13 +87,13 @@ static range_t read_range(char *text)
 /* How exactly a range means a format; 0: not at all. */
 static int rank(const range_t *range, const media_t *format)
 {
-    if (strcasecmp(range->name, format->name) == 0) {
+    if (apr_cstr_casecmp(range->name, format->name) == 0) {
         if (!range->version) {
             return 3;
         }
         return strcmp(range->version, format->version) == 0 ? 4 : 0;
     }
-    if (strcasecmp(range->name, format->group) == 0) {
+    if (apr_cstr_casecmp(range->name, format->group) == 0) {
         return 2;
     }
     return strcmp(range->name, "*/*") == 0;

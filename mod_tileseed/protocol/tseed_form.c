@@ -3,10 +3,11 @@
 /* Forms: pairs of name and value, and what they mean. */
 #include "protocol/tseed_form.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_members.h"
 #include "protocol/tseed_task.h"
@@ -16,7 +17,7 @@
 
 static int digit(char c)
 {
-    return apr_isdigit(c) ? c - '0' : apr_tolower(c) - 'a' + 10;
+    return tseed_ascii_is_digit(c) ? c - '0' : tseed_ascii_lower(c) - 'a' + 10;
 }
 
 /* Undoes `+` and %XX where they stand: the text becomes no longer. */
@@ -26,8 +27,8 @@ static const char *decode(char *text)
     char *out = in;
 
     while (*in) {
-        const int is_escape = *in == '%' && apr_isxdigit(in[1]) && apr_isxdigit(in[2]) &&
-                              (in[1] != '0' || in[2] != '0');
+        const int is_escape = *in == '%' && tseed_ascii_is_xdigit(in[1]) &&
+                              tseed_ascii_is_xdigit(in[2]) && (in[1] != '0' || in[2] != '0');
 
         if (is_escape) {
             *out++ = (char)(digit(in[1]) << 4 | digit(in[2]));
@@ -145,7 +146,7 @@ static const char *read_box(apr_array_header_t **coords, const char *box, apr_po
 
 static int is_parameter(const char *field)
 {
-    return strncasecmp(field, PREFIX, sizeof(PREFIX) - 1) == 0;
+    return apr_cstr_casecmpn(field, PREFIX, sizeof(PREFIX) - 1) == 0;
 }
 
 static apr_table_t *read_parameters(const apr_table_t *form, apr_pool_t *pool)
@@ -185,7 +186,7 @@ static int is_seed_field(const char *field)
 {
     int i = 0;
 
-    while (seed_fields[i] && strcasecmp(field, seed_fields[i]) != 0) {
+    while (seed_fields[i] && apr_cstr_casecmp(field, seed_fields[i]) != 0) {
         i++;
     }
     return seed_fields[i] != NULL || is_parameter(field);
@@ -301,7 +302,7 @@ const char *tseed_kill_code_read(unsigned *mask, const char **code, const char *
     }
     value = tseed_text_quote(value ? value : "", QUOTE_MAX, pool);
     for (size_t i = 0; i < sizeof(kill_codes) / sizeof(kill_codes[0]); i++) {
-        if (strcasecmp(value, kill_codes[i].value) == 0) {
+        if (apr_cstr_casecmp(value, kill_codes[i].value) == 0) {
             *mask = kill_codes[i].mask;
             *code = kill_codes[i].code;
             return NULL;

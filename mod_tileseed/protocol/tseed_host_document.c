@@ -3,10 +3,10 @@
 /* The document hosts.json, and the body that drains a host. */
 #include "protocol/tseed_host_document.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_document.h"
 #include "protocol/tseed_json_write.h"
@@ -19,7 +19,7 @@ int tseed_host_name_is_good(const char *name)
     const size_t length = strlen(name);
 
     for (size_t i = 0; i < length; i++) {
-        if (!apr_isalnum(name[i]) && !strchr("-_.", name[i])) {
+        if (!tseed_ascii_is_alnum(name[i]) && !strchr("-_.", name[i])) {
             return 0;
         }
     }

@@ -3,10 +3,11 @@
 /* Members that nobody asked for. */
 #include "protocol/tseed_members.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 #define NAME_MOST    40  /* letters of a name that is compared */
@@ -22,7 +23,7 @@ static int fold(char *letters, const char *name)
 
     for (; *name && length <= NAME_MOST; name++) {
         if (*name != '-' && *name != '_') {
-            letters[length++] = (char)apr_tolower(*name);
+            letters[length++] = tseed_ascii_lower(*name);
         }
     }
     return length;
@@ -94,7 +95,7 @@ static const char *sentence_of(const char *prefix, const char *quoted, const cha
 const char *tseed_member_alias(const char *name, const tseed_alias_t *aliases, apr_pool_t *pool)
 {
     for (; aliases->name; aliases++) {
-        if (strcasecmp(name, aliases->name) == 0) {
+        if (apr_cstr_casecmp(name, aliases->name) == 0) {
             return sentence_of("", tseed_text_quote(name, QUOTE_MAX, pool), aliases->meant, pool);
         }
     }

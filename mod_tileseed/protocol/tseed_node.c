@@ -3,9 +3,10 @@
 /* Nodes of a document's tree. */
 #include "protocol/tseed_node.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
+
+#include "base/tseed_ascii.h"
 
 tseed_node_t *tseed_node_create(const char *name, int line, apr_pool_t *pool)
 {
@@ -32,10 +33,10 @@ const char *tseed_node_trimmed(const tseed_node_t *node, apr_pool_t *pool)
     const char *begin = node->is_null ? "" : node->text;
     const char *end = begin + strlen(begin);
 
-    while (apr_isspace(*begin)) {
+    while (tseed_ascii_is_space(*begin)) {
         begin++;
     }
-    while (end > begin && apr_isspace(end[-1])) {
+    while (end > begin && tseed_ascii_is_space(end[-1])) {
         end--;
     }
     return apr_pstrmemdup(pool, begin, (apr_size_t)(end - begin));

@@ -3,6 +3,7 @@
 /* Queries behind the addresses of tasks. */
 #include "protocol/tseed_query.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static const char *read_number(int64_t *value, const apr_table_t *form, const ch
 static const char *read_state(unsigned *states, const char *name, apr_pool_t *pool)
 {
     for (int state = TSEED_ABORTED; state <= TSEED_DONE; state++) {
-        if (strcasecmp(name, tseed_task_state_name(state)) == 0) {
+        if (apr_cstr_casecmp(name, tseed_task_state_name(state)) == 0) {
             *states |= TSEED_STATE_BIT(state);
             return NULL;
         }

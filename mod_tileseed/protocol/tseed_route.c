@@ -8,11 +8,12 @@
  */
 #include "protocol/tseed_route.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <limits.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 /* What stands between prefix and suffix. */
@@ -83,7 +84,7 @@ static void decode_slashes(char *name)
     char *out = name;
 
     for (; *name; name++) {
-        if (strncasecmp(name, "%2F", 3) == 0) {
+        if (apr_cstr_casecmpn(name, "%2F", 3) == 0) {
             *out++ = '/';
             name += 2;
         } else {
@@ -95,7 +96,7 @@ static void decode_slashes(char *name)
 
 static int read_number(int64_t *number, const char *text, int64_t lowest, int64_t highest)
 {
-    return apr_isdigit(*text) && tseed_text_int64(number, text, lowest, highest) == 0;
+    return tseed_ascii_is_digit(*text) && tseed_text_int64(number, text, lowest, highest) == 0;
 }
 
 static int read_level(tseed_route_t *route, char *text)

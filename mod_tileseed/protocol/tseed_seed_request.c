@@ -3,6 +3,7 @@
 /* The seed request, second half: its members judged against the layer. */
 #include "protocol/tseed_seed_request.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <limits.h>
 #include <string.h>
@@ -203,7 +204,7 @@ static const char *resolve_type(request_t *request)
         return NULL; /* 0 is a seed */
     }
     for (int i = TSEED_SEED; i <= TSEED_TRUNCATE; i++) {
-        if (strcasecmp(type, tseed_task_type_name(i)) == 0) {
+        if (apr_cstr_casecmp(type, tseed_task_type_name(i)) == 0) {
             request->task->type = i;
             return NULL;
         }

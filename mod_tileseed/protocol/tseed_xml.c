@@ -6,12 +6,12 @@
  * Other modules of httpd use libxml2 in the same process (mod_proxy_html, mod_security). So this
  * file touches nothing global: handlers and options belong to its own parser context.
  */
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <libxml/parser.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "protocol/tseed_reader.h"
 
 #if LIBXML_VERSION < 21200
@@ -58,7 +58,7 @@ static int has_many_attributes(const char *body, size_t length)
     while ((body = memchr(body, '=', (size_t)(end - body))) != NULL && count <= ATTRIBUTES_MOST) {
         do {
             body++;
-        } while (body < end && (*body == '\0' || apr_isspace(*body)));
+        } while (body < end && (*body == '\0' || tseed_ascii_is_space(*body)));
         count += body < end && (*body == '"' || *body == '\'');
     }
     return count > ATTRIBUTES_MOST;
@@ -131,7 +131,7 @@ const char *tseed_xml_read(tseed_node_t **root, const char *body, size_t length,
     if (!reader.parser) {
         abort(); /* no memory: as an APR pool of httpd does */
     }
-    while (length > 0 && apr_isspace(*body)) { /* a prolog must stand first */
+    while (length > 0 && tseed_ascii_is_space(*body)) { /* a prolog must stand first */
         body++;
         length--;
     }

@@ -3,12 +3,14 @@
 /* Addresses of upstreams: numbers, queries and templates. */
 #include "source/tseed_address.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <apr_uri.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/tseed_ascii.h"
 
 /* "." as it is, or encoded: 1 or 3 bytes; 0: something else stands there. */
 static size_t dot_at(const char *text)
@@ -16,7 +18,7 @@ static size_t dot_at(const char *text)
     if (*text == '.') {
         return 1;
     }
-    return strncasecmp(text, "%2E", 3) == 0 ? 3 : 0;
+    return apr_cstr_casecmpn(text, "%2E", 3) == 0 ? 3 : 0;
 }
 
 /* The length of a character that some server takes for the end of a part: 1 byte, or 3 if it is
@@ -26,7 +28,7 @@ static size_t separator_at(const char *text)
     if (*text == '/' || *text == '\\') {
         return 1;
     }
-    return strncasecmp(text, "%2F", 3) == 0 || strncasecmp(text, "%5C", 3) == 0 ? 3 : 0;
+    return apr_cstr_casecmpn(text, "%2F", 3) == 0 || apr_cstr_casecmpn(text, "%5C", 3) == 0 ? 3 : 0;
 }
 
 static int is_dots(const char *part)
@@ -60,14 +62,14 @@ const char *tseed_address_check(const char *url, int is_template, apr_pool_t *po
     apr_uri_t uri;
 
     for (const char *p = url; *p; p++) {
-        if (!apr_isgraph(*p) || strchr(forbidden, *p)) {
+        if (!tseed_ascii_is_graph(*p) || strchr(forbidden, *p)) {
             return apr_psprintf(pool, "the address has a character that must be written as %%%02X",
                                 (unsigned char)*p);
         }
     }
     if (apr_uri_parse(pool, url, &uri) != APR_SUCCESS || !uri.scheme || !uri.hostname ||
         !*uri.hostname || strpbrk(uri.hostname, "{}") ||
-        (strcasecmp(uri.scheme, "http") != 0 && strcasecmp(uri.scheme, "https") != 0)) {
+        (apr_cstr_casecmp(uri.scheme, "http") != 0 && apr_cstr_casecmp(uri.scheme, "https") != 0)) {
         return "the address of a source is written as http://host:port/path or "
                "https://host:port/path";
     }
@@ -87,11 +89,12 @@ static const char *decimal(double value, apr_pool_t *pool)
     int exponent, decimals;
 
     do {
-        snprintf(text, sizeof(text), "%.*e", digits, value);
-    } while (digits++ < 17 && strtod(text, NULL) != value);
+        tseed_ascii_print(text, sizeof(text), "%.*e", digits, value);
+    } while (digits++ < 17 && tseed_ascii_strtod(text, NULL) != value);
     exponent = atoi(strchr(text, 'e') + 1);
     decimals = digits - 1 - exponent;
-    snprintf(text, sizeof(text), "%.*f", decimals > 0 ? decimals : 0, value == 0 ? 0.0 : value);
+    tseed_ascii_print(text, sizeof(text), "%.*f", decimals > 0 ? decimals : 0,
+                      value == 0 ? 0.0 : value);
     return apr_pstrdup(pool, text);
 }
 
@@ -119,7 +122,8 @@ const char *tseed_address_encode(const char *text, const char *allowed, apr_pool
     for (; *text; text++) {
         unsigned char byte = (unsigned char)*text;
 
-        if (byte < 0x80 && (apr_isalnum(byte) || strchr("-._~", byte) || strchr(allowed, byte))) {
+        if (byte < 0x80 &&
+            (tseed_ascii_is_alnum(byte) || strchr("-._~", byte) || strchr(allowed, byte))) {
             *end++ = *text;
         } else {
             *end++ = '%';
@@ -162,7 +166,7 @@ const char *tseed_address_join(const char *url, const apr_table_t *query, apr_po
     for (int i = 0; i < entries->nelts; i++) {
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(entries, i, apr_table_entry_t);
 
-        if (*entry->val || strncasecmp(entry->key, "STYLE", 5) == 0) {
+        if (*entry->val || apr_cstr_casecmpn(entry->key, "STYLE", 5) == 0) {
             url = apr_pstrcat(pool, url, separator, tseed_address_encode(entry->key, ",:/", pool),
                               "=", tseed_address_encode(entry->val, ",:/", pool), NULL);
             separator = "&";

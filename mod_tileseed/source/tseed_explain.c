@@ -4,9 +4,11 @@
  * or wrongly labelled, and only their words are wanted. */
 #include "source/tseed_explain.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/tseed_ascii.h"
 
 #define READ_MAX 65536 /* bytes of a document that are looked at */
 
@@ -113,7 +115,7 @@ static int begins(stretch_t rest, const char *word)
     size_t length = strlen(word);
 
     return (size_t)(rest.end - rest.at) >= length &&
-           strncasecmp((const char *)rest.at, word, length) == 0;
+           apr_cstr_casecmpn((const char *)rest.at, word, length) == 0;
 }
 
 /* The stretch before `word`, in any case; `rest` goes on behind it, or ends when there is none. */
@@ -190,8 +192,8 @@ static int take_number(uint32_t *code, stretch_t *rest)
         return 0;
     }
     first = at = rest->at + (hex ? 3 : 2);
-    for (; at < rest->end && (hex ? apr_isxdigit(*at) : apr_isdigit(*at)); at++) {
-        int digit = apr_isdigit(*at) ? *at - '0' : (*at | 0x20) - 'a' + 10;
+    for (; at < rest->end && (hex ? tseed_ascii_is_xdigit(*at) : tseed_ascii_is_digit(*at)); at++) {
+        int digit = tseed_ascii_is_digit(*at) ? *at - '0' : (*at | 0x20) - 'a' + 10;
 
         number = number > 0x10FFFF ? number : number * (hex ? 16 : 10) + (uint32_t)digit;
     }
@@ -234,13 +236,13 @@ static void put_words(line_t *line, stretch_t rest)
 
 static int is_text_type(const char *type)
 {
-    return strncasecmp(type, "text/", 5) == 0 || strcasestr(type, "xml") ||
-           strcasestr(type, "json");
+    return apr_cstr_casecmpn(type, "text/", 5) == 0 || tseed_ascii_find(type, "xml") ||
+           tseed_ascii_find(type, "json");
 }
 
 static const char *kind_of_markup(stretch_t document, const char *type)
 {
-    if (strcasestr(type, "html") || begins(document, "<!doctype html") ||
+    if (tseed_ascii_find(type, "html") || begins(document, "<!doctype html") ||
         begins(document, "<html")) {
         return "an HTML page";
     }

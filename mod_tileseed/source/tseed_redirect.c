@@ -3,6 +3,7 @@
 /* Redirects: origins are compared as curl reads them, addresses with a table of networks. */
 #include "source/tseed_redirect.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -48,22 +49,22 @@ static int is_whole(const origin_t *origin)
 
 static int is_https(const origin_t *origin)
 {
-    return strcasecmp(origin->scheme, "https") == 0;
+    return apr_cstr_casecmp(origin->scheme, "https") == 0;
 }
 
 static int is_http(const origin_t *origin)
 {
-    return is_https(origin) || strcasecmp(origin->scheme, "http") == 0;
+    return is_https(origin) || apr_cstr_casecmp(origin->scheme, "http") == 0;
 }
 
 static int has_same_host(const origin_t *a, const origin_t *b)
 {
-    return strcasecmp(a->host, b->host) == 0;
+    return apr_cstr_casecmp(a->host, b->host) == 0;
 }
 
 static int is_same(const origin_t *a, const origin_t *b)
 {
-    return strcasecmp(a->scheme, b->scheme) == 0 && has_same_host(a, b) &&
+    return apr_cstr_casecmp(a->scheme, b->scheme) == 0 && has_same_host(a, b) &&
            strcmp(a->port, b->port) == 0;
 }
 
@@ -82,8 +83,8 @@ static int is_allowed(const tseed_upstream_t *upstream, const origin_t *to)
     for (int i = 0; upstream->redirects && i < upstream->redirects->nelts; i++) {
         const char *allowed = APR_ARRAY_IDX(upstream->redirects, i, const char *);
 
-        if (strcasecmp(allowed, TSEED_REDIRECT_ANY) == 0 ||
-            (strncasecmp(allowed, to->host, length) == 0 &&
+        if (apr_cstr_casecmp(allowed, TSEED_REDIRECT_ANY) == 0 ||
+            (apr_cstr_casecmpn(allowed, to->host, length) == 0 &&
              (allowed[length] == '\0' ||
               (allowed[length] == ':' && strcmp(allowed + length + 1, to->port) == 0)))) {
             return 1;

@@ -5,10 +5,11 @@
 #include "source/tseed_secrets.h"
 
 #include <apr_base64.h>
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_memory.h"
 
 #define BLANK     "***"
@@ -38,14 +39,16 @@ typedef struct {
 
 static int digit_of(char c)
 {
-    return apr_isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
+    return tseed_ascii_is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
 /* ---- the ways in which a byte is written ---- */
 
 static int hex_of(const char *at)
 {
-    return apr_isxdigit(at[0]) && apr_isxdigit(at[1]) ? digit_of(at[0]) * 16 + digit_of(at[1]) : -1;
+    return tseed_ascii_is_xdigit(at[0]) && tseed_ascii_is_xdigit(at[1])
+               ? digit_of(at[0]) * 16 + digit_of(at[1])
+               : -1;
 }
 
 /* Of an address: %3D */
@@ -86,7 +89,7 @@ static int read_number(span_t *rest)
         return -1;
     }
     is_hex = (at[2] | 0x20) == 'x';
-    if (!apr_isxdigit(at[2 + is_hex])) {
+    if (!tseed_ascii_is_xdigit(at[2 + is_hex])) {
         return -1;
     }
     byte = strtol(at + 2 + is_hex, &end, is_hex ? 16 : 10);
@@ -126,7 +129,7 @@ static int next_byte(span_t *rest)
     byte = byte < 0 ? read_number(rest) : byte;
     byte = byte < 0 ? read_name(rest) : byte;
     byte = byte < 0 ? (unsigned char)*rest->at++ : byte;
-    return byte == '+' ? ' ' : apr_tolower(byte);
+    return byte == '+' ? ' ' : tseed_ascii_lower(byte);
 }
 
 /* How much of the text's beginning is the secret, or its beginning where the text ends early. */
@@ -181,7 +184,7 @@ static int is_harmless(span_t key)
 {
     for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
         if (span_length(key) == strlen(harmless[i]) &&
-            strncasecmp(key.at, harmless[i], span_length(key)) == 0) {
+            apr_cstr_casecmpn(key.at, harmless[i], span_length(key)) == 0) {
             return 1;
         }
     }
@@ -220,7 +223,7 @@ static int looks_like_key(span_t part)
     int digits = 0;
 
     for (const char *c = part.at; c < part.end; c++) {
-        digits += apr_isdigit(*c) != 0;
+        digits += tseed_ascii_is_digit(*c) != 0;
     }
     return span_length(part) >= KEY_LEAST && digits > 0;
 }

@@ -3,11 +3,13 @@
 /* The verdict on a transfer that came to its end: what curl and the upstream say becomes a result
  * and one line of cause. The line names host and port, never the address, which may hold secrets.
  */
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "source/tseed_explain.h"
 #include "source/tseed_secrets.h"
@@ -107,7 +109,7 @@ static void judge_error_status(tseed_transfer_t *transfer)
     char status[60], words[LONG_SIZE];
 
     write_status(status, sizeof(status), transfer->http_status);
-    if (!explain(words, transfer) || strncasecmp(words, status, strlen(status)) == 0) {
+    if (!explain(words, transfer) || apr_cstr_casecmpn(words, status, strlen(status)) == 0) {
         words[0] = '\0'; /* no document, or a page that only repeats the status */
     }
     tseed_text_say(transfer->cause, sizeof(transfer->cause), "%s%s%s", status, *words ? ": " : "",
@@ -192,7 +194,7 @@ static void say_closed(char *cause, const tseed_wire_t *wire, const char *peer)
 /* "60 s" or "0.5 s"; APR's %g leaves the zero out. */
 static void write_seconds(char text[SECONDS_SIZE], apr_interval_time_t time)
 {
-    snprintf(text, SECONDS_SIZE, "%g s", (double)time / APR_USEC_PER_SEC);
+    tseed_ascii_print(text, SECONDS_SIZE, "%g s", (double)time / APR_USEC_PER_SEC);
 }
 
 static void say_too_late(char *cause, const tseed_wire_t *wire, const char *peer)

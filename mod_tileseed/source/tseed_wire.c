@@ -3,10 +3,12 @@
 /* A wire: options that stay, options of a transfer, and where the body goes. */
 #include "source/tseed_wire.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_clock.h"
 #include "base/tseed_memory.h"
 #include "base/tseed_text.h"
@@ -107,7 +109,7 @@ static int read_header(char value[TSEED_CONDITION_SIZE], const char *line, size_
 {
     const size_t before = strlen(name);
 
-    if (length <= before || strncasecmp(line, name, before) != 0) {
+    if (length <= before || apr_cstr_casecmpn(line, name, before) != 0) {
         return 0;
     }
     line += before;
@@ -163,7 +165,7 @@ static int is_coding(const char *names)
     static const char *const codings[] = {"gzip", "deflate", "br", "zstd", "compress", "identity"};
 
     for (size_t i = 0; i < sizeof(codings) / sizeof(codings[0]); i++) {
-        if (strcasestr(names, codings[i])) {
+        if (tseed_ascii_find(names, codings[i])) {
             return 1;
         }
     }
@@ -189,7 +191,7 @@ static void take_condition(tseed_wire_t *wire, const char *line, size_t length)
         wire->answered = curl_getdate(value, NULL);
     } else if (read_header(value, line, length, "Content-Encoding:")) {
         wire->is_unknown = !is_coding(value);
-        wire->has_coding |= is_coding(value) && !strcasestr(value, "identity");
+        wire->has_coding |= is_coding(value) && !tseed_ascii_find(value, "identity");
     } else if (length > 5 && memcmp(line, "HTTP/", 5) == 0) { /* another answer begins */
         condition[0] = '\0';
         wire->modified = wire->answered = -1;

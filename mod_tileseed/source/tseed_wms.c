@@ -4,6 +4,7 @@
  * joined to the service's address at the end. */
 #include "source/tseed_wms.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const reserved_t reserved[] = {
 const char *tseed_wms_check_key(const char *key, apr_pool_t *pool)
 {
     for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-        if (strcasecmp(reserved[i].key, key) == 0) {
+        if (apr_cstr_casecmp(reserved[i].key, key) == 0) {
             return apr_psprintf(pool, "%s can't be set: it %s", reserved[i].key,
                                 reserved[i].decided_by);
         }
@@ -43,8 +44,8 @@ const char *tseed_wms_check_key(const char *key, apr_pool_t *pool)
 /* Every request brings LAYERS, STYLES and VERSION of its own beside the configured ones. */
 static int is_sent_anyway(const char *key, const apr_table_t *parameters)
 {
-    return strcasecmp(key, "LAYERS") == 0 || strcasecmp(key, "STYLES") == 0 ||
-           strcasecmp(key, "VERSION") == 0 || apr_table_get(parameters, key);
+    return apr_cstr_casecmp(key, "LAYERS") == 0 || apr_cstr_casecmp(key, "STYLES") == 0 ||
+           apr_cstr_casecmp(key, "VERSION") == 0 || apr_table_get(parameters, key);
 }
 
 /* The query that the address may have already must not repeat what will be appended. */
@@ -81,7 +82,7 @@ static const char *check_address(const char *url, const apr_table_t *parameters,
 
 static int is_one_of(const char *value, const char *const *choices)
 {
-    while (*choices && strcasecmp(*choices, value) != 0) {
+    while (*choices && apr_cstr_casecmp(*choices, value) != 0) {
         choices++;
     }
     return *choices != NULL;
@@ -134,7 +135,8 @@ static int is_1_3(const apr_table_t *query)
  * whatever the grid set's own system says (06-042, annex B). */
 static int north_first(const apr_table_t *query, const tseed_subset_t *subset)
 {
-    return is_1_3(query) && subset->gridset->north_east && strncasecmp(subset->srs, "CRS:", 4) != 0;
+    return is_1_3(query) && subset->gridset->north_east &&
+           apr_cstr_casecmpn(subset->srs, "CRS:", 4) != 0;
 }
 
 const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool)

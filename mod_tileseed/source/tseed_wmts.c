@@ -4,6 +4,7 @@
  * become a query or fill a template. */
 #include "source/tseed_wmts.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -114,16 +115,16 @@ static const char *try_fill(void *baton, const char *name, apr_pool_t *pool)
     draft_t *draft = baton;
 
     (void)pool;
-    draft->matrix |= strcasecmp(name, "TileMatrix") == 0;
-    draft->row |= strcasecmp(name, "TileRow") == 0;
-    draft->column |= strcasecmp(name, "TileCol") == 0;
-    if (strncasecmp(name, "Tile", 4) == 0 &&
-        (strcasecmp(name + 4, "Matrix") == 0 || strcasecmp(name + 4, "Row") == 0 ||
-         strcasecmp(name + 4, "Col") == 0)) {
+    draft->matrix |= apr_cstr_casecmp(name, "TileMatrix") == 0;
+    draft->row |= apr_cstr_casecmp(name, "TileRow") == 0;
+    draft->column |= apr_cstr_casecmp(name, "TileCol") == 0;
+    if (apr_cstr_casecmpn(name, "Tile", 4) == 0 &&
+        (apr_cstr_casecmp(name + 4, "Matrix") == 0 || apr_cstr_casecmp(name + 4, "Row") == 0 ||
+         apr_cstr_casecmp(name + 4, "Col") == 0)) {
         return "";
     }
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (strcasecmp(name, others[i]) == 0) {
+        if (apr_cstr_casecmp(name, others[i]) == 0) {
             return "";
         }
     }

@@ -8,10 +8,11 @@
  */
 #include "state/tseed_conninfo.h"
 
-#include <apr_lib.h>
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 /* ---- reading ---- */
@@ -78,7 +79,7 @@ static int is_among(const char *const *words, const char *word)
 
 static void skip_blanks(const char **at)
 {
-    while (apr_isspace(**at)) {
+    while (tseed_ascii_is_space(**at)) {
         (*at)++;
     }
 }
@@ -124,7 +125,7 @@ static const char *read_value(const char **value, const char **at, const char *k
     char *copy = apr_palloc(pool, strlen(*at) + 1), *end = copy;
 
     *at += is_quoted;
-    while (**at && (is_quoted ? **at != '\'' : !apr_isspace(**at))) {
+    while (**at && (is_quoted ? **at != '\'' : !tseed_ascii_is_space(**at))) {
         if (**at == '\\' && (*at)[1]) {
             (*at)++;
         }
@@ -163,7 +164,7 @@ static const char *judge(const char *keyword, const char *value, apr_pool_t *poo
     if (is_among(numbers, keyword) && tseed_text_int64(&number, value, 0, INT32_MAX) != 0) {
         return apr_psprintf(pool, "the value of %s must be a whole number", keyword);
     }
-    if (strcmp(keyword, "client_encoding") == 0 && apr_strnatcasecmp(value, "UTF8") != 0) {
+    if (strcmp(keyword, "client_encoding") == 0 && apr_cstr_casecmp(value, "UTF8") != 0) {
         return "the value of client_encoding must be UTF8";
     }
     return NULL;

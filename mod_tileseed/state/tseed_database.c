@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_escape.h"
 
@@ -31,7 +32,7 @@ apr_status_t tseed_database_fail(tseed_database_t *db, apr_status_t rv, const ch
     va_list args;
 
     va_start(args, format);
-    vsnprintf(db->error, sizeof(db->error), format, args);
+    tseed_ascii_vprint(db->error, sizeof(db->error), format, args);
     va_end(args);
     for (char *end = db->error; (end = strchr(end, '\n')) != NULL;) {
         *end = ' '; /* it becomes one line of a log */

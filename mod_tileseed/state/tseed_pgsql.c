@@ -17,10 +17,10 @@
  */
 #include "state/tseed_pgsql.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_clock.h"
 #include "state/tseed_conninfo.h"
 #include "state/tseed_schema.h"
@@ -71,7 +71,7 @@ static const char *one_line(const char *words, apr_pool_t *pool)
     char *line = apr_palloc(pool, strlen(words) + 1), *end = line;
 
     for (const char *at = words; *at; at++) {
-        const int is_space = apr_isspace(*at);
+        const int is_space = tseed_ascii_is_space(*at);
 
         if (!is_space) {
             *end++ = *at;

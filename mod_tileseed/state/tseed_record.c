@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 #include "protocol/tseed_answer.h"
 
@@ -27,8 +28,8 @@ static const char *bounds_save(const tseed_bounds_t *bounds, apr_pool_t *pool)
 {
     char text[4 * 32];
 
-    snprintf(text, sizeof(text), "%.17g %.17g %.17g %.17g", bounds->minx, bounds->miny,
-             bounds->maxx, bounds->maxy);
+    tseed_ascii_print(text, sizeof(text), "%.17g %.17g %.17g %.17g", bounds->minx, bounds->miny,
+                      bounds->maxx, bounds->maxy);
     for (char *comma = text; (comma = strchr(comma, ',')) != NULL;) {
         *comma = '.'; /* of a locale that some other module has set */
     }

@@ -3,10 +3,10 @@
 /* Path templates: a tokenizer of a few lines and the judgement over what administrators write. */
 #include "store/tseed_template.h"
 
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "store/tseed_layout.h"
 
 enum { HOLDS_Z = 1, HOLDS_X = 2, HOLDS_Y = 4, HOLDS_TILE = HOLDS_Z | HOLDS_X | HOLDS_Y };
@@ -125,7 +125,7 @@ static const char *check_placeholder(int *holds, const char *path_template,
             pool, "the path template '%s' has the unknown placeholder {%.*s}; there are " KNOWN,
             path_template, (int)token->length, token->text);
     }
-    if (*next == '{' || (known->holds && apr_isdigit(*next))) {
+    if (*next == '{' || (known->holds && tseed_ascii_is_digit(*next))) {
         return apr_psprintf(pool,
                             "the path template '%s' needs a character that is no digit between "
                             "{%s} and what follows it, such as '/', '_' or '.'",

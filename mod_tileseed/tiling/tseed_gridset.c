@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 #define TILE_SIDE_MAX 4096
@@ -99,7 +100,7 @@ static const char *shown(double number, apr_pool_t *pool)
 {
     char text[32];
 
-    snprintf(text, sizeof(text), "%.12g", number);
+    tseed_ascii_print(text, sizeof(text), "%.12g", number);
     return apr_pstrdup(pool, text);
 }
 

@@ -4,12 +4,12 @@
 #include "work/tseed_portion.h"
 
 #include <apr_escape.h>
-#include <apr_lib.h>
 #include <apr_strings.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_digest.h"
 #include "base/tseed_text.h"
 #include "source/tseed_source.h"
@@ -91,7 +91,7 @@ static const char *header_of(const char *condition)
 
 static int has_control(const char *text)
 {
-    while (*text && !apr_iscntrl(*text)) {
+    while (*text && !tseed_ascii_is_cntrl(*text)) {
         text++;
     }
     return *text != '\0';
