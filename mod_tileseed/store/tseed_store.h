@@ -96,9 +96,9 @@ apr_status_t tseed_store_present(tseed_store_t *store, const tseed_range_t *rang
                                  unsigned words);
 
 /* Opens a file that somebody may have put into a store, and says what the file is. `name` is looked
- * for below the directory `folder`; AT_FDCWD: the name is a path. The call never waits for a writer.
- * APR_ENOENT: no regular file has the name; a symbolic link, a pipe, a socket or a directory counts
- * as none. The caller closes *fd. Any thread of any process. */
+ * for below the directory `folder`; AT_FDCWD: the name is a path. The call never waits for a
+ * writer. APR_ENOENT: no regular file has the name; a symbolic link, a pipe, a socket or a
+ * directory counts as none. The caller closes *fd. Any thread of any process. */
 apr_status_t tseed_store_open_file(int *fd, struct stat *found, int folder, const char *name);
 
 /* Reads a tile's file whole into `pool`. APR_ENOENT: there is none, or it is empty. ELOOP as for
