@@ -11,6 +11,7 @@
 
 #include "ctl/tseed_ctl_verbs.h"
 #include "ctl/tseed_ctl_words.h"
+#include "protocol/tseed_task.h"
 
 typedef enum { OK, WARNING, CRITICAL, UNKNOWN } nagios_t;
 
@@ -66,7 +67,8 @@ static void judge_task(health_t *health, const tseed_node_t *task)
     apr_pool_t *pool = health->ctl->pool;
     const char *reason = tseed_ctl_words(task, "reason", "", pool);
     const int is_running = strcmp(tseed_ctl_text(task, "state", ""), "RUNNING") == 0;
-    const int is_obstructed = strstr(reason, "waits for another configuration") != NULL;
+    const int is_obstructed =
+        tseed_reason_of(tseed_ctl_text(task, "reasonCode", "")) == TSEED_REASON_CONFIGURATION;
 
     health->running += is_running;
     health->pending += !is_running;

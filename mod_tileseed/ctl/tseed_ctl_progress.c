@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl/tseed_ctl_words.h"
+#include "protocol/tseed_task.h"
 
 #define GAP "  "
 
@@ -26,9 +27,9 @@ int tseed_ctl_level(const tseed_node_t *task)
 
 int tseed_ctl_is_at_quota(const tseed_node_t *task)
 {
-    const char *reason = tseed_ctl_text(task, "reason", "");
+    const tseed_reason_t code = tseed_reason_of(tseed_ctl_text(task, "reasonCode", ""));
 
-    return strstr(reason, "disk quota of ") || strstr(reason, "TileSeedMinFree keeps ");
+    return code == TSEED_REASON_QUOTA || code == TSEED_REASON_FREE_SPACE;
 }
 
 /* "  412/s  ETA 35 min", or why it does not get on. */

@@ -37,7 +37,10 @@ static void add_task(tseed_metrics_t *metrics, const tseed_row_t *row)
 {
     const int is_running = row->progress.state == TSEED_RUNNING;
 
+    const int code = row->progress.reason_code;
+
     metrics->tasks[row->type][is_running]++;
+    metrics->reasons[code < TSEED_REASONS ? code : TSEED_REASON_NONE]++;
     metrics->remaining += row->tiles_total - tseed_progress_processed(&row->progress);
     metrics->rate += is_running ? (double)row->progress.rate / 1000 : 0;
 }

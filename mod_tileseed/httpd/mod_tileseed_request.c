@@ -61,8 +61,8 @@ void tseed_rest_add_reason(const tseed_rest_t *rest, tseed_progress_t *progress)
 {
     if ((progress->state == TSEED_PENDING || progress->state == TSEED_RUNNING) &&
         tseed_board_is_standby(rest->board) && !*tseed_board_host_get(rest->board).active) {
-        apr_cpystrn(progress->reason, "waits for a host: none works on this cache just now",
-                    sizeof(progress->reason));
+        tseed_progress_tell(progress, TSEED_REASON_HOST,
+                            "waits for a host: none works on this cache just now");
     }
 }
 

@@ -59,9 +59,9 @@ function alerts({seeder, tasks, quota, upstreams}, ended) {
     found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
       '. Raise the quota to prevent it.'], '#/quota']);
   }
-  for (const {id, layer, state, reason, tilesFailed} of [...tasks, ...ended]) {
+  for (const {id, layer, state, reason, reasonCode, tilesFailed} of [...tasks, ...ended]) {
     if (ended.some(({retryOf}) => retryOf === id)) continue;
-    const waits = state === 'RUNNING' ? reason : /^waits for another/.test(reason);
+    const waits = state === 'RUNNING' ? reason : reasonCode === 'CONFIGURATION';
     if (state === 'ABORTED' || tilesFailed > 0 || waits) {
       found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
         (state === 'ABORTED' ? ' was aborted' : waits ? ''

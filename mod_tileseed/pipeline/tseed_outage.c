@@ -54,10 +54,11 @@ static void write_reason(tseed_run_t *run, const char *name, const tseed_outlook
 
     tseed_text_second(time, since);
     write_next(next, sizeof(next), outlook->next - now);
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "waiting for upstream %s: %s since %s, %s",
-                   tseed_text_fit(upstream, sizeof(upstream), name),
-                   tseed_text_fit(cause, sizeof(cause), outlook->cause), time, next);
+    tseed_progress_say(&run->progress,
+                       outlook->quiet_until > now ? TSEED_REASON_QUIET : TSEED_REASON_AWAY,
+                       "waiting for upstream %s: %s since %s, %s",
+                       tseed_text_fit(upstream, sizeof(upstream), name),
+                       tseed_text_fit(cause, sizeof(cause), outlook->cause), time, next);
 }
 
 static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, const char *cause)
@@ -65,9 +66,9 @@ static void give_up(tseed_outage_t *outage, tseed_run_t *run, const char *name, 
     char upstream[PART_SIZE];
 
     run->progress.state = TSEED_ABORTED;
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "the upstream %s was away for longer than TileSeedGiveUp allows: %s",
-                   tseed_text_fit(upstream, sizeof(upstream), name), cause);
+    tseed_progress_say(&run->progress, TSEED_REASON_GIVEN_UP,
+                       "the upstream %s was away for longer than TileSeedGiveUp allows: %s",
+                       tseed_text_fit(upstream, sizeof(upstream), name), cause);
     tseed_stages_drain(outage->stages, run);
 }
 
@@ -117,9 +118,9 @@ static void note_silence(tseed_outage_t *outage, tseed_run_t *run, const char *n
 
     run->is_silent = 1;
     tseed_text_second(time, tseed_clock_wall(0) - (now - outlook->silent));
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "waiting for upstream %s: no answer since %s",
-                   tseed_text_fit(upstream, sizeof(upstream), name), time);
+    tseed_progress_say(&run->progress, TSEED_REASON_SILENT,
+                       "waiting for upstream %s: no answer since %s",
+                       tseed_text_fit(upstream, sizeof(upstream), name), time);
     tseed_display_run(outage->display, run);
     run->dirty = was_dirty;
 }

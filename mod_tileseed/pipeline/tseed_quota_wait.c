@@ -139,7 +139,10 @@ void tseed_quota_wait_say(tseed_quota_wait_t *wait, const tseed_account_t *accou
                       run->task->layer, reason);
         }
         if (strcmp(run->progress.reason, reason) != 0) {
-            tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
+            tseed_progress_tell(&run->progress,
+                                run->short_of == run->booked->chain.root ? TSEED_REASON_FREE_SPACE
+                                                                         : TSEED_REASON_QUOTA,
+                                reason);
             tseed_display_run(wait->display, run);
         }
     }
@@ -188,8 +191,8 @@ static void enlarge(tseed_amount_t *amount, tseed_amount_t other)
 static void say_unmeasured(const tseed_quota_wait_t *wait, tseed_run_t *run)
 {
     if (!run->is_background) {
-        tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                       "paused: the free space of the layer's store is not known yet");
+        tseed_progress_tell(&run->progress, TSEED_REASON_FREE_SPACE,
+                            "paused: the free space of the layer's store is not known yet");
         tseed_display_run(wait->display, run);
     }
 }

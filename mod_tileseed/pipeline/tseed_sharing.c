@@ -148,14 +148,14 @@ static int is_to_wait(const tseed_run_t *run, const tseed_run_t *behind, apr_tim
 
 static void say(const tseed_sharing_t *sharing, tseed_run_t *run, const tseed_run_t *behind)
 {
-    char reason[sizeof(run->progress.reason)];
+    const tseed_progress_t before = run->progress;
 
-    tseed_text_say(reason, sizeof(reason),
-                   "task %" APR_INT64_T_FMT
-                   " needs the same pictures and catches up: then each is fetched once for both",
-                   behind->task->id);
-    if (strcmp(reason, run->progress.reason) != 0) {
-        apr_cpystrn(run->progress.reason, reason, sizeof(run->progress.reason));
+    tseed_progress_say(
+        &run->progress, TSEED_REASON_TASK,
+        "task %" APR_INT64_T_FMT
+        " needs the same pictures and catches up: then each is fetched once for both",
+        behind->task->id);
+    if (strcmp(before.reason, run->progress.reason) != 0) {
         tseed_display_run(sharing->display, run);
     }
 }

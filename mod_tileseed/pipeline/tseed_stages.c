@@ -202,11 +202,12 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
         run->pause_until = now + tseed_retry_back_off(run->pauses);
     }
     if (job->rv == ELOOP) {
-        tseed_text_say(run->progress.reason, sizeof(run->progress.reason), "paused: %s", why);
+        tseed_progress_say(&run->progress, TSEED_REASON_STORE, "paused: %s", why);
     } else {
-        tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                       "paused: the store of layer %s can't be used: %s; the error log says where",
-                       tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
+        tseed_progress_say(
+            &run->progress, TSEED_REASON_STORE,
+            "paused: the store of layer %s can't be used: %s; the error log says where",
+            tseed_text_fit(layer, sizeof(layer), run->task->layer), why);
     }
     tseed_display_run(stages->uses.display, run);
 }

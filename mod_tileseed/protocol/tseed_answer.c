@@ -142,6 +142,12 @@ static void add_derived(tseed_json_t *json, const tseed_task_t *task)
                       last < task->zoom_stop ? last : task->zoom_stop);
 }
 
+void tseed_answer_reason(tseed_json_t *json, const tseed_progress_t *progress)
+{
+    tseed_json_words(json, "reason", progress->reason);
+    tseed_json_words(json, "reasonCode", tseed_reason_name(progress->reason_code));
+}
+
 static void add_request(tseed_json_t *json, const tseed_task_t *task)
 {
     tseed_json_words(json, "layer", task->layer);
@@ -215,7 +221,7 @@ static void add_task(tseed_json_t *json, const tseed_task_t *task, const tseed_p
     tseed_json_number(json, "id", task->id);
     add_request(json, task);
     tseed_json_words(json, "state", tseed_task_state_name(progress->state));
-    tseed_json_words(json, "reason", progress->reason);
+    tseed_answer_reason(json, progress);
     add_counts(json, task, progress);
     tseed_answer_rate(json, task->tiles_total, progress);
     tseed_json_words(json, "requestedBy", task->requested_by);

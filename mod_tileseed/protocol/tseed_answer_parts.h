@@ -10,4 +10,7 @@
 /* Adds tilesPerSecond and secondsRemaining of a task of `total` tiles; null where not known. */
 void tseed_answer_rate(tseed_json_t *json, int64_t total, const tseed_progress_t *progress);
 
+/* Adds the reason of a task and its code; null where there is none. */
+void tseed_answer_reason(tseed_json_t *json, const tseed_progress_t *progress);
+
 #endif

@@ -146,6 +146,16 @@ static void write_waiting(text_t *text, const metrics_t *metrics)
     }
 }
 
+static void write_reasons(text_t *text, const metrics_t *metrics)
+{
+    for (int code = 0; metrics->has_tasks && code < TSEED_REASONS; code++) {
+        if (tseed_reason_is_wait(code)) {
+            tseed_exposition_number(text, LABELS("code", tseed_reason_name(code)),
+                                    metrics->reasons[code]);
+        }
+    }
+}
+
 static void write_remaining(text_t *text, const metrics_t *metrics)
 {
     if (metrics->has_tasks) {
@@ -432,6 +442,8 @@ static const struct {
       "Unfinished tasks that this location sees."}, write_tasks},
     {{"tileseed_tasks_waiting", GAUGE, "",
       "Tasks that stand still."}, write_waiting},
+    {{"tileseed_tasks_reason", GAUGE, "",
+      "Unfinished tasks of this location that wait, by reasonCode."}, write_reasons},
     {{"tileseed_tasks_finished", COUNTER, "",
       "Tasks that have ended."}, write_ended},
     {{"tileseed_tiles_remaining", GAUGE, "",

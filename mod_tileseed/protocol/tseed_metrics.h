@@ -171,6 +171,7 @@ typedef struct {
     uint64_t starts;
     int has_tasks;                        /* 0: the board can't be read just now */
     int64_t tasks[TSEED_TRUNCATE + 1][2]; /* by type, pending and running */
+    int64_t reasons[TSEED_REASONS];       /* by the code of their reason */
     int64_t remaining;                    /* tiles */
     double rate;                          /* tiles a second */
     int has_readings;

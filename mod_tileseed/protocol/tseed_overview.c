@@ -53,7 +53,7 @@ static void add_task(tseed_json_t *json, const tseed_overview_task_t *task)
     tseed_json_words(json, "layer", task->layer);
     tseed_json_words(json, "type", tseed_task_type_name(task->type));
     tseed_json_words(json, "state", tseed_task_state_name(progress->state));
-    tseed_json_words(json, "reason", progress->reason);
+    tseed_answer_reason(json, progress);
     tseed_json_number(json, "tilesTotal", task->tiles_total);
     tseed_json_number(json, "tilesProcessed", tseed_progress_processed(progress));
     tseed_json_number(json, "tilesFailed", progress->failed);

@@ -3,7 +3,11 @@
 /* A task's words, and the window of its finished positions. */
 #include "protocol/tseed_task.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/tseed_text.h"
 
 #define WORDS (TSEED_WINDOW / 64)
 
@@ -44,6 +48,73 @@ const char *tseed_size_reason(int reason)
 
     return reason >= 0 && reason < (int)(sizeof(sentences) / sizeof(*sentences)) ? sentences[reason]
                                                                                  : "";
+}
+
+static const char *const reasons[TSEED_REASONS] = {
+    [TSEED_REASON_NONE] = "",
+    [TSEED_REASON_THREAD] = "THREAD",
+    [TSEED_REASON_TASK] = "TASK",
+    [TSEED_REASON_HOST] = "HOST",
+    [TSEED_REASON_CONFIGURATION] = "CONFIGURATION",
+    [TSEED_REASON_BOOKS] = "BOOKS",
+    [TSEED_REASON_AWAY] = "AWAY",
+    [TSEED_REASON_QUIET] = "QUIET",
+    [TSEED_REASON_SILENT] = "SILENT",
+    [TSEED_REASON_REFUSES] = "REFUSES",
+    [TSEED_REASON_STORE] = "STORE",
+    [TSEED_REASON_DATABASE] = "DATABASE",
+    [TSEED_REASON_QUOTA] = "QUOTA",
+    [TSEED_REASON_FREE_SPACE] = "FREE_SPACE",
+    [TSEED_REASON_SYNC] = "SYNC",
+    [TSEED_REASON_LACKS] = "LACKS",
+    [TSEED_REASON_FAILURES] = "FAILURES",
+    [TSEED_REASON_NOTHING_MADE] = "NOTHING_MADE",
+    [TSEED_REASON_FAILURE_LIMIT] = "FAILURE_LIMIT",
+    [TSEED_REASON_GIVEN_UP] = "GIVEN_UP",
+    [TSEED_REASON_REFUSED] = "REFUSED",
+    [TSEED_REASON_EXPIRED] = "EXPIRED",
+    [TSEED_REASON_UNSAFE] = "UNSAFE",
+    [TSEED_REASON_TERMINATED] = "TERMINATED",
+    [TSEED_REASON_CHANGED] = "CHANGED",
+    [TSEED_REASON_LOST] = "LOST",
+    [TSEED_REASON_CRASHED] = "CRASHED",
+};
+
+const char *tseed_reason_name(int code)
+{
+    return code >= 0 && code < TSEED_REASONS ? reasons[code] : "";
+}
+
+tseed_reason_t tseed_reason_of(const char *name)
+{
+    int code = TSEED_REASONS - 1;
+
+    while (code > TSEED_REASON_NONE && strcmp(reasons[code], name) != 0) {
+        code--;
+    }
+    return (tseed_reason_t)code;
+}
+
+int tseed_reason_is_wait(int code)
+{
+    return code > TSEED_REASON_NONE && code < TSEED_REASON_LACKS;
+}
+
+void tseed_progress_tell(tseed_progress_t *progress, tseed_reason_t code, const char *reason)
+{
+    progress->reason_code = (uint8_t)(*reason ? code : TSEED_REASON_NONE);
+    tseed_text_fit(progress->reason, sizeof(progress->reason), reason);
+}
+
+void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const char *format, ...)
+{
+    char reason[2 * TSEED_REASON_SIZE]; /* enough to be seen as cut */
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof(reason), format, arguments);
+    va_end(arguments);
+    tseed_progress_tell(progress, code, reason);
 }
 
 int64_t tseed_progress_processed(const tseed_progress_t *progress)

@@ -62,6 +62,40 @@ typedef enum {
     TSEED_SIZE_CRASHED    /* the task has crashed a seeder */
 } tseed_size_reason_t;
 
+/* What the reason of a task says, for programs: they never read the sentence. Names are the wire's
+ * and the database's. A running task of which nothing is to be said has none, and each other one
+ * waits: tseed_reason_is_wait. */
+typedef enum {
+    TSEED_REASON_NONE,
+    TSEED_REASON_THREAD,        /* waits for a thread of TileSeedThreads */
+    TSEED_REASON_TASK,          /* for another task */
+    TSEED_REASON_HOST,          /* for a host that works */
+    TSEED_REASON_CONFIGURATION, /* does not fit this host's configuration, and waits for another */
+    TSEED_REASON_BOOKS,         /* the books are being read */
+    TSEED_REASON_AWAY,          /* its upstream is away, */
+    TSEED_REASON_QUIET,         /* has asked for a pause, */
+    TSEED_REASON_SILENT,        /* does not answer, */
+    TSEED_REASON_REFUSES,       /* refuses or fails all that the layer asks for */
+    TSEED_REASON_STORE,         /* its store can't be used */
+    TSEED_REASON_DATABASE,      /* the state database can't be written */
+    TSEED_REASON_QUOTA,         /* the disk quota is reached */
+    TSEED_REASON_FREE_SPACE,    /* TileSeedMinFree keeps the rest, or it is not known */
+    TSEED_REASON_SYNC,          /* all is made, and the file system can't be synced */
+    TSEED_REASON_LACKS,         /* it goes on; its upstream's capabilities lack something */
+    TSEED_REASON_FAILURES,      /* ended: metatiles failed, */
+    TSEED_REASON_NOTHING_MADE,  /* all of them, */
+    TSEED_REASON_FAILURE_LIMIT, /* too many of them */
+    TSEED_REASON_GIVEN_UP,      /* its upstream was away for too long */
+    TSEED_REASON_REFUSED,       /* its upstream refuses or does not have what it wants */
+    TSEED_REASON_EXPIRED,       /* the disk quota has removed some of its tiles */
+    TSEED_REASON_UNSAFE,        /* the file system has lost some of them */
+    TSEED_REASON_TERMINATED,    /* by a client */
+    TSEED_REASON_CHANGED,       /* the configuration it was accepted with is gone */
+    TSEED_REASON_LOST,          /* its list of metatiles is */
+    TSEED_REASON_CRASHED,       /* it has crashed the seeder too often */
+    TSEED_REASONS
+} tseed_reason_t;
+
 /* A position is begun only if it is less than this above the lowest unfinished position. */
 #define TSEED_WINDOW      4096
 #define TSEED_REASON_SIZE 240
@@ -74,7 +108,7 @@ typedef struct {
     uint8_t request_width,
         request_height;  /* tiles of the latest request; 0: none. Never saved, … */
     uint8_t request_why; /* … and tseed_size_reason_t, which may be nonsense on the board */
-    uint8_t reserved;
+    uint8_t reason_code; /* tseed_reason_t, which may be nonsense on the board */
     int64_t made, skipped, removed, failed; /* tiles */
     int64_t pruned;                         /* tiles taken to be of the colour above them */
     int64_t spared;                         /* pruned metatiles that were not asked for */
@@ -136,6 +170,21 @@ const char *tseed_task_state_name(tseed_task_state_t state);
 /* Why requests are as large as they are, in a sentence; "": nobody chooses, or it is no reason.
  * Static text. */
 const char *tseed_size_reason(int reason);
+
+/* Sets the reason of a task and its code; "": there is none any more. Nothing else writes either of
+ * them. */
+void tseed_progress_tell(tseed_progress_t *progress, tseed_reason_t code, const char *reason);
+/* The same of a format. */
+void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "AWAY" and so on, "" for none and for a number that is no code; static text. And the code of a
+ * name: TSEED_REASON_NONE if there is none such. */
+const char *tseed_reason_name(int code);
+tseed_reason_t tseed_reason_of(const char *name);
+
+/* Whether a task with that reason stands still until something changes. */
+int tseed_reason_is_wait(int code);
 
 /* made + skipped + removed + failed + pruned. */
 int64_t tseed_progress_processed(const tseed_progress_t *progress);

@@ -294,10 +294,10 @@ static void settle_losses(tseed_checkpoint_t *checkpoint)
         if (run->phase == TSEED_RUN_GOING && run->task->failure_limit >= 0 &&
             run->progress.failures > run->task->failure_limit) {
             run->progress.state = TSEED_ABORTED;
-            tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                           "more than %" APR_INT64_T_FMT " metatile%s failed, the last one: %s",
-                           run->task->failure_limit, run->task->failure_limit == 1 ? "" : "s",
-                           loss->cause);
+            tseed_progress_say(&run->progress, TSEED_REASON_FAILURE_LIMIT,
+                               "more than %" APR_INT64_T_FMT " metatile%s failed, the last one: %s",
+                               run->task->failure_limit, run->task->failure_limit == 1 ? "" : "s",
+                               loss->cause);
             tseed_stages_drain(checkpoint->uses.stages, run);
         }
         tseed_display_run(checkpoint->uses.display, run);

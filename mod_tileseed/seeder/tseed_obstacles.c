@@ -26,7 +26,6 @@ apr_status_t tseed_obstacles_look(tseed_obstacles_t *obstacles)
     return rv;
 }
 
-/* The page and tileseedctl check know a task that waits by the first words of its obstacle. */
 void tseed_obstacles_add(tseed_obstacles_t *obstacles, tseed_entry_t *entry, const char *problem)
 {
     const tseed_context_t *context = obstacles->context;
@@ -60,9 +59,9 @@ static apr_status_t record(const tseed_obstacles_t *obstacles, const tseed_entry
     if (!tseed_board_read(board, (unsigned)entry->slot, &row)) {
         return APR_SUCCESS;
     }
-    tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), entry->obstacle);
+    tseed_progress_tell(&row.progress, TSEED_REASON_CONFIGURATION, entry->obstacle);
     tseed_board_slot_update(board, entry->slot, &row.progress);
-    return tseed_state_task_reason(obstacles->session->state, entry->id, row.progress.reason);
+    return tseed_state_task_reason(obstacles->session->state, entry->id, &row.progress);
 }
 
 static apr_status_t record_all(const tseed_obstacles_t *obstacles, const tseed_entry_t *entries)

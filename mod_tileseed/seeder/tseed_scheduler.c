@@ -40,11 +40,16 @@ static int list_is_whole(const tseed_run_t *run)
     return tiles == run->task->tiles_total;
 }
 
-static void run_abort(tseed_run_t *run, const char *reason)
+static void run_abort(tseed_run_t *run, tseed_reason_t code, const char *reason)
 {
     run->phase = TSEED_RUN_ENDING;
     run->progress.state = TSEED_ABORTED;
-    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason), reason);
+    tseed_progress_tell(&run->progress, code, reason);
+}
+
+static int is_dangerous(const tseed_scheduler_t *scheduler, const tseed_task_t *task)
+{
+    return tseed_board_crashes_of(scheduler->uses.context->board, task->id) >= CRASHES_OF_TASK;
 }
 
 /* Sets run->gone to what has changed since the task was accepted, or to NULL; then finds or enters
@@ -53,7 +58,7 @@ static apr_status_t run_resolve(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
     run->gone =
         tseed_task_tileset(&run->tileset, run->task, scheduler->uses.context->catalog, run->pool);
-    if (tseed_board_crashes_of(scheduler->uses.context->board, run->task->id) >= CRASHES_OF_TASK) {
+    if (is_dangerous(scheduler, run->task)) {
         run->gone = "the seeder crashed three times at work on this task";
     }
     return run->gone ? APR_SUCCESS
@@ -66,7 +71,9 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     const tseed_task_t *task = run->task;
 
     if (run->gone) {
-        run_abort(run, run->gone);
+        run_abort(run,
+                  is_dangerous(scheduler, run->task) ? TSEED_REASON_CRASHED : TSEED_REASON_CHANGED,
+                  run->gone);
         return;
     }
     tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
@@ -82,10 +89,11 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
                                      &shape, &task->derived);
     }
     if (run->list && !list_is_whole(run)) {
-        run_abort(run, apr_psprintf(run->pool,
-                                    "its list of metatiles was damaged with the state database; "
-                                    "retry task %" APR_INT64_T_FMT " again",
-                                    task->retry_of));
+        run_abort(run, TSEED_REASON_LOST,
+                  apr_psprintf(run->pool,
+                               "its list of metatiles was damaged with the state database; "
+                               "retry task %" APR_INT64_T_FMT " again",
+                               task->retry_of));
     }
     run->removed_before = run->progress.removed;
     tseed_traces_forget(scheduler->uses.context->board, task->id, &run->progress);
@@ -179,8 +187,9 @@ static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tsee
                                          holder->task->id);
 
     run->is_behind = 1;
-    apr_snprintf(run->progress.reason, sizeof(run->progress.reason),
-                 "waits for the metatile that %s is at, which is paused or waits itself", who);
+    tseed_progress_say(&run->progress, TSEED_REASON_TASK,
+                       "waits for the metatile that %s is at, which is paused or waits itself",
+                       who);
     tseed_display_run(scheduler->uses.display, run);
     run->dirty = was_dirty;
 }
@@ -209,24 +218,24 @@ static void show_behind(tseed_scheduler_t *scheduler)
 
 /* Shows why a PENDING task is not begun although a thread is free. */
 static void show_waiting(tseed_scheduler_t *scheduler, const tseed_entry_t *entry,
-                         const char *reason)
+                         tseed_reason_t code, const char *reason)
 {
     tseed_row_t row;
 
     if (tseed_board_read(scheduler->uses.context->board, (unsigned)entry->slot, &row) &&
         strcmp(row.progress.reason, reason) != 0) {
-        tseed_text_fit(row.progress.reason, sizeof(row.progress.reason), reason);
+        tseed_progress_tell(&row.progress, code, reason);
         tseed_board_slot_update(scheduler->uses.context->board, entry->slot, &row.progress);
     }
 }
 
 /* Shows why no PENDING task is begun; "": there is no reason any more. */
-static void show_all_waiting(tseed_scheduler_t *scheduler, const char *reason)
+static void show_all_waiting(tseed_scheduler_t *scheduler, tseed_reason_t code, const char *reason)
 {
     for (const tseed_entry_t *entry = tseed_tasks_first(scheduler->uses.tasks); entry;
          entry = entry->next) {
         if (!entry->run && !entry->terminated) {
-            show_waiting(scheduler, entry, reason);
+            show_waiting(scheduler, entry, code, reason);
         }
     }
 }
@@ -235,6 +244,7 @@ static void tick(void *module, apr_time_t now)
 {
     tseed_scheduler_t *scheduler = module;
     tseed_task_queue_t queue;
+    tseed_reason_t code;
 
     (void)now;
     show_behind(scheduler);
@@ -242,11 +252,12 @@ static void tick(void *module, apr_time_t now)
         return;
     }
     if (scheduler->uses.session->trouble) {
-        show_all_waiting(scheduler, scheduler->uses.session->trouble);
+        show_all_waiting(scheduler, TSEED_REASON_DATABASE, scheduler->uses.session->trouble);
         return;
     }
     if (scheduler->uses.cache->is_loading) {
-        show_all_waiting(scheduler, tseed_page_loader_reason(scheduler->uses.page_loader));
+        show_all_waiting(scheduler, TSEED_REASON_BOOKS,
+                         tseed_page_loader_reason(scheduler->uses.page_loader));
         return;
     }
     queue = tseed_task_queue_of(scheduler->uses.runs, scheduler->uses.context->settings->threads,
@@ -254,7 +265,9 @@ static void tick(void *module, apr_time_t now)
     for (const tseed_entry_t *entry = tseed_tasks_first(scheduler->uses.tasks); entry;
          entry = entry->next) {
         if (!entry->run && !entry->terminated) {
-            show_waiting(scheduler, entry, tseed_task_queue_reason(&queue, entry));
+            const char *reason = tseed_task_queue_reason(&queue, entry, &code);
+
+            show_waiting(scheduler, entry, code, reason);
         }
         tseed_task_queue_pass(&queue, entry);
     }
@@ -287,7 +300,7 @@ static void show_trouble(tseed_scheduler_t *scheduler)
     const char *trouble = scheduler->uses.session->trouble;
 
     if (trouble != scheduler->shown_trouble) {
-        show_all_waiting(scheduler, trouble ? trouble : "");
+        show_all_waiting(scheduler, TSEED_REASON_DATABASE, trouble ? trouble : "");
         scheduler->shown_trouble = trouble;
     }
 }

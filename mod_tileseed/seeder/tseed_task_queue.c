@@ -84,11 +84,13 @@ static const char *say_truncate(const tseed_task_queue_t *queue, int64_t id)
                         "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", id);
 }
 
-const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry)
+const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry,
+                                    tseed_reason_t *code)
 {
     const tseed_entry_t *truncate = truncate_before(queue, entry);
     const tseed_run_t *paused = paused_like(queue, entry);
 
+    *code = entry->obstacle ? TSEED_REASON_CONFIGURATION : TSEED_REASON_TASK;
     if (entry->obstacle) {
         return entry->obstacle;
     }
@@ -101,6 +103,7 @@ const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed
                             " of the same layer, which is paused or waits itself",
                             paused->task->id);
     }
+    *code = TSEED_REASON_THREAD;
     return queue->vacant > 0
                ? ""
                : apr_psprintf(queue->scratch,

@@ -34,8 +34,9 @@ int tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries, tse
 /* Notes a task that stands before others. To be called for each entry, in order. */
 void tseed_task_queue_pass(tseed_task_queue_t *queue, const tseed_entry_t *entry);
 
-/* Says why a PENDING task waits, in scratch; "": it need not. The entries before it have been
- * passed. */
-const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry);
+/* Says why a PENDING task waits, in scratch, and sets `code` to the reason's; "": it need not. The
+ * entries before it have been passed. */
+const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry,
+                                    tseed_reason_t *code);
 
 #endif

@@ -179,7 +179,7 @@ static int slot_recover(tseed_tasks_t *tasks, const tseed_task_record_t *record,
         progress = row.progress;
     }
     progress.state = TSEED_PENDING;
-    progress.reason[0] = '\0'; /* what it waited for is to be found out anew */
+    tseed_progress_tell(&progress, TSEED_REASON_NONE, ""); /* to be found out anew */
     apr_hash_set(left, &task->id, sizeof(task->id), NULL);
     if (is_ours) {
         tseed_board_slot_update(tasks->uses.context->board, (int)*old, &progress);

@@ -20,7 +20,7 @@
 #define WINDOW_WORDS   (TSEED_WINDOW / 64)
 #define WINDOW_DIGITS  (WINDOW_WORDS * DIGITS_OF_WORD)
 #define COUNTERS       18
-#define MORE_MOST      4
+#define MORE_MOST      5
 
 /* ---- bounds ---- */
 
@@ -197,6 +197,7 @@ void tseed_record_progress_load(tseed_progress_t *progress, tseed_rows_t *rows)
         progress->state = TSEED_ABORTED; /* somebody else has changed the row */
     }
     apr_cpystrn(progress->reason, tseed_rows_text(rows), sizeof(progress->reason));
+    progress->reason_code = (uint8_t)tseed_reason_of(tseed_rows_text(rows));
     progress->finished = tseed_rows_int64(rows);
     progress->made = tseed_rows_int64(rows);
     progress->skipped = tseed_rows_int64(rows);

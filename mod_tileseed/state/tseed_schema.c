@@ -313,10 +313,16 @@ static const char *const version_17[] = {
     NULL,
 };
 
+/* The sentence beside it is for people. */
+static const char *const version_18[] = {
+    "ALTER TABLE task ADD COLUMN reason_code TEXT NOT NULL DEFAULT ''",
+    NULL,
+};
+
 static const char *const *const migrations[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,
     version_7,  version_8,  version_9,  version_10, version_11, version_12,
-    version_13, version_14, version_15, version_16, version_17};
+    version_13, version_14, version_15, version_16, version_17, version_18};
 
 #define NEWEST ((int)(sizeof(migrations) / sizeof(migrations[0])))
 

@@ -207,8 +207,9 @@ apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
 apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
                                          const tseed_progress_t *progress, int *won);
 
-/* Writes the reason of a task alone, if the task is unfinished. */
-apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id, const char *reason);
+/* Writes the reason of a task and its code alone, if the task is unfinished. */
+apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id,
+                                     const tseed_progress_t *progress);
 
 /* Says that a terminated task writes no more: saves its final counters and confirms the
  * termination. */

@@ -216,7 +216,7 @@ void tseed_state_rollback(tseed_state_t *state)
 typedef struct {
     tseed_sql_t sql;
     const tseed_progress_t *progress; /* NULL: the statement has no counters */
-    const void *args[4];
+    const void *args[5];
     int count;
     int rows;
 } update_t;
@@ -241,7 +241,7 @@ static apr_status_t finish(tseed_state_t *state, void *baton)
 
     if (rv == APR_SUCCESS && call->rows == 0) {
         rv = tseed_work_number(state, &ended, TSEED_SQL_TASK_ENDING,
-                               (const void *[]){call->args[3], call->args[0], call->args[2]});
+                               (const void *[]){call->args[4], call->args[0], call->args[3]});
         call->rows = (int)ended;
     }
     return rv;
@@ -262,8 +262,9 @@ apr_status_t tseed_state_task_finish(tseed_state_t *state, int64_t id,
     int ending = progress->state;
     update_t call = {.sql = TSEED_SQL_TASK_FINISH,
                      .progress = progress,
-                     .args = {&ending, progress->reason, &progress->finished, &id},
-                     .count = 4};
+                     .args = {&ending, progress->reason, tseed_reason_name(progress->reason_code),
+                              &progress->finished, &id},
+                     .count = 5};
     apr_status_t rv = tseed_work_write(state, finish, &call);
 
     *won = rv == APR_SUCCESS && call.rows > 0;
@@ -275,8 +276,8 @@ apr_status_t tseed_state_task_checkpoint(tseed_state_t *state, int64_t id,
 {
     update_t call = {.sql = TSEED_SQL_TASK_CHECKPOINT,
                      .progress = progress,
-                     .args = {progress->reason, &id},
-                     .count = 2};
+                     .args = {progress->reason, tseed_reason_name(progress->reason_code), &id},
+                     .count = 3};
     apr_status_t rv = tseed_work_write(state, update, &call);
 
     *won = rv == APR_SUCCESS && call.rows > 0;
@@ -290,9 +291,10 @@ static apr_status_t set_reason(tseed_state_t *state, void *args)
     return tseed_database_change(&state->db, NULL, TSEED_SQL_TASK_REASON, args);
 }
 
-apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id, const char *reason)
+apr_status_t tseed_state_task_reason(tseed_state_t *state, int64_t id,
+                                     const tseed_progress_t *progress)
 {
-    const void *args[] = {reason, &id};
+    const void *args[] = {progress->reason, tseed_reason_name(progress->reason_code), &id};
 
     return tseed_work_write(state, set_reason, args);
 }

@@ -67,9 +67,10 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
         " WHEN created > %lld THEN created ELSE %lld END"
         " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_FINISH] = "UPDATE task SET " SET_COUNTERS ", state = %d, reason = %s,"
-                              " finished = %lld WHERE id = %lld AND " UNFINISHED,
-    [TSEED_SQL_TASK_REASON] = "UPDATE task SET reason = %s WHERE id = %lld AND " UNFINISHED,
-    [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s"
+                              " reason_code = %s, finished = %lld WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_REASON] =
+        "UPDATE task SET reason = %s, reason_code = %s WHERE id = %lld AND " UNFINISHED,
+    [TSEED_SQL_TASK_CHECKPOINT] = "UPDATE task SET " SET_COUNTERS ", reason = %s, reason_code = %s"
                                   " WHERE id = %lld AND " UNFINISHED,
     [TSEED_SQL_TASK_COUNT_LAST] =
         "UPDATE task SET " SET_COUNTERS " WHERE id = %lld AND kill_pending = 1",

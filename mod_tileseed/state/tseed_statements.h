@@ -16,7 +16,7 @@
 #define TSEED_COUNTER_COLUMNS                                                                      \
     "made, skipped, removed, failed, bytes, requests, failures, started, away_since, low, passed," \
     " unchanged, pruned, looked, wrong, shared, spared, forgotten"
-#define TSEED_PROGRESS_COLUMNS "state, reason, finished, " TSEED_COUNTER_COLUMNS
+#define TSEED_PROGRESS_COLUMNS "state, reason, reason_code, finished, " TSEED_COUNTER_COLUMNS
 
 #define TSEED_SUM_COLUMNS                                                                          \
     "pages, names, files, bytes, allocated,"                                                       \
@@ -27,14 +27,15 @@
 /* Terminates tasks of a state that are chosen by `which`, and gives the columns that name them. */
 #define TSEED_TERMINATE(which)                                                                     \
     "UPDATE task SET state = -1, finished = CASE WHEN started > %lld THEN started"                 \
-    " WHEN created > %lld THEN created ELSE %lld END, reason = %s, kill_pending = 1"               \
+    " WHEN created > %lld THEN created ELSE %lld END, reason = %s,"                                \
+    " reason_code = 'TERMINATED', kill_pending = 1"                                                \
     " WHERE " which " RETURNING id, layer, type"
 
 #define TSEED_MISS_ANSWER                                                                          \
     "UPDATE miss SET outcome = %d, retry_after = %d, upstream = %d, cause = %s, tile = %s"
 
 /* Why a task waited is to be found out anew. */
-#define TSEED_RECOVER(which) "UPDATE task SET state = 0, reason = '' WHERE " which
+#define TSEED_RECOVER(which) "UPDATE task SET state = 0, reason = '', reason_code = '' WHERE " which
 #define TSEED_RECOVERED      "state = 1 OR (state = 0 AND reason <> '')"
 
 #define TSEED_PORTION_ONE  "giver = %lld AND epoch = %lld AND number = %lld"

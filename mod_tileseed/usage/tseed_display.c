@@ -52,9 +52,9 @@ void tseed_display_run(const tseed_display_t *display, tseed_run_t *run)
 
     shown.state = TSEED_RUNNING; /* until the database has its end, when it leaves the board */
     if (database && waits_for_state(run)) { /* a reason that can't be recorded */
-        tseed_text_fit(shown.reason, sizeof(shown.reason), database);
+        tseed_progress_tell(&shown, TSEED_REASON_DATABASE, database);
     } else if (sync) {
-        apr_cpystrn(shown.reason, sync, sizeof(shown.reason));
+        tseed_progress_tell(&shown, TSEED_REASON_SYNC, sync);
     }
     run->dirty = 1;
     count(display, run);

@@ -129,13 +129,13 @@ int tseed_run_is_through(const tseed_run_t *run)
 }
 
 /* The cause is unknown only if all losses are of an earlier seeder. */
-static void say_losses(tseed_run_t *run, const char *what, int64_t count)
+static void say_losses(tseed_run_t *run, tseed_reason_t code, const char *what)
 {
+    const int64_t count = run->progress.failures;
     const char *cause = run->loss_cause;
 
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "%s%" APR_INT64_T_FMT " metatile%s failed%s%s", what, count,
-                   count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
+    tseed_progress_say(&run->progress, code, "%s%" APR_INT64_T_FMT " metatile%s failed%s%s", what,
+                       count, count == 1 ? "" : "s", *cause ? ", the last one: " : "", cause);
 }
 
 void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
@@ -155,25 +155,23 @@ void tseed_run_expire(tseed_run_t *runs, const tseed_book_tileset_t *booked,
  * earlier seeder removed. */
 static void say_expired(tseed_run_t *run)
 {
-    char before[TSEED_REASON_SIZE];
+    const tseed_progress_t before = run->progress;
 
-    tseed_text_fit(before, sizeof(before), run->progress.reason);
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "the disk quota removed at least %" APR_INT64_T_FMT
-                   " tile%s of its pages while it ran%s%s",
-                   run->expired, run->expired == 1 ? "" : "s", *before ? "; " : "", before);
+    tseed_progress_say(
+        &run->progress, TSEED_REASON_EXPIRED,
+        "the disk quota removed at least %" APR_INT64_T_FMT " tile%s of its pages while it ran%s%s",
+        run->expired, run->expired == 1 ? "" : "s", *before.reason ? "; " : "", before.reason);
 }
 
 /* Puts the doubt before the reason that the run has already. */
 static void say_doubt(tseed_run_t *run)
 {
-    char before[TSEED_REASON_SIZE];
+    const tseed_progress_t before = run->progress;
 
-    tseed_text_fit(before, sizeof(before), run->progress.reason);
-    tseed_text_say(run->progress.reason, sizeof(run->progress.reason),
-                   "the file system has failed to write, tiles may be missing or damaged: a reseed "
-                   "makes them again%s%s",
-                   *before ? "; " : "", before);
+    tseed_progress_say(&run->progress, TSEED_REASON_UNSAFE,
+                       "the file system has failed to write, tiles may be missing or damaged: a "
+                       "reseed makes them again%s%s",
+                       *before.reason ? "; " : "", before.reason);
 }
 
 void tseed_run_doubt(tseed_run_t *run)
@@ -191,9 +189,9 @@ void tseed_run_conclude(tseed_run_t *run)
     progress->state = TSEED_DONE;
     if (progress->failures > 0 && progress->made + progress->unchanged == 0) {
         progress->state = TSEED_ABORTED;
-        say_losses(run, "nothing was made: ", progress->failures);
+        say_losses(run, TSEED_REASON_NOTHING_MADE, "nothing was made: ");
     } else if (progress->failures > 0) {
-        say_losses(run, "", progress->failures);
+        say_losses(run, TSEED_REASON_FAILURES, "");
     }
     if (run->expired > 0 && progress->state == TSEED_DONE) {
         say_expired(run);
@@ -292,6 +290,5 @@ const tseed_run_t *tseed_run_holder(const tseed_run_t *runs, const tseed_run_t *
 
 void tseed_run_remind(tseed_run_t *run)
 {
-    tseed_text_fit(run->progress.reason, sizeof(run->progress.reason),
-                   run->warning ? run->warning : "");
+    tseed_progress_tell(&run->progress, TSEED_REASON_LACKS, run->warning ? run->warning : "");
 }

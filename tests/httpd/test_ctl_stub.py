@@ -18,7 +18,8 @@ from test_tls import fixture_certificate      # noqa: F401, pylint: disable=unus
 from tileseed_httpd import free_port, wait_until
 
 ACCEPTED = lambda handler: handler.say(200, b'', TileSeed_Task='7')     # noqa: E731
-AT_QUOTA = task(state='RUNNING', reason='disk quota of 20 GiB reached', tilesProcessed=2)
+AT_QUOTA = task(state='RUNNING', reason='disk quota of 20 GiB reached',
+               reasonCode='QUOTA', tilesProcessed=2)
 
 # (code, words, script): one row for each meaning of a code
 CODES = [
@@ -73,7 +74,8 @@ CHECKS = [
     (0, 'OK - 1 running, 0 pending', [task(state='RUNNING')], {'seeder': WELL, 'upstreams': []}),
     (1, 'WARNING - 1 running, 0 pending; task 7: disk quota', [AT_QUOTA], {}),
     (1, 'WARNING - 0 running, 1 pending; task 8: waits for another configuration or another host',
-     [task(8, state='PENDING', reason='waits for another configuration or another host')], {}),
+     [task(8, state='PENDING', reason='waits for another configuration or another host',
+           reasonCode='CONFIGURATION')], {}),
     (1, 'WARNING - 0 running, 0 pending; the upstream x/y is AWAY', [],
      {'seeder': WELL, 'upstreams': [{'upstream': 'x|y', 'state': 'AWAY'}]}),
     (1, 'WARNING - 0 running, 0 pending; the seeder is not at work: STARTING', [],

@@ -202,7 +202,8 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
                                  .request_width = 16,
                                  .request_height = 8,
                                  .request_why = TSEED_SIZE_FAILED,
-                                 .reason = "the upstream is away"};
+                                 .reason = "the upstream is away",
+                                 .reason_code = TSEED_REASON_AWAY};
 
     (void)state;
     assert_string_equal(
@@ -211,7 +212,8 @@ static void test_answer__a_running_task_has_a_rate_and_a_rest(void **state)
         "\"format\":\"image/png\",\"type\":\"reseed\",\"bounds\":[-124,0.1,66,72.5],"
         "\"zoomStart\":1,\"zoomStop\":12,\"derived\":null,\"threadCount\":4,"
         "\"parameters\":{\"STYLES\":\"K\\u00f6ln\"},\"state\":\"RUNNING\","
-        "\"reason\":\"the upstream is away\",\"tilesTotal\":1000,\"tilesProcessed\":250,"
+        "\"reason\":\"the upstream is away\",\"reasonCode\":\"AWAY\","
+        "\"tilesTotal\":1000,\"tilesProcessed\":250,"
         "\"tilesMade\":190,\"tilesSkipped\":48,\"tilesUnchanged\":40,\"tilesRemoved\":0,"
         "\"tilesFailed\":2,\"tilesPruned\":10,\"prunedMetatiles\":6,\"prunedChecked\":5,"
         "\"prunedWrong\":4,\"prunedForgotten\":7,"

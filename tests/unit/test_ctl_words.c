@@ -196,13 +196,16 @@ static void test_progress__leaves_out_what_is_not_known(void **state)
 static void test_progress__says_what_a_task_waits_for(void **state)
 {
     const tseed_node_t *task = document("{\"tilesTotal\":9,\"tilesProcessed\":3,\"tilesPerSecond\":"
-                                        "0.5,\"reason\":\"disk quota of 2 MiB reached\\u0007\"}");
+                                        "0.5,\"reason\":\"full\\u0007\","
+                                        "\"reasonCode\":\"QUOTA\"}");
 
     (void)state;
-    assert_string_equal(tseed_ctl_progress(task, NULL, pool),
-                        "33.3 %  3/9 tiles  disk quota of 2 MiB reached?");
+    assert_string_equal(tseed_ctl_progress(task, NULL, pool), "33.3 %  3/9 tiles  full?");
     assert_true(tseed_ctl_is_at_quota(task));
-    assert_false(tseed_ctl_is_at_quota(document("{\"reason\":\"waits for a thread\"}")));
+    assert_true(tseed_ctl_is_at_quota(document("{\"reasonCode\":\"FREE_SPACE\"}")));
+    assert_false(tseed_ctl_is_at_quota(
+        document("{\"reason\":\"disk quota of 2 MiB reached\",\"reasonCode\":\"THREAD\"}")));
+    assert_false(tseed_ctl_is_at_quota(document("{\"reason\":\"disk quota of 2 MiB reached\"}")));
 }
 
 static void test_progress__ends_with_a_result(void **state)

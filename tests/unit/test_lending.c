@@ -83,11 +83,12 @@ static const char *begins(state_t *all, int threads)
 static const char *reason(state_t *all, int id, int threads)
 {
     tseed_task_queue_t queue = tseed_task_queue_of(&all->runs, threads, pool);
+    tseed_reason_t code;
 
     for (int i = 0; i < id - 1; i++) {
         tseed_task_queue_pass(&queue, &all->entries[i]);
     }
-    return tseed_task_queue_reason(&queue, &all->entries[id - 1]);
+    return tseed_task_queue_reason(&queue, &all->entries[id - 1], &code);
 }
 
 /* ---- lending ---- */

@@ -74,7 +74,8 @@ static void test_overview__of_a_task(void **state)
                                        .failed = 10,
                                        .rate = 2500,
                                        .started = WALL - SECOND,
-                                       .reason = "it says \"no\""};
+                                       .reason = "it says \"no\"",
+                                       .reason_code = TSEED_REASON_SILENT};
     tseed_overview_t overview = empty();
 
     (void)state;
@@ -88,7 +89,8 @@ static void test_overview__of_a_task(void **state)
         tseed_overview_document(&overview, pool),
         "\"tilesPerSecond\":2.5},\"tasksRunning\":1,\"tasksPending\":3,\"tasksComplete\":false,"
         "\"tasks\":[{\"id\":7,\"layer\":\"a<b\",\"type\":\"reseed\",\"state\":\"RUNNING\","
-        "\"reason\":\"it says \\\"no\\\"\",\"tilesTotal\":100,\"tilesProcessed\":40,"
+        "\"reason\":\"it says \\\"no\\\"\",\"reasonCode\":\"SILENT\","
+        "\"tilesTotal\":100,\"tilesProcessed\":40,"
         "\"tilesFailed\":10,\"tilesPerSecond\":2.5,\"secondsRemaining\":24,"
         "\"started\":\"2026-01-02T03:04:04.000Z\"}],"));
 }

@@ -287,6 +287,7 @@ static void test_state__terminates_by_layer_and_state(void **data)
     assert_int_equal(progress.state, TSEED_ABORTED);
     assert_int_equal(progress.finished, 77);
     assert_string_equal(progress.reason, "by alice");
+    assert_int_equal(progress.reason_code, TSEED_REASON_TERMINATED);
 }
 
 /* The clock was set back after the task was accepted (1000), or had begun (2000). */
@@ -318,8 +319,11 @@ static void test_state__a_termination_wins_over_what_the_seeder_does_later(void 
 {
     fixture_t *fixture = *data;
     int64_t id = insert(fixture, fixture->state, "a");
-    tseed_progress_t there,
-        progress = {.state = TSEED_RUNNING, .made = 42, .low = 3, .reason = "upstream away"};
+    tseed_progress_t there, progress = {.state = TSEED_RUNNING,
+                                        .made = 42,
+                                        .low = 3,
+                                        .reason = "upstream away",
+                                        .reason_code = TSEED_REASON_AWAY};
     apr_array_header_t *ids;
     int won;
 
@@ -341,6 +345,7 @@ static void test_state__a_termination_wins_over_what_the_seeder_does_later(void 
     assert_int_equal(there.made, 42);
     assert_int_equal(there.finished, 77);
     assert_string_equal(there.reason, "by alice");
+    assert_int_equal(there.reason_code, TSEED_REASON_TERMINATED);
     assert_int_equal(tseed_state_terminations(fixture->state, &ids, fixture->pool), APR_SUCCESS);
     assert_int_equal(ids->nelts, 0);
 }
@@ -567,7 +572,7 @@ static void test_state__forgets_a_few_hundred_at_a_time(void **data)
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
             " INSERT INTO task SELECT i, 0, 'l', 'g', 'f', '{}', '0 0 1 1', 1, 0, 1, 1, 4, 4,"
             " 0, 2, 0, 10, 1, '', '', '', 1, 2, 0, '', 1, 0, 0, 0, 0, 0, 0, 1, 2, 1,"
-            " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0"
+            " '', 0, 0, 0, '', 0, 0, 0, 0, 0, 0, 0, 0, ''"
             " FROM n");
     assert_int_equal(tseed_state_prune(fixture->state, 100, 0), APR_SUCCESS);
     assert_in_range(number(fixture, "SELECT COUNT(*) FROM task"), 1100, 1900);

@@ -117,6 +117,25 @@ static void test_task__the_window_equals_a_set(void **state)
     check_window(&progress, finished);
 }
 
+/* Programs of operators and the database know the names. */
+static void test_task__reason_codes_have_names(void **state)
+{
+    tseed_progress_t progress = {.state = TSEED_RUNNING};
+
+    (void)state;
+    for (int code = TSEED_REASON_THREAD; code < TSEED_REASONS; code++) {
+        assert_true(*tseed_reason_name(code));
+        assert_int_equal(tseed_reason_of(tseed_reason_name(code)), code);
+    }
+    assert_string_equal(tseed_reason_name(TSEED_REASONS), "");
+    assert_int_equal(tseed_reason_of("of a later version"), TSEED_REASON_NONE);
+    tseed_progress_say(&progress, TSEED_REASON_QUOTA, "%0300d", 7);
+    assert_int_equal(progress.reason_code, TSEED_REASON_QUOTA);
+    assert_int_equal(strlen(progress.reason), TSEED_REASON_SIZE - 1);
+    tseed_progress_tell(&progress, TSEED_REASON_QUOTA, "");
+    assert_int_equal(progress.reason_code, TSEED_REASON_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +145,7 @@ int main(void)
         cmocka_unit_test(test_task__a_full_window_empties_at_once),
         cmocka_unit_test(test_task__positions_outside_the_window_change_nothing),
         cmocka_unit_test(test_task__the_window_equals_a_set),
+        cmocka_unit_test(test_task__reason_codes_have_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,8 @@ static tseed_entry_t *list(tseed_entry_t *entries, int count)
 }
 
 /* Why the last one of a list waits. */
+static tseed_reason_t code_of_last;
+
 static const char *reason_of_last(const tseed_entry_t *entries)
 {
     tseed_task_queue_t queue = tseed_task_queue_of(&runs, THREADS, pool);
@@ -50,7 +52,7 @@ static const char *reason_of_last(const tseed_entry_t *entries)
     for (; entries->next; entries = entries->next) {
         tseed_task_queue_pass(&queue, entries);
     }
-    return tseed_task_queue_reason(&queue, entries);
+    return tseed_task_queue_reason(&queue, entries, &code_of_last);
 }
 
 static void test_task_queue__begins_the_first_ones(void **state)
@@ -96,6 +98,7 @@ static void test_task_queue__passes_over_what_has_an_obstacle(void **state)
     assert_int_equal(tseed_task_queue_find(&queue, list(entries, 3), found), 1);
     assert_int_equal(found[0]->id, 2);
     assert_string_equal(reason_of_last(entries), "waits for another configuration");
+    assert_int_equal(code_of_last, TSEED_REASON_CONFIGURATION);
 }
 
 #define TEST(name) cmocka_unit_test(test_task_queue__##name)
