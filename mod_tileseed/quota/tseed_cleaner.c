@@ -279,36 +279,6 @@ tseed_policy_t tseed_cleaner_policy(const tseed_cleaner_t *cleaner, const tseed_
     return cleaner->global.policy;
 }
 
-/* Time passes for a time of grace that is running. One that is over has a microsecond left: it ends
- * when something is removed. */
-static void pass_time(tseed_cleaner_t *cleaner, tseed_moment_t now)
-{
-    const apr_interval_time_t passed = cleaner->looked ? now.monotonic - cleaner->looked : 0;
-    const apr_time_t until = now.wall + cleaner->left - passed;
-
-    cleaner->looked = now.monotonic;
-    if (cleaner->left > 0) {
-        cleaner->left = passed < cleaner->left ? cleaner->left - passed : 1;
-    }
-    if (until > cleaner->until + A_JUMP || until < cleaner->until - A_JUMP) {
-        cleaner->until = until;
-    }
-}
-
-int tseed_cleaner_due(tseed_cleaner_t *cleaner, tseed_moment_t now)
-{
-    int waits = cleaner->has_begun && now.monotonic - cleaner->last < cleaner->period;
-
-    pass_time(cleaner, now);
-    if (!cleaner->enabled || (!cleaner->is_wanted && (cleaner->period == 0 || waits))) {
-        return 0;
-    }
-    cleaner->is_wanted = 0;
-    cleaner->has_begun = 1;
-    cleaner->last = now.monotonic;
-    return 1;
-}
-
 int64_t tseed_cleaner_workers(const tseed_cleaner_t *cleaner)
 {
     return cleaner->workers;
@@ -355,9 +325,11 @@ static const char *say_removal(tseed_amount_t removal, apr_pool_t *pool)
     return removal.bytes == 0 ? files : apr_pstrcat(pool, bytes, " and ", files, NULL);
 }
 
-static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t removal,
-                             tseed_amount_t used, apr_pool_t *pool)
+static const char *say_grace(const tseed_cleaner_t *cleaner, apr_pool_t *pool)
 {
+    const tseed_amount_t removal = removal_of(cleaner);
+    const tseed_amount_t used = tseed_account_used(cleaner->global.account);
+
     return apr_psprintf(
         pool,
         "the disk quota is on and would remove a large part of the cache: it has %s in "
@@ -368,8 +340,12 @@ static const char *say_grace(const tseed_cleaner_t *cleaner, tseed_amount_t remo
         tseed_text_rfc3339(cleaner->until, pool));
 }
 
-static int is_large(tseed_amount_t removal, tseed_amount_t used)
+/* Whether so much would go that it must not go unannounced. */
+static int is_large(const tseed_cleaner_t *cleaner)
 {
+    const tseed_amount_t removal = removal_of(cleaner);
+    const tseed_amount_t used = tseed_account_used(cleaner->global.account);
+
     return removal.bytes > used.bytes / A_LARGE_PART || removal.files > used.files / A_LARGE_PART;
 }
 
@@ -380,12 +356,57 @@ static void leave(tseed_cleaner_t *cleaner, apr_interval_time_t left, tseed_mome
     cleaner->until = now.wall + left;
 }
 
+/* Whether the accounts say how much would go. They do not before all of the cache is booked, and
+ * before each root is measured that has a floor. */
+static int is_judged(const tseed_cleaner_t *cleaner)
+{
+    for (int i = 0; i < cleaner->roots->nelts; i++) {
+        const entry_t *root = &APR_ARRAY_IDX(cleaner->roots, i, entry_t);
+
+        if (tseed_account_limit(root->account).bytes == TSEED_LIMIT_UNKNOWN) {
+            return 0;
+        }
+    }
+    return cleaner->is_known;
+}
+
+/* Time passes for a time of grace that is running. One that is over has a microsecond left: it ends
+ * when something is removed. It also ends when the removal is not large any more, as after a limit
+ * was raised: the next large removal is announced again. */
+static void pass_time(tseed_cleaner_t *cleaner, tseed_moment_t now)
+{
+    const apr_interval_time_t passed = cleaner->looked ? now.monotonic - cleaner->looked : 0;
+    const apr_time_t until = now.wall + cleaner->left - passed;
+
+    cleaner->looked = now.monotonic;
+    if (cleaner->left > 0) {
+        cleaner->left = passed < cleaner->left ? cleaner->left - passed : 1;
+    }
+    if (until > cleaner->until + A_JUMP || until < cleaner->until - A_JUMP) {
+        cleaner->until = until;
+    }
+    if (is_judged(cleaner) && !is_large(cleaner)) {
+        cleaner->left = 0;
+    }
+}
+
+int tseed_cleaner_due(tseed_cleaner_t *cleaner, tseed_moment_t now)
+{
+    int waits = cleaner->has_begun && now.monotonic - cleaner->last < cleaner->period;
+
+    pass_time(cleaner, now);
+    if (!cleaner->enabled || (!cleaner->is_wanted && (cleaner->period == 0 || waits))) {
+        return 0;
+    }
+    cleaner->is_wanted = 0;
+    cleaner->has_begun = 1;
+    cleaner->last = now.monotonic;
+    return 1;
+}
+
 tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, tseed_moment_t now,
                                 apr_pool_t *pool)
 {
-    tseed_amount_t removal = removal_of(cleaner);
-    tseed_amount_t used = tseed_account_used(cleaner->global.account);
-
     *sentence = NULL;
     if (!cleaner->enabled) {
         return TSEED_CLEAN_NEVER;
@@ -394,10 +415,10 @@ tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence,
         return TSEED_CLEAN_UNKNOWN;
     }
     pass_time(cleaner, now);
-    if (!cleaner->has_removed && is_large(removal, used)) {
+    if (!cleaner->has_removed && is_large(cleaner)) {
         if (cleaner->left == 0 && cleaner->grace > 0) {
             leave(cleaner, cleaner->grace, now);
-            *sentence = say_grace(cleaner, removal, used, pool);
+            *sentence = say_grace(cleaner, pool);
         }
         if (cleaner->left > cleaner->grace) { /* the directive is shorter than it was */
             leave(cleaner, cleaner->grace, now);

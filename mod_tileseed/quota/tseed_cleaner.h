@@ -95,7 +95,8 @@ typedef enum {
 /* Returns whether a removal for the quota may begin. Ask before each removal. The first removal
  * since the quota was switched on waits for TileSeedDiskQuotaGrace if it would take more than a
  * fifth of the usage. When this wait begins, *sentence is an error for the log, in `pool`. At all
- * other calls *sentence is NULL. */
+ * other calls *sentence is NULL. The wait ends, and nothing of it is remembered, when the removal
+ * would take a fifth or less. */
 tseed_clean_t tseed_cleaner_ask(tseed_cleaner_t *cleaner, const char **sentence, tseed_moment_t now,
                                 apr_pool_t *pool);
 

@@ -330,8 +330,11 @@ static void feed(void *module)
         return;
     }
     while (tseed_evict_plan_leaving(evict->plan) <
-               tseed_cleaner_workers(evict->uses.cache->cleaner) &&
-           next_duty(&duty, evict) && may_remove(evict)) {
+           tseed_cleaner_workers(evict->uses.cache->cleaner)) {
+        if (!next_duty(&duty, evict) || !may_remove(evict)) {
+            evict->stuck_since = 0;
+            return;
+        }
         if (begin_removal(evict, &duty)) {
             continue;
         }

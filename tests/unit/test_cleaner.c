@@ -454,6 +454,53 @@ static void test_cleaner__a_raised_limit_ends_the_grace(void **state)
     assert_int_equal(ask(NOW), TSEED_CLEAN_NOW);
 }
 
+/* The administrator has mended the limit in time, so the next mistake is announced as the first. */
+static void test_cleaner__a_grace_that_is_not_needed_any_more_is_forgotten(void **state)
+{
+    const char *sentence;
+
+    (void)state;
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    config.quota.bytes = 1300 * MIB; /* nothing is over it: nobody asks any more */
+    configure();
+    assert_true(due(NOW + MINUTE));
+    assert_int_equal(tseed_cleaner_grace(cleaner), 0);
+    due(NOW + 60 * MINUTE);
+    config.quota.bytes = 1000 * MIB;
+    configure();
+    assert_int_equal(tseed_cleaner_ask(cleaner, &sentence, at(NOW + 70 * MINUTE), pool),
+                     TSEED_CLEAN_LATER);
+    assert_non_null(sentence);
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 85 * MINUTE);
+    restart();
+    assert_int_equal(ask(NOW + 84 * MINUTE), TSEED_CLEAN_NOW); /* the cache is gone */
+}
+
+/* After a restart the accounts are filled little by little. */
+static void test_cleaner__a_grace_goes_on_until_all_is_known_again(void **state)
+{
+    (void)state;
+    settings.min_free = MIB;
+    restart();
+    measure(100 * MIB);
+    use(&roads, 1300);
+    assert_int_equal(ask(NOW), TSEED_CLEAN_LATER);
+    restart();
+    tseed_cleaner_configure(cleaner, &config, 0);
+    due(NOW + MINUTE);
+    use(&roads, 1300);
+    configure();
+    assert_int_equal(tseed_cleaner_grace(cleaner), NOW + 16 * MINUTE); /* when it began is lost */
+    config.quota.bytes = 2000 * MIB;
+    configure();
+    due(NOW + 2 * MINUTE); /* the root is not measured yet */
+    assert_int_not_equal(tseed_cleaner_grace(cleaner), 0);
+    measure(100 * MIB);
+    due(NOW + 3 * MINUTE);
+    assert_int_equal(tseed_cleaner_grace(cleaner), 0);
+}
+
 static void test_cleaner__switched_on_again_it_is_the_first_again(void **state)
 {
     (void)state;
@@ -528,6 +575,8 @@ int main(void)
         TEST(who_wants_it_ends_the_grace),
         TEST(a_fifth_is_not_announced),
         TEST(a_raised_limit_ends_the_grace),
+        TEST(a_grace_that_is_not_needed_any_more_is_forgotten),
+        TEST(a_grace_goes_on_until_all_is_known_again),
         TEST(switched_on_again_it_is_the_first_again),
         TEST(without_a_time_of_grace_there_is_none),
         TEST(layers_and_files_count_as_well),
