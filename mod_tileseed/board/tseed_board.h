@@ -138,7 +138,7 @@ void tseed_board_crashes_forget(tseed_board_t *board, int64_t task);
 /* ---- seeder, worker `worker`, on its own thread ---- */
 
 /* Begin: the worker works on this metatile of a task; a crash is blamed on the metatile. End: the
- * worker works on nothing. */
+ * worker works on nothing. A worker for whom the board has no record is never blamed. */
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task,
                               int64_t position);
 void tseed_board_worker_end(tseed_board_t *board, unsigned worker);

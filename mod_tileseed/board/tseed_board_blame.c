@@ -12,8 +12,12 @@
 
 void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t task, int64_t position)
 {
-    tseed_board_worker_t *record = tseed_board_worker_at(board, worker);
+    tseed_board_worker_t *record;
 
+    if (worker >= board->workers) {
+        return;
+    }
+    record = tseed_board_worker_at(board, worker);
     atomic_store_explicit(&record->position, position, memory_order_relaxed);
     atomic_store_explicit(&record->thread, gettid(), memory_order_relaxed);
     atomic_store_explicit(&record->task, task, memory_order_release);
@@ -21,7 +25,9 @@ void tseed_board_worker_begin(tseed_board_t *board, unsigned worker, int64_t tas
 
 void tseed_board_worker_end(tseed_board_t *board, unsigned worker)
 {
-    atomic_store_explicit(&tseed_board_worker_at(board, worker)->task, 0, memory_order_release);
+    if (worker < board->workers) {
+        atomic_store_explicit(&tseed_board_worker_at(board, worker)->task, 0, memory_order_release);
+    }
 }
 
 void tseed_board_crash(tseed_board_t *board, int64_t thread)

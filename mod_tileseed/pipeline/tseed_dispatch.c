@@ -147,22 +147,8 @@ static int begin_level(tseed_dispatch_t *dispatch, tseed_run_t *run)
     return 1;
 }
 
-/* Removing may take long: truncates leave a worker to others. */
-static int may_remove(const tseed_dispatch_t *dispatch)
-{
-    int working = 0;
-
-    for (const tseed_run_t *run = dispatch->uses.runs->tasks; run; run = run->next_run) {
-        working += run->task->type == TSEED_TRUNCATE ? run->working : 0;
-    }
-    return working == 0 || working < dispatch->uses.context->settings->workers - 1;
-}
-
 static int may_cut(const tseed_dispatch_t *dispatch, const tseed_run_t *run)
 {
-    if (run->task->type == TSEED_TRUNCATE && !may_remove(dispatch)) {
-        return 0;
-    }
     return run->ready.count > 0 && run->working < run->threads &&
            run->working - run->checking <
                ANSWERS_OF_WORKER * dispatch->uses.context->settings->workers;

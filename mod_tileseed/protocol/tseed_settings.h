@@ -17,7 +17,7 @@ typedef struct {
     const char *host;          /* name among the hosts that share the database */
     apr_interval_time_t lease; /* how long a host works on without the database, and a bit more */
     int threads;               /* seeding threads that all tasks share */
-    int workers;               /* threads that cut, encode, store and delete */
+    int workers;               /* threads that cut, encode and store */
     int64_t max_tasks;         /* pending and running */
     int64_t history_most;      /* finished tasks kept, and for how long */
     apr_interval_time_t history_age;

@@ -43,7 +43,7 @@ int tseed_lending_vacant(const tseed_runs_t *runs, int threads)
     int vacant = threads;
 
     for (const tseed_run_t *run = runs->tasks; run; run = run->next_run) {
-        vacant -= !tseed_lending_is_paused(runs, run);
+        vacant -= run->task->type != TSEED_TRUNCATE && !tseed_lending_is_paused(runs, run);
     }
     return vacant > 0 ? vacant : 0;
 }
@@ -59,7 +59,8 @@ void tseed_lending_lend(const tseed_runs_t *runs, int threads)
     while (left > 0 && lent > 0) {
         lent = 0;
         for (tseed_run_t *run = runs->tasks; run && left > 0; run = run->next_run) {
-            if (run->threads < run->task->thread_count && !tseed_lending_is_paused(runs, run)) {
+            if (run->task->type != TSEED_TRUNCATE && run->threads < run->task->thread_count &&
+                !tseed_lending_is_paused(runs, run)) {
                 run->threads++;
                 lent++;
                 left--;

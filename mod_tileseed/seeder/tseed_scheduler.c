@@ -274,8 +274,10 @@ static void tick(void *module, apr_time_t now)
 }
 
 /* Claims in one commit, begins those that no termination met first. */
-static void begin_candidates(tseed_scheduler_t *scheduler, tseed_entry_t **found, int count)
+static void begin_candidates(tseed_scheduler_t *scheduler, const apr_array_header_t *candidates)
 {
+    tseed_entry_t **found = (tseed_entry_t **)(void *)candidates->elts;
+    const int count = candidates->nelts;
     tseed_run_t **runs =
         apr_pcalloc(scheduler->uses.context->scratch, (size_t)count * sizeof(*runs));
     int loaded = 0;
@@ -305,22 +307,29 @@ static void show_trouble(tseed_scheduler_t *scheduler)
     }
 }
 
+/* The search goes over all tasks: it is spared where nothing could begin. */
+static int may_find(const tseed_scheduler_t *scheduler)
+{
+    const tseed_scheduler_uses_t *uses = &scheduler->uses;
+
+    if (uses->cache->is_loading || tseed_clock_monotonic() < uses->session->retry_at) {
+        return 0;
+    }
+    return tseed_tasks_pending_truncates(uses->tasks) > 0 ||
+           (tseed_tasks_pending(uses->tasks) > 0 &&
+            tseed_lending_vacant(uses->runs, uses->context->settings->threads) > 0);
+}
+
 void tseed_scheduler_turn(tseed_scheduler_t *scheduler)
 {
     show_trouble(scheduler);
-    if (tseed_tasks_pending(scheduler->uses.tasks) > 0 && !scheduler->uses.cache->is_loading &&
-        tseed_clock_monotonic() >= scheduler->uses.session->retry_at &&
-        tseed_lending_vacant(scheduler->uses.runs, scheduler->uses.context->settings->threads) >
-            0) {
+    if (may_find(scheduler)) {
         tseed_task_queue_t queue =
             tseed_task_queue_of(scheduler->uses.runs, scheduler->uses.context->settings->threads,
                                 scheduler->uses.context->scratch);
-        tseed_entry_t **found =
-            apr_palloc(scheduler->uses.context->scratch, (size_t)queue.vacant * sizeof(*found));
 
-        begin_candidates(
-            scheduler, found,
-            tseed_task_queue_find(&queue, tseed_tasks_first(scheduler->uses.tasks), found));
+        begin_candidates(scheduler,
+                         tseed_task_queue_find(&queue, tseed_tasks_first(scheduler->uses.tasks)));
     }
     tseed_lending_lend(scheduler->uses.runs, scheduler->uses.context->settings->threads);
 }

@@ -9,16 +9,26 @@
 
 #define PAUSED_A_THREAD 2 /* more tasks of layers that have paused ones are not begun */
 
+/* A truncate runs, or begins. */
+static void remove_next(tseed_task_queue_t *queue, const char *layer, const int64_t *id)
+{
+    apr_hash_set(queue->removing, layer, APR_HASH_KEY_STRING, id);
+    queue->removing_count++;
+}
+
 tseed_task_queue_t tseed_task_queue_of(const tseed_runs_t *runs, int threads, apr_pool_t *scratch)
 {
     tseed_task_queue_t queue = {.scratch = scratch,
                                 .truncates = apr_hash_make(scratch),
                                 .paused = apr_hash_make(scratch),
+                                .removing = apr_hash_make(scratch),
                                 .threads = threads,
                                 .vacant = tseed_lending_vacant(runs, threads)};
 
     for (const tseed_run_t *run = runs->tasks; run; run = run->next_run) {
-        if (tseed_lending_is_paused(runs, run)) {
+        if (run->task->type == TSEED_TRUNCATE) {
+            remove_next(&queue, run->task->layer, &run->task->id);
+        } else if (tseed_lending_is_paused(runs, run)) {
             apr_hash_set(queue.paused, run->task->layer, APR_HASH_KEY_STRING, run);
             queue.paused_count++;
         }
@@ -55,33 +65,69 @@ static int may_join(const tseed_task_queue_t *queue)
     return queue->paused_count < PAUSED_A_THREAD * queue->threads;
 }
 
-int tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries, tseed_entry_t **found)
+/* The truncate that another truncate must wait for, its id; NULL: none. */
+static const int64_t *truncate_like(const tseed_task_queue_t *queue, const tseed_entry_t *entry)
 {
-    tseed_entry_t **later = apr_palloc(queue->scratch, (size_t)queue->vacant * sizeof(*later));
-    int count = 0, others = 0;
-
-    for (tseed_entry_t *entry = entries; entry && count < queue->vacant; entry = entry->next) {
-        if (!entry->run && !entry->terminated && !entry->obstacle &&
-            !truncate_before(queue, entry)) {
-            if (!paused_like(queue, entry)) {
-                found[count++] = entry;
-            } else if (others < queue->vacant) {
-                later[others++] = entry;
-            }
-        }
-        tseed_task_queue_pass(queue, entry);
-    }
-    for (int i = 0; i < others && count < queue->vacant && may_join(queue); i++) {
-        found[count++] = later[i];
-        queue->paused_count++;
-    }
-    return count;
+    return queue->removing_count < queue->threads
+               ? NULL
+               : apr_hash_get(queue->removing, entry->layer, APR_HASH_KEY_STRING);
 }
 
-static const char *say_truncate(const tseed_task_queue_t *queue, int64_t id)
+/* What is found: seeds that begin, seeds that begin if threads are left, truncates. */
+typedef struct {
+    apr_array_header_t *seeds, *later, *truncates;
+} found_t;
+
+static void consider(found_t *found, tseed_task_queue_t *queue, tseed_entry_t *entry)
+{
+    if (entry->run || entry->terminated || entry->obstacle || truncate_before(queue, entry)) {
+        return;
+    }
+    if (entry->type == TSEED_TRUNCATE) {
+        if (!truncate_like(queue, entry)) {
+            APR_ARRAY_PUSH(found->truncates, tseed_entry_t *) = entry;
+            remove_next(queue, entry->layer, &entry->id);
+        }
+    } else if (found->seeds->nelts < queue->vacant) {
+        apr_array_header_t *list = paused_like(queue, entry) ? found->later : found->seeds;
+
+        if (list->nelts < queue->vacant) {
+            APR_ARRAY_PUSH(list, tseed_entry_t *) = entry;
+        }
+    }
+}
+
+apr_array_header_t *tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries)
+{
+    found_t found = {apr_array_make(queue->scratch, 4, sizeof(tseed_entry_t *)),
+                     apr_array_make(queue->scratch, 4, sizeof(tseed_entry_t *)),
+                     apr_array_make(queue->scratch, 4, sizeof(tseed_entry_t *))};
+
+    for (tseed_entry_t *entry = entries; entry; entry = entry->next) {
+        consider(&found, queue, entry);
+        tseed_task_queue_pass(queue, entry);
+    }
+    for (int i = 0; i < found.later->nelts && found.seeds->nelts < queue->vacant && may_join(queue);
+         i++) {
+        APR_ARRAY_PUSH(found.seeds, tseed_entry_t *) =
+            APR_ARRAY_IDX(found.later, i, tseed_entry_t *);
+        queue->paused_count++;
+    }
+    apr_array_cat(found.truncates, found.seeds);
+    return found.truncates;
+}
+
+static const char *say_truncate(const tseed_task_queue_t *queue, int64_t id, const char *what)
 {
     return apr_psprintf(queue->scratch,
-                        "waits for task %" APR_INT64_T_FMT ", a truncate of the same tile set", id);
+                        "waits for task %" APR_INT64_T_FMT ", a truncate of the same %s", id, what);
+}
+
+static const char *reason_of_truncate(const tseed_task_queue_t *queue, const tseed_entry_t *entry)
+{
+    const int64_t *truncate = truncate_like(queue, entry);
+
+    return truncate ? say_truncate(queue, *truncate, "layer") : "";
 }
 
 const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed_entry_t *entry,
@@ -94,8 +140,11 @@ const char *tseed_task_queue_reason(const tseed_task_queue_t *queue, const tseed
     if (entry->obstacle) {
         return entry->obstacle;
     }
+    if (entry->type == TSEED_TRUNCATE) {
+        return reason_of_truncate(queue, entry);
+    }
     if (truncate) {
-        return say_truncate(queue, truncate->id);
+        return say_truncate(queue, truncate->id, "tile set");
     }
     if (paused && !may_join(queue)) {
         return apr_psprintf(queue->scratch,

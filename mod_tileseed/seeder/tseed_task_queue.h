@@ -2,7 +2,11 @@
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
 /* The task queue: which PENDING tasks begin next, and why the others wait. Main thread only.
  *
- * Tasks begin in the order of their ids, with three exceptions. A task waits for earlier truncates
+ * A truncate asks no upstream and needs none of the seeding threads: it begins at once. At most as
+ * many truncates as there are seeding threads run at a time, and one of each layer in any case, so
+ * that no layer waits for the truncates of another.
+ *
+ * Seeds begin in the order of their ids, with three exceptions. A task waits for earlier truncates
  * of its tile set. If a layer has a paused task, tasks of other layers go first, because the next
  * task of that layer would probably be paused as well. Paused tasks take memory, so there are few.
  * A task that has an obstacle waits as long as this seeder lives, and holds up nobody: this host
@@ -19,17 +23,20 @@
 typedef struct {
     apr_pool_t *scratch;
     apr_hash_t *truncates; /* key of a tile set -> the last truncate of it so far, an entry */
-    apr_hash_t *paused;    /* layer -> a paused run of it */
+    apr_hash_t *paused;    /* layer -> a paused run of it, not of a truncate */
     int paused_count;      /* runs */
-    int threads;           /* seeding threads, all of them, */
-    int vacant;            /* and those that no run uses */
+    apr_hash_t *removing;  /* layer -> a truncate of it that runs or begins, its id */
+    int removing_count;
+    int threads; /* seeding threads, all of them, */
+    int vacant;  /* and those that no run uses */
 } tseed_task_queue_t;
 
 /* Looks at the runs; what the queue holds lives in `scratch`. */
 tseed_task_queue_t tseed_task_queue_of(const tseed_runs_t *runs, int threads, apr_pool_t *scratch);
 
-/* Finds the PENDING tasks that begin now, `vacant` at most. Returns how many. */
-int tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries, tseed_entry_t **found);
+/* Finds the PENDING tasks that begin now, in scratch, as tseed_entry_t *: `vacant` seeds at most,
+ * and truncates. */
+apr_array_header_t *tseed_task_queue_find(tseed_task_queue_t *queue, tseed_entry_t *entries);
 
 /* Notes a task that stands before others. To be called for each entry, in order. */
 void tseed_task_queue_pass(tseed_task_queue_t *queue, const tseed_entry_t *entry);

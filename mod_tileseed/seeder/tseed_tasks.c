@@ -22,7 +22,8 @@ struct tseed_tasks_t {
     tseed_tasks_uses_t uses;
     tseed_entry_t *entries, **entries_end; /* ascending by id */
     int64_t last_id;                       /* newest task that was taken in */
-    int pending;                           /* entries without a run, not terminated */
+    int pending;                           /* entries without a run, not terminated, */
+    int pending_truncates;                 /* and those of them that are truncates */
     tseed_obstacles_t obstacles;
 };
 
@@ -44,6 +45,17 @@ tseed_entry_t *tseed_tasks_first(const tseed_tasks_t *tasks)
 int tseed_tasks_pending(const tseed_tasks_t *tasks)
 {
     return tasks->pending;
+}
+
+int tseed_tasks_pending_truncates(const tseed_tasks_t *tasks)
+{
+    return tasks->pending_truncates;
+}
+
+static void count_pending(tseed_tasks_t *tasks, const tseed_entry_t *entry, int change)
+{
+    tasks->pending += change;
+    tasks->pending_truncates += entry->type == TSEED_TRUNCATE ? change : 0;
 }
 
 /* ---- entries ---- */
@@ -101,7 +113,7 @@ static int take_in(tseed_tasks_t *tasks, const tseed_task_t *task, int slot)
     *tasks->entries_end = entry;
     tasks->entries_end = &entry->next;
     tasks->last_id = task->id;
-    tasks->pending++;
+    count_pending(tasks, entry, 1);
     return 1;
 }
 
@@ -392,7 +404,7 @@ static void terminate(tseed_tasks_t *tasks, tseed_entry_t *entry)
         entry->run->terminated = 1;
         tseed_stages_drain(tasks->uses.stages, entry->run);
     } else {
-        tasks->pending--;
+        count_pending(tasks, entry, -1);
     }
     tasks->uses.session->must_record = 1;
 }
@@ -493,7 +505,7 @@ void tseed_tasks_begin(tseed_tasks_t *tasks, tseed_entry_t *entry, tseed_run_t *
     *runs->tasks_end = run;
     runs->tasks_end = &run->next_run;
     runs->count++;
-    tasks->pending--;
+    count_pending(tasks, entry, -1);
 }
 
 /* ---- the end ---- */

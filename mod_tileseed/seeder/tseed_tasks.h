@@ -39,8 +39,9 @@ tseed_tasks_t *tseed_tasks_create(const tseed_tasks_uses_t *uses);
 
 /* Returns the tasks in the order of their ids, by `next`; NULL: there are none. */
 tseed_entry_t *tseed_tasks_first(const tseed_tasks_t *tasks);
-/* Returns how many tasks neither run nor are terminated. */
+/* Returns how many tasks neither run nor are terminated; and how many of those are truncates. */
 int tseed_tasks_pending(const tseed_tasks_t *tasks);
+int tseed_tasks_pending_truncates(const tseed_tasks_t *tasks);
 
 /* Takes in all unfinished tasks at the start, with the progress that an earlier seeder left on the
  * board. Fails when the database does; the next try goes on where this one failed. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The workers: threads, and which work is done at each stage. */
+/* The workers: threads, and which work is done at each stage.
+ *
+ * A REMOVE has a thread of its own, a remover, while it lasts: what is to go must not wait until
+ * pictures are cut, nor for a store that does not answer. Whoever begins removals bounds their
+ * number: the task queue those of truncates, the eviction those for the disk quota. */
 #include "work/tseed_workers.h"
 
 #include <apr_thread_pool.h>
@@ -24,14 +28,26 @@ typedef struct worker_t {
     struct worker_t *next;
 } worker_t;
 
+/* Belongs to one thread at a time, likewise, and is used again. Its number follows those of the
+ * workers. malloc'd, kept. */
+typedef struct remover_t {
+    unsigned number;
+    tseed_workers_t *workers;
+    tseed_job_t *job;
+    void *signal_stack;
+    struct remover_t *next;
+} remover_t;
+
 struct tseed_workers_t {
     apr_thread_pool_t *threads;
     tseed_mailbox_t *mailbox;
     tseed_board_t *board;
     unsigned size;
     _Atomic int64_t block; /* disk blocks */
-    pthread_mutex_t lock;  /* guards `idle`: lock 2 of the internals README */
+    unsigned removers;     /* so far; the main thread's */
+    pthread_mutex_t lock;  /* guards the lists: lock 2 of the internals README */
     worker_t *idle;        /* workers without a job; as many as threads, so never empty for a job */
+    remover_t *idle_removers;
 };
 
 static worker_t *worker_take(tseed_workers_t *workers)
@@ -91,8 +107,6 @@ static void work(worker_t *worker, tseed_job_t *job)
         tseed_job_derive(worker->cutter, store, job, worker->scratch);
     } else if (job->stage == TSEED_STAGE_CUT) {
         tseed_job_cut(worker->cutter, store, job, worker->scratch);
-    } else if (job->stage == TSEED_STAGE_REMOVE) {
-        tseed_job_remove(worker->workers->board, store, job);
     } else if (job->stage == TSEED_STAGE_SWEEP) {
         tseed_job_sweep(store, job);
     } else {
@@ -101,14 +115,21 @@ static void work(worker_t *worker, tseed_job_t *job)
 }
 
 /* Gives this thread a stack of its own for the handler of crash signals, which needs one when the
- * thread has used up its stack. The thread keeps it as long as the process lives. */
+ * thread has used up its stack. */
+static void use_signal_stack(void *memory)
+{
+    const stack_t stack = {.ss_sp = memory, .ss_size = SIGNAL_STACK};
+
+    sigaltstack(&stack, NULL);
+}
+
+/* The thread keeps the stack as long as the process lives. */
 static void keep_signal_stack(void)
 {
     stack_t stack;
 
     if (sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_DISABLE) {
-        stack = (stack_t){.ss_sp = tseed_memory_get(SIGNAL_STACK), .ss_size = SIGNAL_STACK};
-        sigaltstack(&stack, NULL);
+        use_signal_stack(tseed_memory_get(SIGNAL_STACK));
     }
 }
 
@@ -133,6 +154,87 @@ static void *APR_THREAD_FUNC work_thread(apr_thread_t *thread, void *data)
     tseed_mailbox_put(workers->mailbox, &job->letter);
     return NULL;
 }
+
+/* ---- removers ---- */
+
+static remover_t *remover_take(tseed_workers_t *workers)
+{
+    remover_t *remover;
+
+    pthread_mutex_lock(&workers->lock);
+    remover = workers->idle_removers;
+    workers->idle_removers = remover ? remover->next : NULL;
+    pthread_mutex_unlock(&workers->lock);
+    if (!remover) {
+        remover = tseed_memory_get(sizeof(*remover));
+        remover->number = workers->size + workers->removers++;
+        remover->workers = workers;
+        remover->signal_stack = tseed_memory_get(SIGNAL_STACK);
+    }
+    return remover;
+}
+
+static void remover_return(remover_t *remover)
+{
+    pthread_mutex_lock(&remover->workers->lock);
+    remover->next = remover->workers->idle_removers;
+    remover->workers->idle_removers = remover;
+    pthread_mutex_unlock(&remover->workers->lock);
+}
+
+/* Its view of the store is its own and ends with the job. It writes no file, so it needs no name of
+ * temporary files that nobody else has. */
+static void remove_by(const remover_t *remover, tseed_job_t *job)
+{
+    apr_pool_t *pool = tseed_memory_pool();
+    tseed_store_t *store;
+    apr_status_t rv = tseed_store_open(&store, &job->run->tileset, TSEED_STORE_IDS - 1, pool);
+
+    if (tseed_job_is_stopped(job->run)) {
+        job->outcome = TSEED_JOB_STOPPED;
+    } else if (rv != APR_SUCCESS) {
+        tseed_job_no_store(job, NULL, rv);
+    } else {
+        tseed_store_block_set(store, atomic_load(&remover->workers->block));
+        tseed_job_remove(remover->workers->board, store, job);
+    }
+    apr_pool_destroy(pool);
+}
+
+static void *remove_thread(void *data)
+{
+    static const stack_t none = {.ss_flags = SS_DISABLE};
+    remover_t *remover = data;
+    tseed_workers_t *workers = remover->workers;
+    tseed_job_t *job = remover->job;
+
+    use_signal_stack(remover->signal_stack);
+    tseed_board_worker_begin(workers->board, remover->number, job->run->task->id, job->position);
+    remove_by(remover, job);
+    tseed_board_worker_end(workers->board, remover->number);
+    sigaltstack(&none, NULL); /* the next thread has it */
+    remover_return(remover);
+    tseed_mailbox_put(workers->mailbox, &job->letter);
+    return NULL;
+}
+
+static apr_status_t remover_begin(tseed_workers_t *workers, tseed_job_t *job)
+{
+    remover_t *remover = remover_take(workers);
+    pthread_t thread;
+    int failed;
+
+    remover->job = job;
+    failed = pthread_create(&thread, NULL, remove_thread, remover);
+    if (failed) {
+        remover_return(remover);
+        return APR_FROM_OS_ERROR(failed);
+    }
+    pthread_detach(thread);
+    return APR_SUCCESS;
+}
+
+/* ---- all of them ---- */
 
 static apr_status_t worker_create(tseed_workers_t *workers, unsigned number, apr_pool_t *pool)
 {
@@ -175,16 +277,16 @@ void tseed_workers_block_set(tseed_workers_t *workers, int64_t block)
 
 apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job)
 {
-    apr_byte_t priority = job->stage == TSEED_STAGE_REMOVE ? APR_THREAD_TASK_PRIORITY_HIGH
-                                                           : APR_THREAD_TASK_PRIORITY_NORMAL;
-
     job->is_open = 0;
     for (tseed_job_t *one = job; one; one = one->joined) {
         one->outcome = TSEED_JOB_OK;
         one->refused = NULL;
         one->made = one->skipped = 0;
     }
-    return apr_thread_pool_push(workers->threads, work_thread, job, priority, workers);
+    return job->stage == TSEED_STAGE_REMOVE
+               ? remover_begin(workers, job)
+               : apr_thread_pool_push(workers->threads, work_thread, job,
+                                      APR_THREAD_TASK_PRIORITY_NORMAL, workers);
 }
 
 void tseed_workers_forget(tseed_workers_t *workers, tseed_run_t *run)

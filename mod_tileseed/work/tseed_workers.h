@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* The workers: an APR thread pool that looks, cuts, encodes, stores and removes.
+/* The workers: an APR thread pool that looks, cuts, encodes, stores and counts, and a thread for
+ * each removal.
  *
  * The main thread pushes a job. The job comes back through the mailbox with its outcome. Each
  * worker has a cutter with its buffers and a scratch pool with its own allocator, because these are
@@ -24,8 +25,9 @@ apr_status_t tseed_workers_create(tseed_workers_t **workers, unsigned count,
 /* Sets what sizes on disk are rounded up to; jobs that are begun later go by it. Main thread. */
 void tseed_workers_block_set(tseed_workers_t *workers, int64_t block);
 
-/* Gives a job, and those that it leads, to a worker, at any stage but FETCH. Main thread. Fails
- * when the queue has no memory: the job is still the caller's then. */
+/* Gives a job, and those that it leads, to a worker, at any stage but FETCH; at the stage REMOVE to
+ * a thread of its own. Main thread. Fails when the queue has no memory, or there is no thread: the
+ * job is still the caller's then. */
 apr_status_t tseed_workers_push(tseed_workers_t *workers, tseed_job_t *job);
 
 /* Closes the workers' views of the run's store. Main thread, when no job of the run is under way.

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from quota import agrees, disk, known, usage
-from seeding import REST, begin, counts, done, ended, files, halt, seeder_of, stub, task
+from seeding import REST, begin, counts, done, ended, files, halt, layer, seeder_of, stub, task
 from tileseed_httpd import one_mpm, wait_until
 from upstream import Fault
 
@@ -85,6 +85,30 @@ def shades(httpd):
         with Image.open(httpd.path('cache') / file) as picture:
             found.add(picture.convert('L').getpixel((7, 7)))
     return found
+
+
+@one_mpm
+def test_beside_a_store_that_hangs(httpd, upstream):
+    """All seeding threads and all workers are at seeds of a store that does not answer. Truncates
+    of another layer are done, whatever their number; one of the ill store waits, and is done when
+    the store answers."""
+    mischief = httpd.make_mischief()
+    httpd.start(REST + 'TileSeedThreads 4\nTileSeedWorkers 2\n' + stub(upstream)
+                + layer('ill', 'TileSeedSource wms upstream:stub layers=ill', 'TileSeedGrid small',
+                        'TileSeedMetatile 2x2'))
+    done(httpd, 'stub', zoomStop=4)
+    done(httpd, 'ill', zoomStop=1)
+    mischief.hang(httpd.path('cache/ill'), True)
+    seeds = [begin(httpd, 'ill', zoomStart=zoom, zoomStop=zoom) for zoom in (2, 3, 4, 5)]
+    wait_until(lambda: len(list(httpd.path('cache/ill').rglob('.tseed-*'))) >= 2)
+    ill = begin(httpd, 'ill', type='truncate', zoomStop=2)
+    numbers = [begin(httpd, 'stub', type='truncate', zoomStart=zoom, zoomStop=zoom)
+               for zoom in range(5)]
+    assert [ended(httpd, number)['tilesRemoved'] for number in numbers] == [1, 4, 16, 64, 256]
+    assert {task(httpd, number)['state'] for number in seeds} == {'RUNNING'}
+    assert task(httpd, ill)['tilesRemoved'] == 5    # those that nobody writes just now
+    mischief.hang(httpd.path('cache/ill'), False)
+    assert {ended(httpd, number)['state'] for number in [*seeds, ill]} == {'DONE'}
 
 
 def die_before_it_hears(httpd, _mischief):

@@ -46,14 +46,15 @@ static tseed_entry_t *entry_add(state_t *all, tseed_task_type_t type, const char
 }
 
 /* A run that has nothing left to hand out, so no other run stands before it. */
-static tseed_run_t *run_add(state_t *all, const char *layer, int thread_count)
+static tseed_run_t *run_of(state_t *all, tseed_task_type_t type, const char *layer,
+                           int thread_count)
 {
     tseed_run_t *run = &all->running[all->runs_count];
     tseed_task_t *task = &all->tasks[all->runs_count++];
 
-    entry_add(all, TSEED_SEED, layer)->run = run;
+    entry_add(all, type, layer)->run = run;
     task->id = all->count;
-    task->type = TSEED_SEED;
+    task->type = type;
     task->layer = layer;
     task->thread_count = thread_count;
     run->task = task;
@@ -65,16 +66,21 @@ static tseed_run_t *run_add(state_t *all, const char *layer, int thread_count)
     return run;
 }
 
-/* The ids of the tasks that begin, as in "3 4". */
+static tseed_run_t *run_add(state_t *all, const char *layer, int thread_count)
+{
+    return run_of(all, TSEED_SEED, layer, thread_count);
+}
+
+/* The ids of the tasks that begin, as in "3 4"; truncates come first. */
 static const char *begins(state_t *all, int threads)
 {
     tseed_task_queue_t queue = tseed_task_queue_of(&all->runs, threads, pool);
-    tseed_entry_t *found[ENTRIES_MOST];
-    const int count = tseed_task_queue_find(&queue, all->entries, found);
+    const apr_array_header_t *found = tseed_task_queue_find(&queue, all->entries);
     const char *ids = "";
 
-    for (int i = 0; i < count; i++) {
-        ids = apr_psprintf(pool, "%s%s%d", ids, i ? " " : "", (int)found[i]->id);
+    for (int i = 0; i < found->nelts; i++) {
+        ids = apr_psprintf(pool, "%s%s%d", ids, i ? " " : "",
+                           (int)APR_ARRAY_IDX(found, i, tseed_entry_t *)->id);
     }
     return ids;
 }
@@ -185,7 +191,7 @@ static void test_lending__a_task_waits_for_truncates_before_it(void **state)
     entry_add(all, TSEED_SEED, "a");
     entry_add(all, TSEED_SEED, "b");
     entry_add(all, TSEED_TRUNCATE, "a"); /* truncates do not wait for each other */
-    assert_string_equal(begins(all, 9), "1 2 4 5");
+    assert_string_equal(begins(all, 9), "2 5 1 4");
     assert_string_equal(reason(all, 3, 9), "waits for task 2, a truncate of the same tile set");
     assert_string_equal(reason(all, 4, 9), "");
 }
@@ -218,6 +224,55 @@ static void test_lending__paused_tasks_are_kept_few(void **state)
     assert_string_equal(begins(all, 2), "4 3");
 }
 
+/* ---- truncates ---- */
+
+static void test_lending__a_truncate_needs_no_seeding_thread(void **state)
+{
+    state_t *all = state_make();
+    tseed_run_t *seed = run_add(all, "a", 4);
+
+    (void)state;
+    entry_add(all, TSEED_SEED, "b");
+    entry_add(all, TSEED_TRUNCATE, "b");
+    assert_string_equal(begins(all, 1), "3");
+    assert_string_equal(reason(all, 3, 1), "");
+    seed->pauses = 1;
+    entry_add(all, TSEED_TRUNCATE, "a"); /* nor does it wait for paused tasks */
+    run_add(all, "a", 1)->pauses = 1;
+    assert_string_equal(begins(all, 1), "3 4 2");
+}
+
+static void test_lending__a_truncate_that_runs_takes_no_seeding_thread(void **state)
+{
+    state_t *all = state_make();
+    tseed_run_t *truncate = run_of(all, TSEED_TRUNCATE, "a", 4);
+
+    (void)state;
+    assert_int_equal(tseed_lending_vacant(&all->runs, 2), 2);
+    tseed_lending_lend(&all->runs, 2);
+    assert_int_equal(truncate->threads, 1); /* none is lent to it */
+    truncate->pauses = 1; /* of an ill store: no other task is one of the paused for that */
+    entry_add(all, TSEED_SEED, "a")->tileset = "another of a";
+    entry_add(all, TSEED_SEED, "b");
+    assert_string_equal(begins(all, 1), "2");
+}
+
+static void test_lending__no_layer_waits_for_truncates_of_others(void **state)
+{
+    state_t *all = state_make();
+
+    (void)state;
+    run_of(all, TSEED_TRUNCATE, "a", 1)->pauses = 1; /* its store is ill */
+    entry_add(all, TSEED_TRUNCATE, "a");
+    entry_add(all, TSEED_TRUNCATE, "a");
+    entry_add(all, TSEED_TRUNCATE, "b");
+    entry_add(all, TSEED_TRUNCATE, "b");
+    assert_string_equal(begins(all, 2), "2 4");
+    assert_string_equal(reason(all, 3, 1), "waits for task 1, a truncate of the same layer");
+    assert_string_equal(reason(all, 4, 1), "");
+    assert_string_equal(begins(all, 9), "2 3 4 5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +284,9 @@ int main(void)
         cmocka_unit_test(test_lending__a_task_waits_for_truncates_before_it),
         cmocka_unit_test(test_lending__layers_without_a_paused_task_go_first),
         cmocka_unit_test(test_lending__paused_tasks_are_kept_few),
+        cmocka_unit_test(test_lending__a_truncate_needs_no_seeding_thread),
+        cmocka_unit_test(test_lending__a_truncate_that_runs_takes_no_seeding_thread),
+        cmocka_unit_test(test_lending__no_layer_waits_for_truncates_of_others),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

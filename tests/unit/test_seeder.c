@@ -117,6 +117,30 @@ static void test_seeder__terminates_while_the_upstream_hangs(void **state)
     assert_int_equal(files(fixture), 0);
 }
 
+/* Their upstream hangs, and they have all seeding threads. Another seed of that layer waits. */
+static void test_seeder__a_truncate_waits_for_no_seed(void **state)
+{
+    fixture_t *fixture = *state;
+    const char *seed = "{'seedRequest':{'type':'seed','zoomStart':8,'zoomStop':8}}";
+    int64_t before, seeds[5];
+
+    wait_end(fixture, post(fixture, "seed", 3, 1));
+    before = upstream->requests;
+    upstream->mood = HANGS;
+    for (int i = 0; i < 5; i++) {
+        seeds[i] = post_document(fixture, fixture->other, seed);
+    }
+    AWAIT(upstream->requests > before);
+    assert_int_equal(wait_end(fixture, post(fixture, "truncate", 3, 1)).removed, pyramid(3));
+    assert_int_equal(wait_end(fixture, post_document(fixture, fixture->other,
+                                                     "{'seedRequest':{'type':'truncate',"
+                                                     "'zoomStop':8}}"))
+                         .state,
+                     TSEED_DONE);
+    assert_int_equal(progress_of(fixture, seeds[4]).state, TSEED_PENDING);
+    terminate_all(fixture, seeds[0]);
+}
+
 static void test_seeder__terminated_task_writes_no_more(void **state)
 {
     fixture_t *fixture = *state;
@@ -563,6 +587,8 @@ int main(void)
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__terminates_while_the_upstream_hangs,
                                         fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder__a_truncate_waits_for_no_seed, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__terminated_task_writes_no_more, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder__goes_on_after_a_stop, fixture_setup,
