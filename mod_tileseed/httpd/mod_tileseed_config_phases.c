@@ -53,7 +53,7 @@ static void settings_init(tseed_settings_t *settings, apr_pool_t *pool)
         .state_dir = TSEED_STATE_DIR,
         .db_driver = "sqlite3",
         .host = host_by_default(pool),
-        .lease = apr_time_from_sec(15),
+        .lease = apr_time_from_sec(5),
         .threads = 16,
         .workers = workers_by_default(),
         .max_tasks = 16384,

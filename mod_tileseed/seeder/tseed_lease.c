@@ -24,14 +24,16 @@
 #include "board/tseed_board_host.h"
 #include "seeder/tseed_host_file.h"
 #include "seeder/tseed_seeder.h"
+#include "seeder/tseed_silence.h"
 #include "state/tseed_miss_rows.h"
 #include "store/tseed_store.h"
 
-#define RENEW_MILLIS   1000
+#define RENEW_EVERY    APR_USEC_PER_SEC
+#define LOOK_MILLIS    200 /* between two looks at what can't wait for the next renewal */
 #define GUARD_MILLIS   250
 #define GUARD_LOOKS    4  /* at a deadline that has passed, before the guard acts */
 #define REMEMBER_EVERY 60 /* ticks */
-#define PATIENCE       2  /* steps, one a second */
+#define PATIENCE       (2 * APR_USEC_PER_SEC)
 #define FORGET_AFTER   (30 * INT64_C(86400) * APR_USEC_PER_SEC)
 
 struct tseed_lease_t {
@@ -44,17 +46,19 @@ struct tseed_lease_t {
     int is_registered;
     tseed_fence_t fence;
     tseed_renewal_t renewal; /* the last one of the main thread */
-    apr_time_t heard;        /* when that was answered, by tseed_clock_boot; 0: never */
-    apr_time_t deaf_until;   /* the last time that none was for long; 0: there was none */
+    apr_time_t renew_at;     /* the next one, by tseed_clock_boot */
+    tseed_silence_t silence; /* of the host that works */
+    int64_t held;            /* the end of a lease after which this host held back, in the log */
     const char *said;        /* why this host stands by, in the log; NULL: it did not */
     const char *ousted;      /* the silent host whose role this host took; NULL: there was none */
-    int patience;            /* so many steps more until the work begins */
+    apr_time_t begin_at;     /* the work, by tseed_clock_boot */
 
     /* the threads' */
     apr_pool_t *pool;
     tseed_state_t *state; /* its own connection, of the one that renews */
     int over;             /* readable: the threads end; -1: there are none */
-    int has_failed;
+    int has_failed, has_called;
+    tseed_letter_t call; /* wakes the main thread */
 
     /* who renews writes them, the main thread reads them */
     _Atomic int is_draining, others;
@@ -86,6 +90,7 @@ tseed_lease_t *tseed_lease_create(const tseed_context_t *context, tseed_session_
         .lease = settings->lease,
         .margin = settings->lease / 3,
     };
+    lease->silence = (tseed_silence_t){.lease = lease->host.lease, .margin = lease->host.margin};
     return lease;
 }
 
@@ -204,67 +209,109 @@ static int has_role(const tseed_lease_t *lease, const tseed_renewal_t *renewal)
     return strcmp(renewal->active, lease->host.name) == 0;
 }
 
-/* A database that was away for this host was so for others: those that work get as much time as
- * this host would leave them after a start of the database. */
-static void note_answer(tseed_lease_t *lease)
-{
-    const apr_time_t now = tseed_clock_boot();
-
-    if (lease->heard && now - lease->heard > lease->host.margin) {
-        lease->deaf_until = now;
-    }
-    lease->heard = now;
-}
-
-static int may_judge(const tseed_lease_t *lease)
-{
-    return !lease->deaf_until ||
-           lease->heard - lease->deaf_until > lease->host.lease + lease->host.margin;
-}
-
-/* The role is this host's although it stands by when the takeover was done and its answer lost. */
-static int may_take(const tseed_lease_t *lease)
+/* Says once for each lease why this host does not take over after its end. */
+static void say_held(tseed_lease_t *lease, const char *why, apr_interval_time_t left)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
 
-    if (has_role(lease, renewal)) {
-        return 1;
+    if (lease->held != renewal->until && renewal->ended > lease->host.margin) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0095: host '%s' holds back, although host '%s' has not renewed its lease: %s, "
+                  "so that host gets %d s to come back",
+                  lease->host.name, renewal->active, why, (int)apr_time_sec(left) + 1);
+        lease->held = renewal->until;
     }
-    return !renewal->is_draining && (!*renewal->active || (renewal->is_silent && may_judge(lease)));
 }
 
-static void note_taken(tseed_lease_t *lease)
+/* Whether to ask for the role. The role is this host's although it stands by when the takeover was
+ * done and its answer lost. */
+static int may_take(tseed_lease_t *lease)
+{
+    const tseed_renewal_t *renewal = &lease->renewal;
+    const apr_interval_time_t left = tseed_silence_left(&lease->silence, renewal->ended);
+
+    if (has_role(lease, renewal) || renewal->is_draining || !*renewal->active) {
+        return has_role(lease, renewal) || !renewal->is_draining;
+    }
+    if (left > 0) {
+        say_held(lease, "the database was away for this host", left);
+    }
+    return left == 0;
+}
+
+/* When the clock of the database was set ahead, the host that was taken for dead is alive, and
+ * finds within a second that it is not any more. So this host lets two seconds pass, unless it has
+ * itself seen that host silent for long. */
+static void note_taken(tseed_lease_t *lease, apr_time_t now)
 {
     const int has_ousted = lease->registration.has_ousted;
+    const int is_seen = tseed_silence_is_seen(&lease->silence, now);
 
-    lease->patience = has_ousted ? PATIENCE : 0;
+    lease->begin_at = has_ousted && !is_seen ? now + PATIENCE : now;
     if (has_ousted && !has_role(lease, &lease->renewal)) {
         lease->ousted = apr_pstrdup(lease->context->pool, lease->renewal.active);
     }
 }
 
-static apr_status_t stand_by(tseed_lease_t *lease)
+/* Renews the lease, takes the role if that is possible, and notes when the next renewal is due: as
+ * soon as the margin is over. */
+static apr_status_t renew_standby(tseed_lease_t *lease)
 {
     const tseed_renewal_t *renewal = &lease->renewal;
     apr_status_t rv = renew(lease, lease->session->state, &lease->renewal);
-    int taken = 0;
+    const apr_time_t now = tseed_clock_boot();
+    apr_interval_time_t left;
+    tseed_take_t taken = TSEED_TAKE_NO;
 
-    if (rv == APR_SUCCESS) {
-        note_answer(lease);
-    }
-    if (rv == APR_SUCCESS && may_take(lease)) {
-        rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
-    }
-    if (rv == APR_SUCCESS && taken) {
-        note_taken(lease);
-    }
-    if (rv != APR_SUCCESS || taken) {
+    if (rv != APR_SUCCESS) {
         return rv;
     }
-    tseed_board_clear(lease->context->board);
-    show(lease, 0, renewal->active);
-    say_standby(lease);
-    return TSEED_ESTANDBY;
+    tseed_silence_hear(&lease->silence, renewal->until, now);
+    if (may_take(lease)) {
+        rv = tseed_hosts_take(lease->session->state, &taken, &lease->registration, &lease->host);
+    }
+    if (rv == APR_SUCCESS && taken == TSEED_TAKE_DONE) {
+        note_taken(lease, now);
+        return APR_SUCCESS;
+    }
+    if (taken == TSEED_TAKE_LATER) {
+        say_held(lease, "the database was started a moment ago",
+                 lease->host.lease + lease->host.margin);
+    }
+    left = tseed_silence_left(&lease->silence, renewal->ended);
+    lease->renew_at = now + (left > 0 && left < RENEW_EVERY ? left + 1000 : RENEW_EVERY);
+    return rv == APR_SUCCESS ? TSEED_ESTANDBY : rv;
+}
+
+/* Whether there is something new since the last renewal. */
+static apr_status_t look(tseed_lease_t *lease, int *is_news)
+{
+    const tseed_renewal_t *renewal = &lease->renewal;
+    tseed_glance_t glance = {0};
+    apr_status_t rv = tseed_hosts_glance(lease->session->state, &glance, lease->host.name);
+
+    *is_news = glance.is_draining != renewal->is_draining ||
+               (glance.is_free && *renewal->active && !glance.is_draining);
+    return rv;
+}
+
+static apr_status_t stand_by(tseed_lease_t *lease)
+{
+    int is_news = 1;
+    apr_status_t rv = APR_SUCCESS;
+
+    if (tseed_clock_boot() < lease->renew_at) {
+        rv = look(lease, &is_news);
+    }
+    if (rv == APR_SUCCESS) {
+        rv = is_news ? renew_standby(lease) : TSEED_ESTANDBY;
+    }
+    if (rv == TSEED_ESTANDBY && is_news) {
+        tseed_board_clear(lease->context->board);
+        show(lease, 0, lease->renewal.active);
+        say_standby(lease);
+    }
+    return rv;
 }
 
 /* ---- the role is ours ---- */
@@ -310,12 +357,45 @@ static int renew_once(tseed_lease_t *lease)
     return 1;
 }
 
+static void wake_main(void *module, void *about)
+{
+    (void)module;
+    (void)about;
+}
+
+/* The main thread gives the role away once it is awake. What fails here fails at the next renewal
+ * as well. */
+static void look_once(tseed_lease_t *lease)
+{
+    tseed_glance_t glance = {0};
+
+    if (tseed_hosts_glance(lease->state, &glance, lease->host.name) == APR_SUCCESS &&
+        glance.is_draining) {
+        atomic_store(&lease->is_draining, 1);
+    }
+    if (atomic_load(&lease->is_draining) && !lease->has_called) {
+        lease->has_called = 1;
+        lease->call = (tseed_letter_t){.take = wake_main};
+        tseed_mailbox_put(lease->context->mailbox, &lease->call);
+    }
+}
+
 static void *keep(void *data)
 {
     tseed_lease_t *lease = data;
     struct pollfd over = {.fd = lease->over, .events = POLLIN};
+    apr_time_t renew_at = tseed_clock_boot() + RENEW_EVERY;
 
-    while (poll(&over, 1, RENEW_MILLIS) == 0 && renew_once(lease)) {
+    while (poll(&over, 1, LOOK_MILLIS) == 0) {
+        const apr_time_t now = tseed_clock_boot();
+
+        if (now < renew_at) {
+            look_once(lease);
+        } else if (renew_once(lease)) {
+            renew_at = now + RENEW_EVERY;
+        } else {
+            break;
+        }
     }
     return NULL;
 }
@@ -387,9 +467,7 @@ static void say_working(const tseed_lease_t *lease)
               lease->host.name, since);
 }
 
-/* The lease is renewed once more: who takes the role may have waited for it. When the clock of the
- * database was set ahead, the host that was taken for dead is alive, and finds within a second that
- * it is not any more. So this host lets two seconds pass. */
+/* The lease is renewed once more: who takes the role may have waited for it. */
 static apr_status_t begin_work(tseed_lease_t *lease)
 {
     const apr_time_t sent = tseed_clock_boot();
@@ -398,8 +476,7 @@ static apr_status_t begin_work(tseed_lease_t *lease)
     if (rv == APR_SUCCESS && !has_role(lease, &lease->renewal)) {
         return TSEED_EFENCED;
     }
-    if (rv == APR_SUCCESS && lease->patience > 0) {
-        lease->patience--;
+    if (rv == APR_SUCCESS && sent < lease->begin_at) {
         return TSEED_ESTANDBY;
     }
     if (rv == APR_SUCCESS) {
@@ -460,6 +537,13 @@ int tseed_lease_is_draining(const tseed_lease_t *lease)
 int tseed_lease_has_leader(const tseed_lease_t *lease)
 {
     return *lease->renewal.active != '\0';
+}
+
+int tseed_lease_pause(const tseed_lease_t *lease)
+{
+    const apr_interval_time_t left = lease->renew_at - tseed_clock_boot();
+
+    return left > 0 && left < LOOK_MILLIS * 1000 ? (int)(left / 1000) + 1 : LOOK_MILLIS;
 }
 
 int64_t tseed_lease_epoch(const tseed_lease_t *lease)

@@ -3,9 +3,11 @@
 /* The lease: whether this host is the one that works. Of several hosts with one database one works,
  * and the others stand by.
  *
- *      begin      register ──► standing by: renew, look, each second ──► the role is ours
- *      work       a thread renews each second, over a connection of its own; another one ends the
- *                 process when the deadline has passed
+ *      begin      register ──► standing by: renew each second, look more often whether the role is
+ *                 free, and when the lease of the host that works has ended (tseed_silence.h)
+ *      work       a thread renews each second, over a connection of its own, and looks more often
+ *                 whether this host drains; another one ends the process when the deadline has
+ *                 passed
  *      end        resign, leave, or nothing: another host takes the role when the lease is over
  *
  * A renewal that is committed puts the deadline of the process off (base/tseed_deadline.h): to the
@@ -35,10 +37,13 @@ tseed_lease_t *tseed_lease_create(const tseed_context_t *context, tseed_session_
 /* The host stands by: another one works, or this one drains. */
 #define TSEED_ESTANDBY EINPROGRESS
 
-/* Takes the next step to the role, once a second until it is APR_SUCCESS: the role is ours, and
+/* Takes the next step to the role, again and again until it is APR_SUCCESS: the role is ours, and
  * writes of the session are fenced. TSEED_ESTANDBY: this host stands by. TSEED_EFENCED: the seeder
  * must start anew. APR_EEXIST: another httpd has this host's name. The session is open. */
 apr_status_t tseed_lease_seek(tseed_lease_t *lease);
+
+/* After how many milliseconds a host that stands by takes the next step. */
+int tseed_lease_pause(const tseed_lease_t *lease);
 
 /* Before anything on the board is believed: clears what is of another tenure. */
 void tseed_lease_mend(tseed_lease_t *lease);

@@ -208,6 +208,14 @@ static int send_away(const tseed_start_t *start, const hindrance_t *hindrance, i
     return 1;
 }
 
+static int pause_of(const tseed_start_t *start, const hindrance_t *hindrance, int is_early)
+{
+    if (hindrance->state == TSEED_SEEDER_STANDBY) {
+        return tseed_lease_pause(start->parts->lease);
+    }
+    return is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS;
+}
+
 /* Tries until it succeeds. Returns nonzero when it is time to leave. */
 static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
 {
@@ -237,7 +245,7 @@ static int persist(tseed_start_t *start, step_t *try, tseed_exit_t *exit_code)
         tseed_board_heartbeat(context->board, tseed_clock_monotonic());
         sends_away = send_away(start, &hindrance, is_young);
         apr_pool_clear(context->scratch);
-        if (wait_for_stop(start->setup, is_early ? LOCK_RETRY_MILLIS : TRY_MILLIS, sends_away)) {
+        if (wait_for_stop(start->setup, pause_of(start, &hindrance, is_early), sends_away)) {
             *exit_code = TSEED_EXIT_STOPPED;
             return 1;
         }

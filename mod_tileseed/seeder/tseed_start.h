@@ -5,7 +5,7 @@
  *      the role    lock of the state directory, state database, lease (tseed_lease.h)
  *      the books   tile sets, the board that the last seeder left, unfinished tasks
  *
- * Each is tried once a second. What stands in the way is shown on the board and logged once.
+ * Each is tried again and again. What stands in the way is shown on the board and logged once.
  * Requests for missing tiles are sent away meanwhile. A host that stands by stays at the first
  * step. Main thread.
  */

@@ -294,7 +294,8 @@ static apr_status_t look_round(tseed_state_t *state, renewing_t *call)
     if (rv == APR_SUCCESS) {
         apr_cpystrn(renewal->active, role.host, sizeof(renewal->active));
         renewal->others = (int)others;
-        renewal->is_silent = !row.is_there || row.until < moment.now;
+        renewal->until = row.until;
+        renewal->ended = row.is_there ? moment.now - row.until : APR_INT64_MAX;
     }
     return rv;
 }
@@ -314,13 +315,42 @@ apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
     return tseed_work_write(state, do_renew, &(renewing_t){renewal, host, fence});
 }
 
+/* ---- looking ---- */
+
+typedef struct {
+    tseed_glance_t *glance;
+    const char *name;
+} glancing_t;
+
+static apr_status_t do_glance(tseed_state_t *state, void *baton)
+{
+    glancing_t *call = baton;
+    tseed_rows_t rows;
+    apr_status_t rv = tseed_database_select(&rows, &state->db, TSEED_SQL_HOST_GLANCE,
+                                            (const void *[]){call->name}, state->scratch);
+
+    if (rv == APR_SUCCESS && !tseed_rows_next(&rows)) {
+        rv = APR_NOTFOUND;
+    }
+    if (rv == APR_SUCCESS) {
+        call->glance->is_free = !*tseed_rows_text(&rows);
+        call->glance->is_draining = tseed_rows_int(&rows) != 0;
+    }
+    return rv;
+}
+
+apr_status_t tseed_hosts_glance(tseed_state_t *state, tseed_glance_t *glance, const char *name)
+{
+    return tseed_work_read(state, do_glance, &(glancing_t){glance, name});
+}
+
 /* ---- taking ---- */
 
 typedef struct {
     const tseed_host_t *host;
     int64_t epoch; /* of the host's registration */
     /* what the transaction does; nothing of it holds before the commit */
-    int taken, has_ousted;
+    int taken, has_ousted, is_early;
     tseed_role_t role;
 } taking_t;
 
@@ -339,8 +369,8 @@ static apr_status_t succeed(tseed_state_t *state, taking_t *call)
         call->taken = rv == APR_SUCCESS;
         return rv;
     }
-    call->taken = moment.now > row.until + host->margin &&
-                  moment.now > moment.started + host->lease + host->margin;
+    call->is_early = moment.now <= moment.started + host->lease + host->margin;
+    call->taken = moment.now > row.until + host->margin && !call->is_early;
     call->has_ousted = call->taken;
     return call->taken ? oust(state, call->role.host) : APR_SUCCESS;
 }
@@ -375,7 +405,7 @@ static apr_status_t do_take(tseed_state_t *state, void *baton)
     tseed_host_record_t own;
     apr_status_t rv = tseed_role_read(state, &call->role, TSEED_SQL_ROLE_HOLD);
 
-    call->taken = call->has_ousted = 0;
+    call->taken = call->has_ousted = call->is_early = 0;
     if (rv == APR_SUCCESS) {
         rv = tseed_host_record_read(state, &own, call->host->name, TSEED_SQL_HOST_HOLD);
     }
@@ -395,14 +425,17 @@ static apr_status_t do_take(tseed_state_t *state, void *baton)
     return rv == APR_SUCCESS && call->taken ? take_over(state, call) : rv;
 }
 
-apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
-                              const tseed_host_t *host)
+apr_status_t tseed_hosts_take(tseed_state_t *state, tseed_take_t *taken,
+                              tseed_registration_t *registration, const tseed_host_t *host)
 {
     taking_t call = {.host = host, .epoch = registration->epoch};
     const apr_status_t rv = tseed_work_write(state, do_take, &call);
 
-    *taken = rv == APR_SUCCESS && call.taken;
-    if (*taken) {
+    *taken = TSEED_TAKE_NO;
+    if (rv == APR_SUCCESS && (call.taken || call.is_early)) {
+        *taken = call.taken ? TSEED_TAKE_DONE : TSEED_TAKE_LATER;
+    }
+    if (*taken == TSEED_TAKE_DONE) {
         registration->has_role = 1;
         registration->has_ousted = call.has_ousted;
         registration->tenure = call.role.tenure;

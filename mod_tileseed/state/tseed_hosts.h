@@ -74,21 +74,36 @@ typedef struct {
                                            * dead for a day: a host whose lease is over takes
                                            * requests as soon as it sees the database again */
     char active[TSEED_HOST_NAME_MAX + 1]; /* who has the role; "": nobody */
-    int is_silent;                        /* that host's lease has ended */
+    int64_t until;                        /* the end of that host's lease, the database's clock */
+    apr_interval_time_t ended;            /* since then; less than 0: it goes on */
 } tseed_renewal_t;
 
 /* Renews the lease. TSEED_EFENCED: the registration is void. */
 apr_status_t tseed_hosts_renew(tseed_state_t *state, tseed_renewal_t *renewal,
                                const tseed_host_t *host, const tseed_fence_t *fence);
 
+/* What a host may have to act upon before it renews its lease again. */
+typedef struct {
+    int is_free;     /* nobody has the role */
+    int is_draining; /* this host is to give its role away, and to take none */
+} tseed_glance_t;
+
+/* Looks, and changes nothing. APR_NOTFOUND: the host is not registered. */
+apr_status_t tseed_hosts_glance(tseed_state_t *state, tseed_glance_t *glance, const char *name);
+
+typedef enum {
+    TSEED_TAKE_NO,    /* another host works, or this one drains */
+    TSEED_TAKE_DONE,  /* this host has the role now */
+    TSEED_TAKE_LATER, /* it could have it, but the database was started lately */
+} tseed_take_t;
+
 /* Takes the role if nobody has it, or if the host that has it was silent until the end of its lease
- * and for the margin. A host that drains takes none. *taken says whether this host has the role
- * now; `registration` says so too, and else is left alone. A call that failed may have taken the
- * role all the same: the answer to its commit was lost. For a lease and the margin after a start of
- * the database no role is taken from a host, because no host could renew its lease before.
- * TSEED_EFENCED as above. */
-apr_status_t tseed_hosts_take(tseed_state_t *state, int *taken, tseed_registration_t *registration,
-                              const tseed_host_t *host);
+ * and for the margin. A host that drains takes none. TSEED_TAKE_DONE: `registration` says so too;
+ * else it is left alone. A call that failed may have taken the role all the same: the answer to its
+ * commit was lost. For a lease and the margin after a start of the database no role is taken from a
+ * host, because no host could renew its lease before. TSEED_EFENCED as above. */
+apr_status_t tseed_hosts_take(tseed_state_t *state, tseed_take_t *taken,
+                              tseed_registration_t *registration, const tseed_host_t *host);
 
 /* Gives the role away: anybody may take it at once. No thread of this process may change a store
  * any more. */

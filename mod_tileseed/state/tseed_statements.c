@@ -200,6 +200,8 @@ const char *const tseed_statements[TSEED_SQL_COUNT] = {
     [TSEED_SQL_HOST_GET] = TSEED_SQL_HOST_ROW,
     [TSEED_SQL_HOST_HOLD] = TSEED_SQL_HOST_ROW,
     [TSEED_SQL_HOST_FENCE] = TSEED_SQL_HOST_HELD,
+    [TSEED_SQL_HOST_GLANCE] = "SELECT role.host, host.state FROM role, host"
+                              " WHERE role.name = 'seeder' AND host.name = %s",
     [TSEED_SQL_HOST_PUT] =
         "INSERT INTO host (name, instance, machine, version, epoch, until, started, seen)"
         " VALUES (%s, %s, %s, %s, %lld, %lld, %lld, %lld) ON CONFLICT (name) DO UPDATE"

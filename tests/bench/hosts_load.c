@@ -278,7 +278,7 @@ static void *work(void *data)
                                       .complete = 1};
     apr_time_t save_at = 0;
     int64_t saved = 0;
-    int taken;
+    tseed_take_t taken;
 
     require(member, tseed_hosts_take(member->state, &taken, &member->registration, &member->host),
             "take");

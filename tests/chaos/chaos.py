@@ -44,7 +44,7 @@ from source import Source                                                # noqa:
 from tileseed_httpd import MPMS, Httpd, wait_until                       # noqa: E402
 
 SLOW_SECONDS = 0.0003       # that a closedir, rename or unlink takes
-LEASE = '6s'                # of one host among several: it is taken over from 8 s after its end
+LEASE = '5s'                # of one host among several
 DRAIN_SECONDS = 120
 SETTLE_SECONDS = 90         # marks outlast the work, by a minute at most
 THREADS = 8

@@ -262,7 +262,7 @@ def test_dump_without_a_layer(httpd):
     text = dumped(httpd, '')
     for line in ('TileSeedThreads 16', 'TileSeedHistory 10000 30d', 'TileSeedStopTimeout 500ms',
                  'TileSeedDatabase sqlite3', 'TileSeedSync on', 'TileSeedMaxRequestBody 65536',
-                 'TileSeedLease 15s', f'TileSeedHost "{os.uname().nodename}"'):
+                 'TileSeedLease 5s', f'TileSeedHost "{os.uname().nodename}"'):
         assert f'\n{line}\n' in text
     assert 'TileSeedDiskQuota ' not in text and '<' not in text
 

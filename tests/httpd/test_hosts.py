@@ -271,6 +271,18 @@ def test_the_host_that_works_dies(quick):
     assert known(one) == ({'web1': 'STANDBY', 'web2': 'ACTIVE'}, 'web2')
 
 
+def test_the_shortest_lease(quick):
+    """Another host takes over, though it renews its own lease no more often than a third of it."""
+    quick.lease = '3s'
+    one, other = two(quick)
+    for host in (one, other):
+        host.expect(LOST)       # it may end by itself on a busy machine
+    one.expect(UNCLEAN)
+    wait_until(lambda: known(other)[1] == 'web1')
+    quick.kill(one)
+    quick.works(other)
+
+
 def test_three_hosts_die_in_turn(quick):
     """Each amid a seed, and comes back: all tiles are there once, and counted once."""
     hosts = [*two(quick), quick.add()]

@@ -354,6 +354,7 @@ class Httpd:
             load.append(f'LoadModule tileseed_module "{MODULE}"\nLogLevel tileseed:info')
         if self.with_module and self.postgres:
             load.append(f'TileSeedDatabase pgsql "{self.postgres.params(self.database)}"')
+            load.append('TileSeedLease 15s')    # a busy machine gets its time
         user = f'User {self.user[0]}\nGroup #{self.user[2]}' if self.user else ''
         self.path('httpd.conf').write_text(CONFIG.substitute(
             root=self.root, modules=MODULES, mapserv=MAPSERV, port=self.port, user=user,

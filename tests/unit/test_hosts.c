@@ -104,15 +104,15 @@ static member_t *host_of(const fixture_t *fixture, const char *name)
 
 static int takes(member_t *member)
 {
-    int taken;
+    tseed_take_t taken;
 
     tseed_state_fence(member->state, NULL); /* who takes the role has none yet */
     assert_int_equal(tseed_hosts_take(member->state, &taken, &member->registration, &member->host),
                      APR_SUCCESS);
-    if (taken) {
+    if (taken == TSEED_TAKE_DONE) {
         tseed_state_fence(member->state, &member->fence);
     }
-    return taken;
+    return taken == TSEED_TAKE_DONE;
 }
 
 static apr_status_t renews(member_t *member, tseed_renewal_t *renewal)
@@ -166,7 +166,7 @@ static void test_hosts__the_first_takes_the_role(void **data)
     assert_string_equal(written(fixture), "one");
     assert_int_equal(renews(one, &renewal), APR_SUCCESS);
     assert_string_equal(renewal.active, "one");
-    assert_false(renewal.is_silent);
+    assert_true(renewal.ended < 0);
     assert_int_equal(renewal.others, 0);
 }
 
@@ -184,7 +184,7 @@ static void test_hosts__another_stands_by(void **data)
     assert_false(takes(two));
     assert_int_equal(renews(two, &renewal), APR_SUCCESS);
     assert_string_equal(renewal.active, "one");
-    assert_true(renewal.is_silent);
+    assert_true(renewal.ended > 0);
     assert_int_equal(writes(one), APR_SUCCESS);
 }
 
@@ -212,7 +212,7 @@ static void test_hosts__a_takeover_that_fails_at_its_commit_is_none(void **data)
 {
     const fixture_t *fixture = *data;
     member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
-    int taken = 1;
+    tseed_take_t taken = TSEED_TAKE_DONE;
 
     assert_true(takes(one));
     set_clock(fixture, 21);
@@ -222,7 +222,8 @@ static void test_hosts__a_takeover_that_fails_at_its_commit_is_none(void **data)
                      " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()");
     assert_int_not_equal(tseed_hosts_take(two->state, &taken, &two->registration, &two->host),
                          APR_SUCCESS);
-    assert_false(taken || two->registration.has_role || two->registration.has_ousted);
+    assert_int_equal(taken, TSEED_TAKE_NO);
+    assert_false(two->registration.has_role || two->registration.has_ousted);
     assert_int_equal(writes(one), APR_SUCCESS);
     execute(fixture, "DROP TRIGGER refusal ON role");
     assert_true(takes(two));
@@ -418,7 +419,7 @@ static void test_hosts__a_transaction_keeps_the_fence(void **data)
     member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
     member_t keeper = *one;
     tseed_renewal_t renewal;
-    int taken;
+    tseed_take_t taken;
 
     assert_true(takes(one));
     assert_int_equal(tseed_state_begin(one->state), APR_SUCCESS);
@@ -441,9 +442,14 @@ static void test_hosts__a_draining_one_is_succeeded_at_once(void **data)
     const fixture_t *fixture = *data;
     member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
     tseed_renewal_t renewal;
+    tseed_glance_t glance;
 
     assert_true(takes(one));
+    assert_int_equal(tseed_hosts_glance(two->state, &glance, "one"), APR_SUCCESS);
+    assert_false(glance.is_free || glance.is_draining);
     assert_int_equal(tseed_hosts_drain(fixture->state, "one", 1), APR_SUCCESS);
+    assert_int_equal(tseed_hosts_glance(two->state, &glance, "one"), APR_SUCCESS);
+    assert_true(!glance.is_free && glance.is_draining);
     assert_int_equal(renews(one, &renewal), APR_SUCCESS);
     assert_true(renewal.is_draining);
     assert_int_equal(tseed_hosts_resign(one->state, &one->fence), APR_SUCCESS);
@@ -492,11 +498,14 @@ static void test_hosts__a_start_of_the_database_is_a_grace(void **data)
     const fixture_t *fixture = *data;
     member_t *one = host_of(fixture, "one"), *two = host_of(fixture, "two");
     tseed_renewal_t renewal;
+    tseed_take_t taken;
 
     assert_true(takes(one));
     set_clock(fixture, 600);
     set_start(fixture, 600); /* all leases have ended while it was away */
-    assert_false(takes(two));
+    assert_int_equal(tseed_hosts_take(two->state, &taken, &two->registration, &two->host),
+                     APR_SUCCESS);
+    assert_int_equal(taken, TSEED_TAKE_LATER);
     set_clock(fixture, 620);
     assert_false(takes(two));
     assert_int_equal(renews(one, &renewal), APR_SUCCESS);
