@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import crashes
-from tileseed_httpd import one_mpm, wait_until
+from tileseed_httpd import TOP, one_mpm, wait_until
 from upstream import Fault, picture
 
 WORLD = '-20037508.34,-20037508.34,20037508.34,20037508.34'
@@ -55,6 +55,19 @@ def test_mapserver_knows_the_grid_sets(plain_httpd, srs, bbox):
     plain_httpd.start()
     image = image_of(plain_httpd.get('/wms?' + getmap(bbox=bbox, srs=srs)))
     assert len(image.getcolors(65536)) > 5
+
+
+@one_mpm
+def test_mapserver_reads_no_other_map(plain_httpd):
+    """Whatever file a client names."""
+    other = plain_httpd.path('other-world.map')
+    other.write_text((TOP / 'conf/demo/world.map').read_text())
+    other.chmod(0o644)
+    plain_httpd.start()
+    for name in (other, TOP / 'conf/demo/world.map', 'world.map'):
+        answer = plain_httpd.get('/wms?' + getmap(map=str(name)))
+        assert answer.headers['Content-Type'] != 'image/png' and b'not found' in answer.body
+    assert plain_httpd.get('/wms?' + getmap()).headers['Content-Type'] == 'image/png'
 
 
 def test_restarts_and_stop(plain_httpd):
