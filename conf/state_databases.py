@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import sqlite3
+import stat
 import time
 import urllib.parse
 
@@ -40,6 +41,13 @@ Table = collections.namedtuple('Table', 'name columns are_texts')
 
 class Refused(Exception):
     """Why the state is not copied, as a sentence for the administrator."""
+
+
+def require_file(path):
+    """Refuses what is there and is no file, such as a pipe, which whoever opens it waits for."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise Refused(f'{path}: is no regular file')
 
 
 class Schema:
@@ -88,6 +96,7 @@ class Mark:
 
     def read(self):
         """(id, inode of the database that it was written for); zeros when there is none."""
+        require_file(self.path)
         try:
             number, inode = self.path.read_text(encoding='ascii').split()
             return int(number), int(inode)
@@ -130,14 +139,20 @@ class Database:
         if not rows:
             raise Refused(f'{self}: has a table meta without a schema version: it is no state '
                           'database of mod_tileseed')
-        return rows[0][0]
+        return self.whole(rows[0][0], 'meta')
+
+    def whole(self, number, name):
+        """A number of a table. SQLite keeps in any column whatever it is given."""
+        if not isinstance(number, int):
+            raise Refused(f'{self}: damaged: the table {name} has {number!r} in place of a number')
+        return number
 
     def refuse_copies(self):
         """Refuses what is not the database that httpd used last; a server's is none but itself."""
 
     def last(self, name='task_id'):
         """The number of a kind that was given out last, as far as the database knows."""
-        return self.execute(LAST[name])[0][0] or 0
+        return self.whole(self.execute(LAST[name])[0][0] or 0, 'meta')
 
     def keep(self, name, number):
         """Goes on from a number."""
@@ -153,7 +168,12 @@ class Database:
         """All rows of a table, some at a time."""
         with contextlib.closing(self.cursor()) as cursor:
             cursor.execute(f'SELECT {", ".join(table.columns)} FROM {table.name}')
-            yield from iter(lambda: cursor.fetchmany(BATCH), [])
+            for batch in iter(lambda: cursor.fetchmany(BATCH), []):
+                for row in batch:
+                    for value, is_text in zip(row, table.are_texts):
+                        if not is_text and not isinstance(value, float):
+                            self.whole(value, table.name)
+                yield batch
 
 
 class Sqlite(Database):
@@ -169,6 +189,8 @@ class Sqlite(Database):
 
     def connect(self, how):
         """Opens the file with an option of SQLite."""
+        for end in ('', '-wal', '-shm', '-journal'):
+            require_file(f'{self.path}{end}')
         name = urllib.parse.quote(str(self.path))
         self.database = sqlite3.connect(f'file:{name}?{how}', uri=True, timeout=10,
                                         isolation_level=None)

@@ -300,6 +300,31 @@ def test_what_is_no_state(make_state, state, pgsql):
     assert 'start httpd with it once, stop httpd, and copy' in refused(state, pgsql)
 
 
+@pytest.mark.parametrize('change', [
+    "UPDATE meta SET value = 'eight' WHERE name = 'schema_version'",
+    "UPDATE meta SET value = 1.5 WHERE name = 'schema_version'",
+    "UPDATE meta SET value = x'ff00' WHERE name = 'task_id'",
+    "UPDATE meta SET value = 'later' WHERE name = 'epoch'",
+    "UPDATE page SET bytes = 'many' WHERE z = 9"])
+def test_texts_in_place_of_numbers(state, pgsql, change):
+    """SQLite takes them in any column; whatever they are, one line says so."""
+    with state.changed() as changed:
+        changed.execute(change)
+    assert 'in place of a number' in refused(state, pgsql)
+    assert not tables(pgsql)
+
+
+@pytest.mark.parametrize('name', ['tileseed.db', 'tileseed.db-journal', 'tileseed.db-wal',
+                                  'tileseed.ids'])
+def test_pipes_in_place_of_files(state, pgsql, name):
+    """Nobody waits for somebody to write into them."""
+    path = state.folder / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    state.own()
+    assert f'{path}: is no regular file' in refused(state, pgsql)
+
+
 def test_damage(state, pgsql):
     """A damaged file is not copied: the module saves what can be read of it."""
     with open(state.file, 'r+b') as file:
