@@ -37,6 +37,7 @@ FOLDERS = {'/var/cache/tiles': '@ROOT@/cache', '/var/lib/tileseed': '@ROOT@/stat
            'http://localhost/wms': '@WMS@'}
 MORE = ''.join(f'LoadModule {name}_module {MODULES}/mod_{name}.so\n'
                for name in ('rewrite', 'setenvif') if (MODULES / f'mod_{name}.so').exists())
+SSL = f'LoadModule ssl_module {MODULES}/mod_ssl.so\n' if (MODULES / 'mod_ssl.so').exists() else ''
 SECTIONS = {
     'in-gridset': ('TileSeedGridSet "example"', (
         ('TileSeedSRS', '2056'), ('TileSeedExtent', '2420000 1030000 2900000 1350000'),
@@ -116,7 +117,7 @@ def test_configuration(httpd):
     lay_files(httpd)
     refused = []
     for page, block in SNIPPETS:
-        status, words = httpd.configtest(MORE + whole(block))
+        status, words = httpd.configtest(MORE + SSL + whole(block))
         if status != 0:
             refused.append(f'{name_of(page, block)}: {words}')
     assert not refused, '\n'.join(refused)
@@ -232,6 +233,40 @@ def test_requests(httpd):
                             auth=('me', 'secret'))
         assert answer.status == 200 and 'TileSeed-Warning' not in answer.headers, (
             name_of(page, block), answer.body, answer.headers)
+
+
+def crontabs():
+    """(page, variables, command) of each line of a crontab in our documents and manual pages."""
+    texts = [(page, block.text) for page in PAGES for block in BLOCKS[page]
+             if block.language == 'crontab']
+    texts += [(path.name, re.sub(r'(?m)^\.Dl ', '', path.read_text(encoding='utf-8')))
+              for path in sorted(TOP.glob('mod_tileseed/*/*.[18]'))]
+    for page, text in texts:
+        variables = dict(re.findall(r'(?m)^([A-Z]+)=(.*)$', text))
+        for command in re.findall(r'(?m)^(?:[\d*/,-]+ +){5}(\S.*)$', text):
+            yield page, variables, command
+
+
+@one_mpm
+def test_crontabs(httpd, shell, tmp_path):  # pylint: disable=redefined-outer-name
+    """Each command runs with the shell and the few variables that cron gives it. cron itself ends a
+    command at a % and takes the \\ before one away."""
+    start(httpd, 'README.md')
+    shell('')                               # makes the commands
+    commands = [*crontabs()]
+    assert len(commands) >= 4
+    for page, variables, command in commands:
+        assert not re.search(r'(?<!\\)%', command), (page, command)
+        environment = {'HOME': str(tmp_path), 'LOGNAME': 'me', 'SHELL': '/bin/sh',
+                       'PATH': '/usr/bin:/bin', **variables}
+        environment['PATH'] = environment['PATH'].replace('/usr/local/bin', f'{tmp_path}/bin')
+        command = command.replace('\\%', '%').replace('/usr/local/bin', f'{tmp_path}/bin')
+        # README's first layer has one format
+        expected = 2 if 'image/webp' in command else 0
+        done = subprocess.run(['/bin/sh', '-c', command], env=environment, cwd=tmp_path,
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == expected, (page, command, done)
+    assert httpd.post('/rest/seed', 'kill_all=all', auth=('me', 'secret')).status == 200
 
 
 def test_answers_are_compared():

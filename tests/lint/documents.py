@@ -22,6 +22,7 @@ KNOWN = {
     'text': {(), ('answer',)},
     'html': {()},
     'js': {()},
+    'crontab': {()},
 }
 STATUS = re.compile(r'^[45]\d\d$')
 # Beginnings of commands that a test can't run: they need root, other programs, or a clone.

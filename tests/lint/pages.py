@@ -9,6 +9,7 @@ The word behind the fence is the language; the words behind it say how the block
     sh [STATUS]                     a shell runs it; an answer has this status, else all are < 400
     json|xml request                a seed request that is accepted
     json|text answer                what the shell's last words look like
+    crontab                         a shell runs its commands as cron does
     sh by-hand, apache by-hand      needs root or what a test does not have
     html, js, text                  nothing runs it
 """
