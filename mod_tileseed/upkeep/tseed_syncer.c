@@ -5,7 +5,7 @@
  * sync began (tseed_durable.c).
  *
  * The roots of one file system are synced once, together. If a file system does not answer, only
- * tasks and marks of its own stores wait for it.
+ * tasks and marks of its own stores wait for it. If a root can't be reached, only its own do.
  */
 #include "upkeep/tseed_syncer.h"
 
@@ -36,44 +36,55 @@ struct tseed_syncer_t {
 
 /* ---- threads ---- */
 
-static int was_synced(const tseed_sync_root_t *roots, const tseed_sync_root_t *before, dev_t device)
+/* The system drops what it could not write, and says so once. */
+static int has_lost_writes(apr_status_t rv)
 {
-    while (roots != before && roots->device != device) {
+    return rv == EIO || APR_STATUS_IS_ENOSPC(rv) || rv == EDQUOT;
+}
+
+/* Takes over the outcome of an earlier root in the same file system, or syncs it. */
+static void sync_device(const tseed_sync_root_t *roots, tseed_sync_root_t *root, int fd)
+{
+    while (roots != root && roots->device != root->device) {
         roots = roots->next;
     }
-    return roots != before;
+    if (roots != root) {
+        root->rv = roots->rv;
+        root->has_lost = roots->has_lost;
+    } else if (syncfs(fd) != 0) {
+        root->rv = APR_FROM_OS_ERROR(errno);
+        root->has_lost = has_lost_writes(root->rv);
+    }
 }
 
 /* A directory that is not there has nothing to lose. */
-static apr_status_t sync_root(const tseed_sync_root_t *roots, tseed_sync_root_t *root)
+static void sync_root(const tseed_sync_root_t *roots, tseed_sync_root_t *root)
 {
     int fd = open(root->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
-    apr_status_t rv = APR_SUCCESS;
 
     root->device = 0;
+    root->rv = APR_SUCCESS;
+    root->has_lost = 0;
     if (fd < 0) {
-        return errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+        root->rv = errno == ENOENT ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+        return;
     }
     if (fstat(fd, &st) != 0) {
-        rv = APR_FROM_OS_ERROR(errno);
-    } else if (!was_synced(roots, root, st.st_dev)) {
-        rv = syncfs(fd) == 0 ? APR_SUCCESS : APR_FROM_OS_ERROR(errno);
+        root->rv = APR_FROM_OS_ERROR(errno);
+    } else {
         root->device = st.st_dev;
+        sync_device(roots, root, fd);
     }
     close(fd);
-    return rv;
 }
 
 static void *sync_all(void *data)
 {
     tseed_sync_t *sync = data;
 
-    sync->rv = APR_SUCCESS;
     for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
-        const apr_status_t rv = sync_root(sync->roots, root);
-
-        sync->rv = sync->rv == APR_SUCCESS ? rv : sync->rv;
+        sync_root(sync->roots, root);
     }
     tseed_mailbox_put(sync->mailbox, &sync->letter);
     return NULL;
@@ -92,20 +103,14 @@ static void copy_run(tseed_run_t *run)
     run->is_end_copied = tseed_durable_is_at_end(run);
 }
 
-/* The system drops what it could not write, and says so once. */
-static int has_lost_writes(apr_status_t rv)
+static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, const tseed_sync_root_t *root)
 {
-    return rv == EIO || APR_STATUS_IS_ENOSPC(rv) || rv == EDQUOT;
-}
-
-static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, apr_status_t rv)
-{
-    if (has_lost_writes(rv) && run->task->type != TSEED_TRUNCATE &&
+    if (root->has_lost && run->task->type != TSEED_TRUNCATE &&
         (run->dirty || run->is_copied || run->is_end_copied)) {
         tseed_run_doubt(run);
         tseed_display_run(syncer->display, run);
     }
-    if (rv != APR_SUCCESS) {
+    if (root->rv != APR_SUCCESS) {
         run->dirty |= run->is_copied;
     } else {
         if (run->is_copied) {
@@ -120,12 +125,19 @@ static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, apr_status_t rv
 
 /* ---- one sync ---- */
 
+static int is_of(const tseed_syncer_t *syncer, const tseed_run_t *run, const tseed_sync_t *sync)
+{
+    const tseed_sync_root_t *root = tseed_durable_root(syncer->durable, run->booked);
+
+    return root && root->sync == sync;
+}
+
 static void begin_one(tseed_syncer_t *syncer, tseed_sync_t *sync)
 {
     pthread_t thread;
 
     for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_sync(syncer->durable, run->booked) == sync) {
+        if (is_of(syncer, run, sync)) {
             copy_run(run);
         }
     }
@@ -136,26 +148,50 @@ static void begin_one(tseed_syncer_t *syncer, tseed_sync_t *sync)
     if (pthread_create(&thread, NULL, sync_all, sync) == 0) {
         pthread_detach(thread);
     } else { /* as if it had failed at once */
-        sync->rv = APR_ENOMEM;
+        for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+            root->rv = APR_ENOMEM;
+        }
         tseed_mailbox_put(syncer->context->mailbox, &sync->letter);
     }
 }
 
-static void complain(tseed_sync_t *sync, apr_status_t rv, const char *what)
+/* Tasks of a root that have nothing left to do but to be safe say why they are not. */
+static void say(tseed_sync_root_t *root, const char *what)
 {
     char path[120];
 
-    if (!sync->is_said) {
-        tseed_log(
-            TSEED_LOG_ERROR, rv,
-            "TS0028: the file system of the store directory %s %s; tasks there are not done before "
-            "their tiles are safe, TileSeedSync off does not wait for that",
-            sync->roots->path, what);
-    }
-    sync->is_said = 1;
-    tseed_text_say(sync->trouble, sizeof(sync->trouble),
+    root->is_said = 1;
+    tseed_text_say(root->trouble, sizeof(root->trouble),
                    "all is made, but the file system of %s %s",
-                   tseed_text_fit(path, sizeof(path), sync->roots->path), what);
+                   tseed_text_fit(path, sizeof(path), root->path), what);
+}
+
+static void complain(tseed_sync_root_t *root, apr_status_t rv, const char *what)
+{
+    root->is_logged = 1;
+    tseed_log(TSEED_LOG_ERROR, rv,
+              "TS0028: the file system of the store directory %s %s; tasks of its layers are not "
+              "done before their tiles are safe",
+              root->path, what);
+}
+
+static void settle_root(tseed_sync_root_t *root)
+{
+    if (root->rv != APR_SUCCESS) {
+        const char *what = root->device ? "can't be synced" : "can't be reached";
+
+        if (!root->is_logged) {
+            complain(root, root->rv, what);
+        }
+        say(root, what);
+        return;
+    }
+    root->done = root->sync->begun;
+    if (root->is_logged) {
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0073: the file system of the store directory %s is synced again", root->path);
+    }
+    root->is_said = root->is_logged = 0;
 }
 
 static void take(void *module, void *about)
@@ -163,33 +199,29 @@ static void take(void *module, void *about)
     tseed_syncer_t *syncer = module;
     tseed_sync_t *sync = about;
 
-    sync->at_work = 0;
+    sync->at_work = sync->is_slow = 0;
     for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_sync(syncer->durable, run->booked) == sync) {
-            settle_run(syncer, run, sync->rv);
+        if (is_of(syncer, run, sync)) {
+            settle_run(syncer, run, tseed_durable_root(syncer->durable, run->booked));
         }
     }
-    if (sync->rv != APR_SUCCESS) {
-        sync->not_before = tseed_clock_monotonic() + RETRY;
-        sync->due = 1;
-        complain(sync, sync->rv, "can't be synced");
-        return;
+    for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+        if (root->rv != APR_SUCCESS) {
+            sync->not_before = tseed_clock_monotonic() + RETRY;
+            sync->due = 1;
+        }
+        settle_root(root);
     }
-    sync->done = sync->begun;
-    if (sync->is_said) {
-        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
-                  "TS0073: the file system of the store directory %s is synced again",
-                  sync->roots->path);
-    }
-    sync->is_said = 0;
 }
 
-/* Whether a task waits for this sync alone to end. */
+/* Whether a task waits for this sync alone to end. A root that has failed is tried again after a
+ * while only. */
 static int is_awaited(const tseed_syncer_t *syncer, const tseed_sync_t *sync)
 {
     for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
         if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(syncer->durable, run) &&
-            tseed_durable_sync(syncer->durable, run->booked) == sync) {
+            is_of(syncer, run, sync) &&
+            tseed_durable_root(syncer->durable, run->booked)->rv == APR_SUCCESS) {
             return 1;
         }
     }
@@ -201,10 +233,22 @@ static void feed(void *module)
     tseed_syncer_t *syncer = module;
 
     for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
-        if (!sync->at_work && (sync->due || is_awaited(syncer, sync)) &&
-            tseed_clock_monotonic() >= sync->not_before) {
+        if (!sync->at_work && ((sync->due && tseed_clock_monotonic() >= sync->not_before) ||
+                               is_awaited(syncer, sync))) {
             begin_one(syncer, sync);
         }
+    }
+}
+
+/* One line of the log for all roots. */
+static void say_slow(tseed_sync_t *sync)
+{
+    static const char what[] = "has been writing for more than 10 s";
+
+    sync->is_slow = 1;
+    complain(sync->roots, APR_SUCCESS, what);
+    for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+        say(root, what);
     }
 }
 
@@ -213,15 +257,16 @@ static void tick(void *module, apr_time_t now)
     tseed_syncer_t *syncer = module;
 
     for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
-        tseed_sync_t *sync = run->dirty ? tseed_durable_sync(syncer->durable, run->booked) : NULL;
+        const tseed_sync_root_t *root =
+            run->dirty ? tseed_durable_root(syncer->durable, run->booked) : NULL;
 
-        if (sync) {
-            sync->due = 1;
+        if (root) {
+            root->sync->due = 1;
         }
     }
     for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
-        if (sync->at_work && now - sync->begun_at > SLOW) {
-            complain(sync, APR_SUCCESS, "has been writing for more than 10 s");
+        if (sync->at_work && !sync->is_slow && now - sync->begun_at > SLOW) {
+            say_slow(sync);
         }
     }
 }
@@ -268,6 +313,7 @@ void tseed_syncer_begin(tseed_syncer_t *syncer)
         tseed_sync_root_t *root = tseed_memory_get(sizeof(*root));
 
         root->path = tseed_memory_copy(path);
+        root->sync = sync;
         root->next = sync->roots;
         sync->roots = root;
     }

@@ -39,12 +39,13 @@ tseed_sync_t *tseed_durable_first(const tseed_durable_t *durable)
     return durable->syncs;
 }
 
-tseed_sync_t *tseed_durable_sync(const tseed_durable_t *durable, const tseed_book_tileset_t *booked)
+tseed_sync_root_t *tseed_durable_root(const tseed_durable_t *durable,
+                                      const tseed_book_tileset_t *booked)
 {
-    for (tseed_sync_t *sync = booked ? durable->syncs : NULL; sync; sync = sync->next) {
-        for (const tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+    for (const tseed_sync_t *sync = booked ? durable->syncs : NULL; sync; sync = sync->next) {
+        for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
             if (strcmp(root->path, booked->record.root) == 0) {
-                return sync;
+                return root;
             }
         }
     }
@@ -59,7 +60,7 @@ int tseed_durable_is_at_end(const tseed_run_t *run)
 const tseed_progress_t *tseed_durable_progress(const tseed_durable_t *durable,
                                                const tseed_run_t *run)
 {
-    if (tseed_durable_sync(durable, run->booked)) {
+    if (tseed_durable_root(durable, run->booked)) {
         return run->is_to_save ? &run->synced : NULL;
     }
     return run->dirty ? &run->progress : NULL;
@@ -68,42 +69,42 @@ const tseed_progress_t *tseed_durable_progress(const tseed_durable_t *durable,
 void tseed_durable_saved(const tseed_durable_t *durable, tseed_run_t *run)
 {
     run->is_to_save = 0;
-    run->dirty = run->dirty && tseed_durable_sync(durable, run->booked);
+    run->dirty = run->dirty && tseed_durable_root(durable, run->booked);
 }
 
 /* Nothing of a task that is not DONE is promised. */
 int tseed_durable_may_end(const tseed_durable_t *durable, const tseed_run_t *run)
 {
     return run->may_end || run->terminated || run->progress.state == TSEED_ABORTED ||
-           !tseed_durable_sync(durable, run->booked);
+           !tseed_durable_root(durable, run->booked);
 }
 
 const char *tseed_durable_trouble(const tseed_durable_t *durable, const tseed_run_t *run)
 {
-    const tseed_sync_t *sync =
-        tseed_durable_is_at_end(run) ? tseed_durable_sync(durable, run->booked) : NULL;
+    const tseed_sync_root_t *root =
+        tseed_durable_is_at_end(run) ? tseed_durable_root(durable, run->booked) : NULL;
 
-    return sync && sync->is_said ? sync->trouble : NULL;
+    return root && root->is_said ? root->trouble : NULL;
 }
 
 /* ---- marks ---- */
 
 void tseed_durable_touch_levels(tseed_durable_t *durable, const tseed_book_tileset_t *booked)
 {
-    tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+    tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
-    if (sync) {
-        sync->levels = sync->begun;
-        sync->due = 1;
+    if (root) {
+        root->levels = root->sync->begun;
+        root->sync->due = 1;
     }
 }
 
 int tseed_durable_may_unmark(tseed_durable_t *durable, const tseed_book_tileset_t *booked)
 {
-    tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+    const tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
-    if (sync && sync->done <= sync->levels) {
-        sync->due = 1;
+    if (root && root->done <= root->levels) {
+        root->sync->due = 1;
         return 0;
     }
     return 1;
@@ -115,14 +116,14 @@ void tseed_durable_sweep(tseed_durable_t *durable)
     int lingers;
 
     for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
-        const tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+        const tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
-        booked->keeps_empty = sync != NULL;
-        booked->is_unsafe = sync && sync->done <= sync->swept;
+        booked->keeps_empty = root != NULL;
+        booked->is_unsafe = root && root->done <= root->swept;
     }
     for (tseed_sync_t *sync = durable->syncs; sync; sync = sync->next) {
-        if (sync->done > sync->swept) {
-            sync->swept = sync->begun;
+        for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
+            root->swept = root->done > root->swept ? sync->begun : root->swept;
         }
     }
     lingers = tseed_book_sweep(durable->cache->book);
@@ -136,8 +137,9 @@ void tseed_durable_end(const tseed_durable_t *durable)
     tseed_book_tileset_t *booked;
 
     for (unsigned i = 0; (booked = tseed_book_tileset(durable->cache->book, i)) != NULL; i++) {
-        const tseed_sync_t *sync = tseed_durable_sync(durable, booked);
+        const tseed_sync_root_t *root = tseed_durable_root(durable, booked);
 
-        booked->is_unsafe = sync && !(sync->is_last && !sync->at_work && sync->rv == APR_SUCCESS);
+        booked->is_unsafe =
+            root && !(root->sync->is_last && !root->sync->at_work && root->rv == APR_SUCCESS);
     }
 }

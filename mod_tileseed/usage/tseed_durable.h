@@ -16,30 +16,38 @@
 
 typedef struct tseed_durable_t tseed_durable_t;
 
+/* A store root. Each has an outcome of its own: a root that can't be reached keeps no other of its
+ * file system from being safe. The thread of the sync writes `device`, `rv` and `has_lost`, until
+ * it posts the letter. */
 typedef struct tseed_sync_root_t {
     const char *path;
-    dev_t device; /* the thread's */
+    struct tseed_sync_t *sync; /* its file system's */
+    dev_t device;
+    apr_status_t rv; /* of the last sync */
+    int has_lost;    /* the system has dropped what it could not write */
+    /* owned by the main thread */
+    int64_t done;   /* the number of the last sync that has succeeded here; 0: none */
+    int64_t swept;  /* `begun` at the last sweep of marks that was not held up, */
+    int64_t levels; /* and when the last job in a marked level has ended */
+    int is_said;    /* tasks say that it is slow or fails, */
+    int is_logged;  /* and the log; one root speaks there for a slow file system */
+    char trouble[TSEED_REASON_SIZE];
     struct tseed_sync_root_t *next;
 } tseed_sync_root_t;
 
-/* The roots of a file system, as it was at the start. Kept for ever. The thread reads the roots
- * and writes `rv`, until it posts the letter. */
+/* The roots of a file system, as it was at the start. Kept for ever. The thread reads the list of
+ * roots. */
 typedef struct tseed_sync_t {
     tseed_letter_t letter;
-    apr_status_t rv; /* of the last one */
     tseed_mailbox_t *mailbox;
     tseed_sync_root_t *roots;
     /* owned by the main thread */
     dev_t device;
-    int64_t begun;  /* syncs so far */
-    int64_t done;   /* the number of the last one that has succeeded; 0: none */
-    int64_t swept;  /* `begun` at the last sweep of marks that was not held up, */
-    int64_t levels; /* and when the last job in a marked level has ended */
+    int64_t begun; /* syncs so far */
     int at_work, due;
     int is_last;                     /* nothing is written any more since it has begun */
-    int is_said;                     /* that it is slow or fails */
+    int is_slow;                     /* the one under way, which was said */
     apr_time_t begun_at, not_before; /* monotonic */
-    char trouble[TSEED_REASON_SIZE];
     struct tseed_sync_t *next;
 } tseed_sync_t;
 
@@ -52,9 +60,9 @@ void tseed_durable_enter(tseed_durable_t *durable, tseed_sync_t *sync);
 /* The first file system; the others follow by `next`. NULL: none. */
 tseed_sync_t *tseed_durable_first(const tseed_durable_t *durable);
 
-/* The file system of a tile set; NULL: the file system is not synced. */
-tseed_sync_t *tseed_durable_sync(const tseed_durable_t *durable,
-                                 const tseed_book_tileset_t *booked);
+/* The store root of a tile set; NULL: its file system is not synced. */
+tseed_sync_root_t *tseed_durable_root(const tseed_durable_t *durable,
+                                      const tseed_book_tileset_t *booked);
 
 /* Whether nothing is left of a run but to record its end. */
 int tseed_durable_is_at_end(const tseed_run_t *run);

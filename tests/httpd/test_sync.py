@@ -8,7 +8,7 @@ import pytest
 
 from database import opened
 from seeding import REST, begin, done, ended, layer, stub, task
-from tileseed_httpd import folder_elsewhere, wait_until
+from tileseed_httpd import folder_elsewhere, one_mpm, wait_until
 from upstream import Fault
 
 WAITS, FAILS, WORKS = 1, 2, 0
@@ -101,6 +101,35 @@ def test_a_sync_that_fails_on_the_way(httpd, upstream):
     upstream.always = None
     document = ended(httpd, number)
     assert document['state'] == 'DONE' and 'has failed to write, tiles may be' in document['reason']
+
+
+def shut(path):
+    """A directory that nobody may enter."""
+    path.mkdir()
+    path.chmod(0)
+
+
+def spoil(path):
+    """A file where the directory should be."""
+    path.write_text('')
+
+
+@one_mpm
+@pytest.mark.parametrize('ruin', [shut, spoil])
+def test_a_store_that_cannot_be_reached(httpd, upstream, ruin):
+    """It lies in the file system of the other store, whose tasks are done all the same. Its own
+    wait, and nobody is told to do without syncs."""
+    httpd.expect("can't be reached|can't be used|can't be written by User|can't look|can't be read|"
+                 "can't remove what was truncated")
+    ruin(httpd.path('ill'))
+    ill = layer('ill', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small')
+    httpd.start(REST + stub(upstream) + ill.replace('@ROOT@/cache', '@ROOT@/ill'))
+    number = begin(httpd, 'ill', zoomStop=1)
+    done(httpd, 'stub', zoomStop=3)
+    done(httpd, 'stub', type='truncate', zoomStop=3)
+    wait_until(lambda: "can't be reached" in httpd.error_log(), what='a complaint')
+    assert 'TileSeedSync' not in httpd.error_log()
+    assert task(httpd, number)['state'] == 'RUNNING'
 
 
 def test_a_stop_does_not_wait_for_ever(httpd, upstream):
