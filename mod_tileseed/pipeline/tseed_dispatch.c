@@ -8,6 +8,7 @@
 #include "base/tseed_clock.h"
 #include "pipeline/tseed_derive.h"
 #include "pipeline/tseed_job_trace.h"
+#include "tiling/tseed_halving.h"
 
 #define CRASHES_OF_METATILE 2
 #define ANSWERS_OF_WORKER   2 /* the one that it cuts and its next */
@@ -85,17 +86,51 @@ static tseed_choice_t choose(const tseed_dispatch_t *dispatch, tseed_run_t *run,
     return tseed_sizing_choose(dispatch->uses.sizing, run, position, before);
 }
 
+/* Whether a metatile must not be derived before a truncate is done. */
+static int is_barred(const tseed_dispatch_t *dispatch, tseed_run_t *run,
+                     const tseed_metatile_t *metatile)
+{
+    const int64_t truncate = tseed_cutoff_bars(dispatch->uses.cutoff, run, &metatile->wanted);
+
+    run->barred_by = truncate ? truncate : run->barred_by;
+    return truncate != 0;
+}
+
+/* Whether a reseed has given up metatiles from which this one is derived: what lies there is of
+ * before, and would count as made anew. -1: the database has failed. */
+static int is_lost_below(const tseed_dispatch_t *dispatch, tseed_run_t *run,
+                         const tseed_metatile_t *metatile)
+{
+    tseed_range_t below;
+    int is = 0;
+
+    if (run->task->type == TSEED_RESEED && tseed_run_derives(run, metatile->whole.z) &&
+        run->progress.failures + run->losses > 0) {
+        below = tseed_halving_below(run->tileset.subset->gridset, &metatile->wanted);
+        is = tseed_failures_have(&is, dispatch->uses.failures, run, &below) == APR_SUCCESS ? is
+                                                                                           : -1;
+    }
+    return is;
+}
+
 static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
 {
     const int64_t position = tseed_prune_next(dispatch->uses.prune, run);
+    tseed_metatile_t metatile;
     tseed_choice_t choice;
     tseed_job_t *list;
+    int is_lost;
 
     if (position < 0) {
         tseed_stages_settle(dispatch->uses.stages, run);
         return 0;
     }
-    if (tseed_derive_waits(run, tseed_run_metatile(run, position).whole.z)) {
+    metatile = tseed_run_metatile(run, position);
+    if (tseed_derive_waits(run, metatile.whole.z) || is_barred(dispatch, run, &metatile)) {
+        return 0;
+    }
+    is_lost = is_lost_below(dispatch, run, &metatile);
+    if (is_lost < 0) {
         return 0;
     }
     choice = choose(dispatch, run, position);
@@ -107,6 +142,10 @@ static int begin_metatiles(tseed_dispatch_t *dispatch, tseed_run_t *run)
     }
     if (!list->joined && crashed_twice_at(dispatch, list)) {
         apr_cpystrn(list->cause, "the seeder crashed twice at work on it", sizeof(list->cause));
+        tseed_failures_give_up(dispatch->uses.failures, list);
+    } else if (is_lost) {
+        apr_cpystrn(list->cause, "a metatile that it is derived from has failed",
+                    sizeof(list->cause));
         tseed_failures_give_up(dispatch->uses.failures, list);
     } else if (run->task->type == TSEED_SEED) {
         tseed_stages_work(dispatch->uses.stages, tseed_join_chain(list), TSEED_STAGE_CHECK);
@@ -264,9 +303,26 @@ static int follow_partner(tseed_dispatch_t *dispatch, tseed_run_t *run)
     return follows;
 }
 
+/* The first job that may be fetched, or derived; NULL: there is none. */
+static tseed_job_t *take_wanted(tseed_dispatch_t *dispatch, tseed_run_t *run)
+{
+    for (int waiting = run->wanted.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->wanted);
+
+        if (!is_barred(dispatch, run, &job->metatile)) {
+            return job;
+        }
+        tseed_queue_put(&run->wanted, job);
+    }
+    return NULL;
+}
+
 /* Begins one stage of one job of a run, the latest stage first. Returns whether there was one. */
 static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now)
 {
+    tseed_job_t *job;
+
+    run->barred_by = 0;
     if (may_cut(dispatch, run) && begin_ready(dispatch, run)) {
         return 1;
     }
@@ -279,8 +335,8 @@ static int feed_run(tseed_dispatch_t *dispatch, tseed_run_t *run, apr_time_t now
     if (may_follow(run) && follow_partner(dispatch, run)) {
         return 1;
     }
-    if (run->wanted.count > 0 && may_fetch(run)) {
-        tseed_stages_fetch(dispatch->uses.stages, tseed_queue_take(&run->wanted));
+    if (run->wanted.count > 0 && may_fetch(run) && (job = take_wanted(dispatch, run)) != NULL) {
+        tseed_stages_fetch(dispatch->uses.stages, job);
         return 1;
     }
     if (run->task->type == TSEED_SEED) {

@@ -32,6 +32,7 @@ typedef struct {
     tseed_origins_t *origins;
     tseed_holds_t *holds;
     tseed_prune_t *prune;
+    const tseed_cutoff_t *cutoff;
 } tseed_dispatch_uses_t;
 
 /* Makes the dispatch, in context->pool. */

@@ -12,7 +12,10 @@
 
 #define SUMMARY_EVERY (60 * APR_USEC_PER_SEC)
 
+#define PORTION       1000 /* rows of failures that are read at once */
+
 struct tseed_failures_t {
+    const tseed_context_t *context;
     tseed_session_t *session;
     tseed_jobs_t *jobs;
     tseed_loss_t *first;
@@ -23,6 +26,7 @@ tseed_failures_t *tseed_failures_create(const tseed_context_t *context, tseed_se
 {
     tseed_failures_t *failures = apr_pcalloc(context->pool, sizeof(*failures));
 
+    failures->context = context;
     failures->session = session;
     failures->jobs = jobs;
     return failures;
@@ -74,6 +78,79 @@ tseed_loss_t *tseed_failures_take(tseed_failures_t *failures)
     return loss;
 }
 
+/* Metatiles that are lost, by the columns and rows of metatiles. TileSeedFailureLimit bounds them.
+ */
+typedef struct {
+    int64_t z, x, y;
+} place_t;
+
+static void note_lost(tseed_run_t *run, const tseed_failure_t *failure)
+{
+    const place_t place = {failure->z, failure->x / run->task->meta_width,
+                           failure->y / run->task->meta_height};
+
+    if (!apr_hash_get(run->lost, &place, sizeof(place))) {
+        apr_hash_set(run->lost, apr_pmemdup(run->pool, &place, sizeof(place)), sizeof(place), run);
+    }
+}
+
+/* Reads what an earlier seeder has recorded, and notes what is not recorded yet. */
+static apr_status_t load_lost(tseed_failures_t *failures, tseed_run_t *run)
+{
+    tseed_session_t *session = failures->session;
+    tseed_failure_query_t from = {.limit = PORTION, .z = -1};
+    apr_array_header_t *rows;
+    int64_t total;
+    apr_status_t rv;
+
+    if (!session->state || (session->trouble && tseed_clock_monotonic() < session->retry_at)) {
+        return APR_EAGAIN;
+    }
+    run->lost = apr_hash_make(run->pool);
+    do {
+        rv = tseed_state_failures(session->state, &rows, &total, run->task->id, &from,
+                                  failures->context->scratch);
+        for (int i = 0; rv == APR_SUCCESS && i < rows->nelts; i++) {
+            const tseed_failure_t *row = &APR_ARRAY_IDX(rows, i, tseed_failure_t);
+
+            note_lost(run, row);
+            from = (tseed_failure_query_t){PORTION, row->z, row->x, row->y};
+        }
+    } while (rv == APR_SUCCESS && rows->nelts == PORTION);
+    for (const tseed_loss_t *loss = failures->first; loss; loss = loss->next) {
+        if (loss->run == run) {
+            note_lost(run, &loss->record);
+        }
+    }
+    if (rv != APR_SUCCESS) {
+        run->lost = NULL;
+        tseed_session_fail(session, rv, "read what has failed");
+    }
+    return rv;
+}
+
+apr_status_t tseed_failures_have(int *have, tseed_failures_t *failures, tseed_run_t *run,
+                                 const tseed_range_t *tiles)
+{
+    const int width = run->task->meta_width, height = run->task->meta_height;
+    const int64_t first_x = tiles->minx > 0 ? tiles->minx / width : 0;
+    const int64_t first_y = tiles->miny > 0 ? tiles->miny / height : 0;
+    const apr_status_t rv = run->lost ? APR_SUCCESS : load_lost(failures, run);
+
+    *have = 0;
+    if (rv != APR_SUCCESS) {
+        return rv;
+    }
+    for (int64_t y = first_y; y <= tiles->maxy / height; y++) {
+        for (int64_t x = first_x; x <= tiles->maxx / width; x++) {
+            const place_t place = {tiles->z, x, y};
+
+            *have |= apr_hash_get(run->lost, &place, sizeof(place)) != NULL;
+        }
+    }
+    return APR_SUCCESS;
+}
+
 void tseed_failures_give_up(tseed_failures_t *failures, tseed_job_t *job)
 {
     tseed_run_t *run = job->run;
@@ -101,5 +178,8 @@ void tseed_failures_give_up(tseed_failures_t *failures, tseed_job_t *job)
     failures->first = loss;
     failures->session->must_record = 1;
     run->losses++;
+    if (run->lost) {
+        note_lost(run, &loss->record);
+    }
     tseed_jobs_put_back(failures->jobs, job);
 }

@@ -29,6 +29,11 @@ tseed_failures_t *tseed_failures_create(const tseed_context_t *context, tseed_se
 /* Gives a metatile up: puts its job back, and has the loss recorded in the next transaction. */
 void tseed_failures_give_up(tseed_failures_t *failures, tseed_job_t *job);
 
+/* Whether the task of a run has given up a metatile that has some of these tiles, be it in the life
+ * of an earlier seeder. Fails when the database does. */
+apr_status_t tseed_failures_have(int *have, tseed_failures_t *failures, tseed_run_t *run,
+                                 const tseed_range_t *tiles);
+
 /* The first loss that the database does not have, then by `next`; NULL: there is none. */
 const tseed_loss_t *tseed_failures_first(const tseed_failures_t *failures);
 

@@ -77,6 +77,8 @@ static void begin_fetch(tseed_job_t *leader)
             memset(job->written, 0, sizeof(job->written));
             job->plain.colours = TSEED_COLOURS_UNKNOWN;
             job->digest = 0;
+            job->shade = NULL; /* the finding is forgotten: it is no look any more */
+            job->is_wrong = 0;
             job->is_stale = 0;
         }
         job->stage = TSEED_STAGE_FETCH;

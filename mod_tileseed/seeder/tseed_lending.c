@@ -7,11 +7,11 @@
 
 /* A run that tries again after a failure of its store, or waits for room, is stuck until the run
  * has stored something. A run whose upstream does not answer may wait for minutes before its
- * requests fail. */
+ * requests fail. A run that waits for a truncate does nothing meanwhile. */
 static int is_stuck(const tseed_run_t *run)
 {
     return run->waits_since || run->is_silent || run->pauses > 0 || run->short_of ||
-           tseed_clock_monotonic() < run->pause_until;
+           run->barred_by || tseed_clock_monotonic() < run->pause_until;
 }
 
 const tseed_run_t *tseed_lending_stuck_before(const tseed_runs_t *runs, const tseed_run_t *run)

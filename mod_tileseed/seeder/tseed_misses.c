@@ -181,6 +181,10 @@ static void begin_fetch(tseed_misses_t *misses, tseed_job_t *job)
     if (begin_shade(misses, job)) {
         return;
     }
+    if (tseed_cutoff_bars(misses->uses.cutoff, job->run, &job->metatile.wanted)) {
+        finish(misses, job, TSEED_MISS_BUSY);
+        return;
+    }
     if (tseed_derive_is(job)) {
         tseed_stages_fetch(misses->uses.stages, job);
         return;
@@ -333,16 +337,31 @@ static void join(tseed_misses_t *misses, tseed_flight_t *flight, const tseed_que
     tseed_flight_join(&misses->shared, flight, question, end);
 }
 
+/* Why the metatile at a position must not be derived just now, or NULL. The request has its answer
+ * at once: how long a truncate takes is not for requests to wait. */
+static const char *barred(const tseed_misses_t *misses, tseed_run_t *run, int64_t position)
+{
+    const tseed_metatile_t metatile = tseed_run_metatile(run, position);
+    const int64_t truncate = tseed_cutoff_bars(misses->uses.cutoff, run, &metatile.wanted);
+
+    return truncate ? apr_psprintf(misses->uses.context->scratch,
+                                   "task %" APR_INT64_T_FMT
+                                   ", a truncate, is removing the tiles that it is derived from",
+                                   truncate)
+                    : NULL;
+}
+
 /* Returns whether the request waits now; if not, the request has its answer. */
 static int join_flight(tseed_misses_t *misses, const tseed_question_t *question, int end)
 {
-    const char *problem;
+    const char *problem = NULL;
     int64_t position;
     tseed_run_t *run = find_run(misses, question, &position, &problem);
     const apr_time_t now = tseed_clock_monotonic();
     const tseed_flight_t *failed;
 
-    if (!run) {
+    problem = run ? barred(misses, run, position) : problem;
+    if (problem) {
         turn_away(end,
                   problem == too_many ? reply_of(TSEED_MISS_REFUSED, 0, problem) : busy(problem));
         return 0;

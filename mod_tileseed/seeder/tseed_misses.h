@@ -33,6 +33,7 @@ typedef struct {
     tseed_stages_t *stages;
     tseed_coverages_t *coverages; /* who takes the questions for coverages */
     tseed_prune_t *prune;
+    const tseed_cutoff_t *cutoff;
     int socket; /* where children ask; see tseed_miss.h */
 } tseed_misses_uses_t;
 

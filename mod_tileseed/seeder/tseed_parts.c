@@ -29,11 +29,13 @@ static void usage_create(tseed_parts_t *parts)
     parts->durable = tseed_durable_create(parts->cache, parts->context->pool);
     parts->display = tseed_display_create(parts->context, parts->session, parts->durable);
     parts->origins = tseed_origins_create(parts->context, parts->session, parts->cache);
+    parts->cutoff = tseed_cutoff_create(parts->context, parts->runs);
     parts->prune = tseed_prune_create(&(tseed_prune_uses_t){
         .context = parts->context,
         .session = parts->session,
         .cache = parts->cache,
         .origins = parts->origins,
+        .cutoff = parts->cutoff,
         .display = parts->display,
     });
     parts->holds = tseed_holds_create(&(tseed_holds_uses_t){
@@ -93,6 +95,7 @@ static void pipeline_create(tseed_parts_t *parts)
         .origins = parts->origins,
         .holds = parts->holds,
         .prune = parts->prune,
+        .cutoff = parts->cutoff,
     });
 }
 
@@ -146,6 +149,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .stages = parts->stages,
         .coverages = parts->coverages,
         .prune = parts->prune,
+        .cutoff = parts->cutoff,
         .socket = miss_socket,
     });
     parts->helper = tseed_helper_create(parts->context->settings, parts->context->catalog,
@@ -168,6 +172,7 @@ static void tasks_create(tseed_parts_t *parts)
         .sharing = parts->sharing,
         .misses = parts->misses,
         .prune = parts->prune,
+        .cutoff = parts->cutoff,
     });
     parts->scheduler = tseed_scheduler_create(&(tseed_scheduler_uses_t){
         .context = parts->context,

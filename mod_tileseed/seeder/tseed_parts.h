@@ -39,6 +39,7 @@ typedef struct {
     tseed_durable_t *durable;
     tseed_display_t *display;
     tseed_origins_t *origins;
+    tseed_cutoff_t *cutoff;
     tseed_prune_t *prune;
     tseed_sizing_t *sizing;
     tseed_sharing_t *sharing;

@@ -78,7 +78,7 @@ static void run_prepare(tseed_scheduler_t *scheduler, tseed_run_t *run)
     }
     tseed_book_writing(scheduler->uses.cache->book, task->id, 1);
     if (task->type == TSEED_TRUNCATE) {
-        run->progress.forgotten += tseed_prune_truncate(scheduler->uses.prune, &run->tileset, task);
+        run->progress.forgotten += tseed_prune_truncate(scheduler->uses.prune, &run->tileset);
     }
     run->pixel_bytes = PIXEL_BYTES_MOST;
     if (task->has_area) {
@@ -194,6 +194,20 @@ static void be_behind(tseed_scheduler_t *scheduler, tseed_run_t *run, const tsee
     run->dirty = was_dirty;
 }
 
+/* The same of a run that waits for a truncate. */
+static void be_barred(tseed_scheduler_t *scheduler, tseed_run_t *run)
+{
+    int was_dirty = run->dirty;
+
+    run->is_behind = 1;
+    tseed_progress_say(&run->progress, TSEED_REASON_TASK,
+                       "waits for task %" APR_INT64_T_FMT
+                       ", a truncate, which is removing the tiles that others are derived from",
+                       run->barred_by);
+    tseed_display_run(scheduler->uses.display, run);
+    run->dirty = was_dirty;
+}
+
 static void go_on(tseed_scheduler_t *scheduler, tseed_run_t *run)
 {
     run->is_behind = 0;
@@ -210,6 +224,8 @@ static void show_behind(tseed_scheduler_t *scheduler)
 
         if (holder) {
             be_behind(scheduler, run, holder);
+        } else if (run->barred_by) {
+            be_barred(scheduler, run);
         } else if (run->is_behind) {
             go_on(scheduler, run);
         }

@@ -15,7 +15,6 @@
 #include "board/tseed_traces.h"
 #include "pipeline/tseed_job_trace.h"
 #include "protocol/tseed_seed_request.h"
-#include "seeder/tseed_cutoff.h"
 #include "seeder/tseed_obstacles.h"
 
 struct tseed_tasks_t {
@@ -74,7 +73,40 @@ static void show_forgotten(const tseed_tasks_t *tasks, int slot, int64_t forgott
     }
 }
 
-/* Sets the key of a task's tile set. A truncate makes answers stale from now on. */
+/* Sends the jobs back whose answers wait for a worker and are stale. Those under way are asked for
+ * again when they come back. */
+static void send_back(tseed_misses_t *misses, tseed_run_t *run)
+{
+    for (int waiting = run->ready.count; waiting > 0; waiting--) {
+        tseed_job_t *job = tseed_queue_take(&run->ready);
+
+        if (!job->is_stale) {
+            tseed_queue_put(&run->ready, job);
+        } else if (run->is_background) {
+            tseed_misses_fetch_again(misses, job);
+        } else {
+            tseed_queue_put(&run->wanted, job);
+        }
+    }
+}
+
+/* What was asked and found before a truncate is worth nothing from now on. What was found is
+ * forgotten before a job is sent back, so that no job takes it up again. */
+static void draw_line(tseed_tasks_t *tasks, const tseed_entry_t *entry, const tseed_task_t *task,
+                      const tseed_tileset_t *tileset)
+{
+    tseed_cutoff_draw(tasks->uses.cutoff, task, tileset);
+    tseed_sharing_forget(tasks->uses.sharing);
+    show_forgotten(tasks, entry->slot, tseed_prune_truncate(tasks->uses.prune, tileset));
+    for (tseed_run_t *run = tasks->uses.runs->tasks; run; run = run->next_run) {
+        send_back(tasks->uses.misses, run);
+    }
+    for (tseed_run_t *run = tasks->uses.runs->background; run; run = run->next_run) {
+        send_back(tasks->uses.misses, run);
+    }
+}
+
+/* Sets the key of a task's tile set. */
 static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task_t *task)
 {
     tseed_tileset_t tileset;
@@ -87,9 +119,7 @@ static void resolve(tseed_tasks_t *tasks, tseed_entry_t *entry, const tseed_task
         return;
     }
     if (task->type == TSEED_TRUNCATE) {
-        tseed_cutoff_draw(tasks->uses.runs, tasks->uses.misses, task, &tileset);
-        tseed_sharing_forget(tasks->uses.sharing);
-        show_forgotten(tasks, entry->slot, tseed_prune_truncate(tasks->uses.prune, &tileset, task));
+        draw_line(tasks, entry, task, &tileset);
     }
     entry->tileset = tseed_memory_copy(tileset.key);
 }
@@ -140,6 +170,7 @@ void tseed_tasks_drop(tseed_tasks_t *tasks, tseed_entry_t *entry)
     }
     tseed_board_slot_release(tasks->uses.context->board, entry->slot);
     tseed_traces_forget(tasks->uses.context->board, entry->id, NULL);
+    tseed_cutoff_end(tasks->uses.cutoff, entry->id);
     free(entry->tileset);
     free(entry->layer);
     free(entry->obstacle);

@@ -32,6 +32,7 @@ typedef struct {
     tseed_sharing_t *sharing;
     tseed_misses_t *misses;
     tseed_prune_t *prune;
+    tseed_cutoff_t *cutoff;
 } tseed_tasks_uses_t;
 
 /* Makes the module, in the context's pool, without a task. */

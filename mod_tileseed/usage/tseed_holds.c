@@ -258,8 +258,19 @@ static int is_renewal(tseed_job_t *job)
     const int is_mere_look = job->shade && !job->is_wrong; /* nothing was written */
 
     job->has_waited |= job->outcome != TSEED_JOB_OK && tseed_job_written(job) > 0;
-    return job->outcome == TSEED_JOB_OK && !job->has_waited && job->holds && !is_mere_look &&
-           !job->run->is_background && job->run->task->type == TSEED_RESEED;
+    return job->outcome == TSEED_JOB_OK && !job->has_waited && !job->is_stale && job->holds &&
+           !is_mere_look && !job->run->is_background && job->run->task->type == TSEED_RESEED;
+}
+
+/* Nothing is learnt from an answer of before a truncate. Its tiles may have been written. */
+static void learn(tseed_holds_t *holds, tseed_job_t *job)
+{
+    if (job->is_stale) {
+        tseed_origins_forget(holds->uses.origins, job);
+    } else {
+        tseed_origins_take(holds->uses.origins, job);
+        tseed_prune_take(holds->uses.prune, job);
+    }
 }
 
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
@@ -285,8 +296,7 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
         book_detached(holds, job);
     }
     if (job->stage == TSEED_STAGE_CUT) {
-        tseed_origins_take(holds->uses.origins, job);
-        tseed_prune_take(holds->uses.prune, job);
+        learn(holds, job);
     }
     if (job->stage == TSEED_STAGE_CUT && is_renewal(job)) {
         for_pages(holds, job, renew);

@@ -232,12 +232,22 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
     leader->transfer.condition = may_ask ? leader->condition : NULL;
 }
 
+void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job)
+{
+    int at;
+    entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
+
+    if (tseed_origin_page_forget(&entry->origins, at)) {
+        entry->changed = 1;
+    }
+}
+
 void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
 {
     const tseed_job_t *leader = tseed_job_leader(job);
     const tseed_transfer_t *transfer = &leader->transfer;
+    entry_t *entry;
     int at;
-    entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
 
     if (!job->is_made_of_shade && transfer->result == TSEED_FETCH_UNCHANGED) {
         return;
@@ -247,6 +257,7 @@ void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
         const tseed_cell_shape_t cell =
             tseed_cells_around(&job->run->positions.shape, &leader->asked);
 
+        entry = entry_of(origins, job->run, &job->metatile.whole, &at);
         tseed_origin_page_put(&entry->origins,
                               &(tseed_origin_t){.at = at,
                                                 .columns = cell.columns,
@@ -255,8 +266,8 @@ void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job)
                                                 .request = job->request,
                                                 .condition = transfer->next_condition});
         entry->changed = 1;
-    } else if (tseed_origin_page_forget(&entry->origins, at)) {
-        entry->changed = 1;
+    } else {
+        tseed_origins_forget(origins, job);
     }
 }
 

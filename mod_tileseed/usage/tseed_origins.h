@@ -37,6 +37,10 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
  * answer if they were made of a shade. */
 void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job);
 
+/* Forgets the origin of a job's metatile: its tiles may be of several answers, or of none that
+ * counts. */
+void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job);
+
 /* Writes what has changed into the open transaction, behind the changes of the book. Fails when the
  * database does: then all is written again the next time. */
 apr_status_t tseed_origins_write(const tseed_origins_t *origins);

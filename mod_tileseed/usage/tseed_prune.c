@@ -37,6 +37,27 @@ static tseed_pruned_set_t *find(const tseed_prune_t *prune, const tseed_book_til
     return apr_hash_get(prune->sets, &booked->number, sizeof(booked->number));
 }
 
+/* Forgets what a truncate that is not done makes out of date. Returns how many of these findings
+ * have pruned what lies below them. */
+static int64_t forget_old(tseed_prune_t *prune, tseed_pruned_set_t *set, const char *key)
+{
+    tseed_finding_t *finding;
+    size_t cursor = 0;
+    int64_t forgotten = 0;
+
+    while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
+        if (!finding->is_gone && tseed_cutoff_has(prune->uses.cutoff, key, &finding->range)) {
+            forgotten += tseed_finding_prunes(set->findings, finding);
+            tseed_findings_forget(set->findings, finding);
+            tseed_pruned_set_change(set, finding);
+        }
+    }
+    if (tseed_pruned_set_has_changes(set)) {
+        prune->uses.session->must_save = prune->uses.session->must_record = 1;
+    }
+    return forgotten;
+}
+
 /* Enters the set of a tile set. NULL: the database has failed, which is noted. */
 static tseed_pruned_set_t *enter(tseed_prune_t *prune, const tseed_book_tileset_t *booked,
                                  int meta_width, int meta_height, int depth)
@@ -64,9 +85,14 @@ static tseed_pruned_set_t *get(tseed_prune_t *prune, const tseed_run_t *run)
 {
     tseed_pruned_set_t *set = find(prune, run->booked);
 
-    return set ? set
-               : enter(prune, run->booked, run->task->meta_width, run->task->meta_height,
-                       config_of(run)->depth);
+    if (!set) {
+        set = enter(prune, run->booked, run->task->meta_width, run->task->meta_height,
+                    config_of(run)->depth);
+        if (set) {
+            forget_old(prune, set, run->tileset.key);
+        }
+    }
+    return set;
 }
 
 static void clear(tseed_pruned_set_t *set, const tseed_run_t *run)
@@ -276,38 +302,7 @@ void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job)
 
 /* ---- truncates ---- */
 
-static int is_touched(const tseed_finding_t *finding, const tseed_gridset_t *gridset,
-                      const tseed_task_t *truncate)
-{
-    const tseed_bounds_t ground = tseed_range_bounds(gridset, &finding->range);
-    tseed_bounds_t common;
-
-    return truncate->has_area && truncate->zoom_stop >= finding->range.z &&
-           tseed_bounds_intersect(&common, &ground, &truncate->bounds);
-}
-
-static int64_t truncate_set(tseed_prune_t *prune, tseed_pruned_set_t *set,
-                            const tseed_gridset_t *gridset, const tseed_task_t *truncate)
-{
-    tseed_finding_t *finding;
-    size_t cursor = 0;
-    int64_t forgotten = 0;
-
-    while ((finding = tseed_findings_next(set->findings, &cursor)) != NULL) {
-        if (!finding->is_gone && is_touched(finding, gridset, truncate)) {
-            forgotten += tseed_finding_prunes(set->findings, finding);
-            tseed_findings_forget(set->findings, finding);
-            tseed_pruned_set_change(set, finding);
-        }
-    }
-    if (tseed_pruned_set_has_changes(set)) {
-        prune->uses.session->must_save = prune->uses.session->must_record = 1;
-    }
-    return forgotten;
-}
-
-int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
-                             const tseed_task_t *truncate)
+int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset)
 {
     const tseed_layer_t *layer = tileset->layer;
     const uint64_t print = tseed_tileset_print(tileset, prune->uses.context->scratch);
@@ -318,9 +313,7 @@ int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tilese
     if (booked && !set) {
         set = enter(prune, booked, layer->meta_width, layer->meta_height, layer->prune.depth);
     }
-    return set && tseed_findings_count(set->findings) > 0
-               ? truncate_set(prune, set, tileset->subset->gridset, truncate)
-               : 0;
+    return set ? forget_old(prune, set, tileset->key) : 0;
 }
 
 /* ---- saving ---- */

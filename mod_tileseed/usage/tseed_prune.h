@@ -14,6 +14,7 @@
 #define TSEED_PRUNE_H
 
 #include "usage/tseed_cache.h"
+#include "usage/tseed_cutoff.h"
 #include "usage/tseed_display.h"
 #include "usage/tseed_origins.h"
 #include "work/tseed_clients.h"
@@ -27,6 +28,7 @@ typedef struct {
     tseed_session_t *session;
     const tseed_cache_t *cache;
     tseed_origins_t *origins;
+    const tseed_cutoff_t *cutoff;
     const tseed_display_t *display;
 } tseed_prune_uses_t;
 
@@ -50,10 +52,9 @@ const tseed_shade_t *tseed_prune_shade(tseed_prune_t *prune, tseed_run_t *run, i
 /* Takes in what a CUT that has come back says of the colours of its metatile. */
 void tseed_prune_take(tseed_prune_t *prune, const tseed_job_t *job);
 
-/* Forgets the findings of a tile set that lie where a truncate removes, or above. Returns how many
- * of them have pruned what lies below them. */
-int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset,
-                             const tseed_task_t *truncate);
+/* Forgets the findings of a tile set that a truncate makes out of date, when its line is drawn.
+ * Returns how many of them have pruned what lies below them. */
+int64_t tseed_prune_truncate(tseed_prune_t *prune, const tseed_tileset_t *tileset);
 
 /* has_changes: whether there is something to save. write: writes the changes into the open
  * transaction, behind those of the book; fails when the database does, and then the next call

@@ -5,6 +5,7 @@
 #ifndef TSEED_RUN_H
 #define TSEED_RUN_H
 
+#include <apr_hash.h>
 #include <stdatomic.h>
 
 #include "board/tseed_counters.h"
@@ -40,6 +41,8 @@ typedef struct tseed_run_t {
     tseed_task_t *task;
     tseed_tileset_t tileset;
     tseed_positions_t positions;
+    apr_hash_t *lost; /* the metatiles that the task has given up, pipeline/tseed_failures.c; NULL:
+                       * nobody has asked for them yet */
     const apr_array_header_t *list; /* of tseed_tile_t: the metatiles of a task that retries
                                      * another, by their first tiles; NULL: all of `positions` */
     tseed_book_tileset_t
@@ -83,7 +86,8 @@ typedef struct tseed_run_t {
     apr_time_t waits_since;  /* monotonic, on the clock of this process: progress.away_since. 0: the
                               * upstream is not known to be away */
     int is_silent;           /* the upstream is there, but does not answer */
-    int is_behind;           /* its next metatile is with a run that can't go on just now */
+    int is_behind;           /* its next metatile is with a run that can't go on just now, */
+    int64_t barred_by;       /* or must not be derived before this task, a truncate, is done; 0 */
     tseed_job_t *jobs;       /* all under way, by sibling */
     apr_time_t pause_until;  /* monotonic; the store can't be written */
     int pauses;              /* in a row, for the back-off */

@@ -15,6 +15,7 @@ from seeding import (GRIDS, REST, begin, coords, counts, done, ended, failures, 
                      geowebcache_path, seeder_of, stub, task)
 from test_tiles import TILES
 from tileseed_httpd import one_mpm, wait_until
+from upstream import Fault
 
 GRID = GRIDS['small']
 EXTENSIONS = {'image/png': 'png', 'image/jpeg': 'jpeg', 'image/webp': 'webp'}
@@ -178,6 +179,37 @@ def test_a_missing_tile_below_is_a_failure(httpd, imagery):
 
 
 @one_mpm
+def test_what_lies_above_a_failure_has_failed(httpd, imagery):
+    """A reseed makes no derived tile of tiles that it could not make anew, not behind a crash
+    either, and the retry makes all of them."""
+    httpd.expect('TS0023|TS0053|ended unexpectedly|AH00052')
+    httpd.start(REST + stub(imagery, 'TileSeedDerive zoom=0-2', 'TileSeedRetries 0',
+                            options='link-uniform=off'))
+    done(httpd, 'stub', zoomStop=3)
+    imagery.repainted = {(0, 0, 250, 250), (250, 0, 500, 250)}      # columns and rows 0 to 3
+    imagery.decide = lambda asked: (Fault('status', 400) if asked['BBOX'].startswith('0,0,') else
+                                    Fault('held') if asked['BBOX'].startswith('750,750') else None)
+    number = begin(httpd, 'stub', type='reseed', zoomStop=3)
+    wait_until(lambda: len(failures(httpd, number)) == 1, what='a failure')
+    pid = seeder_of(httpd)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: seeder_of(httpd) not in (None, pid))
+    imagery.released.set()
+    document = ended(httpd, number)
+    assert document['state'] == 'DONE' and document['tilesFailed'] == 4 + 4 + 4 + 1, document
+    assert [row[:3] for row in failures(httpd, number)] == [(0, 0, 0), (1, 0, 0), (2, 0, 0),
+                                                            (3, 0, 0)]
+    assert failures(httpd, number)[0][3] == 'a metatile that it is derived from has failed'
+    imagery.decide = lambda asked: None
+    answer = httpd.post(f'/rest/tasks/{number}/retry', '')
+    assert answer.status == 200, answer.body
+    retried = ended(httpd, int(answer.headers['TileSeed-Task']))
+    assert retried['state'] == 'DONE' and counts(retried) == (4 + 4 + 4 + 1, 0, 0, 0), retried
+    for tile in GRID.between(0, 2):
+        assert_near(picture(httpd, tile), halves(httpd, tile))
+
+
+@one_mpm
 def test_a_request_without_the_level_below_is_warned_of(httpd, imagery):
     """Whether a level or a part of it is left out; nobody is warned of what is complete."""
     httpd.start(REST + stub(imagery, 'TileSeedDerive zoom=0-2'))
@@ -226,6 +258,40 @@ def test_requests_make_tiles_of_what_is_there(httpd, imagery):
     assert imagery.requests == []
     assert_near(picture(httpd, (2, 1, 0)), halves(httpd, (2, 1, 0)))
     assert_near(picture(httpd, (1, 0, 0)), halves(httpd, (1, 0, 0)))
+
+
+@one_mpm
+def test_nothing_is_derived_amid_a_truncate(httpd, imagery):
+    """The truncate stands still where the level below begins: no request and no task makes its
+    derived tiles of what is left there, not by the next seeder either. Other tiles are made."""
+    httpd.expect('TS0026|TS0053|ended unexpectedly|AH00052')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + TILES + 'TileSeedThreads 1\n' + stub(imagery, 'TileSeedDerive zoom=0-2'))
+    done(httpd, 'stub', zoomStop=3)
+    path(httpd, (2, 3, 3)).unlink()
+    imagery.decide = lambda asked: Fault('held') if asked['BBOX'].startswith('750,750') else None
+    reseed = begin(httpd, 'stub', type='reseed', zoomStop=3)
+    wait_until(lambda: imagery.requests[-1]['BBOX'].startswith('750,750'), what='the last request')
+    mischief.freeze(path(httpd, (3, 0, 0)).parent, 1)
+    truncate = begin(httpd, 'stub', type='truncate', zoomStop=3, bounds=coords(0, 0, 500, 500))
+    imagery.decide = lambda asked: None
+    imagery.released.set()
+    wait_until(lambda: 'paused' in (task(httpd, truncate)['reason'] or ''), what='a stop')
+    for _ in range(2):
+        answer = httpd.get('/tiles/stub/small/2/0/3.png')   # rows are counted from the top here
+        assert answer.status == 503 and answer.headers['Retry-After']
+        assert f'task {truncate}, a truncate, is removing' in answer.text
+        assert not path(httpd, (2, 0, 0)).exists()
+        pid = seeder_of(httpd)
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda pid=pid: seeder_of(httpd) not in (None, pid))
+    answer = httpd.get('/tiles/stub/small/2/3/0.png')
+    assert answer.status == 200, answer.text
+    wait_until(lambda: f'waits for task {truncate}' in (task(httpd, reseed)['reason'] or ''))
+    mischief.freeze(httpd.path('cache'), 0)
+    assert ended(httpd, truncate)['state'] == 'DONE'
+    assert ended(httpd, reseed)['tilesFailed'] > 0
+    assert httpd.get('/tiles/stub/small/2/0/3.png').status == 404
 
 
 @one_mpm

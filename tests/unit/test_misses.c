@@ -284,7 +284,10 @@ static int setup(void **state)
     cache.book = tseed_book_create(pool);
     make_runs();
     misses = tseed_misses_create(
-        &(tseed_misses_uses_t){.context = &context, .runs = &runs, .cache = &cache});
+        &(tseed_misses_uses_t){.context = &context,
+                               .runs = &runs,
+                               .cache = &cache,
+                               .cutoff = tseed_cutoff_create(&context, &runs)});
     return tseed_misses_open(misses);
 }
 
