@@ -36,6 +36,8 @@ static void come_back(void *module, void *about)
     job->client->take(job->client->module, job);
 }
 
+/* Here alone a job is made: all that is not named begins at zero. What is named last is memory that
+ * is kept from use to use. */
 tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
 {
     tseed_job_t *job = jobs->idle;
@@ -45,36 +47,18 @@ tseed_job_t *tseed_jobs_get(tseed_jobs_t *jobs, const tseed_client_t *client)
     } else {
         job = tseed_memory_get(sizeof(*job));
     }
-    job->letter = (tseed_letter_t){.take = come_back, .module = jobs, .about = job};
-    job->transfer.baton = &job->letter;
-    job->client = client;
-    job->leader = job->joined = NULL;
-    job->follows = 0;
-    job->step = -1;
-    job->why = TSEED_SIZE_ALONE;
-    job->transfer.weight = 0;
-    job->stage = TSEED_STAGE_CHECK;
-    job->outcome = TSEED_JOB_OK;
-    job->attempts = job->tries = 0;
-    job->made = job->skipped = job->bytes = 0;
-    job->due = 0;
-    job->levels = 0;
-    job->must_fetch = job->is_stale = job->is_unstored = 0;
-    job->digest = job->below = 0;
-    job->is_recount = job->is_whole = job->has_waited = 0;
-    job->inherits = 0;
-    job->report = NULL;
-    job->shade = NULL;
-    job->is_made_of_shade = job->is_wrong = 0;
-    job->pruned = 0;
-    job->plain.colours = TSEED_COLOURS_UNKNOWN;
-    job->trace = 0;
-    job->cause[0] = '\0';
-    job->transfer.http_status = 0;
-    job->transfer.took = 0;
-    memset(job->present, 0, sizeof(job->present));
-    memset(job->written, 0, sizeof(job->written));
-    memset(job->lacking, 0, sizeof(job->lacking));
+    *job = (tseed_job_t){
+        .letter = {.take = come_back, .module = jobs, .about = job},
+        .client = client,
+        .step = -1,
+        .why = TSEED_SIZE_ALONE,
+        .stage = TSEED_STAGE_CHECK,
+        .transfer = {.baton = &job->letter},
+        .tally = job->tally,
+        .url = job->url,
+        .url_size = job->url_size,
+        .portion = job->portion,
+    };
     return job;
 }
 
@@ -120,6 +104,7 @@ void tseed_jobs_move_answer(tseed_transfer_t *transfer, tseed_transfer_t *other)
 void tseed_jobs_put_back(tseed_jobs_t *jobs, tseed_job_t *job)
 {
     tseed_jobs_forget_answer(&job->transfer);
+    tseed_tally_clear(&job->tally);
     tseed_holds_drop(jobs->holds, job);
     tseed_run_job_remove(job->run, job);
     job->run = NULL;

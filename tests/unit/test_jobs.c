@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pipeline/tseed_jobs.h"
 #include "pool_fixture.h"
@@ -29,9 +30,38 @@ static void test_jobs__begin_at_the_first_stage(void **state)
     free(job);
 }
 
+/* Whatever the last use has left in it, a job is as one that was never used. */
+static void test_jobs__have_nothing_of_their_last_use(void **state)
+{
+    const tseed_context_t context = {.pool = pool};
+    const tseed_client_t client = {0};
+    tseed_jobs_t *jobs = tseed_jobs_create(&context, NULL);
+    tseed_job_t *job = tseed_jobs_get(jobs, &client), *fresh = malloc(sizeof(*fresh));
+    tseed_run_t run = {0};
+
+    (void)state;
+    memcpy(fresh, job, sizeof(*fresh));
+    memset(job, 0x5a, sizeof(*job));
+    job->holds = job->pins = 0;
+    job->levels = 0;
+    job->transfer.body = NULL; /* the memory that a job keeps */
+    job->tally = (tseed_tally_t){0};
+    job->url = job->portion = NULL;
+    job->url_size = 0;
+    tseed_run_job_add(&run, job);
+    tseed_jobs_put_back(jobs, job);
+    assert_ptr_equal(tseed_jobs_get(jobs, &client), job);
+    assert_memory_equal(job, fresh, sizeof(*job));
+    free(fresh);
+    free(job);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs__begin_at_the_first_stage)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jobs__begin_at_the_first_stage),
+        cmocka_unit_test(test_jobs__have_nothing_of_their_last_use),
+    };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);
 }
