@@ -119,15 +119,17 @@ static void set_range(tseed_finding_t *finding, const tseed_range_t *range, uint
     }
 }
 
-/* Notes a metatile that is of one shade, or has several colours (0) below a finding. A hole stays
- * one: below it there may be tiles of another colour, whatever its own is now. */
+/* Notes a metatile that is of one shade, or has several colours (0) below a finding. What is known
+ * to lie below it is known of the ground that the finding had: of more ground it is asked anew. A
+ * hole stays one: below it there may be tiles of another colour, whatever its own is now. */
 static void note(const tseed_cache_t *cache, const site_t *site, uint32_t shade)
 {
     const tseed_run_t *run = site->job->run;
     const int depth = shade ? depth_of(site, shade) : 0;
     tseed_finding_t *finding =
         tseed_findings_get(site->set->findings, site->range->z, site->x, site->y);
-    const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade;
+    const int is_new = tseed_range_count(&finding->range) == 0 || finding->shade != shade ||
+                       !has(&finding->range, site->range);
     const int prunes = shade && depth >= config_of(run)->depth;
     int is_hole;
 

@@ -223,6 +223,24 @@ def test_land_that_sinks_is_made_anew(httpd, upstream):
 
 
 @one_mpm
+def test_a_finding_of_more_ground_looks_below_it_anew(httpd, upstream):
+    """A task with bounds has found a part of a metatile to be sea; where the rest of it was land
+    and sinks, a reseed makes the tiles below anew."""
+    httpd.start(sea(upstream))
+    found = done(httpd, 'stub', zoomStart=2, zoomStop=STOP, threadCount=1,
+                 bounds={'coords': {'double': [130, 5, 245, 245]}})
+    assert found['tilesPruned'] > 0
+    upstream.lands = [(0, 0, 125, 250, SIDE)]       # the left half of a metatile of level 3
+    done(httpd, 'stub', zoomStart=4, zoomStop=STOP, threadCount=1,
+         bounds={'coords': {'double': [5, 5, 120, 245]}})
+    assert colours(tile(httpd, STOP, 1, 1)) != {SEA}
+    upstream.lands = []
+    assert done(httpd, 'stub', zoomStop=STOP, type='reseed')['tilesPruned'] > 0
+    for level in range(4, STOP + 1):
+        assert colours(tile(httpd, level, 0, 0)) == {SEA}
+
+
+@one_mpm
 def test_looks_find_an_island(httpd, upstream):
     """One that is too small for the levels above: it is made from where it was found."""
     finest = SIDE / 2 ** 4 / 16 * 1.01
@@ -270,6 +288,27 @@ def test_a_truncate_forgets(httpd, upstream):
     assert len(upstream.requests) == asked + 1
     assert colours(tile(httpd, STOP, 0, 63)) == {SEA}       # below another metatile
     assert len(upstream.requests) == asked + 1
+
+
+@one_mpm
+def test_what_is_found_of_before_a_truncate_is_forgotten(httpd, upstream):
+    """The map changes while a worker is storing the sea, and all is truncated: what the worker
+    brings back prunes nothing."""
+    mischief = httpd.make_mischief()
+    httpd.start(sea(upstream, prune='uniform=0 check=0', options='link-uniform=off'))
+    upstream.lands = []
+    mischief.hang(httpd.path('cache'), True)
+    seed = begin(httpd, 'stub', zoomStop=3, threadCount=1)
+    wait_until(lambda: any(path.is_file() for path in httpd.path('cache').rglob('*')),
+               what='a write')
+    upstream.lands = [(0, 0, SIDE, SIDE, SIDE)]
+    truncate = begin(httpd, 'stub', type='truncate', zoomStop=3)
+    wait_until(lambda: task(httpd, truncate)['state'] == 'RUNNING')
+    mischief.hang(httpd.path('cache'), False)
+    assert ended(httpd, truncate)['state'] == ended(httpd, seed)['state'] == 'DONE'
+    assert task(httpd, seed)['tilesPruned'] == 0
+    for level in range(4):
+        assert colours(tile(httpd, level, 0, 0)) != {SEA}
 
 
 @one_mpm
