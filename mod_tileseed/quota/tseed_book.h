@@ -285,11 +285,12 @@ int tseed_book_next_in_doubt(tseed_book_page_t *found, const tseed_book_t *book,
                              size_t *looks);
 
 /* Chooses the pages of `account` that go first: by LRU the least recently used pages, by LFU the
- * coldest pages and, among equals, the least recently used. Behind all these come pages that
- * running tasks have written, and last come pages that jobs hold. Never chosen are pinned pages,
- * pages of a kept level, pages of a tile set that is spared or not complete, and pages without a
- * file of their own, which would make no room. Fills at most `most` victims (up to
- * TSEED_VICTIMS_MAX), the first to go first, and returns how many. One pass over all pages. */
+ * coldest pages and, among equals, the least recently used. Behind all these come pages of links
+ * alone where less than one file for each page is shared, then pages that running tasks have
+ * written, and last pages that jobs hold. Never chosen are pinned pages, pages of a kept level,
+ * pages of a tile set that is spared or not complete, and pages of links whose tile set has no
+ * charged file. Fills at most `most` victims (up to TSEED_VICTIMS_MAX), the first to go first, and
+ * returns how many. One pass over all pages. */
 #define TSEED_VICTIMS_MAX 4096
 size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
                           const tseed_account_t *account, tseed_policy_t policy);

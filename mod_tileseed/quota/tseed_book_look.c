@@ -122,19 +122,33 @@ static candidate_t take_worst(heap_t *heap)
     return worst;
 }
 
+/* Whether something is charged for a page. The tiles of a page may be links to shared files alone,
+ * which are charged to the tile set: such a file goes with the last of its names. */
+static int is_charged(const tseed_book_tileset_t *booked, int64_t names, int64_t files)
+{
+    return files > 0 || (names > 0 && booked->record.shared.files > 0);
+}
+
+/* Whether the removal of a page will probably free nothing: it has no file, and there are fewer
+ * shared files than pages that may have names of them, as in a sea. */
+static int is_poor(const tseed_book_tileset_t *booked, const tseed_page_entry_t *entry)
+{
+    return entry->files == 0 && booked->record.shared.files < booked->record.pages;
+}
+
 static int may_go(const tseed_book_tileset_t *booked, const tseed_page_entry_t *entry,
                   const tseed_account_t *account)
 {
     const tseed_chain_t *chain = &booked->chain;
 
-    return entry->files > 0 && entry->pins == 0 && booked->record.complete && !booked->spared &&
-           !(booked->kept >> entry->z & 1) &&
+    return is_charged(booked, entry->names, entry->files) && entry->pins == 0 &&
+           booked->record.complete && !booked->spared && !(booked->kept >> entry->z & 1) &&
            (chain->global == account || chain->layer == account || chain->root == account);
 }
 
 /* A number that orders victims. Pages that jobs hold come last. Pages that a running task has
- * written come right before those. Within each group the policy's measure decides, then the other
- * measure with two bits less. */
+ * written come right before those, and before these the pages whose removal will free nothing.
+ * Within each group the policy's measure decides, then the other measure with three bits less. */
 static uint64_t rank_of(const tseed_book_t *book, const tseed_page_entry_t *entry,
                         tseed_policy_t policy)
 {
@@ -142,7 +156,8 @@ static uint64_t rank_of(const tseed_book_t *book, const tseed_page_entry_t *entr
     uint64_t second = policy == TSEED_POLICY_LRU ? entry->heat : entry->accessed;
 
     return (uint64_t)(entry->holds > 0) << 63 | (uint64_t)is_writing(book, entry) << 62 |
-           first << 30 | second >> 2;
+           (uint64_t)is_poor(tseed_book_tileset_of(book, entry), entry) << 61 | first << 29 |
+           second >> 3;
 }
 
 size_t tseed_book_victims(tseed_book_page_t *victims, size_t most, tseed_book_t *book,
@@ -174,8 +189,8 @@ int tseed_book_is_victim(const tseed_book_t *book, const tseed_book_page_t *vict
     tseed_book_page_t now;
 
     return !victim->booked->spared && tseed_book_page(&now, book, victim->booked, &victim->page) &&
-           !now.pinned && now.usage.files > 0 && now.accessed == victim->accessed &&
-           now.heat == victim->heat;
+           !now.pinned && is_charged(victim->booked, now.usage.names, now.usage.files) &&
+           now.accessed == victim->accessed && now.heat == victim->heat;
 }
 
 /* ---- validator ---- */

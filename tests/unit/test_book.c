@@ -546,12 +546,36 @@ static void test_book__what_can_not_be_removed_does_not_go(void **state)
     assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
 }
 
-/* Links to shared files: to remove them frees nothing. */
+/* Links alone; the files that they share are not charged. */
 static void test_book__what_has_no_files_of_its_own_does_not_go(void **state)
 {
+    const tseed_effect_t none = effect(0, -1, -70, -4096);
+
     (void)state;
     assert_int_equal(change(&here, effect(1024, 0, 0, 0), &writer), APR_SUCCESS);
+    assert_int_equal(tseed_book_share(book, booked, &none), APR_SUCCESS);
     assert_victims(TSEED_POLICY_LRU, chain.global, 0);
+}
+
+/* Page 9 is the oldest, and has links alone. While few files are shared, its removal would probably
+ * free none of them: all others go first. */
+static void test_book__links_to_charged_files_go(void **state)
+{
+    const tseed_page_t links = column(9);
+    tseed_effect_t shared = effect(0, 8, 800, 32768); /* nine of them */
+    tseed_book_page_t victims[10];
+
+    (void)state;
+    fill();
+    assert_int_equal(change(&links, effect(0, -4, -400, -16384), NULL), APR_SUCCESS);
+    assert_int_equal(tseed_book_share(book, booked, &shared), APR_SUCCESS);
+    assert_int_equal(tseed_book_victims(victims, 10, book, chain.global, TSEED_POLICY_LRU), 10);
+    assert_int_equal(victims[9].page.x, 9);
+    assert_true(tseed_book_is_victim(book, &victims[9]));
+    shared = effect(0, 1, 100, 4096); /* as many as pages */
+    assert_int_equal(tseed_book_share(book, booked, &shared), APR_SUCCESS);
+    assert_victims(TSEED_POLICY_LRU, chain.global, 4, 9, 8, 7, 6);
+    assert_victims(TSEED_POLICY_LFU, chain.layer, 4, 0, 1, 2, 3);
 }
 
 static void test_book__what_running_tasks_have_written_goes_last(void **state)
@@ -788,6 +812,7 @@ int main(void)
         TEST(what_is_pinned_or_kept_or_empty_does_not_go),
         TEST(what_can_not_be_removed_does_not_go),
         TEST(what_has_no_files_of_its_own_does_not_go),
+        TEST(links_to_charged_files_go),
         TEST(what_running_tasks_have_written_goes_last),
         TEST(what_jobs_hold_goes_last_of_all),
         TEST(only_what_is_charged_to_the_account_goes),

@@ -418,6 +418,43 @@ static void test_seeder_quota__a_lowered_quota_is_reached_by_and_by(void **state
     assert_true(disk_bytes > 3 << 20);
 }
 
+/* Tiles of very many single colours are links to as many shared files: these go as other files do.
+ * Room for 64 of 1365. */
+static void shared_files_make_room(fixture_t *fixture, const char *policy)
+{
+    int64_t id;
+
+    seeder_stop(fixture, SIGTERM);
+    fixture->layer->store.link_uniform = 1;
+    fixture->layer->meta_width = fixture->layer->meta_height = 1;
+    upstream->mood = COLOURS;
+    seeder_start(fixture);
+    set_quota(fixture, apr_psprintf(fixture->pool,
+                                    "{'cacheQuotaConfiguration':{'enabled':true,"
+                                    "'cacheCleanUpFrequency':1,'globalQuota':{'value':256,'units':"
+                                    "'KiB'},'globalExpirationPolicyName':'%s'}}",
+                                    policy));
+    id = post(fixture, "seed", 5, 4);
+    assert_int_equal(wait_end(fixture, id).state, TSEED_DONE);
+    assert_int_equal(progress_of(fixture, id).made, 1365);
+    await_agreement(fixture);
+    assert_true(disk_bytes <= 256 << 10);
+    set_quota(fixture, "{'cacheQuotaConfiguration':{'layerQuotas':[{'layer':'topp:states','quota':"
+                       "{'value':20,'units':'KiB'}}]}}");
+    AWAIT(sum_of_books(fixture).allocated <= 20 << 10);
+    await_agreement(fixture);
+}
+
+static void test_seeder_quota__shared_files_make_room_by_lru(void **state)
+{
+    shared_files_make_room(*state, "LRU");
+}
+
+static void test_seeder_quota__shared_files_make_room_by_lfu(void **state)
+{
+    shared_files_make_room(*state, "LFU");
+}
+
 /* Waits for the end of a task; meanwhile the books never say more than the limit. */
 static int ends_within(fixture_t *fixture, int64_t id, int64_t limit)
 {
@@ -757,6 +794,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_seeder_quota__quota_is_never_passed, fixture_setup,
                                         watched_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__a_lowered_quota_is_reached_by_and_by,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__shared_files_make_room_by_lru,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_seeder_quota__shared_files_make_room_by_lfu,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_seeder_quota__gets_on_with_20_tiles_by_lru,
                                         fixture_setup, watched_teardown),

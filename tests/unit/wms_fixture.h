@@ -15,9 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tseed_digest.h"
 #include "upstream_fixture.h"
 
-typedef enum { FINE, SLOW, HANGS, EXCEPTION, UNIFORM } mood_t;
+/* UNIFORM: all of one colour. COLOURS: each answer of one, and all of different ones. */
+typedef enum { FINE, SLOW, HANGS, EXCEPTION, UNIFORM, COLOURS } mood_t;
 
 typedef struct {
     _Atomic int mood;
@@ -48,12 +50,16 @@ static inline void answer_map(int connection, const char *request, int tint)
                        .format = PNG_FORMAT_RGB,
                        .flags = PNG_IMAGE_FLAG_FAST};
     unsigned seed = (unsigned)number_after(request, "BBOX=") * 2654435761u + (unsigned)tint;
+    const char *box = strstr(request, "BBOX=");
+    const uint64_t colour = box ? tseed_digest(box, strcspn(box, "& "), 0) : 0;
     unsigned char *pixels = malloc((size_t)width * (size_t)height * 3);
     png_alloc_size_t size = (size_t)width * (size_t)height * 4 + 4096;
     unsigned char *file = malloc(size);
 
     for (int i = 0; i < width * height * 3; i++) {
-        pixels[i] = upstream->mood == UNIFORM ? 77 : (unsigned char)((unsigned)i / 300 + seed);
+        pixels[i] = upstream->mood == UNIFORM   ? 77
+                    : upstream->mood == COLOURS ? (unsigned char)(colour >> i % 3 * 8)
+                                                : (unsigned char)((unsigned)i / 300 + seed);
     }
     png_image_write_to_memory(&image, file, &size, 0, pixels, 0, NULL);
     server_send_answer(connection, 200, "Content-Type: image/png\r\n", file, size);
