@@ -25,10 +25,17 @@ static void add_sums(tseed_ctl_table_t *table, const tseed_node_t *node, apr_poo
     tseed_ctl_table_add(table, tseed_ctl_count(tseed_ctl_number(node, "tiles", 0), pool));
 }
 
+/* Whether the server says that nothing configured has these tiles. */
+static int is_lapsed(const tseed_node_t *tileset)
+{
+    return tseed_node_find(tileset, "configured") && !tseed_ctl_is_true(tileset, "configured");
+}
+
 static void add_names(tseed_ctl_table_t *table, const tseed_node_t *tileset, apr_pool_t *pool)
 {
     tseed_ctl_table_add(table, tseed_ctl_words(tileset, "id", "?", pool));
-    tseed_ctl_table_add(table, tseed_ctl_words(tileset, "layer", "?", pool));
+    tseed_ctl_table_add(table, apr_pstrcat(pool, tseed_ctl_words(tileset, "layer", "?", pool),
+                                           is_lapsed(tileset) ? " (not configured)" : "", NULL));
     tseed_ctl_table_add(table, tseed_ctl_words(tileset, "gridSetId", "?", pool));
     tseed_ctl_table_add(table, tseed_ctl_words(tileset, "format", "?", pool));
 }
@@ -97,6 +104,7 @@ static void print_head(const tseed_node_t *document, apr_pool_t *pool)
     const int64_t limit = tseed_ctl_number(tseed_ctl_member(document, "limit"), "bytes", -1);
     const tseed_node_t *reconcile = tseed_ctl_member(document, "reconcile");
     const char *grace = tseed_ctl_words(document, "grace", NULL, pool);
+    const int64_t disk = tseed_ctl_number(document, "diskFree", -1);
 
     printf("used %s", bytes_of(document, pool));
     if (limit >= 0 && tseed_ctl_is_true(document, "enabled")) {
@@ -106,6 +114,9 @@ static void print_head(const tseed_node_t *document, apr_pool_t *pool)
         printf(", the disk quota is off");
     }
     puts(tseed_ctl_is_true(document, "complete") ? "" : "; the cache is not known as a whole yet");
+    if (disk >= 0) {
+        printf("%s free on the disk\n", tseed_text_amount(disk, pool));
+    }
     if (grace) {
         printf("the first clean-up begins at %s\n", grace);
     }

@@ -11,6 +11,7 @@
 #include <apr_strings.h>
 #include <http_log.h>
 
+#include "board/tseed_gauges.h"
 #include "mod_tileseed_audit.h"
 #include "mod_tileseed_child.h"
 #include "mod_tileseed_public.h"
@@ -120,6 +121,7 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
 {
     apr_pool_t *pool = rest->r->pool;
     const char *status, *required;
+    tseed_quota_gauge_t gauge;
     apr_status_t rv = load_rows(rest, state, usage);
 
     if (rv == APR_SUCCESS) {
@@ -132,6 +134,7 @@ static apr_status_t load_usage(const tseed_rest_t *rest, tseed_state_t *state, t
         tseed_usage_load(&usage->status, status);
         usage->requested = apr_atoi64(required);
         usage->is_part = rest->dir->layers != NULL;
+        usage->disk_free = tseed_gauges_quota_get(rest->board, &gauge) ? gauge.disk_free : -1;
     }
     return rv;
 }

@@ -135,13 +135,15 @@ function read_box(text) {
     found[1] <= found[3] ? found : undefined;
 }
 
-/** What is free of the disk, and whether that much is too much. */
+/** The smaller of what quota and disk have free, and whether that much is too much. */
 function room(expected) {
-  const quota = page.overview?.quota;
-  const free = quota?.enabled ? quota.free?.bytes : quota?.free?.disk;
-  if (!Number.isFinite(free)) return [null, false];
-  const where = quota.enabled ? 'in the quota' : 'on the file system';
-  return [`${bytes(free)} free ${where}`, expected > free];
+  const {enabled, free, limit} = page.overview?.quota ?? {};
+  const of_disk = Number.isFinite(free?.disk) ? Math.max(free.disk - limit.minFree, 0) : Infinity;
+  const of_quota = enabled && Number.isFinite(free?.bytes) ? free.bytes : Infinity;
+  const least = Math.min(of_disk, of_quota);
+  if (!Number.isFinite(least)) return [null, false];
+  const where = of_quota <= of_disk ? 'in the quota' : 'on the file system';
+  return [`${bytes(least)} free ${where}`, expected > least];
 }
 
 function show(estimate, type) {

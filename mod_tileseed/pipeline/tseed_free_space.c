@@ -8,6 +8,8 @@
 #include "base/tseed_memory.h"
 #include "store/tseed_store_free.h"
 
+#define LOOK_EVERY 10 /* ticks */
+
 /* A root that was ever measured. malloc'd, kept. A thread has `path`, `scratch` and `found` until
  * the thread posts the letter. */
 typedef struct root_t {
@@ -104,9 +106,6 @@ void tseed_free_space_begin(tseed_free_space_t *space)
 {
     const char *path;
 
-    if (space->context->settings->min_free == 0) {
-        return;
-    }
     for (unsigned i = 0; (path = tseed_cleaner_root(space->cache->cleaner, i)) != NULL; i++) {
         root_t *root = get(space, path);
 
@@ -123,10 +122,15 @@ int64_t tseed_free_space_get(const tseed_free_space_t *space, const char *root)
     return found ? found->bytes : INT64_MAX;
 }
 
+/* Without a floor nobody but people reads what is free. */
 static void tick(void *module, apr_time_t now)
 {
+    const tseed_free_space_t *space = module;
+
     (void)now;
-    tseed_free_space_begin(module);
+    if (space->context->settings->min_free > 0 || space->context->ticks % LOOK_EVERY == 0) {
+        tseed_free_space_begin(module);
+    }
 }
 
 tseed_free_space_t *tseed_free_space_create(const tseed_context_t *context,

@@ -22,7 +22,8 @@ tseed_free_space_t *tseed_free_space_create(const tseed_context_t *context,
 /* The record of the client that measures once a tick. It is the module's. */
 tseed_client_t *tseed_free_space_client(tseed_free_space_t *space);
 
-/* Begins to measure all roots that are not being measured. At the start, and once a tick. */
+/* Begins to measure all roots that are not being measured. At the start; a tick does it as well,
+ * without TileSeedMinFree one in ten. */
 void tseed_free_space_begin(tseed_free_space_t *space);
 
 /* Bytes that a root had free when it was measured last; INT64_MAX: nobody knows. */

@@ -413,6 +413,7 @@ const char *tseed_usage_document(const tseed_usage_t *usage, apr_pool_t *pool)
     add_limit(&json, usage);
     tseed_json_words(&json, "policy", tseed_policy_name(usage->config->policy));
     tseed_json_number(&json, "diskBlockSize", usage->config->block_size);
+    tseed_json_known(&json, "diskFree", usage->disk_free >= 0 && !usage->is_part, usage->disk_free);
     add_work(&json, usage);
     add_layers(&json, usage);
     tseed_json_close(&json, '}');

@@ -81,6 +81,7 @@ typedef struct {
     apr_array_header_t *rows; /* of tseed_usage_row_t; are sorted by layer */
     tseed_usage_status_t status;
     apr_time_t requested; /* of the reconcile that was asked for last; 0: none */
+    int64_t disk_free;    /* bytes, below the fullest store root; -1: not known */
     int is_part;          /* layers are missing: what is about all of them is not shown */
 } tseed_usage_t;
 

@@ -5,17 +5,21 @@
 #include "seeder/tseed_gauge_display.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
 #include "board/tseed_gauges.h"
 #include "pipeline/tseed_upstreams.h"
 
+#define COARSE 64 /* one part of what is free */
+
 struct tseed_gauge_display_t {
     const tseed_context_t *context;
     const tseed_runs_t *runs;
     const tseed_cache_t *cache;
     const tseed_free_space_t *space;
+    int64_t shown_free; /* of the disk */
     tseed_client_t client;
     tseed_outlook_t outlooks[TSEED_GAUGES_UPSTREAMS];
 };
@@ -116,13 +120,24 @@ static int64_t least_free(const tseed_gauge_display_t *display)
     return least == INT64_MAX ? -1 : least;
 }
 
+/* Others write on the disk as well. A small change is no news to readers. */
+static int64_t coarse_free(tseed_gauge_display_t *display)
+{
+    const int64_t found = least_free(display), shown = display->shown_free;
+
+    if (found < 0 || shown < 0 || llabs(found - shown) > shown / COARSE) {
+        display->shown_free = found;
+    }
+    return display->shown_free;
+}
+
 /* A charge that is refused is given back a moment later, so that a sum may be below 0 meanwhile. */
 static int64_t positive(int64_t number)
 {
     return number > 0 ? number : 0;
 }
 
-static void show_quota(const tseed_gauge_display_t *display)
+static void show_quota(tseed_gauge_display_t *display)
 {
     const tseed_cache_t *cache = display->cache;
     const tseed_amount_t used = tseed_cleaner_sum(cache->cleaner);
@@ -131,7 +146,7 @@ static void show_quota(const tseed_gauge_display_t *display)
         .is_complete = !cache->is_loading && tseed_book_incomplete(cache->book) == 0,
         .used_bytes = positive(used.bytes),
         .used_files = positive(used.files),
-        .disk_free = least_free(display),
+        .disk_free = coarse_free(display),
         .tasks = count_short(display->runs),
         .in_doubt = tseed_book_in_doubt(cache->book),
         .grace = tseed_cleaner_grace(cache->cleaner),
@@ -164,6 +179,7 @@ tseed_gauge_display_t *tseed_gauge_display_create(const tseed_context_t *context
     display->runs = runs;
     display->cache = cache;
     display->space = space;
+    display->shown_free = -1;
     display->client = (tseed_client_t){.module = display, .tick = tick};
     return display;
 }

@@ -338,12 +338,19 @@ LEVELS = {'layers': [{'layer': 'world', 'tilesets': [
 
 
 def test_usage():
-    """By tile set, and by zoom where the server tells it."""
+    """By tile set, and by zoom where the server tells it; what is configured no more is marked."""
+    tileset = LEVELS['layers'][0]['tilesets'][0]
+    lapsed = {**LEVELS, 'diskFree': 3 << 20, 'layers': [
+        {**LEVELS['layers'][0], 'tilesets': [{**tileset, 'configured': False}]}]}
+    with Stub({'GET diskquota/usage.json': lapsed}) as stub:
+        marked = run('quota', 'usage', url=stub.url).stdout
+    assert f"{tileset['layer']} (not configured)" in marked and '3.0 MiB free on the disk' in marked
     flat = json.loads(json.dumps(LEVELS))
     del flat['layers'][0]['tilesets'][0]['levels']
     with Stub({'GET diskquota/usage.json': [LEVELS, LEVELS, flat]}) as stub:
         plain, zoom, old = (run('quota', 'usage', *more, url=stub.url)
                             for more in ([], ['--by', 'zoom'], ['--by', 'zoom']))
+    assert '(not configured)' not in plain.stdout and 'free on' not in plain.stdout
     assert 'used 4.0 KiB of 8.0 KiB (50.0 %)' in plain.stdout and 'STYLES=night' in plain.stdout
     assert '25.0 %' in zoom.stdout
     assert old.returncode == 6 and 'does not tell the usage by zoom' in old.stderr, old

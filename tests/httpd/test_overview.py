@@ -73,6 +73,7 @@ def test_an_idle_server(httpd, upstream):
     assert not quota['enabled'] and quota['complete'] and quota['pagesInDoubt'] == 0
     assert quota['limit']['bytes'] == 500 << 20 and quota['limit']['files'] is None
     assert quota['free']['bytes'] == (500 << 20) - taken['bytes']
+    assert wait_until(lambda: overview(httpd)['quota']['free']['disk']) > 0
     assert [one['upstream'] for one in found['upstreams']] == ['stub']
 
 

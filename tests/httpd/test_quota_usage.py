@@ -68,6 +68,7 @@ def test_document(httpd, upstream):
     assert found['enabled'] and found['enforced'] and found['complete']
     assert found['limit'] == {'bytes': 100 << 20, 'files': 5000, 'minFree': 4096}
     assert (found['policy'], found['diskBlockSize']) == ('LFU', os.statvfs(httpd.root).f_bsize)
+    assert found['diskFree'] > 4096
     assert [found[name] for name in ('recount', 'walk', 'grace', 'lastCleanUp', 'reconcile')] == \
         5 * [None]
     other, main = found['layers']

@@ -163,15 +163,20 @@ static void test_free_space__goes_by_the_lesser_use(void **state)
     assert_int_equal(limit_of(&quick), USED - 4000 + ROOM);
 }
 
-static void test_free_space__is_not_measured_without_a_floor(void **state)
+/* People want to know how much is free; nothing is limited by it. */
+static void test_free_space__limits_nothing_without_a_floor(void **state)
 {
     (void)state;
     settings.min_free = 0;
     open_roots();
+    assert_null(tseed_account_charge(&slow, (tseed_amount_t){INT64_MAX / 2, 1}));
     tseed_free_space_begin(space);
+    let_slow_answer();
+    assert_int_equal(tseed_free_space_get(space, "/slow"), FREE);
+    context.ticks = 11;
     tick();
     assert_slow_is_not_asked();
-    assert_null(tseed_account_charge(&slow, (tseed_amount_t){INT64_MAX / 2, 1}));
+    assert_null(tseed_account_charge(&slow, (tseed_amount_t){1, 1}));
 }
 
 /* The run is `terminated`, so that nothing of it is shown on a board. */
@@ -214,7 +219,7 @@ int main(void)
         cmocka_unit_test_setup(test_free_space__lets_nothing_be_written_before_it_is_known, setup),
         cmocka_unit_test_setup(test_free_space__is_measured_once_at_a_time, setup),
         cmocka_unit_test_setup(test_free_space__goes_by_the_lesser_use, setup),
-        cmocka_unit_test_setup(test_free_space__is_not_measured_without_a_floor, setup),
+        cmocka_unit_test_setup(test_free_space__limits_nothing_without_a_floor, setup),
         cmocka_unit_test_setup(test_free_space__is_waited_for_by_a_run, setup),
     };
 
