@@ -13,6 +13,8 @@ import sqlite3
 import subprocess
 import tempfile
 
+from tileseed_httpd import ordinary_user
+
 try:
     import psycopg2
 except ImportError:
@@ -33,7 +35,8 @@ class Missing(Exception):
 
 
 class Postgres:
-    """A private PostgreSQL. Its socket and all that it writes lie in a folder of its own."""
+    """A private PostgreSQL. Its socket and all that it writes lie in a folder of its own, which
+    httpd's User alone may enter beside its owner."""
 
     def __init__(self, is_own=False):
         self.is_own = is_own            # a test's, which is about limits of time
@@ -46,8 +49,10 @@ class Postgres:
     def start(self, wait=True, settings=()):
         """Starts the server, with what is in the folder already; returns when it answers."""
         more = [word for setting in settings for word in ('-c', setting)]
-        with open(self.folder.with_suffix('.log'), 'ab') as log:
-            self.process = subprocess.Popen(['sh', str(SCRIPT), str(self.folder), *more],
+        user = ordinary_user()
+        env = os.environ | ({'TILESEED_POSTGRES_USER': user[0]} if user else {})
+        with open(self.folder / 'log', 'ab') as log:
+            self.process = subprocess.Popen(['sh', str(SCRIPT), str(self.folder), *more], env=env,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         while wait and not self.answers():
             if self.process.poll() == NOT_INSTALLED:
@@ -59,7 +64,7 @@ class Postgres:
 
     def log(self):
         """The server's own words."""
-        return self.folder.with_suffix('.log').read_text(errors='replace')
+        return (self.folder / 'log').read_text(errors='replace')
 
     def answers(self):
         """Whether somebody can connect."""
@@ -70,8 +75,8 @@ class Postgres:
         return True
 
     def connect(self, name):
-        """A connection of the test's own, each statement of which is a transaction."""
-        connection = psycopg2.connect(host=str(self.folder), user='tileseed', dbname=name)
+        """A superuser's connection, each statement of which is a transaction."""
+        connection = psycopg2.connect(self.admin(name))
         connection.autocommit = True
         return connection
 
@@ -80,14 +85,22 @@ class Postgres:
         self.made += 1
         name = f'test{self.made}'
         with contextlib.closing(self.connect('postgres')) as connection:
-            connection.cursor().execute(f'CREATE DATABASE {name}')
+            connection.cursor().execute(f'CREATE DATABASE {name} OWNER tileseed')
         return name
 
     def params(self, name):
         """How TileSeedDatabase names a database. A busy machine gets its time."""
         patience = '' if self.is_own else \
             f" connect_timeout=60 options='{' '.join(f'-c {one}' for one in PATIENCE)}'"
-        return f'host={self.folder} user=tileseed dbname={name}{patience}'
+        return f'host={self.folder} {self.user()} dbname={name}{patience}'
+
+    def user(self):
+        """The part of these parameters that says who connects."""
+        return f'user=tileseed passfile={self.folder}/passfile'
+
+    def admin(self, name):
+        """The parameters of the superuser."""
+        return f'host={self.folder} user=postgres passfile={self.folder}/admin dbname={name}'
 
     def crash(self):
         """Ends the server at once, without a word."""
@@ -117,7 +130,6 @@ class Postgres:
             self.go_on()
             self.crash()
         shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.with_suffix('.log').unlink(missing_ok=True)
 
 
 class OnPostgres:

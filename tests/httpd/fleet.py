@@ -130,7 +130,7 @@ class Fleet:
         self.hosts.append(httpd)
         httpd.name = name or f'web{len(self.hosts)}'
         httpd.start(self.config(httpd.name, proxy and
-                                f'host=127.0.0.1 port={proxy.port} user=tileseed '
+                                f'host=127.0.0.1 port={proxy.port} {self.postgres.user()} '
                                 f'dbname={httpd.database}') + more)
         if name is None:
             wait_until(lambda: self.state(httpd) in ('WORKING', 'STANDBY'),

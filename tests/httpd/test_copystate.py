@@ -54,13 +54,13 @@ def ask(pgsql, sql):
         return cursor.fetchall() if cursor.description else []
 
 
-def is_open(pgsql):
-    """Whether a connection can be made."""
-    try:
-        psycopg2.connect(pgsql).close()
-    except psycopg2.OperationalError:
-        return False
-    return True
+def passfile(state, user):
+    """A file with the password of a user, which is hush."""
+    file = state.folder / 'pgpass'
+    file.write_text(f'*:*:*:{user}:hush\n')
+    file.chmod(0o600)
+    state.own()
+    return file
 
 
 def tables(pgsql):
@@ -362,11 +362,13 @@ def test_the_server(shared_postgres, state, pgsql):
     """What PostgreSQL says is passed on, with advice."""
     assert 'does not exist' in refused(state, shared_postgres.params('nowhere'))
     assert 'No such file or directory' in refused(state, 'host=/nowhere dbname=state')
-    ask(pgsql, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'")
+    admin = shared_postgres.admin('postgres')
+    ask(admin, "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'")
     said = refused(state, shared_postgres.params('latin'))
     assert 'has the encoding LATIN1, UTF8 is expected' in said
-    ask(pgsql, 'CREATE ROLE stranger LOGIN')
-    stranger = pgsql.replace('user=tileseed', 'user=stranger')
+    ask(admin, "CREATE ROLE stranger LOGIN PASSWORD 'hush'")
+    stranger = pgsql.replace(shared_postgres.user(),
+                             f'user=stranger passfile={passfile(state, "stranger")}')
     assert 'the user must own the database: createdb -O USER' in refused(state, stranger)
 
 
@@ -376,22 +378,15 @@ def test_the_driver_is_missing(tmp_path, state, pgsql):
     assert 'apt-get install python3-psycopg2' in refused(state, pgsql, PYTHONPATH=tmp_path)
 
 
-def test_a_password_in_a_file(shared_postgres, state, pgsql):
+def test_a_password_in_a_file(shared_postgres, state):
     """The server asks for a password, which a file has."""
-    ask(pgsql, "CREATE ROLE guest LOGIN PASSWORD 'hush'")
-    ask(pgsql, 'CREATE DATABASE guest OWNER guest TEMPLATE template0')
-    rules = shared_postgres.folder / 'data/pg_hba.conf'
-    rules.write_text('local all guest scram-sha-256\n' + rules.read_text())
-    ask(pgsql, 'SELECT pg_reload_conf()')
-    guest = shared_postgres.params('guest').replace('user=tileseed', 'user=guest')
-    wait_until(lambda: not is_open(guest), what='the new rules of PostgreSQL')
+    admin = shared_postgres.admin('postgres')
+    ask(admin, "CREATE ROLE guest LOGIN PASSWORD 'hush'")
+    ask(admin, 'CREATE DATABASE guest OWNER guest TEMPLATE template0')
+    guest = shared_postgres.params('guest').replace(shared_postgres.user(), 'user=guest')
     said = refused(state, guest)
     assert 'no password supplied' in said and 'passfile= must name a file' in said
-    passfile = state.folder / 'pgpass'
-    passfile.write_text('*:*:*:guest:hush\n')
-    passfile.chmod(0o600)
-    state.own()
-    assert 'hush' not in copied(state, f'{guest} passfile={passfile}')
+    assert 'hush' not in copied(state, f'{guest} passfile={passfile(state, "guest")}')
 
 
 # httpd

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """The harness itself: MapServer answers in it, and it notices what a server leaves behind."""
+import contextlib
 import http.client
 import io
 import os
@@ -219,3 +220,19 @@ def test_upstream_stub_follows_its_script(upstream):
     assert good == picture([float(number) for number in WORLD.split(',')], 64, 64)
     assert Image.open(io.BytesIO(good)).size == (64, 64)
     assert [asked['STYLES'] for asked in upstream.requests] == ['political'] * 5
+
+
+def test_nobody_else_gets_at_the_private_server(postgres):
+    """Other accounts of this machine can't enter the folder of the tests' server, which asks
+    everybody for a password; httpd's role can do nothing to the machine."""
+    psycopg2 = pytest.importorskip('psycopg2', reason='python3-psycopg2 is not installed')
+    folder = postgres.folder
+    socket = next(folder.glob('.s.PGSQL.*[0-9]'))
+    assert [path.stat().st_mode & 0o007 for path in (folder, socket)] == [0, 0]
+    for name in ('admin', 'passfile', 'data'):
+        assert (folder / name).stat().st_mode & 0o077 == 0, name
+    with pytest.raises(psycopg2.OperationalError, match='no password supplied'):
+        psycopg2.connect(host=str(folder), user='tileseed', dbname='tileseed', passfile='/nowhere')
+    with contextlib.closing(psycopg2.connect(postgres.params('tileseed'))) as connection:
+        with pytest.raises(psycopg2.errors.InsufficientPrivilege):
+            connection.cursor().execute("COPY (SELECT 1) TO PROGRAM 'true'")

@@ -28,7 +28,7 @@ def fixture_secure_postgres(httpd, postgres, certificate, monkeypatch):
     postgres.crash()
     postgres.start(settings=('listen_addresses=127.0.0.1', 'ssl=on', f'ssl_cert_file={keys}',
                              f'ssl_key_file={keys}'))
-    return f'port={port} user=tileseed dbname={httpd.database}'
+    return f'port={port} {postgres.user()} dbname={httpd.database}'
 
 
 @one_mpm

@@ -36,7 +36,7 @@ static inline void run_server(void)
     if (postgres.server == 0) {
         setenv("TILESEED_POSTGRES_EMPTY", POSTGRES_EMPTY, 1);
         if (!freopen("/dev/null", "w", stdout) ||
-            !freopen(apr_pstrcat(postgres.pool, postgres.dir, ".log", NULL), "a", stderr)) {
+            !freopen(apr_pstrcat(postgres.pool, postgres.dir, "/log", NULL), "a", stderr)) {
             _exit(1);
         }
         execl("/bin/sh", "sh", ON_PGSQL, postgres.dir, (char *)NULL);
@@ -44,11 +44,18 @@ static inline void run_server(void)
     }
 }
 
+/* The parameters of a connection: who, the file of whose password, to which database. */
+static inline const char *database_user(apr_pool_t *pool, const char *user, const char *passfile,
+                                        const char *name)
+{
+    return apr_pstrcat(pool, "host=", postgres.dir, " user=", user, " passfile=", postgres.dir, "/",
+                       passfile, " dbname=", name, NULL);
+}
+
 /* Connects; returns an exit code of the server's if it has ended, else 0. */
 static inline int await_server(void)
 {
-    const char *params =
-        apr_pstrcat(postgres.pool, "host=", postgres.dir, " user=tileseed dbname=postgres", NULL);
+    const char *params = database_user(postgres.pool, "tileseed", "passfile", "tileseed");
     const apr_time_t until = apr_time_now() + START_PATIENCE;
     const char *error = "";
 
@@ -98,7 +105,7 @@ static inline int database_end(int result)
     apr_dbd_close(postgres.driver, postgres.admin);
     kill(postgres.server, SIGQUIT);
     waitpid(postgres.server, &status, 0);
-    status = system(apr_psprintf(postgres.pool, "rm -rf %s %s.log", postgres.dir, postgres.dir));
+    status = system(apr_psprintf(postgres.pool, "rm -rf %s", postgres.dir));
     return result ? result : status;
 }
 
@@ -110,16 +117,29 @@ static inline int database_do(const char *sql)
     return apr_dbd_query(postgres.driver, postgres.admin, &rows, sql);
 }
 
+/* Runs a statement as the superuser. Returns nonzero when it fails. */
+static inline int database_do_all(const char *sql, apr_pool_t *pool)
+{
+    const char *params = database_user(pool, "postgres", "admin", "postgres");
+    apr_dbd_t *all;
+    int rows, result;
+
+    if (apr_dbd_open(postgres.driver, pool, params, &all) != APR_SUCCESS) {
+        return -1;
+    }
+    result = apr_dbd_query(postgres.driver, all, &rows, sql);
+    apr_dbd_close(postgres.driver, all);
+    return result;
+}
+
 /* The parameters of an empty database. */
 static inline const char *database_params(apr_pool_t *pool)
 {
     const char *schema = apr_psprintf(pool, "test%d", ++postgres.schemas);
 
     database_do(apr_pstrcat(pool, "CREATE SCHEMA ", schema, NULL));
-    return apr_psprintf(pool,
-                        "host=%s user=tileseed dbname=postgres options='-c search_path=%s "
-                        "-c client_min_messages=warning'",
-                        postgres.dir, schema);
+    return apr_psprintf(pool, "%s options='-c search_path=%s -c client_min_messages=warning'",
+                        database_user(pool, "tileseed", "passfile", "tileseed"), schema);
 }
 
 #else

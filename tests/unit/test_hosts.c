@@ -48,10 +48,9 @@ static int setup_hosts(void **data)
     }
     fixture->params = database_params(fixture->pool);
     schema = apr_psprintf(fixture->pool, "test%d", postgres.schemas);
-    fixture->params = apr_psprintf(fixture->pool,
-                                   "host=%s user=tileseed dbname=postgres options='-c "
-                                   "search_path=%s,pg_catalog -c client_min_messages=warning'",
-                                   postgres.dir, schema);
+    fixture->params = apr_psprintf(
+        fixture->pool, "%s options='-c search_path=%s,pg_catalog -c client_min_messages=warning'",
+        database_user(fixture->pool, "tileseed", "passfile", "tileseed"), schema);
     if (database_do(apr_psprintf(
             fixture->pool,
             "CREATE TABLE %s.moment AS SELECT 0::float8 AS seconds, -3600::float8 AS start;"

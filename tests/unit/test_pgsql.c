@@ -347,21 +347,24 @@ static void test_pgsql__says_where_nobody_listens(void **data)
 /* libpq's words come in several lines, and the second one is indented. */
 static void test_pgsql__says_in_one_line_which_word_is_wrong(void **data)
 {
-    static const struct {
-        const char *words, *advice;
-    } wrongs[] = {
-        {"user=nobody_here dbname=tileseed", "; check user= of TileSeedDatabase"},
-        {"user=tileseed dbname=nowhere", "; check dbname= of TileSeedDatabase"},
-    };
     const fixture_t *fixture = *data;
+    const struct {
+        const char *params, *advice;
+    } wrongs[] = {
+        {apr_pstrcat(fixture->pool, "host=", postgres.dir,
+                     " user=no_login password=known dbname=tileseed", NULL),
+         "; check user= of TileSeedDatabase"},
+        {database_user(fixture->pool, "tileseed", "passfile", "nowhere"),
+         "; check dbname= of TileSeedDatabase"},
+    };
 
+    assert_int_equal(database_do_all("CREATE ROLE no_login PASSWORD 'known'", fixture->pool), 0);
     for (size_t i = 0; i < sizeof(wrongs) / sizeof(wrongs[0]); i++) {
-        const char *params =
-            apr_pstrcat(fixture->pool, "host=", postgres.dir, " ", wrongs[i].words, NULL);
         tseed_state_t *state;
 
-        assert_int_equal(tseed_state_open(&state, fixture->dir, "pgsql", params, fixture->pool),
-                         EINVAL);
+        assert_int_equal(
+            tseed_state_open(&state, fixture->dir, "pgsql", wrongs[i].params, fixture->pool),
+            EINVAL);
         assert_null(state);
         assert_non_null(strstr(last_line, "FATAL: "));
         assert_non_null(strstr(last_line, wrongs[i].advice));
@@ -485,10 +488,11 @@ static void test_pgsql__another_encoding_is_refused(void **data)
 {
     const fixture_t *fixture = *data;
     tseed_state_t *state;
-    const char *params =
-        apr_pstrcat(fixture->pool, "host=", postgres.dir, " user=tileseed dbname=latin", NULL);
+    const char *params = database_user(fixture->pool, "tileseed", "passfile", "latin");
 
-    assert_int_equal(database_do("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0"), 0);
+    assert_int_equal(database_do_all("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0",
+                                     fixture->pool),
+                     0);
     assert_int_equal(tseed_state_open(&state, fixture->dir, "pgsql", params, fixture->pool),
                      ENOTSUP);
     assert_non_null(strstr(last_line, "has the encoding LATIN1"));
