@@ -283,13 +283,14 @@ async function tell_changes(tasks) {
 function draw_strip() {
   const {seeder, tasks, tasksRunning, tasksPending, quota, upstreams} = page.overview;
   const {state, responding, activeHost} = seeder;
+  const elsewhere = activeHost && state !== 'WORKING' ? `, ${activeHost} works` : '';
   const longest = Math.max(...tasks.map((task) => task.secondsRemaining ?? -1), -1);
   const ill = upstreams.filter((one) => !['WELL', 'UNASKED'].includes(one.state));
   const limit = quota?.enabled && quota.limit.bytes;
   const used = quota?.used?.bytes;
   fill(document.getElementById('strip'), [
     h('span', {key: 's'}, badge(`seeder ${state === 'WORKING' && !responding ? 'silent'
-      : state.toLowerCase().replace('_', ' ')}${activeHost ? `, ${activeHost} works` : ''}`,
+      : state.toLowerCase().replace('_', ' ')}${elsewhere}`,
     responding && (state === 'WORKING' || activeHost) ? 'good' : 'bad')),
     h('span', {key: 't'}, h('b', {}, count(tasksRunning)), ' running, ',
       h('b', {}, count(tasksPending)), ' pending'),
