@@ -5,6 +5,7 @@
 #include "pipeline/tseed_derive.h"
 
 #include "pipeline/tseed_jobs.h"
+#include "tiling/tseed_halving.h"
 
 int tseed_derive_is(const tseed_job_t *job)
 {
@@ -41,8 +42,14 @@ void tseed_derive_prepare(tseed_job_t *job, tseed_origins_t *origins)
     job->run->pixels_expected += pixels_of(job);
 }
 
-void tseed_derive_arrive(tseed_job_t *job)
+void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins)
 {
     job->run->deriving--;
     job->run->pixels_expected -= pixels_of(job);
+    if (job->has_broken) {
+        const tseed_range_t below =
+            tseed_halving_below(job->run->tileset.subset->gridset, &job->metatile.wanted);
+
+        tseed_origins_forget_tiles(origins, job->run, &below);
+    }
 }

@@ -17,7 +17,8 @@ int tseed_derive_waits(const tseed_run_t *run, int z);
 /* Prepares a job for DERIVE: it expects no answer, and knows what the tiles were made of. */
 void tseed_derive_prepare(tseed_job_t *job, tseed_origins_t *origins);
 
-/* Takes a DERIVE off its run's counts when it has come back. */
-void tseed_derive_arrive(tseed_job_t *job);
+/* Takes a DERIVE off its run's counts when it has come back. If a tile below is broken, the origins
+ * there are forgotten, so that a reseed makes the tiles anew. */
+void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins);
 
 #endif

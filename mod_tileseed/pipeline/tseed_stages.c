@@ -452,7 +452,7 @@ static void worked(tseed_stages_t *stages, tseed_job_t *leader)
     run->working--;
     run->checking -= leader->stage == TSEED_STAGE_CHECK;
     if (leader->stage == TSEED_STAGE_DERIVE) {
-        tseed_derive_arrive(leader);
+        tseed_derive_arrive(leader, stages->uses.origins);
     } else if (leader->stage != TSEED_STAGE_CHECK) {
         book(stages, leader);
     }

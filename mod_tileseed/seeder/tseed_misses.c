@@ -253,7 +253,7 @@ static void worked(tseed_misses_t *misses, tseed_job_t *job)
 {
     job->run->working--;
     if (job->stage == TSEED_STAGE_DERIVE) {
-        tseed_derive_arrive(job);
+        tseed_derive_arrive(job, misses->uses.origins);
     }
     if (job->stage == TSEED_STAGE_CUT && !job->is_unstored) {
         tseed_holds_book(misses->uses.holds, job);

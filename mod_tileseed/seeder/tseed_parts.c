@@ -118,8 +118,15 @@ static void upkeep_create(tseed_parts_t *parts)
                                       parts->count);
     parts->reconciler = tseed_reconciler_create(parts->context, parts->session, parts->cache,
                                                 parts->count, parts->walk);
-    parts->syncer = tseed_syncer_create(parts->context, parts->session, parts->runs, parts->cache,
-                                        parts->durable, parts->display);
+    parts->syncer = tseed_syncer_create(&(tseed_syncer_uses_t){
+        .context = parts->context,
+        .session = parts->session,
+        .runs = parts->runs,
+        .cache = parts->cache,
+        .durable = parts->durable,
+        .holds = parts->holds,
+        .display = parts->display,
+    });
     parts->evict = tseed_evict_create(&(tseed_evict_uses_t){
         .context = parts->context,
         .session = parts->session,
@@ -148,6 +155,7 @@ static void requests_create(tseed_parts_t *parts, int miss_socket)
         .quota_wait = parts->quota_wait,
         .stages = parts->stages,
         .coverages = parts->coverages,
+        .origins = parts->origins,
         .prune = parts->prune,
         .cutoff = parts->cutoff,
         .socket = miss_socket,

@@ -71,8 +71,24 @@ static apr_status_t open_links(int *folder, tseed_store_t *store)
     return tseed_folders_make(folder, &store->folders, store->links, strlen(store->links));
 }
 
-/* A crash of the machine can leave a master without its content. Then the next number takes its
- * place, as for one that has all the names it may have. */
+/* Whether the file that has a master's name has its content. */
+static int has_content(int links, const tseed_master_t *master)
+{
+    unsigned char data[TSEED_MASTER_LONGEST];
+    const int file = openat(links, master->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    ssize_t length;
+
+    if (file < 0) {
+        return 0;
+    }
+    length = read(file, data, sizeof(data));
+    close(file);
+    return length == (ssize_t)master->length && memcmp(data, master->data, master->length) == 0;
+}
+
+/* A crash of the machine, or a disk that fails, can leave a master without its content, or with
+ * zeros of the same length. Then the next number takes its place, as for one that has all the names
+ * it may have. */
 static apr_status_t know_master_locked(int links, tseed_master_t *master)
 {
     struct stat st;
@@ -81,7 +97,8 @@ static apr_status_t know_master_locked(int links, tseed_master_t *master)
         return APR_SUCCESS;
     }
     while (fstatat(links, master->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (S_ISREG(st.st_mode) && (size_t)st.st_size == master->length) {
+        if (S_ISREG(st.st_mode) && (size_t)st.st_size == master->length &&
+            has_content(links, master)) {
             master->known = 1;
             master->sweeps = sweeps;
             master->device = st.st_dev;

@@ -25,12 +25,7 @@
 #define SLOW  (10 * APR_USEC_PER_SEC)
 
 struct tseed_syncer_t {
-    const tseed_context_t *context;
-    tseed_session_t *session;
-    const tseed_runs_t *runs;
-    const tseed_cache_t *cache;
-    tseed_durable_t *durable;
-    tseed_display_t *display;
+    tseed_syncer_uses_t uses;
     tseed_client_t client;
 };
 
@@ -108,7 +103,7 @@ static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, const tseed_syn
     if (root->has_lost && run->task->type != TSEED_TRUNCATE &&
         (run->dirty || run->is_copied || run->is_end_copied)) {
         tseed_run_doubt(run);
-        tseed_display_run(syncer->display, run);
+        tseed_display_run(syncer->uses.display, run);
     }
     if (root->rv != APR_SUCCESS) {
         run->dirty |= run->is_copied;
@@ -118,7 +113,7 @@ static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, const tseed_syn
             run->is_to_save = 1;
         }
         run->may_end |= run->is_end_copied;
-        syncer->session->must_record |= run->is_end_copied;
+        syncer->uses.session->must_record |= run->is_end_copied;
     }
     run->is_copied = run->is_end_copied = 0;
 }
@@ -127,7 +122,7 @@ static void settle_run(tseed_syncer_t *syncer, tseed_run_t *run, const tseed_syn
 
 static int is_of(const tseed_syncer_t *syncer, const tseed_run_t *run, const tseed_sync_t *sync)
 {
-    const tseed_sync_root_t *root = tseed_durable_root(syncer->durable, run->booked);
+    const tseed_sync_root_t *root = tseed_durable_root(syncer->uses.durable, run->booked);
 
     return root && root->sync == sync;
 }
@@ -136,7 +131,7 @@ static void begin_one(tseed_syncer_t *syncer, tseed_sync_t *sync)
 {
     pthread_t thread;
 
-    for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+    for (tseed_run_t *run = syncer->uses.runs->tasks; run; run = run->next_run) {
         if (is_of(syncer, run, sync)) {
             copy_run(run);
         }
@@ -151,7 +146,7 @@ static void begin_one(tseed_syncer_t *syncer, tseed_sync_t *sync)
         for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
             root->rv = APR_ENOMEM;
         }
-        tseed_mailbox_put(syncer->context->mailbox, &sync->letter);
+        tseed_mailbox_put(syncer->uses.context->mailbox, &sync->letter);
     }
 }
 
@@ -194,15 +189,28 @@ static void settle_root(tseed_sync_root_t *root)
     root->is_said = root->is_logged = 0;
 }
 
+/* What runs have written to roots where the file system has lost data may be among it. */
+static void doubt(tseed_syncer_t *syncer, tseed_run_t *runs, const tseed_sync_t *sync)
+{
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
+        if (is_of(syncer, run, sync) &&
+            tseed_durable_root(syncer->uses.durable, run->booked)->has_lost) {
+            tseed_holds_doubt(syncer->uses.holds, run->booked);
+        }
+    }
+}
+
 static void take(void *module, void *about)
 {
     tseed_syncer_t *syncer = module;
     tseed_sync_t *sync = about;
 
     sync->at_work = sync->is_slow = 0;
-    for (tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+    doubt(syncer, syncer->uses.runs->tasks, sync);
+    doubt(syncer, syncer->uses.runs->background, sync);
+    for (tseed_run_t *run = syncer->uses.runs->tasks; run; run = run->next_run) {
         if (is_of(syncer, run, sync)) {
-            settle_run(syncer, run, tseed_durable_root(syncer->durable, run->booked));
+            settle_run(syncer, run, tseed_durable_root(syncer->uses.durable, run->booked));
         }
     }
     for (tseed_sync_root_t *root = sync->roots; root; root = root->next) {
@@ -218,10 +226,10 @@ static void take(void *module, void *about)
  * while only. */
 static int is_awaited(const tseed_syncer_t *syncer, const tseed_sync_t *sync)
 {
-    for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
-        if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(syncer->durable, run) &&
+    for (const tseed_run_t *run = syncer->uses.runs->tasks; run; run = run->next_run) {
+        if (tseed_durable_is_at_end(run) && !tseed_durable_may_end(syncer->uses.durable, run) &&
             is_of(syncer, run, sync) &&
-            tseed_durable_root(syncer->durable, run->booked)->rv == APR_SUCCESS) {
+            tseed_durable_root(syncer->uses.durable, run->booked)->rv == APR_SUCCESS) {
             return 1;
         }
     }
@@ -232,7 +240,7 @@ static void feed(void *module)
 {
     tseed_syncer_t *syncer = module;
 
-    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->uses.durable); sync; sync = sync->next) {
         if (!sync->at_work && ((sync->due && tseed_clock_monotonic() >= sync->not_before) ||
                                is_awaited(syncer, sync))) {
             begin_one(syncer, sync);
@@ -256,15 +264,15 @@ static void tick(void *module, apr_time_t now)
 {
     tseed_syncer_t *syncer = module;
 
-    for (const tseed_run_t *run = syncer->runs->tasks; run; run = run->next_run) {
+    for (const tseed_run_t *run = syncer->uses.runs->tasks; run; run = run->next_run) {
         const tseed_sync_root_t *root =
-            run->dirty ? tseed_durable_root(syncer->durable, run->booked) : NULL;
+            run->dirty ? tseed_durable_root(syncer->uses.durable, run->booked) : NULL;
 
         if (root) {
             root->sync->due = 1;
         }
     }
-    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->uses.durable); sync; sync = sync->next) {
         if (sync->at_work && !sync->is_slow && now - sync->begun_at > SLOW) {
             say_slow(sync);
         }
@@ -287,7 +295,7 @@ static dev_t device_of(const char *root, apr_pool_t *pool)
 
 static tseed_sync_t *file_system_get(tseed_syncer_t *syncer, dev_t device)
 {
-    tseed_sync_t *sync = tseed_durable_first(syncer->durable);
+    tseed_sync_t *sync = tseed_durable_first(syncer->uses.durable);
 
     while (sync && sync->device != device) {
         sync = sync->next;
@@ -295,9 +303,9 @@ static tseed_sync_t *file_system_get(tseed_syncer_t *syncer, dev_t device)
     if (!sync) {
         sync = tseed_memory_get(sizeof(*sync));
         sync->device = device;
-        sync->mailbox = syncer->context->mailbox;
+        sync->mailbox = syncer->uses.context->mailbox;
         sync->letter = (tseed_letter_t){.take = take, .module = syncer, .about = sync};
-        tseed_durable_enter(syncer->durable, sync);
+        tseed_durable_enter(syncer->uses.durable, sync);
     }
     return sync;
 }
@@ -306,10 +314,11 @@ void tseed_syncer_begin(tseed_syncer_t *syncer)
 {
     const char *path;
 
-    for (unsigned i = 0; syncer->context->settings->sync &&
-                         (path = tseed_cleaner_root(syncer->cache->cleaner, i)) != NULL;
+    for (unsigned i = 0; syncer->uses.context->settings->sync &&
+                         (path = tseed_cleaner_root(syncer->uses.cache->cleaner, i)) != NULL;
          i++) {
-        tseed_sync_t *sync = file_system_get(syncer, device_of(path, syncer->context->scratch));
+        tseed_sync_t *sync =
+            file_system_get(syncer, device_of(path, syncer->uses.context->scratch));
         tseed_sync_root_t *root = tseed_memory_get(sizeof(*root));
 
         root->path = tseed_memory_copy(path);
@@ -323,7 +332,7 @@ void tseed_syncer_begin(tseed_syncer_t *syncer)
 
 void tseed_syncer_begin_last(tseed_syncer_t *syncer)
 {
-    for (tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
+    for (tseed_sync_t *sync = tseed_durable_first(syncer->uses.durable); sync; sync = sync->next) {
         if (!sync->at_work) {
             begin_one(syncer, sync);
             sync->is_last = 1;
@@ -335,7 +344,8 @@ int tseed_syncer_is_at_work(const tseed_syncer_t *syncer)
 {
     int at_work = 0;
 
-    for (const tseed_sync_t *sync = tseed_durable_first(syncer->durable); sync; sync = sync->next) {
+    for (const tseed_sync_t *sync = tseed_durable_first(syncer->uses.durable); sync;
+         sync = sync->next) {
         at_work |= sync->at_work;
     }
     return at_work;
@@ -343,18 +353,11 @@ int tseed_syncer_is_at_work(const tseed_syncer_t *syncer)
 
 /* ---- the module ---- */
 
-tseed_syncer_t *tseed_syncer_create(const tseed_context_t *context, tseed_session_t *session,
-                                    const tseed_runs_t *runs, const tseed_cache_t *cache,
-                                    tseed_durable_t *durable, tseed_display_t *display)
+tseed_syncer_t *tseed_syncer_create(const tseed_syncer_uses_t *uses)
 {
-    tseed_syncer_t *syncer = apr_pcalloc(context->pool, sizeof(*syncer));
+    tseed_syncer_t *syncer = apr_pcalloc(uses->context->pool, sizeof(*syncer));
 
-    syncer->context = context;
-    syncer->session = session;
-    syncer->runs = runs;
-    syncer->cache = cache;
-    syncer->durable = durable;
-    syncer->display = display;
+    syncer->uses = *uses;
     syncer->client = (tseed_client_t){.module = syncer, .feed = feed, .tick = tick};
     return syncer;
 }

@@ -7,15 +7,25 @@
 
 #include "usage/tseed_display.h"
 #include "usage/tseed_durable.h"
+#include "usage/tseed_holds.h"
 #include "work/tseed_context.h"
 #include "work/tseed_session.h"
 
 typedef struct tseed_syncer_t tseed_syncer_t;
 
-/* Makes the module in the context's pool. */
-tseed_syncer_t *tseed_syncer_create(const tseed_context_t *context, tseed_session_t *session,
-                                    const tseed_runs_t *runs, const tseed_cache_t *cache,
-                                    tseed_durable_t *durable, tseed_display_t *display);
+/* What the syncer uses; all outlive it. */
+typedef struct {
+    const tseed_context_t *context;
+    tseed_session_t *session;
+    const tseed_runs_t *runs;
+    const tseed_cache_t *cache;
+    tseed_durable_t *durable;
+    tseed_holds_t *holds;
+    tseed_display_t *display;
+} tseed_syncer_uses_t;
+
+/* Makes the module in the context's pool. `uses` is copied. */
+tseed_syncer_t *tseed_syncer_create(const tseed_syncer_uses_t *uses);
 
 /* The client that syncs. It is the module's. */
 tseed_client_t *tseed_syncer_client(tseed_syncer_t *syncer);

@@ -262,7 +262,8 @@ static int is_renewal(tseed_job_t *job)
            !is_mere_look && !job->run->is_background && job->run->task->type == TSEED_RESEED;
 }
 
-/* Nothing is learnt from an answer of before a truncate. Its tiles may have been written. */
+/* Nothing is learnt from an answer of before a truncate, or where writes have failed meanwhile. Its
+ * tiles may have been written. */
 static void learn(tseed_holds_t *holds, tseed_job_t *job)
 {
     if (job->is_stale) {
@@ -305,6 +306,29 @@ void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job)
     job->freed = (tseed_amount_t){0, 0};
     tseed_tally_clear(&job->tally);
     job->shared = (tseed_effect_t){0};
+}
+
+/* ---- failed writes ---- */
+
+static void doubt_jobs(tseed_run_t *runs, const tseed_book_tileset_t *booked)
+{
+    for (tseed_run_t *run = runs; run; run = run->next_run) {
+        tseed_job_t *job = run->booked == booked ? run->jobs : NULL;
+
+        for (; job; job = job->sibling) {
+            if (job->stage == TSEED_STAGE_CUT && (job->at_work || tseed_job_written(job) > 0)) {
+                job->is_stale = tseed_job_leader(job)->is_stale = 1;
+            }
+        }
+    }
+}
+
+void tseed_holds_doubt(tseed_holds_t *holds, tseed_book_tileset_t *booked)
+{
+    tseed_origins_forget_all(holds->uses.origins, booked);
+    doubt_jobs(holds->uses.runs->tasks, booked);
+    doubt_jobs(holds->uses.runs->background, booked);
+    holds->uses.session->must_save = holds->uses.session->must_record = 1;
 }
 
 /* ---- once a tick ---- */

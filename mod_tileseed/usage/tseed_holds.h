@@ -60,6 +60,10 @@ int64_t tseed_holds_date(const tseed_holds_t *holds);
 /* Books what a job has changed. */
 void tseed_holds_book(tseed_holds_t *holds, tseed_job_t *job);
 
+/* What was written to a tile set may be lost: forgets what its tiles came from, also of jobs that
+ * are writing. A reseed makes the tiles anew. */
+void tseed_holds_doubt(tseed_holds_t *holds, tseed_book_tileset_t *booked);
+
 /* Books the reads of tiles, and takes marks away that have served. Once a tick, and at the end of
  * the process. */
 void tseed_holds_tick(tseed_holds_t *holds);

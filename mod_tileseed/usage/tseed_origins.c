@@ -19,6 +19,9 @@
  *      by which recipe    The recipe is everything that decides what tiles look like, except the
  *                         answer. A tile set has one recipe. A job with another recipe forgets all
  *                         origins of the tile set, so metatiles that have an origin never overlap.
+ *      failed writes      Where the file system has lost what was written, all origins of the tile
+ *                         set are forgotten; where a tile is found to be broken, its own is. So a
+ *                         reseed makes the tiles anew, which those who find the damage advise.
  *      crashes            Origins are saved with the book, in one transaction, by the page of their
  *                         first tile. A page is marked before a tile in it is changed, and until
  *                         everything about it is saved. A seeder that begins forgets the origins
@@ -122,15 +125,20 @@ static int is_of(const tseed_origins_t *origins, const entry_t *entry, const voi
 }
 
 /* The database forgets with the next save of the tile set. */
+void tseed_origins_forget_all(tseed_origins_t *origins, tseed_book_tileset_t *booked)
+{
+    forget_entries(origins, is_of, booked);
+    booked->recipe_changed = booked->changed = 1;
+}
+
 void tseed_origins_follow(tseed_origins_t *origins, tseed_run_t *run)
 {
     if (!run->recipe) {
         run->recipe = tseed_origins_recipe(run->task, &run->tileset, origins->context->scratch);
     }
     if (run->booked->record.recipe != run->recipe) {
-        forget_entries(origins, is_of, run->booked);
+        tseed_origins_forget_all(origins, run->booked);
         run->booked->record.recipe = run->recipe;
-        run->booked->recipe_changed = run->booked->changed = 1;
     }
 }
 
@@ -232,13 +240,34 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
     leader->transfer.condition = may_ask ? leader->condition : NULL;
 }
 
-void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job)
+/* Forgets the origin of the metatile that begins with the first tile of a range. */
+static void forget(tseed_origins_t *origins, tseed_run_t *run, const tseed_range_t *whole)
 {
     int at;
-    entry_t *entry = entry_of(origins, job->run, &job->metatile.whole, &at);
+    entry_t *entry = entry_of(origins, run, whole, &at);
 
     if (tseed_origin_page_forget(&entry->origins, at)) {
         entry->changed = 1;
+    }
+}
+
+void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job)
+{
+    forget(origins, job->run, &job->metatile.whole);
+}
+
+void tseed_origins_forget_tiles(tseed_origins_t *origins, tseed_run_t *run,
+                                const tseed_range_t *tiles)
+{
+    const int width = run->task->meta_width, height = run->task->meta_height;
+    tseed_range_t whole = {.z = tiles->z};
+
+    for (int64_t y = tiles->miny > 0 ? tiles->miny / height : 0; y <= tiles->maxy / height; y++) {
+        for (int64_t x = tiles->minx > 0 ? tiles->minx / width : 0; x <= tiles->maxx / width; x++) {
+            whole.minx = x * width;
+            whole.miny = y * height;
+            forget(origins, run, &whole);
+        }
     }
 }
 

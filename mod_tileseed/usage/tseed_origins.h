@@ -37,6 +37,14 @@ void tseed_origins_ask(tseed_origins_t *origins, tseed_job_t *leader, const char
  * answer if they were made of a shade. */
 void tseed_origins_take(tseed_origins_t *origins, tseed_job_t *job);
 
+/* Forgets the origins of all metatiles of a tile set, here and with the next save: what was written
+ * may be lost. */
+void tseed_origins_forget_all(tseed_origins_t *origins, tseed_book_tileset_t *booked);
+
+/* Forgets the origins of the metatiles that have some tiles of a run's tile set. */
+void tseed_origins_forget_tiles(tseed_origins_t *origins, tseed_run_t *run,
+                                const tseed_range_t *tiles);
+
 /* Forgets the origin of a job's metatile: its tiles may be of several answers, or of none that
  * counts. */
 void tseed_origins_forget(tseed_origins_t *origins, tseed_job_t *job);

@@ -136,7 +136,8 @@ typedef struct tseed_job_t {
     uint64_t below;   /* of a derived metatile: digest of the tiles that the picture is made of */
     int must_fetch;   /* without a condition */
     int is_unstored;  /* of waiting requests: CUT encodes their tiles and stores nothing */
-    int is_stale; /* the answer, come or to come, is one of before a truncate: not to be stored */
+    int is_stale; /* the answer, come or to come, is one of before a truncate, or of before writes
+                   * were lost: not to be stored, and nothing is learnt from it */
     char condition[TSEED_CONDITION_SIZE];
 
     /* of a metatile below a finding; see tseed_prune.c */
@@ -154,7 +155,8 @@ typedef struct tseed_job_t {
     uint64_t present[TSEED_METATILE_TILES_MAX / 64]; /* which wanted tiles exist and stay: of CHECK,
                                                       * and in a reseed of CUT */
     uint64_t written[TSEED_METATILE_TILES_MAX / 64]; /* of CUT: which were made, now or before */
-    uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE: which can't be made */
+    uint64_t lacking[TSEED_METATILE_TILES_MAX / 64]; /* of DERIVE: which can't be made, … */
+    int has_broken;                                  /* … for a tile below is broken */
     tseed_plain_t plain;                             /* of CUT: of which colours they are */
     tseed_tally_t tally;                             /* what CUT and REMOVE have changed, */
     tseed_effect_t shared;                           /* also of shared files */

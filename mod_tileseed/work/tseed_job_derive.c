@@ -148,6 +148,7 @@ static void lack(const derive_t *derive, const tseed_tile_t *tile, const tseed_t
     tseed_job_t *job = derive->job;
     const size_t i = bit_of(job, tile);
 
+    job->has_broken |= error != NULL;
     if (!tseed_job_lacks_any(job) && error) {
         tseed_text_say(job->cause, sizeof(job->cause),
                        "tile %d/%" APR_INT64_T_FMT "/%" APR_INT64_T_FMT

@@ -153,6 +153,23 @@ def test_a_reseed_derives_what_has_changed(httpd, imagery):
 
 
 @one_mpm
+def test_a_reseed_mends_a_broken_tile_below(httpd, imagery):
+    """As the cause advises, though the upstream's answer is unchanged."""
+    httpd.expect('TS0053')
+    httpd.start(REST + stub(imagery, 'TileSeedDerive zoom=0-2'))
+    done(httpd, 'stub', zoomStop=3)
+    good = path(httpd, (3, 5, 6)).read_bytes()
+    path(httpd, (3, 5, 6)).write_bytes(bytes(len(good)))
+    path(httpd, (2, 2, 3)).unlink()
+    number = begin(httpd, 'stub', zoomStart=2, zoomStop=2)
+    assert ended(httpd, number)['tilesFailed'] == 1
+    assert 'is broken, reseed level 3 first' in failures(httpd, number)[0][3]
+    done(httpd, 'stub', type='reseed', zoomStart=3, zoomStop=3)
+    assert path(httpd, (3, 5, 6)).read_bytes() == good
+    done(httpd, 'stub', zoomStart=2, zoomStop=2)
+
+
+@one_mpm
 def test_a_missing_tile_below_is_a_failure(httpd, imagery):
     """Of the tiles above it alone; a retry after the level below was seeded makes them, bottom
     up."""

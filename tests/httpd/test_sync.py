@@ -87,6 +87,28 @@ def test_a_sync_that_fails_is_tried_again(httpd, upstream):
     assert not document['reason'], document
 
 
+@one_mpm
+@pytest.mark.parametrize('shade', [None, 190])
+def test_a_reseed_mends_what_was_lost(httpd, upstream, shade):
+    """Tiles of zeros, as a file system leaves them that could not write: those of one colour are
+    one file. The reseed that the reason advises makes them again, by the next seeder too."""
+    httpd.expect("can't be synced")
+    upstream.shade = shade
+    mischief, number = start(httpd, upstream)
+    mischief.hold_syncs(httpd.path('cache'), FAILS)
+    wait_until(lambda: "can't be synced" in (task(httpd, number)['reason'] or ''))
+    mischief.hold_syncs(httpd.path('cache'), WORKS)
+    assert 'a reseed makes them again' in ended(httpd, number)['reason']
+    found = sorted(httpd.path('cache').rglob('*.png'))
+    good = [path.read_bytes() for path in found]
+    for path, before in zip(found, good):
+        with open(path, 'r+b') as file:
+            file.write(bytes(len(before)))
+    httpd.restart()
+    done(httpd, 'stub', type='reseed', zoomStop=3)
+    assert [path.read_bytes() for path in found] == good
+
+
 def test_a_sync_that_fails_on_the_way(httpd, upstream):
     """The end of a task knows of a failure of long before."""
     httpd.expect("can't be synced")

@@ -138,8 +138,9 @@ int tseed_derive_is(const tseed_job_t *job)
     return tseed_run_derives(job->run, job->metatile.whole.z);
 }
 
-void tseed_derive_arrive(tseed_job_t *job)
+void tseed_derive_arrive(tseed_job_t *job, tseed_origins_t *origins)
 {
+    (void)origins;
     (void)job;
 }
 
