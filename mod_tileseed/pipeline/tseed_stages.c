@@ -21,9 +21,21 @@
 #include "source/tseed_source.h"
 #include "work/tseed_portion.h"
 
+#define CALM 5 /* ticks without a paused task: a full disk may take a file now and then */
+
+/* What the log knows to be wrong with a store. malloc'd. */
+typedef struct trouble_t {
+    const char *root; /* the configuration's */
+    char *place;      /* malloc'd */
+    apr_status_t rv;
+    int calm; /* ticks */
+    struct trouble_t *next;
+} trouble_t;
+
 struct tseed_stages_t {
     tseed_stages_uses_t uses;
     tseed_client_t client;
+    trouble_t *troubles;
 };
 
 /* ---- jobs ---- */
@@ -175,6 +187,61 @@ void tseed_stages_arrive(tseed_job_t *job)
     }
 }
 
+/* ---- stores that can't be used ---- */
+
+/* Whether an error is about a whole file system, wherever it is met. */
+static int is_of_disk(apr_status_t rv)
+{
+    return APR_STATUS_IS_ENOSPC(rv) || rv == EDQUOT || rv == EROFS || rv == EIO;
+}
+
+/* Notes a trouble; returns 0 if the log has it already: many tasks may meet it, and often. */
+static int is_news(tseed_stages_t *stages, const char *root, const char *place, apr_status_t rv)
+{
+    trouble_t *trouble = stages->troubles;
+
+    place = is_of_disk(rv) ? root : place;
+    while (trouble && (trouble->rv != rv || strcmp(trouble->root, root) != 0 ||
+                       strcmp(trouble->place, place) != 0)) {
+        trouble = trouble->next;
+    }
+    if (trouble) {
+        return 0;
+    }
+    trouble = tseed_memory_get(sizeof(*trouble));
+    *trouble = (trouble_t){root, tseed_memory_copy(place), rv, 0, stages->troubles};
+    stages->troubles = trouble;
+    return 1;
+}
+
+static int pauses_any(const tseed_stages_t *stages, const char *root)
+{
+    const tseed_run_t *run = stages->uses.runs->tasks;
+
+    while (run && (run->pauses == 0 || strcmp(run->tileset.layer->store.root, root) != 0)) {
+        run = run->next_run;
+    }
+    return run != NULL;
+}
+
+/* Ends troubles that have paused no task for a while. */
+static void end_troubles(tseed_stages_t *stages)
+{
+    for (trouble_t **link = &stages->troubles, *trouble; (trouble = *link) != NULL;) {
+        trouble->calm = pauses_any(stages, trouble->root) ? 0 : trouble->calm + 1;
+        if (trouble->calm < CALM) {
+            link = &trouble->next;
+            continue;
+        }
+        tseed_log(TSEED_LOG_NOTICE, APR_SUCCESS,
+                  "TS0096: no task is paused any more by what was wrong at %s, in the store %s",
+                  trouble->place, trouble->root);
+        *link = trouble->next;
+        free(trouble->place);
+        free(trouble);
+    }
+}
+
 /* The store can't be written: the task keeps its answers, says why and tries again after a pause.
  * Jobs that fail together are one failure. */
 void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_job_t *job)
@@ -182,6 +249,9 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
     const int has_tiles = job->metatile.wanted.z >= 0; /* a count of shared files has none */
     const tseed_range_t *tiles = &(has_tiles ? job : run->ready.head)->metatile.wanted;
     const tseed_tile_t tile = {tiles->z, tiles->minx, tiles->miny};
+    const char *place =
+        run->pauses == 0 ? tseed_store_obstacle(&run->tileset, &tile, stages->uses.context->scratch)
+                         : NULL;
     apr_time_t now = tseed_clock_monotonic();
     char why[TSEED_CAUSE_SIZE], layer[64];
 
@@ -191,13 +261,13 @@ void tseed_stages_pause(tseed_stages_t *stages, tseed_run_t *run, const tseed_jo
     }
     if (run->pauses == 0) {
         tseed_counters_add(stages->uses.context->board, TSEED_COUNT_STORE_ERRORS, 1);
+    }
+    if (run->pauses == 0 && is_news(stages, run->tileset.layer->store.root, place, job->rv)) {
         tseed_log(TSEED_LOG_ERROR, job->rv,
                   "TS0026: task %" APR_INT64_T_FMT
                   " of layer '%s' is paused: %s, in the layer's store %s, can't be used; the task "
-                  "goes on by itself when it can",
-                  run->task->id, run->task->layer,
-                  tseed_store_obstacle(&run->tileset, &tile, stages->uses.context->scratch),
-                  run->tileset.layer->store.root);
+                  "goes on by itself when it can, and so do others",
+                  run->task->id, run->task->layer, place, run->tileset.layer->store.root);
     }
     if (now >= run->pause_until) {
         run->pauses++;
@@ -535,6 +605,7 @@ void tseed_stages_tick(void *module, apr_time_t now)
         }
         tseed_failures_summarise(run, now);
     }
+    end_troubles(stages);
     tseed_sharing_tick(stages->uses.sharing);
 }
 

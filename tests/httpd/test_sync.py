@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SPDX-FileCopyrightText: the mod_tileseed authors
 """What the state database calls made is on the disk before."""
+import errno
 import os
 import shutil
 
@@ -152,6 +153,22 @@ def test_a_store_that_cannot_be_reached(httpd, upstream, ruin):
     wait_until(lambda: "can't be reached" in httpd.error_log(), what='a complaint')
     assert 'TileSeedSync' not in httpd.error_log()
     assert task(httpd, number)['state'] == 'RUNNING'
+
+
+@one_mpm
+def test_a_full_disk_is_told_once(httpd, upstream):
+    """Many tasks meet it, again and again: the log has one line, and one when they go on."""
+    httpd.expect('is paused: .* can.t be used')
+    mischief = httpd.make_mischief()
+    httpd.start(REST + stub(upstream))
+    mischief.fill(httpd.path('cache'), errno.ENOSPC)
+    numbers = [begin(httpd, 'stub', zoomStart=zoom, zoomStop=zoom) for zoom in (1, 2, 3)]
+    for number in numbers:
+        wait_until(lambda number=number: 'No space left' in (task(httpd, number)['reason'] or ''))
+    assert httpd.error_log().count('TS0026') == 1 and 'TS0096' not in httpd.error_log()
+    mischief.fill(httpd.path('cache'), 0)
+    assert {ended(httpd, number)['state'] for number in numbers} == {'DONE'}
+    wait_until(lambda: 'TS0096: no task is paused any more' in httpd.error_log(), what='the end')
 
 
 def test_a_stop_does_not_wait_for_ever(httpd, upstream):
