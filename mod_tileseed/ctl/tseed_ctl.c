@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/tseed_ctl_terminal.h"
 #include "ctl/tseed_ctl_words.h"
 
 static int begins(const char *text, const char *with)
@@ -106,9 +107,9 @@ tseed_ctl_exit_t tseed_ctl_refuse(const tseed_ctl_t *ctl, const tseed_ctl_answer
     return tseed_ctl_judge(answer);
 }
 
-tseed_ctl_exit_t tseed_ctl_pass(const tseed_ctl_answer_t *answer)
+tseed_ctl_exit_t tseed_ctl_pass(const tseed_ctl_t *ctl, const tseed_ctl_answer_t *answer)
 {
-    fwrite(answer->body, 1, answer->length, stdout);
+    tseed_ctl_write(answer->body, answer->length, ctl->pool);
     return TSEED_CTL_DONE;
 }
 
@@ -122,7 +123,7 @@ tseed_ctl_exit_t tseed_ctl_take(const tseed_node_t **document, const tseed_ctl_t
         return tseed_ctl_refuse(ctl, answer);
     }
     if (ctl->options->is_json) {
-        return tseed_ctl_pass(answer);
+        return tseed_ctl_pass(ctl, answer);
     }
     problem = tseed_ctl_document_read(document, answer->body, answer->length, ctl->pool);
     if (problem) {

@@ -45,7 +45,7 @@ tseed_ctl_exit_t tseed_ctl_misuse(const char *problem);
 tseed_ctl_exit_t tseed_ctl_refuse(const tseed_ctl_t *ctl, const tseed_ctl_answer_t *answer);
 
 /* Prints the body as it came. */
-tseed_ctl_exit_t tseed_ctl_pass(const tseed_ctl_answer_t *answer);
+tseed_ctl_exit_t tseed_ctl_pass(const tseed_ctl_t *ctl, const tseed_ctl_answer_t *answer);
 
 /* Reads the document of an answer into *document, in the pool of the process. With --json it prints
  * the body instead, and *document is NULL. If the answer is a refusal or can't be read, the

@@ -268,6 +268,6 @@ tseed_ctl_exit_t tseed_ctl_run_metrics(const tseed_ctl_t *ctl)
 {
     const tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "metrics");
 
-    return tseed_ctl_judge(answer) == TSEED_CTL_DONE ? tseed_ctl_pass(answer)
+    return tseed_ctl_judge(answer) == TSEED_CTL_DONE ? tseed_ctl_pass(ctl, answer)
                                                      : tseed_ctl_refuse(ctl, answer);
 }

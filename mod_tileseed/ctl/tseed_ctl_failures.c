@@ -45,7 +45,10 @@ static void print_csv(list_t *list, const tseed_node_t *failure, apr_pool_t *poo
         printf("z,x,y,cause,httpStatus,attempts,time\r\n");
     }
     for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-        printf("%s%s", i ? "," : "", tseed_ctl_csv(tseed_ctl_text(failure, members[i], ""), pool));
+        const char *field = tseed_ctl_csv(tseed_ctl_text(failure, members[i], ""), pool);
+
+        fputs(i ? "," : "", stdout);
+        tseed_ctl_write(field, strlen(field), pool);
     }
     printf("\r\n");
 }

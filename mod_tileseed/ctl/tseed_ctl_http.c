@@ -14,8 +14,8 @@
 #include "base/tseed_text.h"
 #include "ctl/tseed_ctl_interrupt.h"
 
-/* No document of the interface is longer. */
-#define BODY_MAX ((size_t)256 << 20)
+/* No document of the interface is longer. What is read of it takes a multiple of that. */
+#define BODY_MAX ((size_t)32 << 20)
 
 #define CONNECT_SECONDS 10L
 

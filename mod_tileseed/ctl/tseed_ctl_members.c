@@ -12,6 +12,21 @@
 
 #define BLANKS " \t\r\n"
 
+/* The most values of a document: each takes some hundred bytes when it is read. */
+#define VALUES_MAX ((size_t)1 << 20)
+
+/* At least as many as the document has values: behind each but the last stands a comma or its
+ * object's or list's end. Commas in texts count as well. */
+static size_t count_values(const char *body, size_t length)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < length; i++) {
+        count += body[i] == ',' || body[i] == '{' || body[i] == '[';
+    }
+    return count;
+}
+
 /* The reader wants a root: the object becomes the one member of another. */
 const char *tseed_ctl_document_read(const tseed_node_t **document, const char *body, size_t length,
                                     apr_pool_t *pool)
@@ -22,6 +37,10 @@ const char *tseed_ctl_document_read(const tseed_node_t **document, const char *b
     tseed_node_t *root;
     const char *problem;
 
+    *document = NULL;
+    if (count_values(body, length) > VALUES_MAX) {
+        return "the document has too many values";
+    }
     memcpy(wrapped, before, sizeof(before) - 1);
     memcpy(wrapped + sizeof(before) - 1, body, length);
     memcpy(wrapped + sizeof(before) - 1 + length, after, sizeof(after));

@@ -96,7 +96,7 @@ static tseed_ctl_exit_t pass_task(const tseed_ctl_t *ctl, const char *task)
     const tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "tasks/%s.json",
                                                           tseed_ctl_segment(task, ctl->pool));
 
-    return tseed_ctl_judge(answer) == TSEED_CTL_DONE ? tseed_ctl_pass(answer)
+    return tseed_ctl_judge(answer) == TSEED_CTL_DONE ? tseed_ctl_pass(ctl, answer)
                                                      : tseed_ctl_refuse(ctl, answer);
 }
 

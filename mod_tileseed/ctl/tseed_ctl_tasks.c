@@ -148,7 +148,7 @@ static tseed_ctl_exit_t print_list(const tseed_ctl_t *ctl)
         return tseed_ctl_refuse(ctl, answer);
     }
     if (ctl->options->is_json) {
-        return tseed_ctl_pass(answer);
+        return tseed_ctl_pass(ctl, answer);
     }
     rows = tseed_ctl_rows_read(answer->body, ctl->pool);
     if (!rows) {
@@ -334,7 +334,7 @@ static tseed_ctl_exit_t kill_one(const tseed_ctl_t *ctl, int64_t id)
         return tseed_ctl_refuse(ctl, answer);
     }
     if (ctl->options->is_json) {
-        return tseed_ctl_pass(answer);
+        return tseed_ctl_pass(ctl, answer);
     }
     if (!ctl->options->is_quiet) {
         printf("task %" APR_INT64_T_FMT " is ended\n", id);

@@ -31,6 +31,21 @@ int tseed_ctl_columns(FILE *stream)
                                                                             : COLUMNS_USUAL;
 }
 
+void tseed_ctl_write(const char *text, size_t length, apr_pool_t *pool)
+{
+    char *copy;
+
+    if (!tseed_ctl_columns(stdout)) {
+        fwrite(text, 1, length, stdout);
+        return;
+    }
+    copy = apr_pstrmemdup(pool, text, length);
+    for (char *zero = memchr(copy, '\0', length); zero; zero = memchr(copy, '\0', length)) {
+        *zero = '?';
+    }
+    fputs(tseed_ctl_clean_lines(copy, pool), stdout);
+}
+
 void tseed_ctl_redraw(const char *line, apr_pool_t *pool)
 {
     const int columns = tseed_ctl_columns(stderr);

@@ -11,6 +11,10 @@
 /* How many columns the terminal of a stream has; 0: the stream goes elsewhere. */
 int tseed_ctl_columns(FILE *stream);
 
+/* Writes what the server has said to standard output: byte for byte, but to a terminal without what
+ * it would obey. Scratch in `pool`. */
+void tseed_ctl_write(const char *text, size_t length, apr_pool_t *pool);
+
 /* Draws a line over the one before, on standard error, which is a terminal. Scratch in `pool`. */
 void tseed_ctl_redraw(const char *line, apr_pool_t *pool);
 

@@ -127,7 +127,7 @@ static tseed_ctl_exit_t end(const wait_t *wait, const tseed_node_t *task,
         tseed_ctl_release();
     }
     if (options->is_json) {
-        tseed_ctl_pass(answer);
+        tseed_ctl_pass(wait->ctl, answer);
     } else if (!options->is_quiet || !is_whole) {
         fprintf(is_whole ? stdout : stderr, "%s\n", tseed_ctl_result(task, wait->pool));
     }

@@ -74,14 +74,17 @@ static int is_command(uint32_t c)
            (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-const char *tseed_ctl_clean(const char *text, apr_pool_t *pool)
+/* `with_lines`: what makes lines stays. */
+static const char *clean(const char *text, int with_lines, apr_pool_t *pool)
 {
-    char *clean = apr_palloc(pool, 3 * strlen(text) + 1);
-    char *to = clean;
+    char *cleaned = apr_palloc(pool, 3 * strlen(text) + 1);
+    char *to = cleaned;
     const char *before = text;
 
     for (uint32_t c = tseed_utf8_next(&text); c; c = tseed_utf8_next(&text)) {
-        if (is_command(c)) {
+        const int is_line = c == '\n' || c == '\t' || (c == '\r' && *text == '\n');
+
+        if (is_command(c) && !(with_lines && is_line)) {
             *to++ = '?';
         } else if (c == 0xFFFD) {
             memcpy(to, "\xEF\xBF\xBD", 3);
@@ -93,7 +96,17 @@ const char *tseed_ctl_clean(const char *text, apr_pool_t *pool)
         before = text;
     }
     *to = '\0';
-    return clean;
+    return cleaned;
+}
+
+const char *tseed_ctl_clean(const char *text, apr_pool_t *pool)
+{
+    return clean(text, 0, pool);
+}
+
+const char *tseed_ctl_clean_lines(const char *text, apr_pool_t *pool)
+{
+    return clean(text, 1, pool);
 }
 
 int tseed_ctl_width(const char *text)

@@ -23,6 +23,9 @@ const char *tseed_ctl_rate(double per_second, apr_pool_t *pool);
  * the direction of writing, become `?`; bytes that are not UTF-8 become U+FFFD. */
 const char *tseed_ctl_clean(const char *text, apr_pool_t *pool);
 
+/* The same for several lines: tabs stay, and so do the ends of lines, "\n" and "\r\n". */
+const char *tseed_ctl_clean_lines(const char *text, apr_pool_t *pool);
+
 /* How many characters a text has: what it takes on a terminal. */
 int tseed_ctl_width(const char *text);
 

@@ -262,6 +262,22 @@ def test_the_page_explains_all():
     assert re.findall(r'(?m)^\.It (\d+)$', page) == codes
 
 
+def test_no_terminal_obeys_a_server():
+    """What is passed on as it is goes to a terminal without commands; elsewhere byte for byte."""
+    evil = '\x1b]0;owned\x07\x1b[2J\u202e\x9b31m'
+    failure = {'z': 0, 'x': 0, 'y': 0, 'cause': evil, 'httpStatus': 500, 'attempts': 1, 'time': 'x'}
+    page = {'total': 1, 'failures': [failure]}
+    raw = f'metric{{a="{evil}"}} 1\n'.encode()
+    with Stub({'GET metrics': raw, 'GET tasks.json': raw,
+               'GET tasks/7/failures.json': page}) as stub:
+        for words in (['metrics'], ['tasks', '--json'], ['failures', '7', '--csv']):
+            code, said = Terminal(CTL, *words, url=stub.url).end()
+            assert code == 0 and 'owned' in said, said
+            assert not re.search('[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202e]', said), said
+            piped = run(*words, url=stub.url)
+            assert evil in piped.stdout, piped
+
+
 @pytest.mark.skipif(not shutil.which('mandoc'), reason='mandoc is not installed')
 def test_the_page_is_mdoc():
     """mandoc has nothing to say."""
