@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_text.h"
 #include "ctl/tseed_ctl_verbs.h"
 #include "ctl/tseed_ctl_words.h"
 #include "protocol/tseed_task.h"
+
+#define ABORTED_TOLD 3 /* aborted tasks that are named */
 
 typedef enum { OK, WARNING, CRITICAL, UNKNOWN } nagios_t;
 
@@ -80,6 +83,77 @@ static void judge_task(health_t *health, const tseed_node_t *task)
     }
 }
 
+static double decimal_of(const tseed_node_t *entry)
+{
+    double value;
+
+    return tseed_text_double(&value, entry->text) == 0 ? value : 0;
+}
+
+/* Whether a later task has done, or does, what an aborted one has not. Both are of one list, the
+ * newest first. */
+static int makes_up(const tseed_node_t *later, const tseed_node_t *task, apr_pool_t *pool)
+{
+    static const char *const same[] = {"layer", "gridSetId", "format", "type"};
+    const tseed_node_t *box = tseed_ctl_first(later, "bounds");
+    const tseed_node_t *needed = tseed_ctl_first(task, "bounds");
+
+    if (tseed_ctl_number(later, "retryOf", 0) == tseed_ctl_number(task, "id", -1)) {
+        return 1;
+    }
+    for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
+        if (strcmp(tseed_ctl_text(later, same[i], ""), tseed_ctl_text(task, same[i], "")) != 0) {
+            return 0;
+        }
+    }
+    for (int i = 0; box; i++, box = tseed_ctl_next(box)) {
+        const double mine = decimal_of(box);
+        const double wanted = needed ? decimal_of(needed) : mine;
+
+        if (!needed || (i < 2 ? mine > wanted : mine < wanted)) {
+            return 0;
+        }
+        needed = tseed_ctl_next(needed);
+    }
+    return strcmp(tseed_ctl_text(later, "state", ""), "DONE") == 0 &&
+           tseed_ctl_number(later, "tilesFailed", 0) == 0 &&
+           !tseed_ctl_member(later, "retryOf") &&
+           tseed_ctl_number(later, "zoomStart", 0) <= tseed_ctl_number(task, "zoomStart", 0) &&
+           tseed_ctl_number(later, "zoomStop", 0) >= tseed_ctl_number(task, "zoomStop", 0) &&
+           strcmp(tseed_ctl_parameters(later, pool), tseed_ctl_parameters(task, pool)) == 0;
+}
+
+/* Tasks that were aborted, and not by a client, until they are retried or seeded again. */
+static void judge_ended(health_t *health)
+{
+    apr_pool_t *pool = health->ctl->pool;
+    const tseed_node_t *document = ask(health, "tasks.json?limit=200");
+    const tseed_node_t *first = tseed_ctl_first(document, "tasks");
+    int count = 0;
+
+    for (const tseed_node_t *task = first; task; task = tseed_ctl_next(task)) {
+        const tseed_node_t *later = first;
+
+        while (later != task && !makes_up(later, task, pool)) {
+            later = tseed_ctl_next(later);
+        }
+        if (later != task || strcmp(tseed_ctl_text(task, "state", ""), "ABORTED") != 0 ||
+            tseed_reason_of(tseed_ctl_text(task, "reasonCode", "")) == TSEED_REASON_TERMINATED) {
+            continue;
+        }
+        if (++count <= ABORTED_TOLD) {
+            note(health, WARNING,
+                 apr_psprintf(pool, "task %s was aborted: %s",
+                              tseed_ctl_words(task, "id", "?", pool),
+                              tseed_ctl_words(task, "reason", "?", pool)));
+        }
+    }
+    if (count > ABORTED_TOLD) {
+        note(health, WARNING,
+             apr_psprintf(pool, "%d more tasks were aborted", count - ABORTED_TOLD));
+    }
+}
+
 /* Returns whether the server has the document of tasks. */
 static int judge_tasks(health_t *health)
 {
@@ -114,35 +188,41 @@ static void judge_rows(health_t *health)
     }
 }
 
-/* Whether the host that answers drains. Who may not see the hosts does not learn it. */
-static int is_draining(const tseed_ctl_t *ctl)
+/* Hosts that are dead, and a drain of the host that answers, which somebody may have forgotten. Who
+ * may not see the hosts does not learn it. */
+static void judge_hosts(health_t *health)
 {
-    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(ctl->http, ctl->pool, "hosts.json");
-    const tseed_node_t *document, *host = NULL;
+    apr_pool_t *pool = health->ctl->pool;
+    const tseed_ctl_answer_t *answer = tseed_ctl_http_get(health->ctl->http, pool, "hosts.json");
+    const tseed_node_t *document;
 
-    if (tseed_ctl_judge(answer) == TSEED_CTL_DONE &&
-        !tseed_ctl_document_read(&document, answer->body, answer->length, ctl->pool)) {
-        host = tseed_ctl_first(document, "hosts");
+    if (tseed_ctl_judge(answer) != TSEED_CTL_DONE ||
+        tseed_ctl_document_read(&document, answer->body, answer->length, pool)) {
+        return;
     }
-    while (host && strcmp(tseed_ctl_text(host, "name", ""),
-                          tseed_ctl_text(document, "answeredBy", "")) != 0) {
-        host = tseed_ctl_next(host);
+    for (const tseed_node_t *host = tseed_ctl_first(document, "hosts"); host;
+         host = tseed_ctl_next(host)) {
+        const char *name = tseed_ctl_words(host, "name", "?", pool);
+        const char *state = tseed_ctl_text(host, "state", "");
+
+        if (strcmp(state, "DEAD") == 0) {
+            note(health, WARNING,
+                 apr_psprintf(pool, "the host %s is dead or was stopped, last seen at %s", name,
+                              tseed_ctl_words(host, "lastSeen", "?", pool)));
+        } else if (strcmp(state, "DRAINING") == 0 &&
+                   strcmp(name, tseed_ctl_words(document, "answeredBy", "", pool)) == 0) {
+            note(health, WARNING,
+                 apr_psprintf(pool, "this host drains, tileseedctl undrain %s ends that", name));
+        }
     }
-    return host && strcmp(tseed_ctl_text(host, "state", ""), "DRAINING") == 0;
 }
 
-/* A host that stands by is well as long as another one works, unless somebody has forgotten to undo
- * a drain. */
+/* A host that stands by is well as long as another one works. */
 static void judge_standby(health_t *health, const tseed_node_t *seeder)
 {
     apr_pool_t *pool = health->ctl->pool;
     const char *active = tseed_ctl_words(seeder, "activeHost", NULL, pool);
 
-    if (is_draining(health->ctl)) {
-        note(health, WARNING,
-             apr_psprintf(pool, "this host drains, tileseedctl undrain %s ends that",
-                          tseed_ctl_words(seeder, "host", "?", pool)));
-    }
     if (active) {
         note(health, OK, apr_psprintf(pool, "this host stands by, %s works", active));
     } else {
@@ -193,10 +273,19 @@ static void judge_upstreams(health_t *health, const tseed_node_t *overview)
     }
 }
 
-/* The quota holds by itself: its figures are for the graph. */
+/* The quota holds by itself: its figures are for the graph. A large removal that is announced can
+ * still be prevented. */
 static void note_quota(health_t *health, const tseed_node_t *overview)
 {
+    apr_pool_t *pool = health->ctl->pool;
     const tseed_node_t *quota = tseed_ctl_member(overview, "quota");
+    const char *grace = tseed_ctl_words(quota, "grace", NULL, pool);
+
+    if (grace) {
+        note(health, WARNING,
+             apr_psprintf(pool, "the disk quota removes a large part of the cache from %s on",
+                          grace));
+    }
 
     health->used = tseed_ctl_number(tseed_ctl_member(quota, "used"), "bytes", -1);
     if (tseed_ctl_is_true(quota, "enabled")) {
@@ -256,9 +345,13 @@ tseed_ctl_exit_t tseed_ctl_run_check(const tseed_ctl_t *ctl)
         judge_seeder(&health, overview);
         judge_upstreams(&health, overview);
         note_quota(&health, overview);
+        judge_hosts(&health);
     }
     if ((overview || health.state < CRITICAL) && !judge_tasks(&health) && health.state < CRITICAL) {
         judge_rows(&health);
+    }
+    if (health.are_tasks_known && overview) {
+        judge_ended(&health);
     }
     health.words = without_bars(health.words, ctl->pool);
     return print_health(&health);

@@ -130,6 +130,41 @@ def test_check_of_a_host_that_drains():
         assert ('this host drains, tileseedctl undrain web2 ends that' in done.stdout) == code, done
 
 
+def test_check_of_what_needs_somebody():
+    """A dead host, an announced removal, and tasks that were aborted, until they are made up for:
+    retried, or done again. What somebody has terminated is no problem."""
+    def aborted(number, **more):
+        return task(number, state='ABORTED', reason=f'why {number}', bounds=[1, 1, 2, 2],
+                    reasonCode='FAILURE_LIMIT', **more)
+    tasks = [task(9, zoomStop=9, bounds=[0, 0, 3, 3]), task(8, state='RUNNING', retryOf=7,
+                                                            finished=None),
+             aborted(7), aborted(6), aborted(5, layer='other'),
+             {**aborted(4, layer='third'), 'reasonCode': 'TERMINATED'},
+             aborted(3, type='truncate'), aborted(2, zoomStop=10), aborted(1, format='x')]
+    overview = {'seeder': WELL, 'upstreams': [],
+                'quota': {'enabled': True, 'used': {'bytes': 5}, 'grace': '2026-11-22T07:46:19Z'}}
+    hosts = [{'name': 'web1', 'state': 'ACTIVE'}, {'name': 'web2', 'state': 'DEAD',
+                                                   'lastSeen': '2026-11-22T07:46:19Z'}]
+    with Stub({'GET overview.json': overview, 'GET tasks.json': {'tasks': tasks},
+               'GET hosts.json': {'answeredBy': 'web1', 'hosts': hosts}}) as stub:
+        done = run('check', url=stub.url)
+    assert done.returncode == 1, done
+    for words in ('the host web2 is dead', 'removes a large part of the cache from 2026-11-22T07',
+                  'task 5 was aborted: why 5; task 3 was aborted: why 3; task 2 was',
+                  '1 more tasks were aborted'):
+        assert words in done.stdout, (words, done)
+    assert not re.search('task [4679] was', done.stdout), done
+
+
+def test_answers_without_end():
+    """Neither bytes nor values of a document fill the memory."""
+    many = b'{"tasks":[' + b','.join([b'{}'] * 1200000) + b']}'
+    for body in (many, b'{"tasks":[]' + b' ' * (33 << 20) + b'}'):
+        with Stub({'GET tasks.json': (200, body)}) as stub:
+            done = run('tasks', url=stub.url)
+        assert done.returncode == 4 and len(done.stderr) < 300, done
+
+
 def test_check_knows_nothing():
     """No server is critical; a refusal and a wrong command line are unknown. So are the tasks."""
     away = run('check', url=f'http://127.0.0.1:{free_port()}/rest')
