@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // The view of a tile set, with the form of a seed request. Looking at the map makes no tile.
-import {attempt, badge, bytes, confirmed, count, draw, duration, facts, field, fill, h, may, page,
-  path, percent, read, say, select, share, table, write} from './page.js';
+import {address, attempt, badge, bytes, confirmed, count, draw, duration, facts, field, fill, h,
+  may, page, path, percent, read, say, select, table, task_bar, task_number, timed, write}
+  from './page.js';
 import {make_grid, make_map} from './viewer.js';
 
 const overlays = [['share', 'Coverage'], ['age', 'Age of the oldest tile'], ['heat', 'Use'],
@@ -71,7 +72,7 @@ function paint_task(context, map, task, i) {
   context.setLineDash([8, 4]);
   context.strokeRect(...place);
   context.setLineDash([]);
-  const done = percent(task.tilesProcessed, task.tilesTotal);
+  const done = percent(task.tilesProcessed - task.tilesFailed, task.tilesTotal);
   paint_label(context, `${task.type} ${task.id}: ${done} %`,
     Math.max(place[0], 0) + 4, Math.min(place[1] + place[3], map.height) - 8 - 20 * i);
 }
@@ -94,10 +95,12 @@ function paint_failure(context, map, failure) {
 
 // ---- which tile set ----
 
-/** Layer, grid set, format and parameters of an address, or the first of each. */
-function choose(words, query) {
+/** Layer, grid set, format and parameters of an address, or the first of each; of the layers the
+ * first that has tiles. */
+function choose(words, query, usage) {
   const layers = page.layers.layers;
-  const layer = layers.find(({name}) => name === words[1]) ?? layers[0];
+  const layer = layers.find(({name}) => name === words[1]) ?? layers.find(({name}) =>
+    usage.layers.some((one) => one.layer === name && one.bytes > 0)) ?? layers[0];
   if (!layer) return null;
   const set = layer.gridSets.find(({gridSetId}) => gridSetId === words[2]) ?? layer.gridSets[0];
   const format = layer.formats.find((one) => one.format === words[3]) ?? layer.formats[0];
@@ -199,8 +202,8 @@ function make_form(layer, set, format, parameters, drawn) {
       const query = new URLSearchParams({...rest,
         ...(bounds && {bbox: bounds.coords.double.join()})});
       for (const [name, value] of Object.entries(parameters)) query.set(`parameter_${name}`, value);
-      const address = `estimate/${encodeURIComponent(layer.name)}.json?${query}`;
-      words = show((await read(address)).estimate, type.value);
+      const found = await read(address`estimate/${layer.name}.json?${query}`);
+      words = show(found.estimate, type.value);
     } catch (error) {
       words = [h('p', {class: 'problem'}, error.message)];
     }
@@ -220,7 +223,7 @@ function make_form(layer, set, format, parameters, drawn) {
       ? `Remove the tiles of ${layer.name} in this box, levels ${first.value} to ${last.value}?`
       : `Remove all tiles of ${layer.name}, levels ${first.value} to ${last.value}? Type its name.`,
     'Truncate', request.bounds ? undefined : layer.name)) return;
-    const headers = await write('POST', `seed/${encodeURIComponent(layer.name)}.json`,
+    const headers = await write('POST', address`seed/${layer.name}.json`,
       {seedRequest: request});
     const id = headers.get('TileSeed-Task'), warning = headers.get('TileSeed-Warning');
     say(h('span', {}, 'Accepted as ', h('a', {href: path('task', id)}, `task ${id}`),
@@ -320,8 +323,8 @@ function map_view(words, query) {
     const box = [Math.max(west, min_x), Math.max(south, min_y), Math.min(east, max_x),
       Math.min(north, max_y)];
     if (box[0] >= box[2] || box[1] >= box[3]) return;
-    coverage = await read(`coverage/${entry.id}/${map.level}.json?bbox=${box.join()}&cells=64`,
-      5);
+    coverage = await read(
+      address`coverage/${entry.id}/${map.level}.json?bbox=${box.join()}&cells=64`, 5);
     map.schedule();
   }
 
@@ -337,8 +340,8 @@ function map_view(words, query) {
     for (const failure of failures) paint_failure(context, map, failure);
   }
 
-  function start() {
-    chosen = choose(words, query);
+  function start(usage) {
+    chosen = choose(words, query, usage);
     if (!chosen) return;
     const grid = make_grid(chosen.set);
     map = make_map(grid, {tile: address_of(chosen), over, moved, pointed: point,
@@ -356,10 +359,10 @@ function map_view(words, query) {
   }
 
   async function load_again() {
-    const again = query.get('again');
+    const again = task_number(query.get('again'));
     if (!again || !form || shown === again) return;
     shown = again;
-    const task = await read(`tasks/${again}.json`);
+    const task = await read(address`tasks/${again}.json`);
     form.set_box(task.bounds);
     form.set_levels(task.zoomStart, task.zoomStop);
     form.set_type(task.type);
@@ -367,12 +370,12 @@ function map_view(words, query) {
   }
 
   async function load_failures() {
-    const wanted = Number(query.get('task')) || 0;
-    const found = wanted ? [await read(`tasks/${wanted}.json`)] : tasks;
+    const wanted = task_number(query.get('task'));
+    const found = wanted ? [await read(address`tasks/${wanted}.json`)] : tasks;
     const task = failed_task(found, wanted, chosen);
     if (task && (task.id !== lost?.id || task.tilesFailed !== lost.tilesFailed)) {
       failures = task.tilesFailed
-        ? (await read(`tasks/${task.id}/failures.json?limit=1000`)).failures : [];
+        ? (await read(address`tasks/${task.id}/failures.json?limit=1000`)).failures : [];
       map.schedule();
     }
     lost = task ?? null;
@@ -380,7 +383,7 @@ function map_view(words, query) {
   }
 
   async function retry() {
-    const headers = await write('POST', `tasks/${lost.id}/retry`);
+    const headers = await write('POST', address`tasks/${lost.id}/retry`);
     say(`Task ${headers.get('TileSeed-Task')} retries the failures of task ${lost.id}.`);
     query.delete('task');
   }
@@ -390,13 +393,13 @@ function map_view(words, query) {
   return {
     title: 'Map',
     async load() {
-      if (!chosen) start();
+      const usage = await read('diskquota/usage.json', entry ? 30 : 5);
+      if (!chosen) start(usage);
       if (!chosen) return;
       this.title = `Map of ${chosen.layer.name}`;
-      entry = entry_of(await read('diskquota/usage.json', entry ? 30 : 5), chosen);
+      entry = entry_of(usage, chosen);
       const before = running().length;
-      ({tasks} = await read(
-        `tasks.json?limit=20&layer=${encodeURIComponent(chosen.layer.name)}`));
+      ({tasks} = await read(address`tasks.json?limit=20&layer=${chosen.layer.name}`));
       await load_coverage();
       await load_failures();
       await load_again();
@@ -429,6 +432,9 @@ function map_view(words, query) {
                 map.set_drawing(drawing);
                 draw();
               }}, 'Draw a rectangle')),
+            map.width && map.picture !== map.level && h('p', {class: 'help', key: 'scale'},
+              `Level ${map.level} is too fine for this scale: the picture is of level ${
+                map.picture}.`),
             map.canvas, reading,
             h('p', {id: 'map-keys', class: 'help', key: 'keys'}, 'Arrows move, + and − zoom, ' +
               'r begins a rectangle: arrows move it, Shift and arrows size it, Enter takes it, ' +
@@ -444,7 +450,7 @@ function map_view(words, query) {
             h('ul', {class: 'events', key: 'tasks'}, running().map((task) =>
               h('li', {key: task.id},
                 h('a', {href: path('task', task.id)}, `${task.type} ${task.id}`), ' ',
-                share(task.tilesProcessed, task.tilesTotal), task.reason))),
+                task_bar(task), ' ', timed(task.reason)))),
             entry && level_table(entry)),
           form && form.form),
       ];

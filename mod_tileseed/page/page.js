@@ -112,7 +112,34 @@ export function moment(text) {
 
 export const percent = (part, total) => total ? Math.floor(100 * part / total) : 100;
 
+/** A time within words of the server is shown by the reader's clock as well. */
+export const timed = (words) => (words ?? '').split(/(\d{4}-\d\d-\d\dT[\d:.]+Z)/)
+  .map((part, i) => i % 2 ? moment(part) : part);
+
+// ---- names and addresses, which anybody may have put into a link ----
+
+/** What a table of ours has by a name of others. */
+export const own = (table, name) => Object.hasOwn(table, name) ? table[name] : undefined;
+
+/** A number of a task, or null. */
+export const task_number = (text) => /^[1-9]\d{0,15}$/.test(text) ? Number(text) : null;
+
+/** An address: what is put into it stays one word of its path or of its query. */
+export function address(parts, ...values) {
+  if (values.some((value) => /^\.{1,2}$/.test(value))) throw new Refusal(404, 'no such address');
+  return String.raw({raw: parts}, ...values.map((value) => value instanceof URLSearchParams ? value
+    : encodeURIComponent(value)));
+}
+
 export const path = (...words) => '#/' + words.map(encodeURIComponent).join('/');
+
+function decoded(word) {
+  try {
+    return decodeURIComponent(word);
+  } catch {
+    return word;
+  }
+}
 
 // ---- requests ----
 
@@ -209,8 +236,15 @@ export function bar(part, total, words, kind) {
     h('span', {}, words));
 }
 
-export const share = (part, total, words = '') =>
-  bar(part, total, `${percent(part, total)} %${words}`);
+export const share = (part, total, words = '', kind = '') =>
+  bar(part, total, `${percent(part, total)} %${words}`, kind);
+
+/** How far a task is; what failed is not done. */
+export const task_bar = ({tilesProcessed, tilesFailed, tilesTotal}) => share(
+  tilesProcessed - tilesFailed, tilesTotal, ` of ${count(tilesTotal)}`, tilesFailed ? 'bad' : '');
+
+export const state_word = ({state, reasonCode}) =>
+  reasonCode === 'TERMINATED' ? 'terminated' : state.toLowerCase();
 
 /** A choice of [value, text]. */
 export const select = (label, options, value, change) => h('label', {key: label}, `${label} `,
@@ -229,7 +263,7 @@ export const table = (caption, heads, rows, empty) => h('div', {class: 'scroll',
 h('table', {}, h('caption', {}, caption),
   h('thead', {}, h('tr', {}, heads.map((head) => h('th', {scope: 'col'}, head)))),
   h('tbody', {}, rows.length ? rows.map(([key, ...cells]) => h('tr', {key},
-    cells.map((cell) => h('td', {}, cell))))
+    cells.map((cell, i) => h('td', {'data-head': heads[i]}, cell))))
     : h('tr', {}, h('td', {colspan: heads.length}, empty)))));
 
 /** Pairs of names and values; what is false or empty is left out. */
@@ -272,10 +306,10 @@ function note_rate(rate) {
 async function tell_changes(tasks) {
   const now = new Map(tasks.map((task) => [task.id, task]));
   for (const [id, before] of states) {
-    const task = now.get(id) ?? await read(`tasks/${id}.json`).catch(() => before);
-    const news = task.finished ? task.state.toLowerCase()
+    const task = now.get(id) ?? await read(address`tasks/${id}.json`).catch(() => before);
+    const news = task.finished ? state_word(task)
       : task.reason && !before.reason ? 'waits' : '';
-    if (news) say(`Task ${id} of ${task.layer}: ${news}. ${task.reason ?? ''}`);
+    if (news) say(h('span', {}, `Task ${id} of ${task.layer}: ${news}. `, timed(task.reason)));
   }
   states = now;
 }
@@ -380,9 +414,9 @@ export async function turn() {
 async function go() {
   if (location.hash && !location.hash.startsWith('#/')) return; // a jump within the page
   const [where, query] = location.hash.slice(2).split('?');
-  const words = where.split('/').map(decodeURIComponent);
+  const words = where.split('/').map(decoded);
   const {views} = await import(words[0] === 'map' ? './map.js' : './views.js');
-  const name = views[words[0]] ? words[0] : '';
+  const name = own(views, words[0]) ? words[0] : '';
   page.view?.close?.();
   page.view = views[name](words, new URLSearchParams(query ?? ''));
   for (const link of document.querySelectorAll('nav a')) {

@@ -84,6 +84,12 @@ export function make_map(grid, hooks) {
     canvas, grid, get level() {
       return fixed ?? grid.nearest(resolution);
     },
+    /** The level of the pictures: the chosen one, unless too many of its tiles would be seen. */
+    get picture() {
+      const [first_x, first_y, last_x, last_y] = grid.range(map.level, map.view());
+      return (last_x - first_x + 1) * (last_y - first_y + 1) > 300 ? grid.nearest(resolution)
+        : map.level;
+    },
     get box() {
       return box;
     },
@@ -145,9 +151,8 @@ export function make_map(grid, hooks) {
   // ---- painting ----
 
   function paint_tiles() {
-    const z = map.level;
+    const z = map.picture;
     const [first_x, first_y, last_x, last_y] = grid.range(z, map.view());
-    if ((last_x - first_x + 1) * (last_y - first_y + 1) > 300) return; // a finer level than is seen
     for (let row = first_y; row <= last_y; row++) {
       for (let column = first_x; column <= last_x; column++) {
         const address = hooks.tile(z, column, row);

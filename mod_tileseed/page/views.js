@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // SPDX-FileCopyrightText: the mod_tileseed authors
 // All views but the map.
-import {attempt, badge, bar, bytes, confirmed, count, duration, facts, field, h, may, moment, page,
-  path, read, say, select, share, table, write} from './page.js';
+import {address, attempt, badge, bar, bytes, confirmed, count, draw, duration, facts, field, h, may,
+  moment, own, page, path, read, Refusal, say, select, share, state_word, table, task_bar,
+  task_number, timed, write} from './page.js';
 
 // ---- tasks ----
 
 const may_change = ({type, layer}) => may(type === 'truncate' ? 'truncate' : 'seed', layer);
 
-function state_badge({state, reason, tilesFailed}) {
+function state_badge(task) {
+  const {state, reason, tilesFailed} = task, word = state_word(task);
   const waits = state === 'RUNNING' && reason;
-  return badge(waits ? 'waiting' : state.toLowerCase(), waits ? 'warn'
-    : {RUNNING: 'work', DONE: tilesFailed ? 'warn' : 'good', ABORTED: 'bad'}[state] ?? 'idle');
+  return badge(waits ? 'waiting' : word, waits ? 'warn' : own({running: 'work',
+    done: tilesFailed ? 'warn' : 'good', aborted: 'bad'}, word) ?? 'idle');
 }
-
-const task_bar = ({tilesProcessed, tilesTotal}) =>
-  share(tilesProcessed, tilesTotal, ` of ${count(tilesTotal)}`);
 
 const task_link = (id) => h('a', {href: path('task', id)}, id);
 
 async function terminate(task) {
   if (await confirmed(`Terminate task ${task.id} of ${task.layer}? It never comes back. ` +
       'The tiles that it has made stay.', 'Terminate')) {
-    await write('DELETE', `tasks/${task.id}.json`);
+    await write('DELETE', address`tasks/${task.id}.json`);
     say(`Task ${task.id} is terminated.`);
   }
 }
@@ -37,40 +36,90 @@ function task_table(caption, tasks, empty) {
     'Left or ended', 'Reason', ...(buttons.some(Boolean) ? ['Change'] : [])], tasks.map((task, i) =>
     [task.id, task_link(task.id), task.layer, task.type, state_badge(task), task_bar(task),
       count(task.tilesFailed), count(task.tilesPerSecond),
-      task.finished ? moment(task.finished) : duration(task.secondsRemaining), task.reason,
+      task.finished ? moment(task.finished) : duration(task.secondsRemaining), timed(task.reason),
       ...(buttons[i] ? [buttons[i]] : [])]), empty);
 }
 
 // ---- overview ----
 
-/** What needs somebody, the bad before the rest: kind, words, and where it is seen to. */
-function alerts({seeder, tasks, quota, upstreams}, ended) {
+/** Whether a later task has done, or does, what another one has failed to do. */
+function makes_up(later, task) {
+  if (later.retryOf === task.id) return true;
+  const [west, south, east, north] = task.bounds ?? [];
+  const box = later.bounds;
+  const covers = !box || (task.bounds && box[0] <= west && box[1] <= south && box[2] >= east &&
+    box[3] >= north);
+  return later.id > task.id && !later.retryOf && later.state === 'DONE' && !later.tilesFailed &&
+    covers && (later.type === task.type || later.type === 'reseed') &&
+    later.zoomStart <= task.zoomStart && later.zoomStop >= task.zoomStop &&
+    ['layer', 'gridSetId', 'format'].every((name) => later[name] === task[name]) &&
+    pairs(later.parameters) === pairs(task.parameters);
+}
+
+/** Failures that the reader has dismissed. They are a note of this browser: the server knows
+ * nothing of it, and whoever else looks still sees them. */
+const dismissed = {
+  key: `tileseed dismissed ${location.pathname}`,
+  ids() {
+    try {
+      return JSON.parse(localStorage.getItem(this.key)) ?? [];
+    } catch {
+      return [];
+    }
+  },
+  add(id) {
+    localStorage.setItem(this.key, JSON.stringify([id, ...this.ids()].slice(0, 500)));
+    draw();
+  },
+};
+
+const failed = (task) => task.reasonCode !== 'TERMINATED' &&
+  (task.state === 'ABORTED' || task.tilesFailed > 0);
+
+/** What needs somebody, the bad before the rest: kind, words, where it is seen to, and the task
+ * whose failure may be dismissed. */
+function alerts({seeder, tasks, quota, upstreams}, ended, hosts) {
   const found = [];
   if (!seeder.responding || (seeder.state !== 'WORKING' && !seeder.activeHost)) {
     found.push(['bad', 'No seeder works. The log says why.', '#/tasks']);
   }
+  for (const {name, state, lastSeen} of hosts) {
+    if (state === 'DEAD') {
+      found.push(['bad', [`Host ${name} is dead or was stopped. It was last seen at `,
+        moment(lastSeen), '.']]);
+    }
+  }
   for (const {upstream, state, cause} of upstreams) {
     if (state === 'AWAY' || state === 'QUIET') {
-      found.push([health[state][0],
-        `Upstream ${upstream} ${health[state][1]}${cause ? `: ${cause}` : ''}`, '#/upstreams']);
+      found.push([health[state][0], [`Upstream ${upstream} ${health[state][1]}`,
+        cause ? [': ', timed(cause)] : ''], '#/upstreams']);
     }
   }
   if (quota?.grace) {
     found.push(['warn', ['The first clean-up begins at ', moment(quota.grace),
       '. Raise the quota to prevent it.'], '#/quota']);
   }
-  for (const {id, layer, state, reason, reasonCode, tilesFailed} of [...tasks, ...ended]) {
-    if (ended.some(({retryOf}) => retryOf === id)) continue;
+  const gone = dismissed.ids();
+  for (const task of [...tasks, ...ended]) {
+    const {id, layer, state, reason, reasonCode, tilesFailed} = task;
     const waits = state === 'RUNNING' ? reason : reasonCode === 'CONFIGURATION';
-    if (state === 'ABORTED' || tilesFailed > 0 || waits) {
-      found.push([state === 'ABORTED' ? 'bad' : 'warn', `Task ${id} of ${layer}` +
-        (state === 'ABORTED' ? ' was aborted' : waits ? ''
-          : ` has ${count(tilesFailed)} failed tiles`) + (reason ? `: ${reason}` : ''),
-      path('task', id)]);
+    const lost = failed(task) && !(task.finished && (gone.includes(id) ||
+      [...tasks, ...ended].some((later) => makes_up(later, task))));
+    if (lost || waits) {
+      found.push([state === 'ABORTED' ? 'bad' : 'warn', [`Task ${id} of ${layer}`,
+        state === 'ABORTED' ? ' was aborted' : waits ? ''
+          : ` has ${count(tilesFailed)} failed tiles`, reason ? [': ', timed(reason)] : ''],
+      path('task', id), task.finished && id]);
     }
   }
   return found.sort(([a], [b]) => a.localeCompare(b));
 }
+
+const alert_line = ([kind, words, link, id]) => h('li', {},
+  badge(kind === 'bad' ? 'Problem' : 'Look', kind), ' ', words, ' ',
+  link && h('a', {href: link}, 'Show'), ' ', id && h('button', {type: 'button', class: 'small',
+    'aria-label': `Dismiss the failure of task ${id}`, title: 'Hides it in this browser',
+    onclick: () => dismissed.add(id)}, 'Dismiss'));
 
 const chips = (label, list) => h('ul', {class: 'chips', 'aria-label': label, key: label},
   h('li', {}, h('b', {}, label)), list.map((one) => h('li', {}, one)));
@@ -81,19 +130,18 @@ function overview() {
     title: 'Overview',
     async load() {
       if (hosts[1] || asked == null) ({hosts} = await read('hosts.json', 9).catch(() => ({hosts})));
-      // only when the tasks are others
+      // at once when the tasks are others, else seldom: the database is asked
       const now = page.overview.tasks.map(({id}) => id).join();
-      if (asked !== now) ended = (await read('tasks.json?state=done,aborted&limit=10')).tasks;
+      ({tasks: ended} = await read('tasks.json?state=done,aborted&limit=200',
+        asked === now ? 60 : 0));
       asked = now;
     },
     draw() {
       const {tasks, upstreams} = page.overview;
-      const found = alerts(page.overview, ended.slice(0, 5));
+      const found = alerts(page.overview, ended, hosts);
       return [
         h('section', {'aria-label': 'What needs somebody', key: 'alerts'},
-          found.length ? h('ul', {class: 'events'}, found.map(([kind, words, link]) => h('li', {},
-            badge(kind === 'bad' ? 'Problem' : 'Look', kind), ' ', words, ' ',
-            h('a', {href: link}, 'Show'))))
+          found.length ? h('ul', {class: 'events'}, found.map(alert_line))
             : h('p', {}, badge('Nothing needs you', 'good'))),
         task_table('Tasks under way', tasks, 'No task is running or pending.'),
         chips('Upstreams', upstreams.map((one) => upstream_badge(one, `${one.upstream}: `))),
@@ -102,7 +150,7 @@ function overview() {
             {DEAD: 'bad', DRAINING: 'warn'}[state] ?? 'good'))),
         chips('Maps', (page.layers?.layers ?? []).slice(0, 30).map(({name}) =>
           h('a', {href: path('map', name)}, name))),
-        task_table('Ended last', ended, 'No task has ended yet.'),
+        task_table('Ended last', ended.slice(0, 10), 'No task has ended yet.'),
       ];
     },
   };
@@ -113,6 +161,8 @@ function overview() {
 function all_tasks(words, query) {
   const limit = 50;
   let tasks = [], more = false;
+  const asked = new URLSearchParams([...query, ['limit', limit + 1]].filter(([name]) =>
+    ['state', 'layer', 'before', 'limit'].includes(name)));
   const to = (name, value) => {
     const next = new URLSearchParams(query);
     next.delete('before');
@@ -126,7 +176,7 @@ function all_tasks(words, query) {
   return {
     title: 'Tasks',
     async load() {
-      tasks = (await read(`tasks.json?limit=${limit + 1}&${query}`)).tasks;
+      tasks = (await read(address`tasks.json?${asked}`)).tasks;
       more = tasks.length > limit;
       tasks = tasks.slice(0, limit);
     },
@@ -185,24 +235,33 @@ const failure_parts = ({failures, causes, total}) => [
 ];
 
 async function retry({id}) {
-  const headers = await write('POST', `tasks/${id}/retry`);
+  const headers = await write('POST', address`tasks/${id}/retry`);
   location.hash = path('task', headers.get('TileSeed-Task'));
 }
 
-function one_task([, id]) {
+/** How far a level is. Its failures are known if all of the task's are listed. */
+function level_bar({z, finished, metatiles}, {tilesFailed, tilesTotal}, lost) {
+  const here = lost?.failures.filter((one) => one.z === z).length ?? 0;
+  const bad = tilesFailed === tilesTotal ? finished : here;
+  return share(Math.max(finished - bad, 0), metatiles, '', bad ? 'bad' : '');
+}
+
+function one_task([, name]) {
+  const id = task_number(name);
   let task = null, lost = null;
   return {
-    title: `Task ${id}`,
+    title: id ? `Task ${id}` : 'Task',
     async load() {
+      if (!id) throw new Refusal(404, 'A task has a number.');
       const before = task?.tilesFailed;
-      task = await read(`tasks/${id}.json`);
+      task = await read(address`tasks/${id}.json`);
       if (task.tilesFailed > 0 && task.tilesFailed !== before) {
-        lost = await read(`tasks/${id}/failures.json?limit=200`);
+        lost = await read(address`tasks/${id}/failures.json?limit=200`);
       }
     },
     draw: () => task ? [
       h('p', {class: 'buttons', key: 'lead'}, state_badge(task), task_bar(task)),
-      task.reason && h('p', {class: 'reason', key: 'reason'}, task.reason),
+      task.reason && h('p', {class: 'reason', key: 'reason'}, timed(task.reason)),
       h('p', {class: 'buttons', key: 'buttons'}, terminate_button(task),
         task.finished && may_change(task) && task.tilesFailed > 0 && h('button',
           {type: 'button', onclick: attempt(() => retry(task))}, 'Retry the failures'),
@@ -210,7 +269,7 @@ function one_task([, id]) {
           'Seed again …'),
         h('a', {class: 'button', href: map_of(task)}, 'Show on the map')),
       task.levels && table('Progress by level', ['Level', 'Done', 'Tiles'],
-        task.levels.map((one) => [one.z, one.z, share(one.finished, one.metatiles),
+        task.levels.map((one) => [one.z, one.z, level_bar(one, task, lost),
           count(one.tiles)])),
       ...(lost ? failure_parts(lost) : []),
       task_facts(task),
@@ -224,8 +283,8 @@ const health = {WELL: ['good', 'answers'], SILENT: ['warn', 'is slow to answer']
   QUIET: ['warn', 'asks for a pause'], AWAY: ['bad', 'is away'],
   UNASKED: ['idle', 'was not asked yet']};
 
-const upstream_badge = ({state}, name = '') => badge(name + (health[state]?.[1] ?? state),
-  health[state]?.[0]);
+const upstream_badge = ({state}, name = '') => badge(name + (own(health, state)?.[1] ?? state),
+  own(health, state)?.[0]);
 
 function all_upstreams() {
   let upstreams = [];
@@ -240,7 +299,7 @@ function all_upstreams() {
       moment(one.quietUntil ?? one.nextTry),
       one.usualLatency ? `${count(one.usualLatency * 1000)} ms` : '–', count(one.requests),
       count(one.errors), `${count(one.requestsUnderWay)} of ${count(one.window)}`,
-      count(one.tasksWaiting), one.cause ?? '–', one.layers.join(', ')]),
+      count(one.tasksWaiting), timed(one.cause ?? '–'), one.layers.join(', ')]),
     'None yet.')],
   };
 }

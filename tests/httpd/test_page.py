@@ -81,6 +81,10 @@ def test_every_view(httpd, upstream, browser):
             browser.wait_for(seen, 'main')
             assert browser.violations() == [], (words, width, scheme)
             assert browser.run('return document.documentElement.scrollWidth') <= width, words
+            # a table is not cut either: the reason and the button are seen
+            assert not browser.run('''
+                return [...document.querySelectorAll('td')].filter((cell) =>
+                    cell.getBoundingClientRect().right > innerWidth).length'''), (words, width)
     browser.look()
     browser.go('#/')
     browser.wait_for(EVIL, 'main')
@@ -96,7 +100,7 @@ def test_hosts(mpm, postgres, upstream, browser):
     page = f'<Location "/rest">\n    {PAGE}\n</Location>\n'
     fleet = Fleet(mpm, postgres, upstream)
     try:
-        _, other = [fleet.add(more=page) for _ in range(2)]
+        first, other = [fleet.add(more=page) for _ in range(2)]
         browser.look()
         browser.open(other.url('/rest/'))
         for words in ('web1: active', 'web2: standby'):
@@ -106,6 +110,9 @@ def test_hosts(mpm, postgres, upstream, browser):
         fleet.works(other)
         for words in ('web1: draining', 'web2: active'):
             browser.wait_for(words, 'main')
+        first.stop()
+        browser.ask_now()
+        browser.wait_for('Host web1 is dead or was stopped', 'main [aria-label^=What]')
         is_clean(browser, other)
     finally:
         fleet.finish()
@@ -310,6 +317,84 @@ def test_failures_on_the_map(httpd, upstream, browser):
 
 
 @one_mpm
+def test_links_of_others(httpd, upstream, browser):
+    """Whatever stands behind the #, the page asks the REST interface alone, and goes on."""
+    serve(httpd, upstream)
+    done(httpd, 'stub', zoomStop=0)
+    open_page(browser, httpd)
+    for words, seen in (('#/task/..%2F..%2Fuploads%2Fx', 'A task has a number'),
+                        ('#/task/1%2Fretry', 'A task has a number'), ('#/constructor', 'Overview'),
+                        ('#/__proto__', 'Overview'), ('#/%', 'Overview'),
+                        ('#/task/1', 'Created'),
+                        ('#/map/..?task=..%2Fx&again=1%2F..', 'Map of stub'),
+                        ('#/tasks?limit=..%2Fx&state=done', 'The newest'.lower())):
+        browser.go(words)
+        browser.wait_for(seen, 'main')
+    for address in browser.requests():
+        assert 'uploads' not in address and '..' not in address, address
+    is_clean(browser, httpd)
+
+
+def problems(browser):
+    """What the overview says needs somebody."""
+    browser.ask_now()
+    return browser.text('main [aria-label^=What]')
+
+
+@one_mpm
+def test_failures_stay(httpd, upstream, browser):
+    """Until they are dismissed, retried or seeded again, however many tasks end after them. What
+    somebody has terminated is no problem. A bar is not full of what failed."""
+    serve(httpd, upstream)
+    httpd.expect('TS00')
+    upstream.always = Fault('status', 404)
+    for level in (1, 2):
+        assert ended(httpd, begin(httpd, 'stub', zoomStart=level, zoomStop=level))['tilesFailed']
+    upstream.always = Fault('held')
+    for _ in range(6):
+        number = begin(httpd, 'stub', type='reseed', zoomStop=0)
+        ask(httpd, 'DELETE', f'/rest/tasks/{number}.json')
+    open_page(browser, httpd)
+    browser.wait_for('Task 2 of stub was aborted', 'main')
+    browser.wait_for('Task 1 of stub was aborted', 'main')
+    assert 'Task 3' not in problems(browser)
+    assert '✗' not in browser.text('main tr:has(a[href="#/task/3"])')
+    browser.go('#/task/2')
+    browser.wait_for('0 %', 'main')
+    assert browser.run('return [...document.querySelectorAll("main progress")]'
+                       '.every(({value}) => value === 0)')
+    browser.go('#/')
+    browser.wait_for('Task 2 of stub', 'main')
+    browser.run('document.querySelector("[aria-label$=\'of task 1\']").click()')
+    browser.open(httpd.url('/rest/'))
+    browser.wait_for('Task 2 of stub', 'main')
+    assert 'Task 1 of' not in problems(browser)
+    upstream.always = None
+    upstream.released.set()
+    done(httpd, 'stub', zoomStop=3)
+    browser.open(httpd.url('/rest/'))
+    browser.wait_for('Nothing needs you', 'main')
+    is_clean(browser, httpd)
+
+
+@one_mpm
+def test_pictures_of_the_map(httpd, upstream, browser):
+    """The map begins with a layer that has tiles. A level that is too fine for the scale has a
+    coarser picture below its coverage."""
+    serve(httpd, upstream)
+    done(httpd, 'stub', zoomStop=2)
+    open_page(browser, httpd, '#/map')
+    browser.wait_for('Map of stub', 'main')
+    browser.go('#/map/world')
+    browser.wait_for('are there', '.estimate')
+    level = browser.find('main label', 'Level').find_element('css selector', 'select')
+    chrome.Select(level).select_by_visible_text('level 10')
+    browser.wait_for('the picture is of level', 'main')
+    assert not any('3857/10/' in address for address in browser.requests()), browser.requests()
+    is_clean(browser, httpd)
+
+
+@one_mpm
 def test_pruned_tiles(httpd, upstream, browser):
     """The view of a task and the form of the next tell of them; metatiles are named as such."""
     upstream.lands = [LAND]
@@ -337,9 +422,10 @@ def test_two_tabs(httpd, upstream, browser):
         open_page(browser, httpd, '#/task/1')
         browser.click('Terminate', 'main button')
         browser.click('Terminate', 'dialog button')
-        browser.wait_for('aborted', 'main')
+        browser.wait_for('terminated', 'main')
     browser.wait_for('0 running', '#strip')
-    browser.wait_for('Task 1 of stub: aborted', '#said')
+    browser.wait_for('Task 1 of stub: terminated', '#said')
+    browser.wait_for('Nothing needs you', 'main')
     is_clean(browser, httpd)
     upstream.released.set()
 

@@ -58,6 +58,14 @@ def test_files_name_no_other_host():
         assert found <= {'http://www.w3.org/2000/svg'}, (file, found)
 
 
+def test_what_is_put_into_addresses():
+    """One helper builds them: what others call a layer or a task never becomes a path."""
+    for file in (TOP / 'mod_tileseed/page').glob('*.js'):
+        text = file.read_text()
+        assert not re.findall(r'(?:read|write|send|fetch)\([^`;]*(?<!address)`', text), file
+        assert not re.findall(r"(?:read|write|send|fetch)\([^;()]*' \+", text), file
+
+
 @one_mpm
 def test_addresses_that_are_no_file(httpd, upstream):
     """404, whatever the name; other methods are not possible; the slash at the end is asked for."""
