@@ -209,7 +209,8 @@ const task_facts = (task) => facts([
   ['Tiles', `${count(task.tilesMade)} made, ${count(task.tilesSkipped)} there already, ` +
     `${count(task.tilesRemoved)} removed, ${count(task.tilesFailed)} failed, ` +
     `${count(task.tilesPruned)} pruned`],
-  ['Pruned metatiles', `${count(task.prunedMetatiles)} not asked for, ` +
+  ['Pruned metatiles', task.prunedMetatiles + task.prunedChecked + task.prunedForgotten > 0 &&
+    `${count(task.prunedMetatiles)} not asked for, ` +
     `${count(task.prunedChecked)} checked, ${count(task.prunedWrong)} wrong, ` +
     `${count(task.prunedForgotten)} forgotten`],
   ['Derived levels', task.derived && `${task.derived.zoomStart}–${task.derived.zoomStop}`],

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: the mod_tileseed authors */
-/* Purges have threads of their own, so that no worker is kept from seeding. One store root is
- * purged after the other. A seeder that starts purges every root, because its predecessor may not
- * have finished.
+/* Purges have threads of their own, two for each store root: no worker is kept from seeding, and no
+ * root waits for one that is slow or does not answer. A seeder that starts purges every root,
+ * because its predecessor may not have finished.
  *
  * A directory is removed only when the database has recorded its renaming. Until then the name of
  * the directory is the only record (tseed_inherited.c).
@@ -229,20 +229,15 @@ static void feed(void *module)
 {
     tseed_purge_t *purge = module;
     apr_time_t now = tseed_clock_monotonic();
-    root_t *due = NULL;
 
     read_marks(purge);
     if (purge->session->must_save || purge->cache->is_loading) {
         return;
     }
     for (root_t *root = purge->roots; root; root = root->next) {
-        if (root->at_work > 0) {
-            return;
+        if (root->wanted && root->at_work == 0 && now >= root->not_before) {
+            root_begin(purge, root);
         }
-        due = root->wanted && now >= root->not_before ? root : due;
-    }
-    if (due) {
-        root_begin(purge, due);
     }
 }
 

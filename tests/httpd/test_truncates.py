@@ -111,6 +111,23 @@ def test_beside_a_store_that_hangs(httpd, upstream):
     assert {ended(httpd, number)['state'] for number in [*seeds, ill]} == {'DONE'}
 
 
+@one_mpm
+def test_purge_beside_a_slow_store(httpd, upstream):
+    """What was truncated in one store goes from the disk while another store takes its time."""
+    mischief = httpd.make_mischief()
+    other = layer('other', 'TileSeedSource wms upstream:stub layers=any', 'TileSeedGrid small')
+    httpd.start(REST + stub(upstream) + other.replace('@ROOT@/cache', '@ROOT@/other'))
+    for name, zoom in (('stub', 5), ('other', 2)):
+        done(httpd, name, zoomStop=zoom, threadCount=4)
+    mischief.slow(httpd.path('cache/.tileseed'), 0.5)       # for each of 1365 tiles
+    for name in ('stub', 'other'):
+        done(httpd, name, type='truncate')
+    wait_until(lambda: usage(httpd)['layers'][0]['tilesets'][0]['detached']['files'] == 0
+               and not httpd.path('other/.tileseed').exists(), what='the purge of other')
+    assert httpd.path('cache/.tileseed/removed').exists()
+    mischief.slow(httpd.path('cache/.tileseed'), 0)
+
+
 def die_before_it_hears(httpd, _mischief):
     """The seeder is killed before it has heard of a truncate that was accepted."""
     old = seeder_of(httpd)
