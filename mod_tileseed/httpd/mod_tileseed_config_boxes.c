@@ -15,6 +15,8 @@
 
 APLOG_USE_MODULE(tileseed);
 
+#define UNIT_SLACK 1e-5
+
 /* ---- the directive ---- */
 
 static int is_box(const tseed_bounds_t *box)
@@ -63,7 +65,8 @@ typedef struct {
     const server_rec *server;
     apr_pool_t *pool;
     tseed_systems_t *systems;
-    apr_hash_t *named;  /* const tseed_gridset_t *: grid sets that the log has named */
+    apr_hash_t *judged; /* const tseed_gridset_t * */
+    apr_hash_t *named;  /* const tseed_gridset_t *: grid sets that lie nobody knows where */
     apr_hash_t *placed; /* place_t -> tseed_bounds_t *: many layers have the same extent */
 } survey_t;
 
@@ -141,20 +144,79 @@ static void locate_layer(const survey_t *survey, tseed_layer_t *layer, apr_pool_
     }
 }
 
-/* ---- axes ---- */
+/* ---- what PROJ knows better ---- */
 
 /* Clients read coordinates as the system's definition orders them, whatever is configured. */
-static void judge_axes(const survey_t *survey, const tseed_gridset_t *gridset)
+static void judge_axes(const survey_t *survey, const tseed_gridset_t *gridset,
+                       const tseed_system_t *system)
 {
-    int north = tseed_systems_north_east(survey->systems, gridset->srs);
+    int north = system->north_east;
 
-    if (north >= 0 && north != gridset->north_east && is_new(survey, gridset)) {
+    if (north >= 0 && north != gridset->north_east) {
         ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
                      "TS0016: grid set %s: the first axis of EPSG:%d goes %s, and documents and "
                      "WMS 1.3.0 have it go %s: TileSeedAxisOrder %s is expected",
                      gridset->name, gridset->srs, north ? "north" : "east",
                      north ? "east" : "north", north ? "ne" : "en");
     }
+}
+
+/* Clients work scales out of it. Feet of two kinds differ by less. */
+static void judge_unit(const survey_t *survey, const tseed_gridset_t *gridset,
+                       const tseed_system_t *system)
+{
+    const double known = system->meters_per_unit;
+
+    if (known > 0 && fabs(gridset->meters_per_unit / known - 1) > UNIT_SLACK) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
+                     "TS0097: grid set %s: a unit of EPSG:%d is %s metres, and documents have "
+                     "scales that follow from %s: leave TileSeedMetersPerUnit out",
+                     gridset->name, gridset->srs, tseed_text_number(known, survey->pool),
+                     tseed_text_number(gridset->meters_per_unit, survey->pool));
+    } else if (known <= 0 && !gridset->is_unit_stated) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
+                     "TS0098: grid set %s: PROJ does not know a unit of EPSG:%d, which is taken "
+                     "for a metre: TileSeedMetersPerUnit can say it",
+                     gridset->name, gridset->srs);
+    }
+}
+
+/* An extent with its axes swapped, in degrees, or in another system lies elsewhere: some metres
+ * around the origin, or where nobody uses the system. */
+static void judge_place(const survey_t *survey, const tseed_gridset_t *gridset,
+                        const tseed_system_t *system)
+{
+    const tseed_bounds_t *extent = &gridset->extent, *area = &system->area;
+    const int is_tiny = system->meters_per_unit > 0 && !system->is_angular &&
+                        extent->minx >= -180 && extent->maxx <= 180 && extent->miny >= -90 &&
+                        extent->maxy <= 90;
+    tseed_bounds_t box;
+
+    if (tseed_systems_degrees(&box, survey->systems, gridset->srs, extent) == NULL &&
+        (is_tiny || !tseed_systems_is_near(system, &box))) {
+        ap_log_error(APLOG_MARK, APLOG_WARNING, 0, survey->server,
+                     "TS0099: grid set %s: its TileSeedExtent lies at %.1f %.1f %.1f %.1f degrees, "
+                     "and EPSG:%d is made for %.1f %.1f %.1f %.1f: is it x before y, in units of "
+                     "EPSG:%d?",
+                     gridset->name, box.minx, box.miny, box.maxx, box.maxy, gridset->srs,
+                     area->minx, area->miny, area->maxx, area->maxy, gridset->srs);
+    }
+}
+
+/* Once for each grid set. */
+static void judge_gridset(const survey_t *survey, const tseed_gridset_t *gridset)
+{
+    const tseed_system_t *system;
+
+    if (apr_hash_get(survey->judged, &gridset, sizeof(gridset))) {
+        return;
+    }
+    apr_hash_set(survey->judged, apr_pmemdup(survey->pool, &gridset, sizeof(gridset)),
+                 sizeof(gridset), gridset);
+    tseed_systems_find_epsg(&system, survey->systems, gridset->srs);
+    judge_axes(survey, gridset, system);
+    judge_unit(survey, gridset, system);
+    judge_place(survey, gridset, system);
 }
 
 /* ---- degrees ---- */
@@ -177,6 +239,7 @@ void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t 
 
     apr_pool_create(&survey.pool, ptemp);
     survey.systems = tseed_systems_create(survey.pool);
+    survey.judged = apr_hash_make(survey.pool);
     survey.named = apr_hash_make(survey.pool);
     survey.placed = apr_hash_make(survey.pool);
     for (int i = 0; i < layers->nelts; i++) {
@@ -185,7 +248,7 @@ void tseed_config_boxes(const server_rec *server, apr_pool_t *pconf, apr_pool_t 
         for (int k = 0; k < layer->subsets->nelts; k++) {
             const tseed_subset_t *subset = &APR_ARRAY_IDX(layer->subsets, k, tseed_subset_t);
 
-            judge_axes(&survey, subset->gridset);
+            judge_gridset(&survey, subset->gridset);
             judge_extent(server, layer, subset);
         }
         if (!layer->degrees) {

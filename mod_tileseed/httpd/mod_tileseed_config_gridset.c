@@ -4,6 +4,7 @@
  * noted; the end of the block works out origin and levels and has the grid set checked. */
 #include <apr_cstr.h>
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/tseed_text.h"
@@ -11,8 +12,8 @@
 
 #define TILE_SIDE_MAX 4096
 
-/* Meters of a degree on the equator, as GeoWebCache has it. */
-#define METERS_PER_DEGREE 111319.49079327358
+/* Twice round the earth: what lies beyond is not in degrees. */
+#define DEGREES_MOST 360
 
 struct tseed_gridset_draft_t {
     tseed_gridset_t *gridset;
@@ -183,25 +184,40 @@ static const char *check_new(const tseed_catalog_t *catalog, const char *name, a
     return error;
 }
 
-/* Sets the members that the block has not set. Only EPSG:4326 is known by more than its code. */
-static void fill_defaults(tseed_gridset_draft_t *draft)
+/* Sets the members that the block has not set. Where PROJ does not know the unit it is taken for a
+ * metre, and tseed_config_boxes says so. */
+static void fill_defaults(tseed_gridset_draft_t *draft, const tseed_system_t *system)
 {
     tseed_gridset_t *gridset = draft->gridset;
-    int is_degrees = gridset->srs == 4326;
 
     if (!draft->has_origin) {
         gridset->origin_x = gridset->extent.minx;
         gridset->origin_y = gridset->top_left ? gridset->extent.maxy : gridset->extent.miny;
     }
-    if (gridset->meters_per_unit <= 0) {
-        gridset->meters_per_unit = is_degrees ? METERS_PER_DEGREE : 1;
+    gridset->is_unit_stated = gridset->meters_per_unit > 0;
+    if (!gridset->is_unit_stated) {
+        gridset->meters_per_unit = system->meters_per_unit > 0 ? system->meters_per_unit : 1;
     }
-    gridset->north_east = draft->north_east < 0 ? is_degrees : draft->north_east;
+    gridset->north_east = draft->north_east < 0 ? gridset->srs == 4326 : draft->north_east;
+}
+
+static const char *check_degrees(const tseed_bounds_t *extent, int srs, apr_pool_t *pool)
+{
+    return fmin(extent->minx, extent->miny) >= -DEGREES_MOST &&
+                   fmax(extent->maxx, extent->maxy) <= DEGREES_MOST
+               ? NULL
+               : apr_psprintf(
+                     pool,
+                     "the extent reaches beyond %d, and EPSG:%d is in degrees: write it in "
+                     "degrees, or the TileSeedSRS that it is of",
+                     DEGREES_MOST, srs);
 }
 
 static const char *finish(tseed_gridset_draft_t *draft, apr_pool_t *pool)
 {
     tseed_gridset_t *gridset = draft->gridset;
+    const tseed_system_t *system;
+    const char *error;
 
     if (gridset->srs == 0) {
         return "TileSeedSRS is missing inside";
@@ -212,7 +228,12 @@ static const char *finish(tseed_gridset_draft_t *draft, apr_pool_t *pool)
     if (!draft->levels_by) {
         return "TileSeedLevels, TileSeedResolutions or TileSeedScaleDenominators is missing inside";
     }
-    fill_defaults(draft);
+    tseed_systems_find_epsg(&system, tseed_conf_main()->drafts->systems, gridset->srs);
+    error = system->is_angular ? check_degrees(&gridset->extent, gridset->srs, pool) : NULL;
+    if (error) {
+        return error;
+    }
+    fill_defaults(draft, system);
     if (draft->levels) {
         tseed_gridset_levels(gridset, draft->levels);
     }

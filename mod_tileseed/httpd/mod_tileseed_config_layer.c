@@ -46,6 +46,8 @@ tseed_drafts_t *tseed_drafts_create(apr_pool_t *pool)
     drafts->references = apr_array_make(pool, 4, sizeof(tseed_layer_reference_t));
     drafts->locations = apr_array_make(pool, 2, sizeof(const ap_directive_t *));
     drafts->tile_bases = apr_array_make(pool, 2, sizeof(const char *));
+    apr_pool_create(&drafts->systems_pool, pool);
+    drafts->systems = tseed_systems_create(drafts->systems_pool);
     return drafts;
 }
 

@@ -3,6 +3,7 @@
 /* Drafts become layers: defaults filled in, names resolved, and what only a whole layer shows. */
 #include "mod_tileseed_draft.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <http_log.h>
 #include <math.h>
@@ -250,9 +251,34 @@ static const char *check_picture(const tseed_layer_t *layer, const tseed_gridset
                         gridset->name, TSEED_PICTURE_SIDE_MAX, TSEED_PICTURE_PIXELS_MAX);
 }
 
-static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,
-                                 const tseed_catalog_t *catalog, apr_pool_t *pool)
+/* Whether what the upstream is asked for has another order of axes than the grid set. A system that
+ * is not known has the same. */
+static int is_turned(const tseed_subset_t *subset, tseed_systems_t *systems)
 {
+    const tseed_gridset_t *gridset = subset->gridset;
+    const char *srs = subset->srs;
+    const tseed_system_t *system;
+    int64_t code;
+
+    if (tseed_srs_is_crs84(srs) || apr_cstr_casecmpn(srs, "CRS:", 4) == 0) {
+        return gridset->north_east;
+    }
+    if (apr_cstr_casecmpn(srs, "EPSG:", 5) == 0 &&
+        tseed_text_int64(&code, srs + 5, 1, INT32_MAX) == 0) {
+        if (tseed_srs_same(code, gridset->srs)) {
+            return 0; /* as TileSeedAxisOrder has it */
+        }
+        tseed_systems_find_epsg(&system, systems, (int)code);
+    } else {
+        tseed_systems_find(&system, systems, srs);
+    }
+    return system->north_east >= 0 && system->north_east != gridset->north_east;
+}
+
+static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice_t *choice,
+                                 const tseed_server_conf_t *conf, apr_pool_t *pool)
+{
+    const tseed_catalog_t *catalog = conf->catalog;
     const tseed_gridset_t *gridset = tseed_catalog_find_gridset(catalog, choice->gridset);
     const char *error = NULL;
 
@@ -270,10 +296,14 @@ static const char *finish_subset(tseed_subset_t *subset, const tseed_grid_choice
     if (!error && choice->extent) {
         error = read_extent(subset, choice->extent, pool);
     }
-    return error ? error : check_srs(subset->srs, pool);
+    if (!error) {
+        error = check_srs(subset->srs, pool);
+    }
+    subset->is_turned = !error && choice->srs && is_turned(subset, conf->drafts->systems);
+    return error;
 }
 
-static mistake_t finish_grids(tseed_draft_t *draft, const tseed_catalog_t *catalog,
+static mistake_t finish_grids(tseed_draft_t *draft, const tseed_server_conf_t *conf,
                               apr_pool_t *pool)
 {
     tseed_layer_t *layer = &draft->layer;
@@ -289,7 +319,7 @@ static mistake_t finish_grids(tseed_draft_t *draft, const tseed_catalog_t *catal
         tseed_subset_t *subset = apr_array_push(layer->subsets);
 
         mistake.where = choice->where;
-        mistake.sentence = finish_subset(subset, choice, catalog, pool);
+        mistake.sentence = finish_subset(subset, choice, conf, pool);
         if (!mistake.sentence) {
             mistake.sentence = check_picture(layer, subset->gridset, pool);
         }
@@ -329,8 +359,8 @@ static mistake_t finish_derived(const tseed_draft_t *draft, apr_pool_t *pool)
                            "not in: TileSeedPrune off is expected in this layer";
     }
     for (int i = 0; !mistake.sentence && i < layer->subsets->nelts; i++) {
-        mistake.sentence = check_derived(
-            &layer->derived, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);
+        mistake.sentence =
+            check_derived(&layer->derived, &APR_ARRAY_IDX(layer->subsets, i, tseed_subset_t), pool);
     }
     return mistake;
 }
@@ -355,7 +385,8 @@ static mistake_t check_complete(const tseed_draft_t *draft)
     return mistake;
 }
 
-static mistake_t finish_layer(tseed_draft_t *draft, tseed_catalog_t *catalog, apr_pool_t *pool)
+static mistake_t finish_layer(tseed_draft_t *draft, const tseed_server_conf_t *conf,
+                              apr_pool_t *pool)
 {
     tseed_layer_t *layer = &draft->layer;
     mistake_t mistake = check_complete(draft);
@@ -365,10 +396,10 @@ static mistake_t finish_layer(tseed_draft_t *draft, tseed_catalog_t *catalog, ap
     }
     qsort(layer->filters->elts, (size_t)layer->filters->nelts, sizeof(tseed_filter_t), by_name);
     if (!mistake.sentence) {
-        mistake = finish_source(draft, catalog, pool);
+        mistake = finish_source(draft, conf->catalog, pool);
     }
     if (!mistake.sentence) {
-        mistake = finish_grids(draft, catalog, pool);
+        mistake = finish_grids(draft, conf, pool);
     }
     if (!mistake.sentence) {
         mistake = finish_derived(draft, pool);
@@ -455,7 +486,7 @@ int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool)
         mistake_t mistake;
 
         inherit(draft, conf->drafts->defaults);
-        mistake = finish_layer(draft, conf->catalog, pool);
+        mistake = finish_layer(draft, conf, pool);
         if (!mistake.sentence) {
             mistake.sentence = claim_files(claims, layer, pool);
         }
@@ -466,5 +497,7 @@ int tseed_drafts_finish(tseed_server_conf_t *conf, apr_pool_t *pool)
         APR_ARRAY_PUSH(conf->catalog->order, tseed_layer_t *) = layer;
         apr_hash_set(conf->catalog->layers, layer->name, APR_HASH_KEY_STRING, layer);
     }
+    apr_pool_destroy(conf->drafts->systems_pool); /* others may fork from here on */
+    conf->drafts->systems = NULL;
     return mistakes + check_references(conf, pool);
 }

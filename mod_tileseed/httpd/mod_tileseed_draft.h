@@ -12,6 +12,7 @@
 #define MOD_TILESEED_DRAFT_H
 
 #include "mod_tileseed_directive.h"
+#include "tiling/tseed_systems.h"
 
 /* Where a directive takes an address or an upstream, this precedes the upstream's name. */
 #define UPSTREAM_PREFIX "upstream:"
@@ -73,6 +74,8 @@ struct tseed_drafts_t {
         *locations,  /* of const ap_directive_t *: TileSeedRest on, TileSeedTiles on */
         *tile_bases; /* of const char *: paths of locations with TileSeedTiles on */
     tseed_gridset_draft_t *gridset; /* whose block is being read, or NULL */
+    apr_pool_t *systems_pool;       /* of `systems` */
+    tseed_systems_t *systems;       /* until tseed_drafts_finish is over */
 };
 
 /* No drafts yet, in `pool`; the defaults are those of the manual. */

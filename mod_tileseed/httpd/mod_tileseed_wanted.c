@@ -150,12 +150,12 @@ static int is_number(const tseed_wanted_t *wanted, const char *key, int expected
     return text && tseed_text_int64(&value, text, 1, INT32_MAX) == 0 && value == expected;
 }
 
-/* "EPSG:4326" or, of version 1.3.0, "CRS:84", which is 4326 with longitude first. */
+/* "EPSG:4326" or "CRS:84" and its other names, which is 4326 with longitude first. */
 static int is_system(const char *srs, const tseed_gridset_t *gridset, int *is_crs84)
 {
     int64_t code;
 
-    *is_crs84 = apr_cstr_casecmp(srs, "CRS:84") == 0;
+    *is_crs84 = tseed_srs_is_crs84(srs);
     if (*is_crs84) {
         return gridset->srs == 4326;
     }

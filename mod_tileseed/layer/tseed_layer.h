@@ -29,7 +29,14 @@ typedef struct {
     int zoom_first, zoom_last; /* within the grid set's levels */
     tseed_bounds_t extent;     /* within the grid set's extent */
     const char *srs;           /* what the upstream is asked for: "EPSG:4326" */
+    int is_turned;             /* srs has another order of axes than the grid set */
 } tseed_subset_t;
+
+/* Whether the system that the upstream is asked for orders its axes north, east. */
+static inline int tseed_subset_north_east(const tseed_subset_t *subset)
+{
+    return (subset->gridset->north_east != 0) != (subset->is_turned != 0);
+}
 
 typedef enum {
     TSEED_CODEC_PNG,

@@ -180,7 +180,7 @@ static void compare_subset(comparison_t *comparison, xmlNode *layer, const char 
     if (!has_srs(layer, subset->srs, comparison->pool)) {
         APR_ARRAY_PUSH(comparison->lacks, const char *) =
             apr_psprintf(comparison->pool, "its layer '%s' in %s", name, subset->srs);
-    } else if (find_bounds(&bounds, layer, subset->srs, subset->gridset->north_east,
+    } else if (find_bounds(&bounds, layer, subset->srs, tseed_subset_north_east(subset),
                            comparison->pool) &&
                (bounds.minx >= wanted->maxx || bounds.maxx <= wanted->minx ||
                 bounds.miny >= wanted->maxy || bounds.maxy <= wanted->miny)) {

@@ -131,12 +131,10 @@ static int is_1_3(const apr_table_t *query)
     return strncmp(apr_table_get(query, "VERSION"), "1.3", 3) == 0;
 }
 
-/* The axis order is that of the system that is asked for: CRS:84 and its kin are east, north
- * whatever the grid set's own system says (06-042, annex B). */
+/* The axis order is that of the system that is asked for. */
 static int north_first(const apr_table_t *query, const tseed_subset_t *subset)
 {
-    return is_1_3(query) && subset->gridset->north_east &&
-           apr_cstr_casecmpn(subset->srs, "CRS:", 4) != 0;
+    return is_1_3(query) && tseed_subset_north_east(subset);
 }
 
 const char *tseed_wms_url(const tseed_ask_t *ask, apr_pool_t *pool)

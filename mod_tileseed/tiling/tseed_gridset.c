@@ -3,6 +3,7 @@
 /* Grid sets: the built-in ones, the check of an administrator's own, and their prints. */
 #include "tiling/tseed_gridset.h"
 
+#include <apr_cstr.h>
 #include <apr_strings.h>
 #include <float.h>
 #include <math.h>
@@ -28,7 +29,7 @@ static const struct {
     int north_east, levels;
     double coarsest;
 } definitions[] = {
-    {"EPSG:4326", 4326, 180, 90, 111319.49079327358, 1, 22, 0.703125},
+    {"EPSG:4326", 4326, 180, 90, TSEED_METERS_PER_DEGREE, 1, 22, 0.703125},
     {"EPSG:900913", 900913, 20037508.34, 20037508.34, 1, 0, 31, 156543.03390625},
     {"EPSG:3857", 3857, 20037508.34, 20037508.34, 1, 0, 31, 156543.03390625},
 };
@@ -249,6 +250,13 @@ static int64_t canonical_srs(int64_t srs)
 int tseed_srs_same(int64_t a, int64_t b)
 {
     return canonical_srs(a) == canonical_srs(b);
+}
+
+int tseed_srs_is_crs84(const char *name)
+{
+    const char *last = strrchr(name, ':');
+
+    return apr_cstr_casecmp(name, "CRS:84") == 0 || (last && apr_cstr_casecmp(last, ":CRS84") == 0);
 }
 
 /* The bits of a number, so that no rounding of a decimal form hides a difference; -0 is 0. */

@@ -29,6 +29,9 @@
 
 #define TSEED_LEVELS_MAX 64
 
+/* Metres in a degree on the equator of WGS 84, as OGC 07-057r7 and GeoWebCache have it. */
+#define TSEED_METERS_PER_DEGREE 111319.49079327358
+
 /* In units of the grid set's reference system, x east (or the first axis as GIS tools order it). */
 typedef struct {
     double minx, miny, maxx, maxy;
@@ -42,7 +45,8 @@ typedef struct tseed_gridset_t {
     double origin_x, origin_y;   /* of column 0; the extent's corner or a point beyond it */
     int tile_width, tile_height; /* pixels */
     double meters_per_unit;
-    int north_east; /* the reference system's own axis order is north, east (WMS 1.3.0) */
+    int is_unit_stated; /* TileSeedMetersPerUnit says so, else PROJ or nobody does */
+    int north_east;     /* the reference system's own axis order is north, east (WMS 1.3.0) */
     const tseed_bounds_t *degrees; /* of the extent, if stated: longitude first; else NULL */
     int levels;
     double resolution[TSEED_LEVELS_MAX]; /* units a pixel, strictly decreasing */
@@ -75,6 +79,10 @@ double tseed_gridset_slack(double low, double high, double side);
 
 /* Whether two EPSG codes name one system: equal, or both among 900913, 3857, 102100, 102113. */
 int tseed_srs_same(int64_t a, int64_t b);
+
+/* Whether a name means EPSG:4326 with longitude first: "CRS:84" (OGC 06-042, annex B), "OGC:CRS84",
+ * "urn:ogc:def:crs:OGC:1.3:CRS84". */
+int tseed_srs_is_crs84(const char *name);
 
 /* Lower-case SHA-1 of everything that decides which tiles there are and which ground each covers.
  * Two grid sets with one print have the same tiles, whatever their names. In `pool`. */

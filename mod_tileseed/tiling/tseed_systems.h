@@ -22,7 +22,26 @@ tseed_systems_t *tseed_systems_create(apr_pool_t *pool);
 const char *tseed_systems_degrees(tseed_bounds_t *degrees, tseed_systems_t *systems, int srs,
                                   const tseed_bounds_t *bounds);
 
-/* Whether the first axis of the system goes north: 1, 0, or -1 when PROJ does not know. */
-int tseed_systems_north_east(tseed_systems_t *systems, int srs);
+/* What is known of a system. */
+typedef struct {
+    int north_east; /* whether the order of its axes is north, east: 1, 0, or -1: it is not known */
+    double meters_per_unit; /* a degree: on the equator of WGS 84; 0: not known */
+    int is_angular;         /* its units are parts of a circle */
+    tseed_bounds_t area;    /* of use, in degrees; it may go over the antimeridian: west > east */
+} tseed_system_t;
+
+/* Finds a system by its name: "EPSG:4258", "OGC:CRS84", "urn:ogc:def:crs:EPSG::4258". EPSG:4326 and
+ * web mercator need no PROJ. NULL, or a sentence why the system is not known, in the pool of the
+ * object; then `*system` says so of each member, and its area is the earth. */
+const char *tseed_systems_find(const tseed_system_t **system, tseed_systems_t *systems,
+                               const char *name);
+
+/* The same by an EPSG code. */
+const char *tseed_systems_find_epsg(const tseed_system_t **system, tseed_systems_t *systems,
+                                    int srs);
+
+/* Whether a box in degrees lies within the area of use of a system, or near: the zone of a country
+ * is used for all of it, and for its neighbours. */
+int tseed_systems_is_near(const tseed_system_t *system, const tseed_bounds_t *degrees);
 
 #endif

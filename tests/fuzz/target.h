@@ -54,7 +54,7 @@ static inline void target_add_grid(tseed_layer_t *layer, const char *name)
     const tseed_gridset_t *gridset = tseed_gridset_builtin(name);
     tseed_subset_t *subset = apr_array_push(layer->subsets);
 
-    *subset = (tseed_subset_t){gridset, 0, gridset->levels - 1, gridset->extent, name};
+    *subset = (tseed_subset_t){gridset, 0, gridset->levels - 1, gridset->extent, name, 0};
 }
 
 /* A layer "l" with two grid sets, PNG and a filter STYLES. */

@@ -280,6 +280,9 @@ GRIDSETS = [
      "TileSeedTileSize: '256' is not possible, 1x1 to 4096x4096 is expected"),
     (gridset('!TileSeedTileSize 0x256'),
      "TileSeedTileSize: '0x256' is not possible, 1x1 to 4096x4096 is expected"),
+    ('!' + gridset('TileSeedSRS 4326', 'TileSeedExtent 0 0 500000 600000', 'TileSeedLevels 3'),
+     '<TileSeedGridSet>: the extent reaches beyond 360, and EPSG:4326 is in degrees: write it in '
+     'degrees, or the TileSeedSRS that it is of'),
     (gridset('!TileSeedMetersPerUnit 0'),
      "TileSeedMetersPerUnit: '0' is not possible, a number above 0 is expected"),
     (gridset('!TileSeedAxisOrder xy'),

@@ -119,7 +119,7 @@ def gridset(chance, name):
     low = chance.random.uniform(-1e7, 1e7)
     levels = sorted({chance.random.uniform(0.01, 5) for _ in range(chance.number(1, 20))})[::-1]
     text = ' '.join(map(str, levels))
-    lines = [f'TileSeedSRS {chance.number(2000, 30000)}',
+    lines = [f'TileSeedSRS {chance.number(32601, 32660)}',
              f'TileSeedExtent {low} {low} {low + 1000} {low + 1000.1}',
              chance.one(f'TileSeedLevels {chance.number(1, 20)}', f'TileSeedResolutions {text}',
                         f'TileSeedScaleDenominators {text}'),

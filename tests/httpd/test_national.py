@@ -4,13 +4,14 @@
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
 import pytest
 from PIL import Image
 
-from seeding import layer
+from seeding import REST, done, layer
 from test_services import NAMES, WMTS_SCHEMA, judge, needs_gdal, needs_schemas, tree  # noqa: F401
 from test_tiles import SOURCE, fetch, put, serve
 from tileseed_httpd import PATIENCE, one_mpm
@@ -36,12 +37,14 @@ GRIDS = '''
 </TileSeedGridSet>
 <TileSeedGridSet own>
     TileSeedSRS 990001
+    TileSeedMetersPerUnit 1
     TileSeedExtent 0 0 1000 1000
     TileSeedLevels 2
     TileSeedWGS84Box 7 46 8 47.5
 </TileSeedGridSet>
 <TileSeedGridSet lost>
     TileSeedSRS 990001
+    TileSeedMetersPerUnit 1
     TileSeedExtent 0 0 1000 1000
     TileSeedLevels 2
 </TileSeedGridSet>
@@ -216,6 +219,94 @@ def test_grid_sets_that_clients_misread(httpd):
     assert log.count('grid set europe: the first axis of EPSG:3035 goes north') == 1
     assert 'WGS84BoundingBox' in fetch(httpd, '/tiles/wmts?REQUEST=GetCapabilities').text
     httpd.expect('TileSeedWGS84Box|TileSeedAxisOrder')
+
+
+ODD_GRID = '''
+<TileSeedGridSet %s>
+    TileSeedSRS %s
+    TileSeedExtent %s
+    TileSeedLevels 3
+    TileSeedAxisOrder %s
+    %s
+</TileSeedGridSet>
+'''
+
+
+@one_mpm
+def test_units_are_those_of_the_system(httpd):
+    """Scales follow from what PROJ knows of the unit: a degree, a foot, a foot of the US. A number
+    that contradicts is warned about, and so is a unit that nobody knows."""
+    rows = (('etrs', 4258, '-30 30 60 75', 'ne', '', 111319.49079327358),
+            ('foot', 2222, '400000 0 800000 400000', 'en', '', 0.3048),
+            ('survey', 2225, '5500000 800000 7000000 3000000', 'en', '', 1200 / 3937),
+            ('stated', 2226, '5500000 800000 7000000 3000000', 'en', 'TileSeedMetersPerUnit 0.3048',
+             0.3048),
+            ('wrong', 4269, '-170 20 -60 70', 'ne', 'TileSeedMetersPerUnit 1', 1),
+            ('lost', 990001, '0 0 1000 1000', 'en', '', 1))
+    serve(httpd, ''.join(ODD_GRID % row[:5] for row in rows),
+          *(layer(row[0], SOURCE, f'TileSeedGrid {row[0]}') for row in rows))
+    sets = {found.find('o:Identifier', NAMES).text: found for found in tree(fetch(
+        httpd, '/tiles/wmts?REQUEST=GetCapabilities')).findall('w:Contents/w:TileMatrixSet', NAMES)}
+    for name, _, extent, _, _, meters in rows:
+        west, south, east, north = map(float, extent.split())
+        scale = float(sets[name].find('w:TileMatrix/w:ScaleDenominator', NAMES).text)
+        side = min(east - west, north - south) / 256
+        assert scale == pytest.approx(side * meters / 0.00028, rel=1e-9), name
+    log = httpd.error_log()
+    assert re.findall(r'grid set (\w+): a unit of EPSG:(\d+) is (\S+) metres', log) == [
+        ('wrong', '4269', '111319.49079327358')]
+    assert re.findall(r'grid set (\w+): PROJ does not know a unit', log) == ['lost']
+    httpd.expect('TileSeedMetersPerUnit|TileSeedWGS84Box')
+
+
+@one_mpm
+def test_axes_that_go_one_way(httpd):
+    """Around a pole both axes go north, or both go south: which is the easting is in their names,
+    and no warning has them swapped."""
+    polar = '-3000000 -3000000 3000000 3000000'
+    rows = [(f'polar{srs}', srs, polar, order, '') for srs, order in
+            ((3031, 'en'), (3413, 'en'), (3995, 'en'), (5042, 'en'), (32661, 'ne'), (32761, 'en'))]
+    serve(httpd, ''.join(ODD_GRID % row for row in rows),
+          *(layer(row[0], SOURCE, f'TileSeedGrid {row[0]}') for row in rows))
+    assert re.findall(r'grid set (\w+): the first axis of EPSG:\d+ goes (\w+)',
+                      httpd.error_log()) == [('polar32761', 'north')]
+    httpd.expect('TileSeedAxisOrder')
+
+
+@one_mpm
+def test_extents_that_lie_elsewhere(httpd):
+    """Northing first, degrees, or coordinates of before: PROJ knows where the system is used."""
+    rows = (('swapped', 31467, '5230000 3280000 6110000 3920000', 'ne', ''),
+            ('right', 31467, '3280000 5230000 3920000 6110000', 'ne', ''),
+            ('neighbour', 25832, '800000 5600000 950000 5900000', 'en', ''),
+            ('degrees', 25832, '6 47 15 55', 'en', ''),
+            ('before', 2056, '480000 70000 850000 300000', 'en', ''),
+            ('north', 4258, '45 5 48 11', 'ne', ''))
+    serve(httpd, ''.join(ODD_GRID % row for row in rows),
+          *(layer(row[0], SOURCE, f'TileSeedGrid {row[0]}') for row in rows))
+    assert re.findall(r'grid set (\w+): its TileSeedExtent lies at', httpd.error_log()) == [
+        'swapped', 'degrees', 'before', 'north']
+    httpd.expect('TileSeedExtent lies at')
+
+
+@one_mpm
+@pytest.mark.parametrize('srs, name, first', [
+    (31467, 'EPSG:5677', 'east'), (31467, 'EPSG:31467', 'north'),
+    (31467, 'urn:ogc:def:crs:EPSG::5677', 'east'), (5677, 'EPSG:31467', 'north'),
+    (4326, 'OGC:CRS84', 'east'), (4326, 'urn:ogc:def:crs:OGC:1.3:CRS84', 'east'),
+    (4326, 'CRS:84', 'east'), (4326, 'EPSG:4258', 'north')])
+def test_the_order_is_that_of_the_system_asked_for(httpd, upstream, srs, name, first):
+    """srs= of TileSeedGrid may name a system with another order of axes."""
+    extent = '3280000 5230000 3920000 6110000' if srs != 4326 else '5 45 12 48'
+    order = 'en' if srs == 5677 else 'ne'
+    httpd.start(REST + ODD_GRID % ('g', srs, extent, order, '') + layer(
+        'a', f'TileSeedSource wms {upstream.url} layers=any version=1.3.0',
+        f'TileSeedGrid g srs={name}', 'TileSeedMetatile 1x1'))
+    done(httpd, 'a', zoomStart=0, zoomStop=0)
+    west, south = extent.split()[:2]
+    corner = [west, south] if first == 'east' else [south, west]
+    assert {asked['CRS'] for asked in upstream.requests} == {name}
+    assert corner in [asked['BBOX'].split(',')[:2] for asked in upstream.requests]
 
 
 @one_mpm

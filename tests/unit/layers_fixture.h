@@ -15,7 +15,7 @@ static inline void layers_add_grid(tseed_layer_t *layer, const char *name, int f
     const tseed_gridset_t *gridset = tseed_gridset_builtin(name);
     tseed_subset_t *subset = apr_array_push(layer->subsets);
 
-    *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name};
+    *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name, 0};
 }
 
 static inline tseed_layer_t *layers_add(tseed_catalog_t *catalog, const char *name,

@@ -21,7 +21,7 @@ static void add_grid(tseed_layer_t *layer, const char *name, int first, int last
     tseed_subset_t *subset = apr_array_push(layer->subsets);
     const tseed_gridset_t *gridset = tseed_gridset_builtin(name);
 
-    *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name};
+    *subset = (tseed_subset_t){gridset, first, last, gridset->extent, name, 0};
 }
 
 static tseed_filter_t *add_styles(tseed_layer_t *layer)

@@ -44,26 +44,43 @@ static void test_systems__a_point_of_a_national_system(void **state)
     assert_true(bern.maxx - bern.minx < 1e-4 && bern.maxy - bern.miny < 1e-4);
 }
 
-/* The sides of a box become curves: its middle lies further north than its corners. */
-static void test_systems__a_box_holds_its_curved_sides(void **state)
+static void assert_within(const tseed_bounds_t *part, const tseed_bounds_t *all)
 {
-    const tseed_bounds_t extent = {2420000, 1030000, 2900000, 1350000};
-    tseed_systems_t *systems = tseed_systems_create(pool);
-    tseed_bounds_t all = degrees_of(systems, 2056, extent);
+    assert_true(part->minx >= all->minx - 1e-9 && part->maxx <= all->maxx + 1e-9);
+    assert_true(part->miny >= all->miny - 1e-9 && part->maxy <= all->maxy + 1e-9);
+}
 
-    (void)state;
-    for (int i = 0; i <= 8; i++) {
-        double x = extent.minx + (extent.maxx - extent.minx - 2) * i / 8;
+static void check_sides(tseed_systems_t *systems, int srs, tseed_bounds_t e)
+{
+    const tseed_bounds_t all = degrees_of(systems, srs, e);
 
-        for (int k = 0; k <= 8; k++) {
-            double y = extent.miny + (extent.maxy - extent.miny - 2) * k / 8;
-            tseed_bounds_t part = degrees_of(systems, 2056, (tseed_bounds_t){x, y, x + 2, y + 2});
+    for (int i = 0; i < 1000; i++) {
+        const double x = e.minx + (e.maxx - e.minx - 2) * i / 999;
+        const double y = e.miny + (e.maxy - e.miny - 2) * i / 999;
+        const tseed_bounds_t parts[] = {{x, e.miny, x + 2, e.miny + 2},
+                                        {x, e.maxy - 2, x + 2, e.maxy},
+                                        {e.minx, y, e.minx + 2, y + 2},
+                                        {e.maxx - 2, y, e.maxx, y + 2}};
 
-            assert_true(part.minx >= all.minx - 2e-4 && part.maxx <= all.maxx + 2e-4);
-            assert_true(part.miny >= all.miny - 2e-4 && part.maxy <= all.maxy + 2e-4);
+        for (size_t k = 0; k < 4; k++) {
+            const tseed_bounds_t part = degrees_of(systems, srs, parts[k]);
+
+            assert_within(&part, &all);
         }
     }
-    assert_true(all.minx > 5 && all.maxx < 11.5 && all.miny > 45.3 && all.maxy < 48.4);
+}
+
+/* The sides of a box become curves, and the farthest point of a curve lies between the points that
+ * are asked for. Boxes of two metres all along the sides show where the curves go. */
+static void test_systems__a_box_holds_its_curved_sides(void **state)
+{
+    tseed_systems_t *systems = tseed_systems_create(pool);
+
+    (void)state;
+    check_sides(systems, 2056, (tseed_bounds_t){2420000, 1030000, 2900000, 1350000});
+    check_sides(systems, 3035, (tseed_bounds_t){2426378, 1528101, 7293974, 5446513});
+    check_sides(systems, 3978, (tseed_bounds_t){-2400000, -800000, 3100000, 3900000});
+    check_sides(systems, 32633, (tseed_bounds_t){-100000, 4900000, 1100000, 8000000});
 }
 
 static void test_systems__built_in_systems_need_no_database(void **state)
@@ -96,25 +113,115 @@ static void test_systems__what_is_unknown(void **state)
     tseed_systems_t *systems = tseed_systems_create(pool);
     tseed_bounds_t degrees;
     const char *problem = tseed_systems_degrees(&degrees, systems, 990001, &bounds);
+    const tseed_system_t *system;
 
     (void)state;
     assert_non_null(problem);
     assert_non_null(strstr(problem, "EPSG:990001"));
-    assert_int_equal(tseed_systems_north_east(systems, 990001), -1);
+    assert_non_null(tseed_systems_find_epsg(&system, systems, 990001));
+    assert_int_equal(system->north_east, -1);
+    assert_true(system->meters_per_unit == 0 && !system->is_angular);
+    assert_true(tseed_systems_is_near(system, &bounds));
+    assert_non_null(tseed_systems_find(&system, systems, "NOBODY:1"));
 }
 
+/* As GDAL has it (EPSGTreatsAsNorthingEasting): around a pole both axes have one direction. */
 static void test_systems__order_of_axes(void **state)
 {
     static const struct {
-        int srs, north;
-    } rows[] = {{4326, 1}, {3857, 0},  {900913, 0}, {2056, 0}, {32632, 0},
-                {3035, 1}, {31467, 1}, {2180, 1},   {4258, 1}, {25832, 0}};
+        const char *name;
+        int north;
+    } rows[] = {{"EPSG:4326", 1},
+                {"EPSG:3857", 0},
+                {"EPSG:900913", 0},
+                {"EPSG:2056", 0},
+                {"EPSG:32632", 0},
+                {"EPSG:3035", 1},
+                {"EPSG:31467", 1},
+                {"EPSG:5677", 0},
+                {"EPSG:2180", 1},
+                {"EPSG:4258", 1},
+                {"EPSG:25832", 0},
+                /* both south or both north */
+                {"EPSG:3031", 0},
+                {"EPSG:3032", 0},
+                {"EPSG:3413", 0},
+                {"EPSG:3571", 0},
+                {"EPSG:3976", 0},
+                {"EPSG:3995", 0},
+                {"EPSG:3996", 0},
+                {"EPSG:5041", 0},
+                {"EPSG:5042", 0},
+                {"EPSG:5482", 1},
+                {"EPSG:6932", 0},
+                {"EPSG:32661", 1},
+                {"EPSG:32761", 1},
+                /* neither north nor east is the first: a westing, a southing */
+                {"EPSG:2053", 0},
+                {"EPSG:5513", 0},
+                {"OGC:CRS84", 0},
+                {"urn:ogc:def:crs:OGC:1.3:CRS84", 0},
+                {"urn:ogc:def:crs:EPSG::31467", 1}};
     tseed_systems_t *systems = tseed_systems_create(pool);
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(tseed_systems_north_east(systems, rows[i].srs), rows[i].north);
+        const tseed_system_t *system;
+
+        if (strcmp(rows[i].name, "EPSG:900913") == 0) {
+            assert_null(tseed_systems_find_epsg(&system, systems, 900913));
+        } else {
+            assert_null(tseed_systems_find(&system, systems, rows[i].name));
+        }
+        if (system->north_east != rows[i].north) {
+            fail_msg("%s: %d", rows[i].name, system->north_east);
+        }
     }
+}
+
+/* EPSG's units; degrees as OGC 07-057r7 and GeoWebCache have them. */
+static void test_systems__metres_of_a_unit(void **state)
+{
+    static const struct {
+        int srs;
+        double meters;
+        int is_angular;
+    } rows[] = {{4326, 111319.49079327358, 1},
+                {4258, 111319.49079327358, 1},
+                {4269, 111319.49079327358, 1},
+                {4807, 100187.54171394622, 1}, /* grads */
+                {3857, 1, 0},
+                {25832, 1, 0},
+                {2225, 1200 / 3937., 0}, /* US survey feet */
+                {2222, 0.3048, 0},
+                {27573, 1, 0},
+                {3078, 1, 0}};
+    tseed_systems_t *systems = tseed_systems_create(pool);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const tseed_system_t *system;
+
+        assert_null(tseed_systems_find_epsg(&system, systems, rows[i].srs));
+        assert_near(system->meters_per_unit / rows[i].meters, 1, 1e-14);
+        assert_int_equal(system->is_angular, rows[i].is_angular);
+    }
+}
+
+static void test_systems__area_of_use(void **state)
+{
+    tseed_systems_t *systems = tseed_systems_create(pool);
+    const tseed_bounds_t germany = {6, 47, 15, 55}, egypt = {27, 28, 33, 34},
+                         fiji = {177, -19, 178, -17};
+    const tseed_system_t *system;
+
+    (void)state;
+    tseed_systems_find_epsg(&system, systems, 31467);
+    assert_true(tseed_systems_is_near(system, &germany));
+    assert_false(tseed_systems_is_near(system, &egypt));
+    tseed_systems_find_epsg(&system, systems, 3460); /* goes over the antimeridian */
+    assert_true(tseed_systems_is_near(system, &fiji));
+    assert_false(tseed_systems_is_near(system, &germany));
 }
 
 int main(void)
@@ -126,6 +233,8 @@ int main(void)
         cmocka_unit_test(test_systems__beyond_the_antimeridian_is_everywhere),
         cmocka_unit_test(test_systems__what_is_unknown),
         cmocka_unit_test(test_systems__order_of_axes),
+        cmocka_unit_test(test_systems__metres_of_a_unit),
+        cmocka_unit_test(test_systems__area_of_use),
     };
 
     return cmocka_run_group_tests(tests, setup_group, teardown_group);

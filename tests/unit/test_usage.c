@@ -219,7 +219,7 @@ static void test_usage__levels_say_what_is_possible(void **state)
     static const tseed_usage_level_t levels[] = {
         {3, 0, {1, 1, 10, 4096}}, {3, 2, {12, 11, 100, 45056}}, {3, 3, {5, 5, 50, 20480}}};
     const tseed_gridset_t *gridset = tseed_gridset_builtin("EPSG:900913");
-    const tseed_subset_t subset = {gridset, 1, 2, gridset->extent, "EPSG:900913"};
+    const tseed_subset_t subset = {gridset, 1, 2, gridset->extent, "EPSG:900913", 0};
     tseed_usage_row_t row = APR_ARRAY_IDX(three_rows(), 0, tseed_usage_row_t);
     apr_array_header_t *shown = apr_array_make(pool, 3, sizeof(tseed_usage_level_t));
     const apr_array_header_t *none = apr_array_make(pool, 1, sizeof(tseed_page_record_t));

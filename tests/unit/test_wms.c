@@ -145,6 +145,7 @@ static void test_wms__keeps_east_first_where_the_system_has_it(void **state)
     ask.range = (tseed_range_t){.z = 1, .minx = 0, .miny = 1, .maxx = 0, .maxy = 1};
     assert_string_equal(value_in(url_of(&ask), "BBOX"), "-20037508.34,0,0,20037508.34");
     crs84.subset.srs = "CRS:84";
+    crs84.subset.is_turned = 1;
     assert_string_equal(value_in(url_of(&crs84), "BBOX"), "-180,-90,180,90");
     assert_string_equal(value_in(url_of(&crs84), "CRS"), "CRS:84");
 }
