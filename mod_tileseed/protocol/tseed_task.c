@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tseed_ascii.h"
 #include "base/tseed_text.h"
 
 #define WORDS (TSEED_WINDOW / 64)
@@ -112,7 +113,7 @@ void tseed_progress_say(tseed_progress_t *progress, tseed_reason_t code, const c
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(reason, sizeof(reason), format, arguments);
+    tseed_ascii_vprint(reason, sizeof(reason), format, arguments);
     va_end(arguments);
     tseed_progress_tell(progress, code, reason);
 }
